@@ -1,0 +1,52 @@
+# The commands of this checkout. Each sets up what it needs by itself (deploy/setup.sh).
+# ARGS is passed on: make demo ARGS="--json", make test ARGS="-k intake -x".
+
+SHELL := /bin/bash
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.PHONY: help demo test check gates bench charts lock clean setup-runtime setup-dev
+
+BIN := .venv/bin
+UV := $(BIN)/python deploy/uv_like_pip.py
+COMPILE := $(UV) pip compile --quiet --generate-hashes --no-header --universal --python-version 3.11
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
+
+demo: setup-runtime ## Watch a labelled issue become a pull request, all on this machine
+	@$(BIN)/fettle demo $(ARGS)
+
+test: gates ## Run every check and every test
+	@$(BIN)/pytest $(ARGS)
+
+check: gates ## Check format, style, types, layers and sizes
+	@$(BIN)/pytest -q -rP tests/test_architecture.py tests/test_repository.py
+
+bench: setup-dev ## Measure speed, and print what was measured
+	@$(BIN)/python tests/bench $(ARGS)
+
+charts: setup-dev ## Draw the pipelines' flowcharts anew
+	@$(BIN)/python -m agents.pipelines.flowchart
+
+lock: setup-dev ## Resolve the dependencies anew (ARGS=--upgrade: to the newest)
+	@$(COMPILE) $(ARGS) pyproject.toml -o requirements.lock
+	@$(COMPILE) $(ARGS) pyproject.toml --group dev -c requirements.lock \
+		-o requirements-dev.lock
+	@printf 'editables\nhatchling\nuv\n' | $(COMPILE) $(ARGS) - -c requirements-dev.lock \
+		-o deploy/requirements-setup.lock
+
+clean: ## Remove everything that was made here
+	@rm -rf .venv .cache .demo .coverage .*_cache .hypothesis tests/referees/node_modules
+	@find . -name __pycache__ -prune -exec rm -rf {} +
+
+gates: setup-dev
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+setup-runtime:
+	@deploy/setup.sh runtime
+
+setup-dev:
+	@deploy/setup.sh dev

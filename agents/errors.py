@@ -1,0 +1,68 @@
+"""The errors of Fettle: the class says who must act.
+
+FettleError
+├─ ConfigError      the operator: refuse to start, name the variable, say the remedy
+├─ DeliveryError    the sender of a webhook: answered with its 4xx status
+├─ TransientError   the engine: run the stage again, after `retry_after` seconds if that is known
+├─ ToolError        the model: becomes an error tool result, never ends a run
+└─ RunError         a person: ends the run, its text is the report
+   ├─ BudgetExceeded
+   ├─ ModelRefused
+   └─ PolicyInvalid
+RunStopped (BaseException)   control flow, so that `except Exception` cannot swallow it
+└─ Cancelled                 somebody or a shutdown stopped the run between two calls
+"""
+
+from __future__ import annotations
+
+
+class FettleError(Exception):
+    """Base of every error that Fettle raises on purpose."""
+
+
+class ConfigError(FettleError):
+    """A setting is missing or wrong; the text names it and says the remedy."""
+
+
+class DeliveryError(FettleError):
+    """A webhook request is unacceptable; `status` is the HTTP answer, the text its one line."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class TransientError(FettleError):
+    """Something outside failed in a way that trying again may heal."""
+
+    def __init__(self, text: str, *, retry_after: float | None = None) -> None:
+        super().__init__(text)
+        self.retry_after = retry_after
+
+
+class ToolError(FettleError):
+    """A tool call cannot be done; the text tells the model what to do instead."""
+
+
+class RunError(FettleError):
+    """The run cannot go on; the text is what people read: what happened, why, what to do next."""
+
+
+class BudgetExceeded(RunError):
+    """The run reached a limit on dollars, turns or time."""
+
+
+class ModelRefused(RunError):
+    """The model declined to answer, or its answer never fitted the schema that was asked for."""
+
+
+class PolicyInvalid(RunError):
+    """The repository's `.github/fettle.yml` cannot be read."""
+
+
+class RunStopped(BaseException):
+    """The run leaves its stage without having failed."""
+
+
+class Cancelled(RunStopped):
+    """The run was asked to stop; what it has done so far is kept."""

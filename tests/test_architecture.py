@@ -1,0 +1,219 @@
+"""The shape of the code: sizes, words, and who may touch what."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import io
+import re
+import statistics
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from agents.pipelines import PIPELINES
+from agents.pipelines.flowchart import pipelines
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("app", "handlers", "agents")
+
+FILE_LINES, FILE_MEDIAN = 300, 120
+FUNCTION_LINES, FUNCTION_P90, PIPELINE_LINES = 50, 25, 30
+
+ONE_HOME = {"anthropic": "agents/loop/model.py", "dbos": "app/engine.py"}
+ENVIRONMENT_HOME = "app/settings.py"
+
+WORDS = {"helper", "job", "manager", "node", "service", "task", "util", "utility", "workflow"}
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+BORROWED = (  # whose word it is: where, which, why
+    ("agents/pipelines/shared/checks.py", "node", "Node.js is a product"),
+    ("app/git/remote.py", "helper", "git's setting `credential.helper`"),
+    ("app/local/github/git_http.py", "service", "git's HTTP protocol names its programs so"),
+    ("app/local/github/graphql_", "node", "GraphQL's interface of things with an id"),
+    ("app/local/github/push_rules.py", "workflow", "GitHub's folder `.github/workflows`"),
+    ("app/local/model/script.py", "node", "PyYAML's parts of a document"),
+    ("app/", "node_id", "GitHub's field with the id that GraphQL takes"),
+)
+
+NOQA = re.compile(r"#\s*(?:ruff: )?noqa(?P<codes>: [A-Z]+[0-9]+(?:,\s?[A-Z]+[0-9]+)*)?(?P<why>.*)")
+IGNORE = re.compile(r"#\s*type: ignore(?P<codes>\[[a-z, -]+\])?(?P<why>.*)")
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def product() -> dict[str, ast.Module]:
+    """Every module that ships, by its path."""
+    files = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
+    return {name_of(path): ast.parse(path.read_text("utf-8")) for path in files}
+
+
+@cache
+def everything() -> dict[str, str]:
+    """The text of every Python file, tests and scripts included."""
+    folders = (*PACKAGES, "tests", "deploy")
+    files = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
+    return {name_of(p): p.read_text("utf-8") for p in files if "node_modules" not in p.parts}
+
+
+def functions() -> Iterator[tuple[str, Definition]]:
+    for path, module in product().items():
+        for part in ast.walk(module):
+            if isinstance(part, Definition):
+                yield f"{path}:{part.lineno} {part.name}", part
+
+
+def length(function: Definition) -> int:
+    """Lines of the function without its docstring."""
+    lines = function.end_lineno - function.lineno + 1
+    if ast.get_docstring(function) is not None:
+        text = function.body[0]
+        lines -= text.end_lineno - text.lineno + 1
+    return lines
+
+
+def none(found: list[str], rule: str):
+    assert not found, "\n".join([rule, *found])
+
+
+# --- sizes --------------------------------------------------------------------------------------
+
+
+def test_files_are_short():
+    lines = {path: everything()[path].count("\n") for path in product()}
+    too_long = [f"{path} {count}" for path, count in lines.items() if count > FILE_LINES]
+    none(too_long, f"more than {FILE_LINES} lines: one subject per file, split them")
+    # Every file counted, it is below 100; an __init__ of one line says nothing about size.
+    median = statistics.median(count for count in lines.values() if count > 1)
+    print(f"{len(lines)} files, median {median} lines, longest {max(lines.values())}")
+    assert median <= FILE_MEDIAN
+
+
+def test_functions_are_short():
+    lengths = {name: length(function) for name, function in functions()}
+    too_long = [f"{name} {count}" for name, count in lengths.items() if count > FUNCTION_LINES]
+    none(too_long, f"more than {FUNCTION_LINES} lines without docstring: find its parts")
+    ordered = sorted(lengths.values())
+    p90 = ordered[int(len(ordered) * 0.9)]
+    median = statistics.median(ordered)
+    print(f"{len(ordered)} functions, median {median} lines, p90 {p90}, longest {ordered[-1]}")
+    assert p90 <= FUNCTION_P90
+
+
+@pytest.mark.parametrize("pipeline", pipelines(ROOT / "agents/pipelines"), ids=lambda p: p.title)
+def test_a_pipeline_can_be_read_at_a_glance(pipeline):
+    assert length(pipeline.function) <= PIPELINE_LINES
+    assert pipeline.title, "its docstring says what it turns into what"
+
+
+def test_every_pipeline_is_registered():
+    drawn = {each.function.name for each in pipelines(ROOT / "agents/pipelines")}
+    assert {each.work.__name__ for each in PIPELINES.values()} == drawn
+
+
+# --- words --------------------------------------------------------------------------------------
+
+
+def test_every_file_says_what_it_is():
+    silent = [path for path, text in everything().items() if not ast.get_docstring(ast.parse(text))]
+    none(silent, "a file starts with a docstring of one sentence")
+
+
+def names_given(module: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every name that the module gives, with its line; names of others that it uses are not."""
+    for part in ast.walk(module):
+        match part:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield part.lineno, name
+            case ast.ClassDef(name=name) | ast.ExceptHandler(name=str(name)):
+                yield part.lineno, name
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                yield part.lineno, name
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield part.lineno, name
+            case ast.alias(asname=str(name)):
+                yield part.lineno, name
+
+
+def forbidden(name: str, path: str) -> bool:
+    words = {word.lower() for word in WORD.findall(name)}
+    words |= {word.removesuffix("s") for word in words}
+    borrowed = {word for start, word, _ in BORROWED if path.startswith(start)}
+    return name not in borrowed and bool(words & WORDS - borrowed)
+
+
+def test_one_word_per_thing():
+    bad = [
+        f"{path}:{line} {name}"
+        for path, module in product().items()
+        for line, name in names_given(module)
+        if forbidden(name, path)
+    ]
+    for path in product():
+        bad += [path for part in Path(path).with_suffix("").parts if forbidden(part, path)]
+    none(bad, f"not used as names: {', '.join(sorted(WORDS))}")
+
+
+def test_borrowed_words_are_still_in_use():
+    for start, word, _ in BORROWED:
+        modules = [module for path, module in product().items() if path.startswith(start)]
+        names = {name.lower() for module in modules for _, name in names_given(module)}
+        assert any(word in name for name in names), f"`{word}` is not used in {start} any more"
+
+
+def test_exceptions_to_a_rule_carry_their_rule_and_reason():
+    unexplained = []
+    for path, text in everything().items():
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type != tokenize.COMMENT:
+                continue
+            for pattern in (NOQA, IGNORE):
+                found = pattern.search(token.string)
+                if found and not (found["codes"] and re.search(r"[a-z]{2}", found["why"])):
+                    unexplained.append(f"{path}:{token.start[0]} {token.string}")
+    none(unexplained, "write `# noqa: CODE reason` or `# type: ignore[code]  # reason`")
+
+
+# --- who may touch what -------------------------------------------------------------------------
+
+
+def imported(module: ast.Module) -> Iterator[str]:
+    for part in ast.walk(module):
+        if isinstance(part, ast.Import):
+            yield from (alias.name for alias in part.names)
+        elif isinstance(part, ast.ImportFrom) and part.module:
+            yield part.module
+            yield from (f"{part.module}.{alias.name}" for alias in part.names)
+
+
+@pytest.mark.parametrize(("library", "home"), ONE_HOME.items())
+def test_a_library_with_one_home_is_imported_only_there(library, home):
+    users = {
+        path
+        for path, module in product().items()
+        if any(name.split(".")[0] == library for name in imported(module))
+    }
+    assert users == {home}
+
+
+def test_only_the_settings_read_the_environment():
+    readers = set()
+    for path, module in product().items():
+        used = {ast.unparse(part) for part in ast.walk(module) if isinstance(part, ast.Attribute)}
+        used |= set(imported(module))
+        if used & {f"os.{name}" for name in ("environ", "environb", "getenv", "getenvb")}:
+            readers.add(path)
+    assert readers <= {ENVIRONMENT_HOME}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_packages_are_ours(package):
+    """Some libraries bring a package named `agents` or `app`, and the first on the path wins."""
+    assert Path(importlib.import_module(package).__file__).parent == ROOT / package

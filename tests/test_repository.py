@@ -1,0 +1,159 @@
+"""The files of the repository: locks, charts, the README's table, nothing of one machine."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from agents.pipelines.flowchart import README, with_charts
+
+ROOT = Path(__file__).resolve().parents[1]
+LOCKS = ("requirements.lock", "requirements-dev.lock", "deploy/requirements-setup.lock")
+PIN = re.compile(r"^([a-z0-9._-]+)(?:\[[a-z,-]+\])?==([^ ;]+)", re.MULTILINE)
+
+# Written in parts, since this file is searched as well.
+REGISTRIES = tuple(
+    ".".join(parts)
+    for parts in (
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("registry", "npmjs", "org"),
+        ("registry", "yarnpkg", "com"),
+        ("deb", "debian", "org"),
+        ("archive", "ubuntu", "com"),
+    )
+)
+MACHINE = re.compile("|".join((r"/work/(?:main|shared|\.)", "/tmp/" + "brief", r"/root/\.pyenv")))
+
+
+def files() -> list[str]:
+    """Every file that is or would be committed."""
+    git = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}"]
+    listed = subprocess.run(
+        [*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return sorted(name for name in set(listed.split("\0")) if (ROOT / name).is_file() and name)
+
+
+def test_no_file_names_a_registry_or_a_place_of_one_machine():
+    found = []
+    for name in files():
+        text = (ROOT / name).read_bytes().decode("utf-8", "replace")
+        found += [f"{name}: {host}" for host in REGISTRIES if host in text]
+        if name != Path(__file__).relative_to(ROOT).as_posix():
+            found += [f"{name}: {place}" for place in set(MACHINE.findall(text))]
+    assert not found, "\n".join(["users have mirrors and folders of their own:", *found])
+
+
+def pins(lock: str) -> dict[str, str]:
+    return dict(PIN.findall((ROOT / lock).read_text("utf-8")))
+
+
+@pytest.mark.parametrize("lock", [name for name in files() if name.endswith(".lock")])
+def test_a_lock_pins_by_hash_and_names_no_address(lock):
+    text = (ROOT / lock).read_text("utf-8")
+    assert "://" not in text
+    entries = re.split(r"\n(?=\S)", text.strip())
+    entries = [entry for entry in entries if not entry.startswith("#")]
+    assert entries
+    unpinned = [e.splitlines()[0] for e in entries if not PIN.match(e) or "--hash=sha256:" not in e]
+    assert not unpinned
+
+
+def test_the_locks_agree():
+    """What is tested is what runs."""
+    dev = pins("requirements-dev.lock")
+    for lock in LOCKS:
+        other = pins(lock)
+        differing = {name for name in other.keys() & dev.keys() if other[name] != dev[name]}
+        assert not differing, f"{lock} and requirements-dev.lock: run `make lock`"
+    assert pins("requirements.lock").keys() <= dev.keys()
+
+
+def test_the_locks_hold_what_pyproject_asks_for():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    runtime = settings["project"]["dependencies"]
+    extra = [*settings["dependency-groups"]["dev"], *runtime]
+    for lock, asked in (("requirements.lock", runtime), ("requirements-dev.lock", extra)):
+        held = pins(lock)
+        for line in asked:
+            wanted = Requirement(line)
+            version = held.get(canonicalize_name(wanted.name), "absent")
+            fits = version != "absent" and version in wanted.specifier
+            assert fits, f"{lock} has {wanted.name} {version}, not {line}: run `make lock`"
+
+
+def test_npm_locks_pin_by_hash_and_name_no_address():
+    bad = []
+    for lock in (name for name in files() if name.endswith("package-lock.json")):
+        packages = json.loads((ROOT / lock).read_text("utf-8"))["packages"]
+        entries = {name: entry for name, entry in packages.items() if name}
+        bad += [
+            f"{lock} {n}" for n, e in entries.items() if "resolved" in e or "integrity" not in e
+        ]
+    assert not bad, (
+        "npm install --package-lock-only --omit-lockfile-registry-resolved makes them so"
+    )
+
+
+def test_the_charts_show_the_pipelines_as_they_are():
+    folder = ROOT / "agents/pipelines"
+    readme = (folder / README).read_text("utf-8")
+    assert readme == with_charts(readme, folder), "run `make charts`"
+
+
+# --- the README's table "follow one delivery" ---------------------------------------------------
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def rows() -> list[dict[str, str]]:
+    """The rows of the README's table that has the columns step, file and function."""
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    heads = [i for i, line in enumerate(lines) if {"step", "file", "function"} <= set(cells(line))]
+    assert heads, "README.md has no table with the columns step, file and function"
+    body = itertools.takewhile(lambda line: "|" in line, lines[heads[0] + 2 :])
+    return [dict(zip(cells(lines[heads[0]]), cells(line), strict=True)) for line in body]
+
+
+def defined(path: Path) -> set[str]:
+    """The functions, classes and methods of a file, methods as `Class.method`."""
+    names = set()
+    for part in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(part.name)
+        if isinstance(part, ast.ClassDef):
+            methods = (
+                m for m in part.body if isinstance(m, ast.FunctionDef | ast.AsyncFunctionDef)
+            )
+            names |= {f"{part.name}.{method.name}" for method in methods}
+    return names
+
+
+def test_the_readme_follows_a_delivery_through_files_and_functions_that_exist():
+    if not (ROOT / "README.md").exists():
+        pytest.skip("README.md is not written yet")
+    steps = {row["step"][0] for row in rows()}
+    assert steps == set("123456789")
+    for row in rows():
+        paths = [ROOT / name for name in re.findall(r"`([^`]+\.py)`", row["file"])]
+        functions = re.findall(r"`([\w.]+)(?:\(\))?`", row["function"])
+        assert paths, row
+        assert functions, row
+        assert all(path.is_file() for path in paths), row
+        known = set().union(*map(defined, paths))
+        assert set(functions) <= known, f"{row}: {set(functions) - known}"
