@@ -1,0 +1,158 @@
+"""Untrusted text in: cleaned of what its readers on GitHub do not see, and fenced as data."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from agents.text.characters import plain_output, printable, without_hidden
+from agents.text.markdown import parsed
+
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_OPENING = re.compile(r"`+|<!--")
+# Not even a definition right below a paragraph, but written to be overlooked all the same.
+_NOTE_TO_NOBODY = re.compile(
+    r"^ {0,3}\[(?!\^)[^\]\n]+\]:[ \t]*<?#>?[ \t]+[\"'(].*\n?", re.MULTILINE
+)
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+COMMENTS, DEFINITIONS = "HTML comments", "link definitions"
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """Text as a person on GitHub would read it, and what was taken out, by kind."""
+
+    text: str
+    removed: dict[str, int]
+
+
+def clean(text: str) -> Cleaned:
+    """Return the text without hidden parts. Code keeps everything but invisible characters.
+
+    Entities are decoded first, since they can spell what comes after. The text of images and link
+    titles stays, in plain sight. This is hygiene: what an agent may do does not rest on it.
+    """
+    removed: Counter[str] = Counter()
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _outside_code(text, _decoded)
+    text, hidden = without_hidden(text)
+    text = _outside_code(text, lambda prose: _without_comments(prose, removed))
+    text = _without_definitions(text, removed)
+    return Cleaned(text.strip("\n"), dict(sorted((removed + hidden).items())))
+
+
+def quote(text: str, delimiter: str, *, limit: int = 20_000) -> str:
+    """Return the text fenced as data, its middle left out beyond `limit` characters.
+
+    The delimiter should be one that nobody outside can foresee. Should the text hold it all the
+    same, another one, derived from both, takes its place: the same input gives the same fence.
+    """
+    body = _bounded(printable(plain_output(text)), limit)
+    while delimiter.casefold() in body.casefold():
+        delimiter = hashlib.sha256(f"{delimiter}\0{body}".encode()).hexdigest()[:16]
+    return f"<untrusted-{delimiter}>\n{body}\n</untrusted-{delimiter}>"
+
+
+def _bounded(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    left_out = len(text) - 2 * half
+    return f"{text[:half]}\n[… {left_out:,} characters left out …]\n{text[len(text) - half :]}"
+
+
+# --- what is code -------------------------------------------------------------------------------
+
+
+def _outside_code(text: str, change: Callable[[str], str]) -> str:
+    """Return the text with its parts outside code blocks changed."""
+    lines = text.split("\n")
+    code = [token.map for token in parsed(text) if token.type in ("fence", "code_block")]
+    out, at = [], 0
+    for first, last in (block for block in code if block):
+        out += _changed(lines[at:first], change)
+        out += lines[first:last]
+        at = last
+    return "\n".join(out + _changed(lines[at:], change))
+
+
+def _changed(lines: list[str], change: Callable[[str], str]) -> list[str]:
+    return change("\n".join(lines)).split("\n") if lines else []
+
+
+def _decoded(prose: str) -> str:
+    out, at = [], 0
+    for kind, start, end in _marks(prose):
+        if kind == "code":
+            out += [_unescaped(prose[at:start]), prose[start:end]]
+            at = end
+    return "".join([*out, _unescaped(prose[at:])])
+
+
+def _unescaped(text: str) -> str:
+    return _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+
+
+# --- what is hidden -----------------------------------------------------------------------------
+
+
+def _without_comments(prose: str, removed: Counter[str]) -> str:
+    out, at = [], 0
+    for kind, start, end in _marks(prose):
+        if kind == "comment":
+            removed[COMMENTS] += 1
+            out.append(prose[at:start])
+            at = end
+    visible, count = _NOTE_TO_NOBODY.subn("", "".join([*out, prose[at:]]))
+    removed[DEFINITIONS] += count
+    return visible
+
+
+def _without_definitions(text: str, removed: Counter[str]) -> str:
+    """Leave out lines like `[//]: # (...)`, which GitHub never shows; footnotes it does show."""
+    lines = text.split("\n")
+    for token in reversed(parsed(text)):
+        if token.type == "definition" and token.map and not token.meta["label"].startswith("^"):
+            del lines[slice(*token.map)]
+            removed[DEFINITIONS] += 1
+    return "\n".join(lines)
+
+
+def _marks(prose: str) -> Iterator[tuple[str, int, int]]:
+    """Yield code spans and HTML comments as (kind, start, end), whichever begins first."""
+    runs: defaultdict[int, list[int]] = defaultdict(list)
+    for run in re.finditer("`+", prose):
+        runs[len(run[0])].append(run.start())
+    at = 0
+    while mark := _OPENING.search(prose, at):
+        start, at = mark.span()
+        if mark[0] == "<!--":
+            at = _comment_end(prose, start)
+            yield "comment", start, at
+        elif prose[start - 1 : start] != "\\" and (end := _span_end(prose, mark, runs)):
+            at = end
+            yield "code", start, end
+
+
+def _span_end(prose: str, run: re.Match[str], runs: dict[int, list[int]]) -> int | None:
+    """Return where the code span that this run of backticks opens ends; None if it opens none."""
+    starts = runs[len(run[0])]
+    following = bisect_right(starts, run.start())
+    if following == len(starts) or _BLANK_LINE.search(prose, run.end(), starts[following]):
+        return None
+    return starts[following] + len(run[0])
+
+
+def _comment_end(prose: str, start: int) -> int:
+    """Return where a comment ends: without an end, at the end of its block as GitHub reads it."""
+    end = prose.find("-->", start)
+    if end >= 0:
+        return end + len("-->")
+    begins_line = not prose[prose.rfind("\n", 0, start) + 1 : start].strip(" >")
+    blank = None if begins_line else _BLANK_LINE.search(prose, start)
+    return blank.start() if blank else len(prose)

@@ -1,0 +1,57 @@
+"""Safe text out where there is no Markdown: titles, commit messages."""
+
+from __future__ import annotations
+
+import re
+
+from agents.text.actions import Allowed, pieces, triggers
+from agents.text.characters import JOINER, plain_output, without_hidden
+
+# https://docs.github.com/actions/managing-workflow-runs/skipping-workflow-runs
+_SKIPS = re.compile(
+    r"(?<=\[)(?=(?:skip ci|ci skip|no ci|skip actions|actions skip)\])|^(?=skip-checks\s*:)"
+    r"|(?<=\*\*\*)(?=NO_CI\*\*\*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TRAILER = re.compile(
+    r"^(?P<key>[A-Za-z][A-Za-z-]*-by|Fettle-[A-Za-z]+|Change-Id)(?=\s*:)", re.MULTILINE
+)
+
+
+def one_line(text: str, limit: int, *, closes: frozenset[int] = frozenset()) -> str:
+    """Return the text as a title or a commit's subject: one line that sets nothing off.
+
+    Word joiners count into the limit of characters.
+    """
+    return _shortened(_defused(" ".join(_seen(text).split()), closes), limit)
+
+
+def commit_text(text: str, limit: int = 10_000, *, closes: frozenset[int] = frozenset()) -> str:
+    """Return the text as a commit's body, without mentions, closings, trailers or CI switches."""
+    lines = [line.rstrip() for line in _seen(text).strip().split("\n")]
+    defused = _defused("\n".join(lines), closes)
+    return _shortened(_TRAILER.sub(rf"\g<key>{JOINER}", defused), limit)
+
+
+def _seen(text: str) -> str:
+    text = re.sub("\r\n?|[\u2028\u2029\v\f\x85]", "\n", plain_output(text.replace("\r\n", "\n")))
+    return without_hidden(text)[0]
+
+
+def _defused(text: str, closes: frozenset[int]) -> str:
+    allowed = Allowed(closes=closes)
+    for at in reversed(triggers(text, allowed)):
+        text = f"{text[:at]}{JOINER}{text[at:]}"
+    text = "".join(_plain(piece.kind, piece.text) for piece in pieces(text, allowed))
+    return _SKIPS.sub(JOINER, text)
+
+
+def _plain(kind: str, text: str) -> str:
+    """Return a part of the text where no code can be written: references are broken up instead."""
+    if kind != "code" or "://" in text or text.lower().startswith("www."):
+        return text
+    return re.sub("(?=[#@])", JOINER, text)
+
+
+def _shortened(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"

@@ -1,0 +1,164 @@
+"""Safe text out: Markdown that a model wrote, fit to be published under our name.
+
+Everything that lives is taken out or turned into text, and the result is read again until nothing
+is left: what GitHub shows is then what stands there, and nothing of it acts.
+"""
+
+from __future__ import annotations
+
+import re
+
+from markdown_it.token import Token
+
+from agents.text.actions import Allowed
+from agents.text.characters import JOINER, without_hidden
+from agents.text.inline import COMMENT, TAGS, defused
+from agents.text.markdown import parsed
+
+LIMIT = 65_000  # characters; GitHub takes 65,536
+PASSES = 12  # most texts need two
+
+# https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting
+_DRAWN = frozenset(("geojson", "math", "mermaid", "stl", "topojson"))
+_CONTAINERS = re.compile(r"(?:[ \t>]|[-*+](?=[ \t])|\d+[.)](?=[ \t]))*")
+_BAR = re.compile(r"(?<!\\)\|")
+_FOREIGN_BLANK = re.compile(r"^(?=.*[^\x00-\x7f])[^\S\n]+$", re.MULTILINE)
+_MARKER = re.compile(r"<!--(?=\s*fettle)", re.IGNORECASE)
+
+
+def publish(
+    text: str,
+    *,
+    repository_url: str = "",
+    mention_ok: frozenset[str] = frozenset(),
+    closes: frozenset[int] = frozenset(),
+) -> str:
+    """Return the Markdown without images, HTML, foreign links, mentions, commands and closings.
+
+    Links below `repository_url`, mentions of `mention_ok` and closing the issues in `closes` stay.
+    Code blocks stay as they are, except that drawings become their text. The result closes what
+    it opens, so that more can follow, and publishing it again changes nothing.
+    """
+    allowed = Allowed(repository_url, mention_ok, closes)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text, _ = without_hidden(_FOREIGN_BLANK.sub("", text), joiner=False)
+    text = _MARKER.sub(f"<!--{JOINER}", text).strip("\n")  # nobody but us marks our comments
+    kept = len(text)
+    while len(safe := _settled(_shortened(text, kept), allowed)) > LIMIT:
+        kept = int(min(kept, LIMIT) * 0.97 * LIMIT / len(safe))
+    return safe
+
+
+def _shortened(text: str, kept: int) -> str:
+    if kept >= len(text):
+        return text
+    head = text[: max(kept, 0)].rsplit("\n", 1)[0]
+    note = f"[{len(text) - len(head):,} more characters left out]"
+    return f"{_closed(head)}\n\n{note}"
+
+
+def _settled(text: str, allowed: Allowed) -> str:
+    """Return the text once nothing in it lives; as one block of code if it resists."""
+    for _ in range(PASSES):
+        source = _Source(text, allowed)
+        changed = source.defused().strip("\n")
+        if source.lost:
+            break
+        if changed == text:
+            return _closed(text)
+        text = changed
+    return _fenced(text)
+
+
+def _closed(text: str) -> str:
+    """Return the text with the fence closed that it leaves open."""
+    tokens = [token for token in parsed(text) if token.level == 0]
+    if not tokens or tokens[-1].type != "fence":
+        return text
+    markup = tokens[-1].markup
+    first, last = tokens[-1].map or (0, 0)
+    closing = re.compile(rf"\s*{re.escape(markup[0])}{{{len(markup)},}}\s*")
+    lines = text.split("\n")[first + 1 : last]
+    return text if lines and closing.fullmatch(lines[-1]) else f"{text}\n{markup}"
+
+
+def _fenced(text: str) -> str:
+    fence = "`" * (max((len(run) for run in re.findall("`{3,}", text)), default=2) + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+class _Source:
+    """The lines of a text, edited from the last block to the first so that numbers hold."""
+
+    def __init__(self, text: str, allowed: Allowed) -> None:
+        self.lost = False
+        self._tokens = parsed(text)
+        self._lines = text.split("\n")
+        self._allowed = allowed
+
+    def defused(self) -> str:
+        """Return the text after one pass over all its blocks."""
+        for index in reversed(range(len(self._tokens))):
+            token = self._tokens[index]
+            first, last = token.map or (0, 0)
+            match token.type:
+                case "html_block":
+                    self._lines[first:last] = _without_html(self._lines[first:last])
+                case "definition":
+                    self._define(token, first, last)
+                case "fence" if _draws(token.info):
+                    self._lines[first] = _as_text(self._lines[first], token.markup)
+                case "tr_open":
+                    self._rewrite_row(index, first)
+                case "inline" if self._tokens[index - 1].type not in ("th_open", "td_open"):
+                    self._rewrite(token, first)
+        return "\n".join(self._lines)
+
+    def _define(self, token: Token, first: int, last: int) -> None:
+        """Leave out a link definition; a footnote becomes text."""
+        if token.meta["label"].startswith("^"):
+            self._lines[first] = self._lines[first].replace("[", "\\[", 1)
+        else:
+            del self._lines[first:last]
+
+    def _rewrite(self, token: Token, first: int) -> None:
+        """Put a paragraph's or heading's new lines where the old ones stood, indentation kept."""
+        new = defused(token, self._allowed)
+        if new is None:
+            return
+        old, lines = token.content.split("\n"), new.split("\n")
+        for number, (part, text) in enumerate(zip(old, lines, strict=False), first):
+            line = self._lines[number].rstrip()
+            start = line.rfind(part.strip())
+            if start < 0 or len(lines) > len(old):
+                self.lost = True
+                return
+            self._lines[number] = line[:start] + text + line[start + len(part.strip()) :]
+        del self._lines[first + len(lines) : first + len(old)]
+
+    def _rewrite_row(self, opening: int, number: int) -> None:
+        """Write a table's row again if any of its cells changes."""
+        cells = []
+        for token in self._tokens[opening:]:
+            if token.type == "inline":
+                cells.append((token.content, defused(token, self._allowed)))
+            elif token.type == "tr_close":
+                break
+        if all(new is None for _, new in cells):
+            return
+        texts = [_BAR.sub(r"\|", old if new is None else new) for old, new in cells]
+        indent = _CONTAINERS.match(self._lines[number])
+        self._lines[number] = f"{indent[0] if indent else ''}| {' | '.join(texts)} |"
+
+
+def _without_html(lines: list[str]) -> list[str]:
+    text = TAGS.sub("", COMMENT.sub("", "\n".join(lines))).replace("<", "&lt;")
+    return [line.lstrip() for line in text.split("\n")]
+
+
+def _draws(info: str) -> bool:
+    return info.strip().split(" ")[0].casefold() in _DRAWN
+
+
+def _as_text(line: str, markup: str) -> str:
+    return f"{line[: line.index(markup)]}{markup}text"

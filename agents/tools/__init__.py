@@ -1,0 +1,25 @@
+"""Step 8: one file per tool, and the gate they all pass."""
+
+from __future__ import annotations
+
+from agents.tools.base import Tool
+from agents.tools.bash import Bash
+from agents.tools.edit import Edit
+from agents.tools.glob import Glob
+from agents.tools.grep import Grep
+from agents.tools.read import Read
+from agents.tools.write import Write
+
+TOOLS: tuple[type[Tool], ...] = (
+    Bash,
+    Edit,
+    Glob,
+    Grep,
+    Read,
+    Write,
+)
+
+
+def tool_named(name: str) -> type[Tool] | None:
+    """Return the tool of that name, or None."""
+    return next((tool for tool in TOOLS if tool.name == name), None)

@@ -1,0 +1,88 @@
+"""Step 8: what a tool is: its arguments, validated, are the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from agents.policy import Policy
+from agents.ports import WorkTree
+from agents.tools.schema import described, tool_schema
+
+
+class Effect(Enum):
+    """What a tool does to the work tree. Calls that only read run at the same time."""
+
+    READ = "read"
+    WRITE = "write"
+    EXECUTE = "execute"
+
+
+class Capability(Enum):
+    """What a stage may do to the work tree."""
+
+    READ_ONLY = "read-only"
+    CHANGE = "change"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What the tools of one stage work with: all they can reach."""
+
+    tree: WorkTree
+    capability: Capability
+    policy: Policy
+
+    @property
+    def writable(self) -> bool:
+        """Return whether commands may change the work tree."""
+        return self.capability is Capability.CHANGE
+
+
+class Tool(BaseModel):
+    """A tool. Its docstring and those of its fields are what the model reads about it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    name: ClassVar[str]
+    effect: ClassVar[Effect]
+    room: ClassVar[int] = 10_000
+    """Characters of a result that reach the model; the gate cuts the middle out of longer ones."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lenient(cls, data: Any) -> Any:
+        """Take null for absent, as models write it; refuse NUL, which ends strings elsewhere."""
+        if not isinstance(data, dict):
+            return data
+        for key, value in data.items():
+            if isinstance(value, str) and "\0" in value:
+                raise ValueError(f"`{key}` holds a NUL character")
+        return {key: value for key, value in data.items() if value is not None}
+
+    @classmethod
+    def definition(cls) -> dict[str, Any]:
+        """Return the Messages-API definition."""
+        return {
+            "name": cls.name,
+            "description": described(cls.__doc__),
+            "input_schema": tool_schema(cls.model_json_schema()),
+        }
+
+    def subject(self) -> str:
+        """Return what the call is about in a few words, for people who watch."""
+        raise NotImplementedError
+
+    def paths(self) -> tuple[str, ...]:
+        """Return the paths of the repository that the call names, for the gate."""
+        return ()
+
+    async def run(self, bench: Bench) -> str:
+        """Do it; the answer is for the model. Only the gate calls this.
+
+        Raises ToolError with what to do instead.
+        """
+        raise NotImplementedError

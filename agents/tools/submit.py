@@ -1,0 +1,49 @@
+"""Step 7: a submission: the structured result that ends a stage's conversation."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agents.errors import ToolError
+from agents.tools.schema import described, faults, strict_schema
+
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+class Submission(BaseModel):
+    """What a stage delivers. Its docstring and those of its fields are what the model reads.
+
+    The API promises the shape, pydantic the values. A stage's results are submitted, never
+    parsed out of prose.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    @classmethod
+    def tool_name(cls) -> str:
+        """Return the name under which the model calls it: `submit_` and the class's name."""
+        return f"submit_{_WORD_START.sub('_', cls.__name__).lower()}"
+
+    @classmethod
+    def definition(cls) -> dict[str, Any]:
+        """Return the Messages-API definition, strict."""
+        return {
+            "name": cls.tool_name(),
+            "description": described(cls.__doc__),
+            "strict": True,
+            "input_schema": strict_schema(cls.model_json_schema()),
+        }
+
+    @classmethod
+    def parse(cls, arguments: Any) -> Self:
+        """Return the submission; ToolError tells the model what to correct."""
+        try:
+            return cls.model_validate(arguments)
+        except ValidationError as error:
+            raise ToolError(
+                f"{cls.tool_name()} was not accepted:\n{faults(error)}\n"
+                f"Correct this and call {cls.tool_name()} again with all its fields."
+            ) from error

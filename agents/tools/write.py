@@ -1,0 +1,56 @@
+"""Step 8: the tool `write`: a whole file."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from agents.errors import ToolError
+from agents.tools.base import Bench, Effect, Tool
+from agents.tools.files import LARGEST, TextFile, decoded
+from agents.tools.paths import RepositoryPath
+
+
+class Write(Tool):
+    """Create a file, or replace all of its content.
+
+    For new files, and for files that you change almost everywhere; to change parts of a file, use
+    edit. Folders are made as needed. A file that is replaced keeps its encoding and its kind of
+    line endings; new files are UTF-8. End text files with a line break.
+    """
+
+    name: ClassVar[str] = "write"
+    effect: ClassVar[Effect] = Effect.WRITE
+
+    path: RepositoryPath
+    """The file, relative to the repository's root, like `tests/test_parser.py`."""
+    content: str
+    """The whole content."""
+
+    def subject(self) -> str:
+        """Return the path."""
+        return self.path
+
+    def paths(self) -> tuple[str, ...]:
+        """Return the file."""
+        return (self.path,)
+
+    async def run(self, bench: Bench) -> str:
+        """Write it; tell how it was before."""
+        old = await self._existing(bench)
+        file = old or TextFile(self.content)
+        text = self.content
+        if old is not None and old.newline == "\r\n":
+            text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+        await bench.tree.write(self.path, file.encoded(text))
+        count = len(TextFile(text).lines)
+        if old is None:
+            return f"Created {self.path} ({count} lines)."
+        kept = f" Kept: {old.peculiarities}." if old.peculiarities else ""
+        return f"Replaced {self.path} ({count} lines, before {len(old.lines)}).{kept}"
+
+    async def _existing(self, bench: Bench) -> TextFile | None:
+        """Return the text file that is there; None if there is none."""
+        try:
+            return decoded(self.path, await bench.tree.read(self.path, limit=LARGEST))
+        except ToolError:
+            return None
