@@ -1,0 +1,1 @@
+"""Step 7: session, turn, tool calls, until the submission of the stage."""

@@ -1,0 +1,194 @@
+"""Step 7: ask Claude, or any server that speaks the Messages API, for the next answer.
+
+Caching: one-hour markers stand behind tools and system, because a parked run comes back late; a
+five-minute marker moves along with the tail. That one is the request's own `cache_control`, which
+the API applies to the last block, so that the journalled messages go out as they are: thinking
+blocks are signed over all before them, and the API refuses a conversation that was edited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anthropic import APIError, APIStatusError, AsyncAnthropic, AsyncMessageStream, Timeout
+from anthropic.types import Message
+
+from agents.errors import ConfigError, FettleError, RunError, TransientError
+from agents.loop.prices import cost_of, usage_of
+from agents.ports import Answer, Query
+
+log = logging.getLogger(__name__)
+
+LONGEST_WAIT = 20.0  # seconds inside a call; for longer the run had better be put back
+LOOK_BACK = 20  # blocks that a cache marker looks back to find the entry of an earlier one
+HOUR = {"type": "ephemeral", "ttl": "1h"}
+MINUTES = {"type": "ephemeral"}
+# An error event inside a stream comes with status 200: its type says what it means.
+REFUSALS = ("invalid_request_error", "not_found_error", "request_too_large")
+CREDENTIALS = ("authentication_error", "billing_error", "permission_error")
+
+
+class ClaudeModel:
+    """The port `Model` over the Messages API, always streamed.
+
+    `plain` is for servers that know only the API's core: no thinking, effort, cache markers or
+    strict tools are asked for. `tries` counts the attempts at one answer, `backoff` is the first
+    pause in seconds, `timeout` the longest silence of the server.
+    """
+
+    def __init__(
+        self,
+        api_key: str | None,
+        base_url: str | None = None,
+        *,
+        plain: bool = False,
+        tries: int = 4,
+        backoff: float = 1.0,
+        timeout: float = 300.0,
+    ) -> None:
+        if not api_key and not base_url:
+            raise ConfigError(
+                "ANTHROPIC_API_KEY is not set, so no model can be asked. Set it, or set"
+                " ANTHROPIC_BASE_URL to a server that needs no key."
+            )
+        self._plain, self._tries, self._backoff = plain, tries, backoff
+        self._key = api_key or ""
+        # Always both, or the SDK looks for them in the environment. Its own retries are off: they
+        # obey a Retry-After of any length, and they do not see a stream that breaks.
+        self._client = AsyncAnthropic(
+            api_key=api_key or "none",
+            base_url=base_url or "https://api.anthropic.com",
+            max_retries=0,
+            timeout=Timeout(timeout, connect=10.0),
+        )
+
+    async def answer(self, query: Query) -> Answer:
+        """Return the model's answer; refusals and cut-off answers are told by `stop_reason`."""
+        request = _request(query, plain=self._plain)
+        started = time.monotonic()
+        for attempt in range(1, self._tries + 1):
+            try:
+                message, request_id = await self._ask(request)
+                break
+            except TransientError as error:
+                pause = error.retry_after
+                if pause is None:
+                    pause = self._backoff * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)
+                if attempt == self._tries or pause > LONGEST_WAIT:
+                    raise
+                log.info("model call failed, again in %.1f s: %s", pause, error)
+                await asyncio.sleep(pause)
+        usage, whole = usage_of(message.usage), message.to_dict(mode="json", warnings=False)
+        return Answer(
+            content=whole["content"],  # type: ignore[arg-type]  # typed as a plain object
+            stop_reason=str(message.stop_reason),
+            usage=usage,
+            cost_usd=cost_of(message.model, usage),
+            model=message.model,
+            request_id=request_id,
+            seconds=time.monotonic() - started,
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _ask(self, request: Mapping[str, Any]) -> tuple[Message, str | None]:
+        try:
+            async with self._client.messages.stream(**request) as stream:
+                return await _read(stream), stream.request_id
+        except APIError as error:
+            raise _translate(error, self._key) from error
+
+
+async def _read(stream: AsyncMessageStream[Any]) -> Message:
+    """Return the whole message; TransientError when the stream breaks, in whatever way."""
+    arguments: dict[int, str] = defaultdict(str)
+    try:
+        async for event in stream:
+            if event.type == "content_block_delta" and event.delta.type == "input_json_delta":
+                arguments[event.index] += event.delta.partial_json
+        message = await stream.get_final_message()
+        if message.stop_reason == "tool_use":
+            # The SDK takes JSON that is cut off as if it were whole: no call may run on that.
+            for text in filter(None, arguments.values()):
+                json.loads(text)
+    except APIError:
+        raise
+    except Exception as error:
+        # A server can break a stream in ways the SDK has no class for: ValueError for bad JSON,
+        # transport errors, an assertion for a page that is no stream at all.
+        raise TransientError(f"The model's answer is broken: {type(error).__name__}.") from error
+    if message.stop_reason is None:
+        raise TransientError("The model's answer broke off before its end.")
+    return message
+
+
+def _request(query: Query, *, plain: bool) -> dict[str, Any]:
+    core = {"model": query.model, "max_tokens": query.max_tokens}
+    if plain:
+        tools = [{k: v for k, v in tool.items() if k != "strict"} for tool in query.tools]
+        return {**core, "system": query.system, "tools": tools, "messages": query.messages}
+    tools = [dict(tool) for tool in query.tools]
+    if tools:
+        tools[-1]["cache_control"] = HOUR
+    return {
+        **core,
+        "system": [{"type": "text", "text": query.system, "cache_control": HOUR}],
+        "tools": tools,
+        "messages": _bridged(query.messages),
+        "cache_control": MINUTES,
+        "thinking": {"type": "adaptive", "display": "summarized"},
+        "output_config": {"effort": query.effort},
+    }
+
+
+def _bridged(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Mark the tail of the previous request when the new tail's marker cannot look back that far.
+
+    Many parallel calls in a turn would otherwise miss the cache. The mark is set on a copy, and
+    markers are no content, neither for the cache nor for signatures.
+    """
+    answers = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
+    if not answers:
+        return list(messages)
+    before, since = messages[answers[-1] - 1], messages[answers[-1] :]
+    between = sum(len(m["content"]) for m in since if isinstance(m["content"], list))
+    if between < LOOK_BACK - 1 or isinstance(before["content"], str):
+        return list(messages)
+    *blocks, block = before["content"]
+    marked = {**before, "content": [*blocks, {**block, "cache_control": MINUTES}]}
+    return [*messages[: answers[-1] - 1], marked, *since]
+
+
+def _translate(error: APIError, key: str) -> FettleError:
+    """Return the error of the class that says who must act; its text never holds the key."""
+    if not isinstance(error, APIStatusError):
+        return TransientError(f"The model's server is out of reach: {error.__cause__ or error}.")
+    status, kind = error.status_code, str(error.type)
+    said = str(error.api_message or error.message)
+    said = said.replace(key, "[key]") if key else said
+    text = f"{said[:500]} (status {status}, request {error.request_id or 'without id'})"
+    spent = "spend_limit" in (error.error_code or "")
+    if status in (401, 402, 403) or kind in CREDENTIALS or spent:
+        return ConfigError(
+            f"The model's server refuses our credentials: {text}. Check ANTHROPIC_API_KEY, the"
+            " account's credit and limits, and ANTHROPIC_BASE_URL."
+        )
+    if status in (408, 409, 429) or status >= 500 or (status == 200 and kind not in REFUSALS):
+        wait = error.response.headers.get("retry-after", "")
+        return TransientError(
+            f"The model's server is busy or broken: {text}.",
+            retry_after=float(wait) if wait.isdecimal() else None,
+        )
+    return RunError(
+        f"The model's server does not accept our request: {text}. Trying again would not change"
+        " that: look at the model's name, the size of the conversation, and the server's limits."
+    )

@@ -1,0 +1,258 @@
+"""Step 7: a session: ask the model, settle its tool calls, until the stage's submission.
+
+A session is its list of turns. Each turn is on disk before the next begins, so a process that
+dies loses at most the call in flight: the next process loads the turns and goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from agents.errors import ModelRefused, ToolError
+from agents.loop.budget import WRAP_UP_AT
+from agents.loop.conversation import Conversation
+from agents.ports import Block, Journal, Json, Model, Query, Reporter, Turn
+from agents.tools import gate
+from agents.tools.base import Bench, Effect
+from agents.tools.submit import Submission
+
+_EMPTY = {"type": "text", "text": ""}  # given by the API at times, never taken back
+NUDGES = 3  # times that prose instead of a submission is sent back
+FAULTS = 5  # times that a faulty submission is sent back
+WRAP_UP = (
+    "[Fettle: most of this run's budget is used. Finish what you are at, leave the files in a"
+    " working state, and submit.]"
+)
+SAME_CALL = 4  # the same call with the same result: the model is stuck and is told so
+
+
+S = TypeVar("S", bound=Submission)
+
+
+@dataclass
+class Session(Generic[S]):
+    """One conversation with a model, for the length of one stage."""
+
+    id: str
+    stage: str
+    """The stage occurrence that speaks, like `decompose/1`."""
+    conversation: Conversation[S]
+    query: Query
+    """Model, system prompt and tools: fixed for the session; messages are filled in here."""
+    model: Model
+    journal: Journal
+    reporter: Reporter
+    bench: Bench
+    boundary: Callable[[], Awaitable[None]]
+    """Awaited where stopping loses nothing."""
+    used: Callable[[], Awaitable[float]]
+    """Returns the used share of the run's budget; raises BudgetExceeded once it is used up."""
+    turns: list[Turn] = field(default_factory=list)
+
+    async def run(self, prompt: str) -> S:
+        """Hold the conversation until the model submits; return the submission.
+
+        Raises ModelRefused when the model declines, is cut off, or never submits validly.
+        """
+        self.turns = await self.journal.turns(self.id)
+        if not self._own_turns():
+            await self._append(Turn("prompt", self.stage, [{"type": "text", "text": prompt}]))
+        while True:
+            if self.turns[-1].kind == "answer":
+                await self._settle(self.turns[-1])
+            elif (submission := self._submitted()) is not None:
+                return submission
+            else:
+                await self._ask()
+
+    # --- the two moves --------------------------------------------------------------------------
+
+    async def _ask(self) -> None:
+        await self.boundary()
+        await self.used()
+        self._check_length()
+        answer = await self.model.answer(
+            Query(
+                model=self.query.model,
+                system=self.query.system,
+                tools=self.query.tools,
+                messages=messages(self.turns),
+                max_tokens=self.query.max_tokens,
+                effort=self.query.effort,
+            )
+        )
+        await self._append(
+            Turn(
+                "answer",
+                self.stage,
+                [block for block in answer.content if block != _EMPTY],
+                stop_reason=answer.stop_reason,
+                usage=answer.usage,
+                cost_usd=answer.cost_usd,
+                seconds=answer.seconds,
+            )
+        )
+        self.reporter.spent(*await self.journal.spent())
+
+    async def _settle(self, answer: Turn) -> None:
+        """Give every tool call of the answer its result, in one message."""
+        if answer.stop_reason not in ("tool_use", "end_turn", "pause_turn"):
+            raise ModelRefused(_refusal(self.stage, answer.stop_reason))
+        calls = [block for block in answer.content if block["type"] == "tool_use"]
+        if not calls:
+            await self._nudge()
+            return
+        await self.boundary()
+        results = await self._results(calls)
+        tree = await self.bench.tree.snapshot() if self._may_have_changed(calls) else None
+        await self._append(Turn("results", self.stage, results + await self._notice(), tree=tree))
+
+    async def _notice(self) -> list[Block]:
+        """Return a word to wrap up, once, when most of the budget is used."""
+        notice = {"type": "text", "text": WRAP_UP}
+        told = any(notice in turn.content for turn in self.turns)
+        return [] if told or await self.used() < WRAP_UP_AT else [notice]
+
+    # --- tool calls -----------------------------------------------------------------------------
+
+    async def _results(self, calls: Sequence[Block]) -> list[Block]:
+        """Run the calls: those that only read together, those that change one after another."""
+        changing = asyncio.Lock()
+
+        async def one(call: Block) -> Block:
+            if gate.effect(call["name"]) is Effect.READ:
+                return await self._call(call)
+            async with changing:
+                return await self._call(call)
+
+        return list(await asyncio.gather(*(one(call) for call in calls)))
+
+    async def _call(self, call: Block) -> Block:
+        try:
+            if call["name"].startswith("submit_"):
+                text = self._accept(call)
+            else:
+                text = await gate.call(
+                    call["name"],
+                    call["input"],
+                    bench=self.bench,
+                    watch=lambda tool, subject: self.reporter.tool_called(
+                        self.stage, tool, subject
+                    ),
+                )
+        except ToolError as error:
+            return _result(call, str(error), error=True)
+        return _result(call, text + self._stuck(call, text))
+
+    def _accept(self, call: Block) -> str:
+        expected = self.conversation.output.tool_name()
+        if call["name"] != expected:
+            raise ToolError(f"This stage ends with {expected}, not with {call['name']}.")
+        self.conversation.output.parse(call["input"])
+        return "Recorded."
+
+    def _may_have_changed(self, calls: Sequence[Block]) -> bool:
+        return self.bench.writable and any(
+            gate.effect(call["name"]) not in (Effect.READ, None) for call in calls
+        )
+
+    def _stuck(self, call: Block, text: str) -> str:
+        same: Counter[str] = Counter()
+        inputs = {b["id"]: b for t in self._own_turns() for b in t.content if "input" in b}
+        for turn in self._own_turns():
+            for block in turn.content:
+                if block["type"] == "tool_result" and block["tool_use_id"] in inputs:
+                    past = inputs[block["tool_use_id"]]
+                    same[f"{past['name']} {past['input']} {block['content']}"] += 1
+        if same[f"{call['name']} {call['input']} {text}"] + 1 < SAME_CALL:
+            return ""
+        return (
+            f"\n\n[You have made this very call {SAME_CALL} times with this very result."
+            " Try something else, or submit what you have and say what stopped you.]"
+        )
+
+    # --- the end of the conversation ------------------------------------------------------------
+
+    def _submitted(self) -> S | None:
+        """Return the submission that the last two turns of this stage hold, if they hold one."""
+        own = self._own_turns()
+        if len(own) < 2 or own[-1].kind != "results":
+            return None
+        accepted = {
+            block["tool_use_id"]
+            for block in own[-1].content
+            if block["type"] == "tool_result" and not block.get("is_error")
+        }
+        for block in own[-2].content:
+            if block["type"] == "tool_use" and block["id"] in accepted:
+                if block["name"] == self.conversation.output.tool_name():
+                    return self.conversation.output.parse(block["input"])
+        return None
+
+    async def _nudge(self) -> None:
+        tool = self.conversation.output.tool_name()
+        text = f"Nothing was submitted. If your work is done, call {tool}; if not, go on."
+        await self._append(Turn("prompt", self.stage, [{"type": "text", "text": text}]))
+
+    def _check_length(self) -> None:
+        """Stop a conversation that does not come to its end."""
+        own = self._own_turns()
+        answers = sum(turn.kind == "answer" for turn in own)
+        prompts = sum(turn.kind == "prompt" for turn in own)
+        faults = sum(
+            block.get("is_error", False) and "submit_" in str(block["content"])
+            for turn in own
+            if turn.kind == "results"
+            for block in turn.content
+        )
+        if answers >= self.conversation.max_turns or prompts > NUDGES + 1 or faults >= FAULTS:
+            raise ModelRefused(
+                f"The stage `{self.stage}` did not come to a result within {answers} answers of"
+                " the model. Say more in the issue about what is wanted and where, then set the"
+                " label again."
+            )
+
+    def _own_turns(self) -> list[Turn]:
+        return [turn for turn in self.turns if turn.stage == self.stage]
+
+    async def _append(self, turn: Turn) -> None:
+        await self.journal.append(self.id, len(self.turns), turn)
+        self.turns.append(turn)
+
+
+def messages(turns: Sequence[Turn]) -> list[dict[str, Json]]:
+    """Return the turns as Messages-API messages, their content untouched.
+
+    An answer without content is left out: the API gives such answers but does not take them.
+    """
+    return [
+        {"role": "assistant" if turn.kind == "answer" else "user", "content": turn.content}
+        for turn in turns
+        if turn.content
+    ]
+
+
+def last_tree(turns: Sequence[Turn], stage: str) -> str | None:
+    """Return the work tree that a stage's finished calls left, or None if they left it alone."""
+    return next((t.tree for t in reversed(turns) if t.stage == stage and t.tree), None)
+
+
+def _result(call: Block, text: str, *, error: bool = False) -> Block:
+    block = {"type": "tool_result", "tool_use_id": call["id"], "content": text}
+    return block | {"is_error": True} if error else block
+
+
+def _refusal(stage: str, reason: str | None) -> str:
+    if reason == "refusal":
+        return (
+            f"The model declined to go on in the stage `{stage}`. If the issue asks for nothing"
+            " improper, word it differently and set the label again."
+        )
+    return (
+        f"The model's answer in the stage `{stage}` was cut off ({reason}). Ask for less in one"
+        " issue, then set the label again."
+    )

@@ -1,0 +1,1 @@
+"""The resolve pipeline: a labelled issue becomes a pull request."""

@@ -1,0 +1,91 @@
+"""The text of a pull request: the model's reasons, and around them what our process measured."""
+
+from __future__ import annotations
+
+from agents.pipelines.resolve.craft_pr import PullRequestText
+from agents.pipelines.resolve.triage import Triage
+from agents.pipelines.shared.quality import Baseline, CheckRun, Quality
+from agents.ports import Usage
+from agents.requests import ResolveIssue
+
+
+def pull_request_body(
+    request: ResolveIssue,
+    finding: Triage,
+    text: PullRequestText,
+    quality: Quality,
+    spent: tuple[Usage, float, int],
+) -> str:
+    """Return the body in Markdown: why, what was rejected, how it was verified, what it cost."""
+    sections = [
+        _section("Why", text.why),
+        _section("What was considered and rejected", text.rejected),
+        _section("How it was verified", _verification(quality)),
+        _section("Still failing", _failing(quality)),
+        _section("For the reviewer", text.notes),
+        _section("Triage", f"{finding.decision.replace('_', ' ')}: {finding.reasoning}"),
+        f"<sub>{_cost(spent)}</sub>",
+        f"Resolves #{request.number}" if request.number else "",
+    ]
+    return "\n\n".join(section for section in sections if section)
+
+
+def _section(title: str, text: str) -> str:
+    return f"### {title}\n\n{text.strip()}" if text.strip() else ""
+
+
+def _verification(quality: Quality) -> str:
+    baseline = quality.baseline
+    if not quality.runs:
+        return f"**Not verified by any check.** {_unavailable(baseline)}".strip()
+    before = {run.name: run for run in baseline.runs}
+    rows = [
+        "| Check | Command | Before | After |",
+        "| --- | --- | --- | --- |",
+        *(_row(run, before[run.name]) for run in quality.runs),
+    ]
+    where = (
+        f"Run by Fettle in a sandbox without network ({baseline.source}): before on the default"
+        f" branch, after on {quality.commit[:10]}. Only failures that are new count."
+    )
+    return "\n\n".join(part for part in ("\n".join(rows), where, _unavailable(baseline)) if part)
+
+
+def _row(after: CheckRun, before: CheckRun) -> str:
+    command = after.command.replace("|", "\\|").replace("`", "'")
+    return f"| {after.name} | `{command}` | {_exit(before)} | {_exit(after)} |"
+
+
+def _exit(run: CheckRun) -> str:
+    return f"{'passed' if run.exit_code == 0 else 'failed'} (exit {run.exit_code}, {run.seconds} s)"
+
+
+def _unavailable(baseline: Baseline) -> str:
+    if not baseline.unavailable:
+        return ""
+    commands = ", ".join(f"`{command}`" for command in baseline.unavailable)
+    return f"Suggested by the repository but not available in the sandbox: {commands}."
+
+
+def _failing(quality: Quality) -> str:
+    return "\n\n".join(
+        f"`{run.command}` ended with exit code {run.exit_code}:\n\n{_fenced(run.output)}"
+        for run in quality.failing
+    )
+
+
+def _fenced(output: str) -> str:
+    fence = "```"
+    while fence in output:
+        fence += "`"
+    return f"{fence}text\n{output}\n{fence}"
+
+
+def _cost(spent: tuple[Usage, float, int]) -> str:
+    usage, usd, answers = spent
+    prompt = usage.input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h
+    cached = f", {usage.cache_read / prompt:.0%} of it read from cache" if prompt else ""
+    return (
+        f"Made by Fettle: ${usd:.2f}, {answers} model answers, {prompt:,} tokens in{cached},"
+        f" {usage.output:,} tokens out."
+    )

@@ -1,0 +1,65 @@
+"""Step 6: decompose: plan the change as one to five steps, each a commit of its own."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.shared.implement import Assignment
+from agents.requests import ResolveIssue
+from agents.run import Run, stage
+from agents.tools.base import Capability
+from agents.tools.submit import Submission
+
+MOST_STEPS = 5
+
+
+class Step(BaseModel):
+    """One step of the plan."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    title: str = Field(min_length=3, max_length=90)
+    """What the commit does, in the imperative, without a full stop."""
+    brief: str = Field(min_length=20)
+    """Everything the engineer needs who starts fresh."""
+
+
+class Plan(Submission):
+    """Deliver the plan."""
+
+    steps: list[Step] = Field(min_length=1, max_length=MOST_STEPS)
+    """One to five steps, in the order in which they are made."""
+
+    def assignments(self, request: ResolveIssue) -> list[Assignment]:
+        """Return each step as the engineer gets it who makes it."""
+        outline = "\n".join(f"{n}. {step.title}" for n, step in enumerate(self.steps, 1))
+        return [
+            Assignment(
+                number=number,
+                count=len(self.steps),
+                title=step.title,
+                brief=step.brief,
+                plan=outline,
+                source=f"The issue, {request.repository.full_name}#{request.number}",
+                wish=request.text,
+            )
+            for number, step in enumerate(self.steps, 1)
+        ]
+
+
+DECOMPOSE = Conversation(
+    name="decompose",
+    prompt=beside(__file__, "decompose.md"),
+    output=Plan,
+    capability=Capability.READ_ONLY,
+    resumes="triage",
+)
+
+
+@stage
+async def decompose(run: Run) -> Plan:
+    """Plan the steps."""
+    plan = await run.converse(DECOMPOSE)
+    run.summary = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"
+    return plan

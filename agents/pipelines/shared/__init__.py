@@ -1,0 +1,1 @@
+"""Step 6: stages that several pipelines use."""

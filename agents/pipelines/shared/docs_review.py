@@ -1,0 +1,49 @@
+"""Step 6: docs_review: bring the documentation in line with the change, as its own commit."""
+
+from __future__ import annotations
+
+from agents.loop.conversation import Conversation, beside
+from agents.run import Run, stage
+from agents.text import quote
+from agents.tools.base import Capability
+from agents.tools.submit import Submission
+
+DIFF_LIMIT = 40_000  # characters of the whole change that a prompt shows
+
+
+class DocsReviewed(Submission):
+    """Deliver the review of the documentation; your changes are committed as they are now."""
+
+    changed: bool
+    """Whether you changed anything."""
+    summary: str
+    """What you changed and for whom, or why nothing needed to change."""
+
+    @classmethod
+    def tool_name(cls) -> str:
+        """Return the name under which the model calls it."""
+        return "submit_docs"
+
+
+DOCS_REVIEW = Conversation(
+    name="docs_review",
+    prompt=beside(__file__, "docs_review.md"),
+    output=DocsReviewed,
+    capability=Capability.CHANGE,
+    resumes="implement",
+)
+
+
+@stage
+async def docs_review(run: Run) -> DocsReviewed:
+    """Review the documentation."""
+    reviewed = await run.converse(DOCS_REVIEW, diff=await whole_change(run))
+    commit = await run.commit("Update documentation", reviewed.summary)
+    run.summary = f"updated: {commit[:10]}" if commit else "nothing to change"
+    return reviewed
+
+
+async def whole_change(run: Run) -> str:
+    """Return the diff of the run against its base, fenced and bounded."""
+    tree = await run.tree()
+    return quote(await tree.diff(run.base, run.head), run.delimiter(), limit=DIFF_LIMIT)

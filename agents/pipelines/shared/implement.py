@@ -1,0 +1,77 @@
+"""Step 6: implement: make one planned step in a fresh session, and commit it."""
+
+from __future__ import annotations
+
+from agents.loop.conversation import Conversation, beside
+from agents.requests import Frozen
+from agents.run import Run, stage
+from agents.text import clean, quote
+from agents.tools.base import Capability
+from agents.tools.submit import Submission
+
+WISH_LIMIT = 60_000  # characters of the request that reach a prompt
+
+
+class StepDone(Submission):
+    """Deliver the step: your changes to the files are committed as they are now."""
+
+    summary: str
+    """What you changed and why that is the cure, for the commit's body. Two to six lines."""
+    tried: str
+    """What you ran to see that it works and what it printed in essence; what you could not check."""
+
+    @classmethod
+    def tool_name(cls) -> str:
+        """Return the name under which the model calls it."""
+        return "submit_step"
+
+
+class Assignment(Frozen):
+    """One step as the engineer gets it."""
+
+    number: int
+    count: int
+    title: str
+    brief: str
+    plan: str
+    """The titles of all steps, numbered."""
+    source: str
+    """Where the wish comes from, like `The issue, octo/parse#7`."""
+    wish: str
+    """What was asked for, in its author's words: untrusted."""
+
+    @property
+    def subject(self) -> str:
+        """Return the commit's subject: the place in the plan only where there is more than one."""
+        return f"Step {self.number}/{self.count}: {self.title}" if self.count > 1 else self.title
+
+
+class Made(Frozen):
+    """What came of a step."""
+
+    summary: str
+    tried: str
+    commit: str | None
+    """None when the step changed no file."""
+
+
+IMPLEMENT = Conversation(
+    name="implement",
+    prompt=beside(__file__, "implement.md"),
+    output=StepDone,
+    capability=Capability.CHANGE,
+    max_turns=60,
+)
+
+
+@stage
+async def implement(run: Run, assignment: Assignment) -> Made:
+    """Make the step and commit it."""
+    done = await run.converse(
+        IMPLEMENT,
+        **assignment.model_dump(exclude={"wish"}),
+        wish=quote(clean(assignment.wish).text, run.delimiter(), limit=WISH_LIMIT),
+    )
+    commit = await run.commit(assignment.subject, done.summary)
+    run.summary = f"{assignment.title}: {commit[:10] if commit else 'nothing to change'}"
+    return Made(summary=done.summary, tried=done.tried, commit=commit)

@@ -1,0 +1,137 @@
+"""Step 6: quality: run the repository's checks, on the default branch first, then on the change.
+
+The exit codes are recorded by our process. A check that failed before the change is shown to
+people but not held against it: only new failures count.
+"""
+
+from __future__ import annotations
+
+from agents.pipelines.shared.checks import SETTINGS_FILES, Candidate, Files, detect
+from agents.policy import POLICY_PATH, Check
+from agents.ports import CommandResult, WorkTree
+from agents.requests import Frozen
+from agents.run import Run, stage
+
+OUTPUT_KEPT = 6_000  # characters of a check's output that prompts and people see
+
+
+class CheckRun(Frozen):
+    """One check as it ran on one commit."""
+
+    name: str
+    command: str
+    timeout: float
+    exit_code: int
+    seconds: float
+    output: str
+
+
+class Baseline(Frozen):
+    """What the checks say about the default branch."""
+
+    runs: tuple[CheckRun, ...]
+    unavailable: tuple[str, ...] = ()
+    """Commands that the repository suggests but that cannot run in the sandbox."""
+    source: str
+    """Where the list of checks comes from, for people."""
+
+
+class Quality(Frozen):
+    """What the checks say about the change, against the default branch."""
+
+    commit: str
+    runs: tuple[CheckRun, ...]
+    baseline: Baseline
+
+    @property
+    def failing(self) -> tuple[CheckRun, ...]:
+        """Return the checks that passed before and fail now."""
+        before = {run.name: run.exit_code for run in self.baseline.runs}
+        return tuple(run for run in self.runs if run.exit_code != 0 and before[run.name] == 0)
+
+    @property
+    def passed(self) -> bool:
+        """Return whether nothing fails that passed before."""
+        return not self.failing
+
+
+@stage
+async def measure_base(run: Run) -> Baseline:
+    """Run the checks on the default branch."""
+    checks, unavailable, source = await _find_checks(run)
+    tree = await run.tree(run.base)
+    runs = tuple([await _run_check(tree, check) for check in checks])
+    run.tree_moved(None)
+    run.summary = _say(runs) if runs else "no checks that can run here"
+    return Baseline(runs=runs, unavailable=unavailable, source=source)
+
+
+@stage
+async def check_quality(run: Run, baseline: Baseline) -> Quality:
+    """Run the checks on the change."""
+    tree = await run.tree(run.head)
+    checks = [Check(name=r.name, run=r.command, timeout=r.timeout) for r in baseline.runs]
+    runs = tuple([await _run_check(tree, check) for check in checks])
+    run.tree_moved(None)
+    run.summary = _say(runs) if runs else "no checks that can run here"
+    return Quality(commit=run.head, runs=runs, baseline=baseline)
+
+
+async def _find_checks(run: Run) -> tuple[list[Check], tuple[str, ...], str]:
+    policy = await run.policy()
+    if policy.quality is not None:
+        return list(policy.quality), (), f"`{POLICY_PATH}`"
+    tree = await run.tree(run.base)
+    chosen: dict[str, Check] = {}
+    missing = []
+    for candidate in detect(await _files(run)):
+        if candidate.subject in chosen:
+            continue
+        if await _available(tree, candidate):
+            chosen[candidate.subject] = candidate.check
+        else:
+            missing.append(candidate.check.run)
+    return list(chosen.values()), tuple(missing), "found in the repository's files"
+
+
+async def _files(run: Run) -> Files:
+    source = run.ports.source
+    paths = frozenset(await source.files(run.base))
+    texts = {
+        path: (await source.show(run.base, path) or b"").decode("utf-8", "replace")
+        for path in SETTINGS_FILES
+        if path in paths
+    }
+    return Files(paths, texts)
+
+
+async def _available(tree: WorkTree, candidate: Candidate) -> bool:
+    result = await tree.run(["bash", "-c", candidate.available], timeout=30, writable=False)
+    return result.exit_code == 0
+
+
+async def _run_check(tree: WorkTree, check: Check) -> CheckRun:
+    result = await tree.run(["bash", "-c", check.run], timeout=check.timeout)
+    return CheckRun(
+        name=check.name,
+        command=check.run,
+        timeout=check.timeout,
+        exit_code=result.exit_code,
+        seconds=round(result.seconds, 2),
+        output=_kept(result, check),
+    )
+
+
+def _kept(result: CommandResult, check: Check) -> str:
+    text = result.output.strip()
+    if result.why == "timeout":
+        text += f"\n[stopped after {check.timeout:.0f} s]"
+    if len(text) <= OUTPUT_KEPT:
+        return text
+    third = OUTPUT_KEPT // 3  # the end of a test run says more than its beginning
+    left_out = len(text) - OUTPUT_KEPT
+    return f"{text[:third]}\n[... {left_out} characters left out ...]\n{text[-2 * third :]}"
+
+
+def _say(runs: tuple[CheckRun, ...]) -> str:
+    return ", ".join(f"{r.name} {'passed' if r.exit_code == 0 else 'failed'}" for r in runs)

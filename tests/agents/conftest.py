@@ -1,0 +1,329 @@
+"""Fakes of the ports, for everything in the workshop: a model that plays a list, files in a dict."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from agents.errors import ToolError
+from agents.loop.budget import Limits
+from agents.pipelines import PIPELINES
+from agents.ports import Answer, CommandResult, PullRequest, Turn, Usage
+from agents.requests import Person, Repository, ResolveIssue
+from agents.run import Ports, Run
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+def use(name, **arguments):
+    """Return a tool call as the model makes it."""
+    key = hashlib.sha256(f"{name}{arguments}".encode()).hexdigest()[:12]
+    return {"type": "tool_use", "id": f"toolu_{key}", "name": name, "input": arguments}
+
+
+def say(text):
+    """Return a block of prose."""
+    return {"type": "text", "text": text}
+
+
+@dataclass
+class ListModel:
+    """The port Model: answers what the list says; an exception in it is raised."""
+
+    answers: list
+    asked: list = field(default_factory=list)
+
+    async def answer(self, query):
+        self.asked.append(
+            {
+                "model": query.model,
+                "system": query.system,
+                "tools": json.dumps(list(query.tools)),
+                "messages": json.dumps(list(query.messages)),
+            }
+        )
+        content = self.answers.pop(0)
+        if isinstance(content, BaseException):
+            raise content
+        stop = "tool_use" if any(b["type"] == "tool_use" for b in content) else "end_turn"
+        if content and content[0].get("stop"):
+            stop, content = content[0]["stop"], content[1:]
+        return Answer(content, stop, Usage(input=100, output=10), 0.01, query.model, "req", 0.1)
+
+
+@dataclass
+class MemoryJournal:
+    """The port Journal, in memory; outlives a killed run like a database."""
+
+    sessions: dict = field(default_factory=dict)
+
+    async def turns(self, session):
+        return [
+            Turn(**{**vars(turn), "content": json.loads(text)})
+            for turn, text in self.sessions.get(session, [])
+        ]
+
+    async def append(self, session, number, turn):
+        entries = self.sessions.setdefault(session, [])
+        assert number == len(entries), "two writers in one session"
+        entries.append((turn, json.dumps(turn.content)))
+
+    async def spent(self):
+        answers = [t for s in self.sessions.values() for t, _ in s if t.kind == "answer"]
+        usage = sum((t.usage for t in answers), Usage())
+        return usage, sum(t.cost_usd for t in answers), len(answers)
+
+
+@dataclass
+class History:
+    """Commits and trees of a repository, in memory; what a mirror is on disk."""
+
+    objects: dict = field(default_factory=dict)
+    commits: dict = field(default_factory=dict)
+
+    def tree(self, files):
+        key = hashlib.sha1(json.dumps(files, sort_keys=True).encode()).hexdigest()
+        self.objects[key] = dict(files)
+        return key
+
+    def commit(self, tree, parent, message):
+        key = hashlib.sha1(f"{tree}{parent}{message}".encode()).hexdigest()
+        self.commits[key] = (tree, parent, message)
+        return key
+
+    def files(self, revision):
+        tree = self.commits[revision][0] if revision in self.commits else revision
+        return self.objects[tree]
+
+
+@dataclass
+class MemoryTree:
+    """The port WorkTree over History. `commands` maps a command's text to what it does."""
+
+    history: History
+    files: dict
+    commands: dict = field(default_factory=dict)
+    ran: list = field(default_factory=list)
+
+    async def read(self, path, *, limit=1_000_000):
+        if path not in self.files:
+            raise ToolError(f"{path} does not exist")
+        return self.files[path].encode()
+
+    async def write(self, path, data):
+        self.files[path] = data.decode()
+
+    async def run(self, argv, *, timeout, writable=True, max_output=64_000):
+        self.ran.append(argv[-1])
+        done = self.commands.get(argv[-1], (0, ""))
+        if callable(done):
+            done = done(self.files)
+        if asyncio.iscoroutine(done):
+            done = await done
+        return CommandResult(done[0], "exit", done[1], 0.01)
+
+    async def snapshot(self):
+        return self.history.tree(self.files)
+
+    async def restore(self, tree):
+        self.files.clear()
+        self.files.update(self.history.files(tree))
+
+    async def commit(self, tree, parent, message):
+        return self.history.commit(tree, parent, message)
+
+    async def diff(self, old, new, *, context=3):
+        return "\n".join(f"diff {path}" for path in await self.changed(old, new))
+
+    async def changed(self, old, new):
+        before, after = self.history.files(old), self.history.files(new)
+        return sorted(p for p in before.keys() | after if before.get(p) != after.get(p))
+
+    async def show(self, revision, path):
+        text = self.history.files(revision).get(path)
+        return None if text is None else text.encode()
+
+
+@dataclass
+class MemorySource:
+    """The port Source over History."""
+
+    history: History
+    base: str
+    commands: dict = field(default_factory=dict)
+    opened: list = field(default_factory=list)
+
+    async def fetch(self):
+        return self.base
+
+    async def show(self, revision, path):
+        text = self.history.files(revision).get(path)
+        return None if text is None else text.encode()
+
+    async def files(self, revision):
+        return sorted(self.history.files(revision))
+
+    async def subjects(self, base, head):
+        subjects = []
+        while head != base:
+            _, head, message = self.history.commits[head]
+            subjects.insert(0, message.splitlines()[0])
+        return subjects
+
+    async def open(self, base, policy):
+        tree = MemoryTree(self.history, dict(self.history.files(base)), self.commands)
+        self.opened.append(tree)
+        return tree
+
+
+@dataclass
+class MemoryPublisher:
+    """The port Publisher: remembers what was let out."""
+
+    pushed: dict = field(default_factory=dict)
+    pulls: dict = field(default_factory=dict)
+    comments: dict = field(default_factory=dict)
+
+    async def push(self, branch, commit):
+        self.pushed[branch] = commit
+
+    async def open_pull_request(self, *, branch, commit, title, body, draft):
+        self.pulls[branch] = PullRequest(
+            number=2,
+            url="u",
+            branch=branch,
+            head=commit,
+            base="main",
+            title=title,
+            body=body,
+            draft=draft,
+        )
+        return self.pulls[branch]
+
+    async def comment(self, key, body):
+        self.comments[key] = body
+        return f"url/{key}"
+
+
+class SilentReporter:
+    """The port Reporter: keeps what was told."""
+
+    def __init__(self):
+        self.told = []
+
+    def stage_started(self, stage, title):
+        self.told.append(("started", stage, title))
+
+    def stage_finished(self, stage, summary):
+        self.told.append(("finished", stage, summary))
+
+    def tool_called(self, stage, tool, subject):
+        self.told.append(("tool", stage, tool, subject))
+
+    def spent(self, usage, cost_usd, answers):
+        pass
+
+
+@dataclass
+class MemorySteps:
+    """The port Steps: a step's JSON is kept, so a second Run replays it."""
+
+    kept: dict = field(default_factory=dict)
+    names: list = field(default_factory=list)
+
+    async def step(self, name, work):
+        self.names.append(name)
+        if name not in self.kept:
+            self.kept[name] = json.dumps(await work())
+        return json.loads(self.kept[name])
+
+    async def boundary(self):
+        pass
+
+
+@dataclass
+class World:
+    """Everything that outlives a run's process."""
+
+    history: History
+    base: str
+    model: ListModel
+    journal: MemoryJournal = field(default_factory=MemoryJournal)
+    publisher: MemoryPublisher = field(default_factory=MemoryPublisher)
+    steps: MemorySteps = field(default_factory=MemorySteps)
+    reporter: SilentReporter = field(default_factory=SilentReporter)
+    commands: dict = field(default_factory=dict)
+    limits: Limits = field(default_factory=lambda: Limits(usd=5, turns=100, minutes=60))
+    source: MemorySource = None
+
+    def __post_init__(self):
+        self.source = MemorySource(self.history, self.base, self.commands)
+
+    def run(self, request):
+        """Return a run as a fresh process makes it."""
+        return Run(
+            id="0006-run",
+            request=request,
+            ports=Ports(
+                model=self.model,
+                journal=self.journal,
+                source=self.source,
+                publisher=self.publisher,
+                reporter=self.reporter,
+                steps=self.steps,
+            ),
+            conversations=PIPELINES[type(request)].conversations,
+            models={"strong": "big", "fast": "small"},
+            limits=self.limits,
+        )
+
+    async def resolve(self, request):
+        """Run the pipeline of this request."""
+        return await PIPELINES[type(request)].work(self.run(request), request)
+
+
+@pytest.fixture
+def request_():
+    """An issue that somebody labelled."""
+    return ResolveIssue(
+        installation_id=1,
+        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
+        number=7,
+        title="It adds wrong",
+        body="`add(1, 1)` gives 3.",
+        author=Person(id=2, login="jonas"),
+        asked_by=Person(id=3, login="mara"),
+        label="bot:resolve",
+        url="https://example.org/7",
+    )
+
+
+@pytest.fixture
+def make_world():
+    """A repository with these files, and a model that gives these answers."""
+
+    def make(files, answers, **more):
+        history = History()
+        base = history.commit(history.tree(files), "", "start")
+        return World(history, base, ListModel(list(answers)), **more)
+
+    return make
+
+
+@pytest.fixture
+def talk():
+    """The words of a scripted model."""
+    return type("Talk", (), {"use": staticmethod(use), "say": staticmethod(say), "Killed": Killed})
+
+
+@pytest.fixture
+def prompts():
+    """The folder of the pipelines, where the prompts lie."""
+    return Path(__file__).parents[2] / "agents" / "pipelines"

@@ -1,0 +1,258 @@
+import json
+
+import pytest
+
+from agents.errors import TransientError
+
+FILES = {"lib.py": "def add(a, b):\n    return a + b + 1\n", "test_lib.py": "import lib\n"}
+RIGHT = "def add(a, b):\n    return a + b\n"
+CHECK = "python3 -m pytest -q"
+
+
+def run_checks(files):
+    """Stand for the repository's tests: green once the code is right and nothing is broken."""
+    broken = "BROKEN" in "".join(files.values())
+    return (1, "1 failed") if broken else (0, "1 passed")
+
+
+def story(use, say, *, break_it=False):
+    """Return the answers of a model that resolves the issue in two steps."""
+    first = use(
+        "edit", path="lib.py", old="a + b + 1", new="a + b # BROKEN" if break_it else "a + b"
+    )
+    return [
+        [say("Looking."), use("read", path="lib.py"), use("read", path="test_lib.py")],
+        [use("submit_triage", decision="action_direct", kind="bug", reasoning="read", detail="+1")],
+        [
+            use(
+                "submit_plan",
+                steps=[
+                    {"title": "Add without one", "brief": "Remove the one in lib.py add()."},
+                    {"title": "Test the sum", "brief": "Write a test in test_lib.py for it."},
+                ],
+            )
+        ],
+        [use("read", path="lib.py")],
+        [first],
+        [use("submit_step", summary="No more one.", tried="ran it")],
+        [use("write", path="test_lib.py", content="import lib\nassert lib.add(1, 1) == 2\n")],
+        [use("submit_step", summary="A test.", tried="ran it")],
+        [use("submit_docs", changed=False, summary="nothing to say")],
+    ]
+
+
+def ending(use):
+    return [
+        use(
+            "submit_pull_request",
+            branch="add-without-one",
+            title="Add without one",
+            why="The one was there by mistake.",
+            rejected="",
+            notes="",
+        )
+    ]
+
+
+@pytest.fixture
+def solved(make_world, talk):
+    def make(**more):
+        answers = [*story(talk.use, talk.say, **more), ending(talk.use)]
+        return make_world(FILES, answers, commands={CHECK: run_checks})
+
+    return make
+
+
+def subjects(world, head):
+    found = []
+    while head != world.base:
+        _, head, message = world.history.commits[head]
+        found.insert(0, message.splitlines()[0])
+    return found
+
+
+async def test_resolve_opens_one_pull_request_with_a_commit_for_each_step(solved, request_):
+    world = solved()
+
+    outcome = await world.resolve(request_)
+
+    pull = outcome.pull_request
+    assert outcome.kind == "pull_request"
+    assert not pull.draft
+    assert pull.branch.startswith("bot/7-add-without-one-")
+    assert world.publisher.pushed == {pull.branch: pull.head}
+    assert subjects(world, pull.head) == [
+        "Step 1/2: Add without one",
+        "Step 2/2: Test the sum",
+    ]
+    assert world.history.files(pull.head)["lib.py"] == RIGHT
+    assert "Resolves #7" in pull.body
+    assert f"`{CHECK}` | passed (exit 0" in pull.body
+    assert "$0.10" in pull.body
+
+
+async def test_commits_name_who_asked_and_what_made_them(solved, request_):
+    world = solved()
+
+    outcome = await world.resolve(request_)
+
+    message = world.history.commits[outcome.pull_request.head][2]
+    assert "Co-authored-by: mara <3+mara@users.noreply.github.com>" in message
+    assert "Fettle-Run: 0006-run" in message
+    assert "Fettle-Stage: implement/2" in message
+
+
+async def test_sessions_are_those_of_the_specification(solved, request_):
+    world = solved()
+
+    await world.resolve(request_)
+
+    spoken = {}
+    for session, entries in world.journal.sessions.items():
+        spoken[session] = list(dict.fromkeys(turn.stage for turn, _ in entries))
+    assert spoken == {
+        "triage/1": ["triage/1", "decompose/1"],
+        "implement/1": ["implement/1"],
+        "implement/2": ["implement/2", "docs_review/1", "craft_pr/1"],
+    }
+
+
+async def test_a_session_only_grows_so_the_cache_holds(solved, request_):
+    world = solved()
+
+    await world.resolve(request_)
+
+    for before, after in zip(world.model.asked, world.model.asked[1:], strict=False):
+        same = after["messages"].startswith(before["messages"][:-1])
+        fresh = len(json.loads(after["messages"])) == 1
+        assert same or fresh
+        assert before["system"] == after["system"]
+        assert before["tools"] == after["tools"] or fresh
+
+
+@pytest.mark.parametrize("moment", range(10))
+async def test_a_death_at_any_model_call_costs_nothing_twice(solved, request_, talk, moment):
+    undisturbed = solved()
+    expected = await undisturbed.resolve(request_)
+    world = solved()
+    world.model.answers.insert(moment, talk.Killed())
+
+    with pytest.raises(talk.Killed):
+        await world.resolve(request_)
+    outcome = await world.resolve(request_)
+
+    assert outcome == expected
+    assert world.history.commits == undisturbed.history.commits
+    paid = [asked["messages"] for asked in world.model.asked]
+    del paid[moment]  # the call in which the process died was never answered
+    assert len(set(paid)) == len(paid) == 10
+
+
+async def test_a_death_in_a_command_puts_the_files_back_and_runs_it_again(
+    make_world, request_, talk
+):
+    use, say = talk.use, talk.say
+    answers = [*story(use, say), ending(use)]
+    answers.insert(5, [use("bash", command="fumble")])
+    deaths = [talk.Killed()]
+
+    def fumble(files):
+        files["lib.py"] = "half written"
+        if deaths:
+            raise deaths.pop()
+        files["lib.py"] = RIGHT
+        return (0, "ok")
+
+    world = make_world(FILES, answers, commands={CHECK: run_checks, "fumble": fumble})
+    with pytest.raises(talk.Killed):
+        await world.resolve(request_)
+
+    outcome = await world.resolve(request_)
+
+    assert world.history.files(outcome.pull_request.head)["lib.py"] == RIGHT
+    assert len(world.model.asked) == 11
+
+
+async def test_what_a_change_breaks_is_mended_in_a_commit_of_its_own(make_world, request_, talk):
+    use, say = talk.use, talk.say
+    answers = [
+        *story(use, say, break_it=True),
+        [use("edit", path="lib.py", old=" # BROKEN", new="")],
+        [use("submit_fix", summary="Took the comment out.")],
+        ending(use),
+    ]
+    world = make_world(FILES, answers, commands={CHECK: run_checks})
+
+    outcome = await world.resolve(request_)
+
+    assert not outcome.pull_request.draft
+    assert subjects(world, outcome.pull_request.head)[-1] == "Fix failing checks"
+
+
+async def test_what_stays_broken_becomes_a_draft_that_names_it(make_world, request_, talk):
+    use, say = talk.use, talk.say
+    answers = [
+        *story(use, say, break_it=True),
+        *([use("submit_fix", summary=f"No idea, try {n}.")] for n in range(3)),
+        ending(use),
+    ]
+    world = make_world(FILES, answers, commands={CHECK: run_checks})
+
+    outcome = await world.resolve(request_)
+
+    assert outcome.pull_request.draft
+    assert "### Still failing" in outcome.pull_request.body
+    assert "1 failed" in outcome.pull_request.body
+
+
+async def test_what_failed_before_is_not_held_against_the_change(make_world, request_, talk):
+    answers = [*story(talk.use, talk.say), ending(talk.use)]
+    world = make_world(FILES, answers, commands={CHECK: (1, "always red")})
+
+    outcome = await world.resolve(request_)
+
+    assert not outcome.pull_request.draft
+    assert "failed (exit 1" in outcome.pull_request.body
+
+
+@pytest.mark.parametrize("decision", ["ask", "propose", "decline", "decision"])
+async def test_other_decisions_end_in_a_comment(make_world, request_, talk, decision):
+    finding = talk.use(
+        "submit_triage", decision=decision, kind="question", reasoning="r", detail="Which one?"
+    )
+    world = make_world(FILES, [[finding]])
+
+    outcome = await world.resolve(request_)
+
+    assert outcome.kind == "comment"
+    assert "Which one?" in world.publisher.comments["answer"]
+    assert not world.publisher.pulls
+
+
+async def test_steps_that_change_nothing_end_in_a_comment(make_world, request_, talk):
+    use = talk.use
+    world = make_world(
+        FILES,
+        [
+            [use("submit_triage", decision="action_direct", kind="bug", reasoning="r", detail="d")],
+            [use("submit_plan", steps=[{"title": "Nothing", "brief": "There is nothing to do."}])],
+            [use("submit_step", summary="Nothing to do.", tried="-")],
+        ],
+        commands={CHECK: run_checks},
+    )
+
+    outcome = await world.resolve(request_)
+
+    assert outcome.kind == "comment"
+    assert "nothing-changed" in world.publisher.comments
+
+
+async def test_trouble_outside_reaches_the_engine_and_the_run_goes_on(solved, request_):
+    world = solved()
+    world.model.answers.insert(4, TransientError("overloaded"))
+
+    with pytest.raises(TransientError):
+        await world.resolve(request_)
+    outcome = await world.resolve(request_)
+
+    assert outcome.kind == "pull_request"
