@@ -1,0 +1,1 @@
+"""Step 9: git, run in one trusted way."""

@@ -1,0 +1,123 @@
+"""What every git is told: an environment from nothing, a configuration that nobody overrides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+CONFIG = {
+    # Nothing runs: no hook, no monitor, no editor, no pager, no transport but ours.
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.untrackedCache": "false",
+    "core.pager": "cat",
+    "core.editor": "false",
+    "core.sshCommand": "false",
+    "core.gitProxy": "",
+    "core.askPass": "",
+    "core.attributesFile": "/dev/null",
+    "core.excludesFile": "/dev/null",
+    "core.alternateRefsCommand": "false",
+    "credential.helper": "",
+    "diff.external": "",
+    "gpg.program": "false",
+    "gpg.ssh.program": "false",
+    "log.showSignature": "false",
+    "commit.gpgSign": "false",
+    "tag.gpgSign": "false",
+    "push.gpgSign": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "rerere.enabled": "false",
+    "filter.lfs.smudge": "",
+    "filter.lfs.clean": "",
+    "filter.lfs.process": "",
+    "filter.lfs.required": "false",
+    # Names that other systems would take for .git.
+    "core.protectNTFS": "true",
+    "core.protectHFS": "true",
+    "safe.bareRepository": "explicit",
+    # Only the protocol that the caller asks for, with no redirect and nothing recursive.
+    "protocol.allow": "never",
+    "http.followRedirects": "false",
+    "http.sslVerify": "true",
+    "http.lowSpeedLimit": "1000",
+    "http.lowSpeedTime": "120",
+    "transfer.credentialsInUrl": "die",
+    "transfer.fsckObjects": "true",
+    "fetch.recurseSubmodules": "false",
+    "submodule.recurse": "false",
+    "diff.ignoreSubmodules": "all",
+    "status.submoduleSummary": "false",
+    "push.recurseSubmodules": "no",
+    "push.followTags": "false",
+    # Old projects carry these faults, which harm nobody.
+    "fetch.fsck.badDate": "ignore",
+    "fetch.fsck.badEmail": "ignore",
+    "fetch.fsck.badFilemode": "ignore",
+    "fetch.fsck.badName": "ignore",
+    "fetch.fsck.badTimezone": "ignore",
+    "fetch.fsck.missingEmail": "ignore",
+    "fetch.fsck.missingNameBeforeEmail": "ignore",
+    "fetch.fsck.missingSpaceBeforeDate": "ignore",
+    "fetch.fsck.missingSpaceBeforeEmail": "ignore",
+    "fetch.fsck.missingTaggerEntry": "ignore",
+    "fetch.fsck.zeroPaddedDate": "ignore",
+    "fetch.fsck.zeroPaddedFilemode": "ignore",
+    # A journal that names a checkpoint must find it, also after a power cut.
+    "core.fsync": "committed,reference",
+    "core.bigFileThreshold": "20m",
+    "core.packedRefsTimeout": "10000",
+    "core.filesRefLockTimeout": "5000",
+}
+
+_ENVIRONMENT = {
+    "HOME": "/nonexistent",
+    "LC_ALL": "C.UTF-8",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_PROTOCOL_FROM_USER": "0",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_LFS_SKIP_SMUDGE": "1",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "false",
+    "GIT_ASKPASS": "/bin/false",
+    "SSH_ASKPASS": "/bin/false",
+    "GIT_SSH_COMMAND": "/bin/false",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_CEILING_DIRECTORIES": "/",
+    "GIT_TRACE_REDACT": "1",
+}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who commits."""
+
+    name: str
+    email: str
+
+    def environment(self) -> dict[str, str]:
+        """Return what makes git sign commits with this name, as author and committer."""
+        return {
+            "GIT_AUTHOR_NAME": self.name,
+            "GIT_AUTHOR_EMAIL": self.email,
+            "GIT_COMMITTER_NAME": self.name,
+            "GIT_COMMITTER_EMAIL": self.email,
+        }
+
+
+def trusted_environment(config: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of every git, built from nothing, with `config` on top of ours."""
+    values = {**CONFIG, **(config or {})}
+    environment = {**_ENVIRONMENT, "GIT_CONFIG_COUNT": str(len(values))}
+    for number, (key, value) in enumerate(values.items()):
+        environment[f"GIT_CONFIG_KEY_{number}"] = key
+        environment[f"GIT_CONFIG_VALUE_{number}"] = value
+    return environment

@@ -1,0 +1,154 @@
+"""A person's own clone: commits are taken from it and a finished branch given back, no more.
+
+Its checkout, its index and its other branches stay as they are, and none of its hooks or
+configured commands runs: all is plumbing with our configuration on top of the clone's.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.errors import ConfigError, RunError
+from app.git.environment import Identity
+from app.git.faults import GitFailed
+from app.git.mirror import Mirror
+from app.git.names import FETCHED, object_id, own_branch
+from app.git.objects import Objects
+from app.git.trusted import Git
+from app.sandbox.output import ToFile
+
+_HISTORY_LIMIT = 20_000_000_000
+_TIMEOUT = 1800
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a clone has checked out; `branch` is None when HEAD is detached."""
+
+    commit: str
+    branch: str | None
+
+
+class LocalClone:
+    """A clone of a person on this machine. Root works in it as the person who owns it."""
+
+    def __init__(self, path: Path) -> None:
+        gitdir = _gitdir_of(path)
+        status = gitdir.stat()
+        self.git = Git(gitdir, owner=(status.st_uid, status.st_gid))
+        self._objects = Objects(self.git)
+
+    async def head(self) -> Head:
+        """Return what is checked out; ConfigError when nothing was ever committed."""
+        commit = await self._head_commit()
+        try:
+            name = await self.git.local("symbolic-ref", "--quiet", "HEAD")
+        except GitFailed:
+            return Head(commit, None)
+        return Head(commit, name.decode().strip().removeprefix("refs/heads/"))
+
+    async def bring(self, mirror: Mirror) -> str:
+        """Copy the history of HEAD into the mirror and return its commit."""
+        commit = (await self.head()).commit
+        ref = f"{FETCHED}/local/{commit}"
+        if await mirror.resolve(ref) == commit:
+            return commit
+        shallow = await self._shallow()
+        with _scratch_file() as pack:
+            await _pack(self.git, [commit], pack)
+            async with mirror.locked():
+                _cut_off(mirror.gitdir / "shallow", shallow)
+            await mirror.import_pack(pack, _HISTORY_LIMIT)
+        await mirror.keep(ref, commit)
+        return commit
+
+    async def deliver(self, mirror: Mirror, commit: str, branch: str) -> None:
+        """Give the commit to the clone as the new branch `bot/...`; already there is done.
+
+        RunError when that branch is somewhere else: it is somebody's.
+        """
+        ref = own_branch(branch)
+        now = await self._objects.resolve(ref)
+        if now == commit:
+            return
+        if now is not None:
+            raise RunError(
+                f"The branch `{branch}` is there already, at {now[:12]}. Fettle leaves it alone. "
+                f"Delete or rename it, then ask again."
+            )
+        known = [f"^{(await self.head()).commit}"]
+        with _scratch_file() as pack:
+            await _pack(mirror.git, [commit, *known], pack)
+            await self.git.local(
+                "index-pack", "--stdin", "--strict", "--fix-thin", stdin=pack, timeout=_TIMEOUT
+            )
+        identity = Identity("Fettle", "fettle@localhost")
+        await self.git.local(
+            "update-ref",
+            ref,
+            object_id(commit),
+            "0" * len(commit),
+            environment=identity.environment(),
+        )
+
+    async def _head_commit(self) -> str:
+        try:
+            found = await self.git.local("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        except GitFailed as error:
+            raise ConfigError(
+                f"`{self.git.gitdir}` has nothing checked out. Commit something, then try again."
+            ) from error
+        return found.decode().strip()
+
+    async def _shallow(self) -> bytes:
+        """Return the list of commits where a shallow clone's history was cut off."""
+        named = await self.git.local("rev-parse", "--git-path", "shallow")
+        return _content(Path("/", os.fsdecode(named.rstrip(b"\n"))))
+
+
+def _content(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
+
+
+def _cut_off(path: Path, shallow: bytes) -> None:
+    """Let the mirror know where its history ends, so that git does not miss the parents."""
+    if shallow:
+        lines = {*_content(path).split(), *shallow.split()}
+        path.write_bytes(b"".join(line + b"\n" for line in sorted(lines)))
+
+
+def _gitdir_of(path: Path) -> Path:
+    start = path.expanduser().resolve()
+    for folder in (start, *start.parents):
+        if (folder / ".git").exists():
+            return folder / ".git"
+        if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
+            return folder
+    raise ConfigError(f"`{path}` is not in a git repository. Name a clone.")
+
+
+async def _pack(git: Git, revisions: list[str], target: int) -> None:
+    """Write a pack of what the revisions lead to; afterwards `target` reads from its start."""
+    await git.local(
+        "pack-objects",
+        "-q",
+        "--revs",
+        "--thin",
+        "--stdout",
+        "--delta-base-offset",
+        stdin="\n".join(revisions).encode() + b"\n",
+        timeout=_TIMEOUT,
+        out=ToFile(target, _HISTORY_LIMIT),
+    )
+    os.lseek(target, 0, os.SEEK_SET)
+
+
+@contextmanager
+def _scratch_file() -> Iterator[int]:
+    with tempfile.TemporaryFile() as file:
+        yield file.fileno()

@@ -1,0 +1,179 @@
+"""Step 9: the bare mirror of one repository: all that is fetched, made and pushed is in it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from agents.errors import RunError
+from app.git.environment import Identity
+from app.git.faults import GitFailed
+from app.git.locks import file_lock
+from app.git.names import FETCHED, fetched_branch, object_id, own_branch, revision
+from app.git.objects import Objects
+from app.git.push import push
+from app.git.trusted import Git
+
+_FETCH_TIMEOUT = 1800
+_PACKS = 60
+"""From so many packs on they are put together, so that git stays fast."""
+
+
+class Mirror(Objects):
+    """A bare repository without any remote of its own: every URL is handed in.
+
+    `group` is the group of the sandbox's user, who reads the objects. One mirror holds one
+    repository only, because a sandbox sees all of its objects.
+    """
+
+    def __init__(
+        self,
+        gitdir: Path,
+        *,
+        group: int | None = None,
+        allow_files: bool = False,
+        config: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(Git(gitdir, allow_files=allow_files, config=config or {}))
+        self.gitdir = gitdir
+        self._group = group
+        self._turn = asyncio.Lock()
+
+    @property
+    def objects(self) -> Path:
+        """Return the folder of the objects."""
+        return self.gitdir / "objects"
+
+    @asynccontextmanager
+    async def locked(self) -> AsyncIterator[None]:
+        """Hold this mirror against every other writer, and have it exist."""
+        self.gitdir.parent.mkdir(parents=True, exist_ok=True)
+        async with self._turn, file_lock(self.gitdir.with_name(f"{self.gitdir.name}.lock")):
+            if not (self.gitdir / "HEAD").exists():
+                await self._create()
+            yield
+
+    async def fetch(self, url: str, token: str | None) -> None:
+        """Bring all branches up to date. A mirror that turns out to be broken is made anew."""
+        async with self.locked():
+            try:
+                await self._fetch(url, token)
+            except GitFailed:
+                if await self._sound():
+                    raise
+                await self._create()
+                await self._fetch(url, token)
+            await self._tidy()
+
+    async def head_of(self, branch: str) -> str:
+        """Return the commit of a fetched branch; RunError when there is none."""
+        commit = await self.resolve(fetched_branch(branch))
+        if commit is None:
+            raise RunError(f"The branch `{branch}` does not exist. Choose another, then ask again.")
+        return commit
+
+    async def push(
+        self, url: str, token: str | None, commit: str, branch: str, expected: str | None
+    ) -> None:
+        """Put the commit on `bot/...` there, when it still is at `expected` (None: not there).
+
+        Already there is done. RunError when somebody else moved it or GitHub refuses.
+        """
+        await push(
+            self.git,
+            url,
+            token,
+            commit=object_id(commit),
+            ref=own_branch(branch),
+            expected=expected,
+        )
+
+    async def keep(self, ref: str, oid: str) -> None:
+        """Keep an object alive under a hidden ref."""
+        async with self.locked():
+            await self.git.local("update-ref", revision(ref), object_id(oid))
+
+    async def forget(self, folder: str) -> None:
+        """Delete every ref below this folder of refs."""
+        async with self.locked():
+            listed = await self.git.local(
+                "for-each-ref", "--format=delete %(refname)", f"{folder}/"
+            )
+            if listed:
+                await self.git.local("update-ref", "--stdin", stdin=listed)
+
+    async def commit(
+        self, ref: str, tree: str, parent: str, *, message: str, identity: Identity
+    ) -> str:
+        """Return the commit that `ref` remembers, made now if need be. Nothing is judged here."""
+        async with self.locked():
+            known = await self.resolve(ref)
+            if known is not None:
+                return known
+            made = await self.git.local(
+                "commit-tree",
+                "-p",
+                object_id(parent),
+                "-F",
+                "-",
+                object_id(tree),
+                stdin=message.encode(),
+                environment=identity.environment(),
+            )
+            commit = made.decode().strip()
+            await self.git.local("update-ref", revision(ref), commit)
+        return commit
+
+    async def import_pack(self, pack: int, limit: int) -> None:
+        """Take in the pack that this descriptor reads, at most `limit` bytes, checked strictly."""
+        checks = ("--stdin", "--strict", "--fix-thin", f"--max-input-size={limit}")
+        async with self.locked():
+            await self.git.local("index-pack", *checks, stdin=pack, timeout=600)
+
+    async def _create(self) -> None:
+        """Make an empty mirror in the place of whatever was there."""
+        shutil.rmtree(self.gitdir, ignore_errors=True)
+        fresh = Path(tempfile.mkdtemp(prefix="new-", dir=self.gitdir.parent))
+        await Git(fresh).local("init", "--bare", "--quiet", "--template=")
+        _install(fresh, self.gitdir, self._group)
+
+    async def _fetch(self, url: str, token: str | None) -> None:
+        how = ("--no-tags", "--no-write-fetch-head", "--prune", "--quiet", "--update-shallow")
+        await self.git.network(
+            "fetch",
+            *how,
+            "--end-of-options",
+            url,
+            f"+refs/heads/*:{FETCHED}/*",
+            url=url,
+            token=token,
+            timeout=_FETCH_TIMEOUT,
+        )
+
+    async def _sound(self) -> bool:
+        """Tell whether all objects that refs lead to are here and whole."""
+        checks = ("--connectivity-only", "--no-dangling", "--no-progress")
+        try:
+            await self.git.local("fsck", *checks, timeout=_FETCH_TIMEOUT)
+        except GitFailed:
+            return False
+        return True
+
+    async def _tidy(self) -> None:
+        """Put many packs together; what a run may still need is younger than two weeks."""
+        if sum(1 for _ in (self.objects / "pack").glob("*.pack")) < _PACKS:
+            return
+        await self.git.local("gc", "--quiet", "--prune=2.weeks.ago", timeout=_FETCH_TIMEOUT)
+
+
+def _install(fresh: Path, gitdir: Path, group: int | None) -> None:
+    """Put a new mirror in its place, for the sandbox's user to read and nobody else."""
+    if os.geteuid() == 0 and group is not None:
+        os.chown(fresh, -1, group)
+    fresh.chmod(0o750)
+    fresh.rename(gitdir)

@@ -1,0 +1,61 @@
+"""Names that become refs, arguments or folders: our own patterns, narrower than git's."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from agents.errors import RunError
+
+BRANCH_PREFIX = "bot/"
+RUN_REFS = "refs/fettle/runs"
+FETCHED = "refs/remotes/origin"
+
+_OWN_BRANCH = re.compile(r"bot/[A-Za-z0-9][A-Za-z0-9._/-]{0,99}")
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|^[-/.]|[/.]$|^$")
+
+
+def own_branch(branch: str) -> str:
+    """Return the full ref of a branch that Fettle may write, or raise RunError."""
+    if not _OWN_BRANCH.fullmatch(branch) or _NO_REF.search(branch):
+        raise RunError(
+            f"Fettle writes branches named `{BRANCH_PREFIX}...` only, of letters, digits and "
+            f"`._/-`; `{branch!r}` is none. Nothing was pushed."
+        )
+    return f"refs/heads/{branch}"
+
+
+def fetched_branch(branch: str) -> str:
+    """Return the ref under which a mirror keeps somebody's branch, or raise RunError."""
+    if _NO_REF.search(branch):
+        raise RunError(f"`{branch!r}` cannot be the name of a branch. Rename it, then ask again.")
+    return f"{FETCHED}/{branch}"
+
+
+def run_refs(run_id: str) -> str:
+    """Return the folder of hidden refs of a run, or raise RunError for an id like no other."""
+    if not _RUN_ID.fullmatch(run_id) or _NO_REF.search(run_id):
+        raise RunError(f"`{run_id!r}` cannot be the id of a run.")
+    return f"{RUN_REFS}/{run_id}"
+
+
+def commit_ref(run_id: str, tree: str, parent: str, message: str) -> str:
+    """Return the hidden ref that remembers the commit made of exactly these."""
+    digest = hashlib.sha256(f"{tree}\0{parent}\0{message}".encode()).hexdigest()
+    return f"{run_refs(run_id)}/commits/{digest}"
+
+
+def object_id(text: str) -> str:
+    """Return it when it is the full id of a git object, or raise RunError."""
+    if not _OBJECT_ID.fullmatch(text):
+        raise RunError(f"`{text!r}` is not the full id of a git object.")
+    return text
+
+
+def revision(text: str) -> str:
+    """Return it when it is an object id or a full ref: never an option, a range or a search."""
+    if text.startswith("refs/") and not _NO_REF.search(text):
+        return text
+    return object_id(text)

@@ -1,0 +1,142 @@
+"""Read commits, trees and files of a bare repository by plumbing; no work tree is ever needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents.errors import RunError
+from app.git.faults import GitFailed
+from app.git.names import object_id, revision
+from app.git.trusted import Git
+
+_PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One path that differs between two trees. Modes are git's octal text; 000000 is absent."""
+
+    old_mode: str
+    mode: str
+    oid: str
+    path: str
+
+
+class Objects:
+    """The objects of one repository, read-only."""
+
+    def __init__(self, git: Git) -> None:
+        self.git = git
+
+    async def resolve(self, name: str) -> str | None:
+        """Return the id of the object behind an id or a full ref, or None."""
+        try:
+            found = await self.git.local(
+                "rev-parse", "--verify", "--quiet", f"{revision(name)}^{{}}"
+            )
+        except GitFailed:
+            return None
+        return found.decode().strip()
+
+    async def holds(self, oid: str) -> bool:
+        """Tell whether the object is here."""
+        try:
+            await self.git.local("cat-file", "-e", object_id(oid))
+        except GitFailed:
+            return False
+        return True
+
+    async def show(self, name: str, path: str) -> bytes | None:
+        """Return a file of a commit or tree, or None when there is no such file."""
+        if not path or "\n" in path or ".." in path.split("/"):
+            return None
+        asked = f"{revision(name)}:{path}\n".encode()
+        answer = await self.git.local("cat-file", "--batch", stdin=asked)
+        head, _, rest = answer.partition(b"\n")
+        fields = head.rsplit(b" ", 2)
+        if len(fields) != 3 or fields[1] != b"blob":
+            return None
+        return rest[: int(fields[2])]
+
+    async def paths(self, name: str) -> list[str]:
+        """Return the paths of all files of a commit or tree."""
+        listed = await self.git.local(
+            "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision(name)
+        )
+        return listed.decode("utf-8", "surrogateescape").split("\0")[:-1]
+
+    async def log(self, base: str, head: str) -> list[tuple[str, str]]:
+        """Return id and subject of the commits after `base` up to `head`, oldest first."""
+        listed = await self.git.local(
+            "rev-list",
+            "--reverse",
+            "--no-commit-header",
+            "--format=%H%x09%s",
+            object_id(head),
+            f"^{object_id(base)}",
+        )
+        lines = [line.partition("\t") for line in listed.decode("utf-8", "replace").split("\n")]
+        return [(commit, subject) for commit, _, subject in lines if commit]
+
+    async def diff(self, old: str, new: str, *, context: int = 3) -> str:
+        """Return the unified diff between two commits or trees."""
+        kind = ("-p", "-r", "--find-renames", f"--unified={int(context)}", *_PLAIN)
+        text = await self.git.local(
+            "diff-tree", *kind, "--end-of-options", revision(old), revision(new)
+        )
+        return text.decode("utf-8", "replace")
+
+    async def changes(self, old: str, new: str) -> list[Change]:
+        """Return what differs between two commits or trees, path by path, renames unfolded."""
+        kind = ("-r", "-z", "--raw", "--no-renames", "--full-index", *_PLAIN)
+        raw = await self.git.local(
+            "diff-tree", *kind, "--end-of-options", revision(old), revision(new)
+        )
+        fields = raw.decode("utf-8", "surrogateescape").split("\0")[:-1]
+        return [_change(fields[at], fields[at + 1]) for at in range(0, len(fields), 2)]
+
+    async def changed(self, old: str, new: str) -> list[str]:
+        """Return the paths that differ between two commits or trees."""
+        return [change.path for change in await self.changes(old, new)]
+
+    async def sizes(self, oids: list[str]) -> list[int]:
+        """Return the sizes of these objects, in bytes."""
+        if not oids:
+            return []
+        asked = "\n".join(oids).encode() + b"\n"
+        answer = await self.git.local(
+            "cat-file", "--batch-check=%(objectsize)", "--buffer", stdin=asked
+        )
+        return [int(line) for line in answer.split()]
+
+    async def blob(self, oid: str) -> bytes:
+        """Return the bytes of a blob."""
+        return await self.git.local("cat-file", "blob", object_id(oid))
+
+    async def require_checkout_size(self, tree: str, *, files: int, total: int) -> None:
+        """Raise RunError when writing out this tree would fill the disk: a git bomb."""
+        try:
+            listing = await self.git.local(
+                "ls-tree", "-r", "-l", "-z", "--full-tree", revision(tree), timeout=60
+            )
+        except GitFailed:
+            raise
+        except RunError as error:
+            raise RunError(f"The repository has too many files to check out: {error}") from error
+        entries = listing.split(b"\0")[:-1]
+        size = sum(_listed_size(entry) for entry in entries)
+        if len(entries) > files or size > total:
+            raise RunError(
+                f"The repository has {len(entries)} files of {size / 1e6:.0f} MB together; Fettle "
+                f"checks out at most {files} files of {total / 1e6:.0f} MB."
+            )
+
+
+def _change(meta: str, path: str) -> Change:
+    old_mode, mode, _, oid, _ = meta.removeprefix(":").split(" ")
+    return Change(old_mode, mode, oid, path)
+
+
+def _listed_size(entry: bytes) -> int:
+    size = entry.partition(b"\t")[0].split()[3]
+    return 0 if size == b"-" else int(size)

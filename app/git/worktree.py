@@ -1,0 +1,240 @@
+"""Step 9: the disposable files of one run, and what may become of them in git."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import Callable, Sequence
+from importlib import resources
+from pathlib import Path
+
+from agents.errors import RunError
+from agents.policy import Policy
+from agents.ports import CommandResult
+from app.git.beneath import open_file, read_file, write_file
+from app.git.environment import Identity
+from app.git.faults import GitFailed
+from app.git.inside import Inside, Places
+from app.git.mirror import Mirror
+from app.git.names import commit_ref, object_id, run_refs
+from app.git.snapshot import ChangeLimits, require_harmless
+from app.sandbox.base import Command, Limits, Mount, Sandbox
+
+_MOST_FILES, _MOST_BYTES = 200_000, 4_000_000_000
+_PACK_LIMIT = 200_000_000
+
+
+class GitWorkTree:
+    """A work tree whose files belong to the sandbox's user. Made by `open_work_tree`.
+
+    Git never runs on the files outside a sandbox, and never in the agent's git directory.
+    """
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        run_id: str,
+        base: str,
+        *,
+        places: Places,
+        sandbox: Sandbox,
+        policy: Policy,
+        identity: Identity,
+        limits: ChangeLimits,
+        on_command: Callable[[float], object],
+    ) -> None:
+        self._mirror = mirror
+        self._places = places
+        self._run_id = run_id
+        self._base = base
+        self._known = base
+        self._sandbox = sandbox
+        self._policy = policy
+        self._identity = identity
+        self._limits = limits
+        self._on_command = on_command
+        self._inside = Inside(sandbox, mirror.gitdir, places)
+        self._index = asyncio.Lock()
+
+    async def read(self, path: str, *, limit: int = 1_000_000) -> bytes:
+        """Return a regular file's bytes; ToolError for anything else, symlinks, or over limit."""
+        return read_file(self._places.files, path, limit)
+
+    async def write(self, path: str, data: bytes) -> None:
+        """Create or replace a regular file, with its folders; ToolError if it would leave."""
+        write_file(self._places.files, path, data, self._sandbox.owner)
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        writable: bool = True,
+        max_output: int = 64_000,
+    ) -> CommandResult:
+        """Run a command in the sandbox with the work tree as its folder."""
+        mounts = (
+            Mount(self._places.files, "/workspace", writable),
+            Mount(self._places.agent_git, "/workspace/.git", writable),
+            Mount(self._mirror.objects, "/git/objects"),
+        )
+        result = await self._sandbox.run(
+            Command(
+                argv=tuple(argv),
+                mounts=mounts,
+                timeout=timeout,
+                max_output=max_output,
+                limits=Limits(cpu=60 + int(timeout) * (os.cpu_count() or 1)),
+            )
+        )
+        self._on_command(result.seconds)
+        return result
+
+    async def snapshot(self) -> str:
+        """Return the git tree id of the files as they are now, and keep its objects."""
+        async with self._index:
+            tree = await self._inside.snapshot(self._known, self._base)
+            if tree != self._known:
+                await self._import(tree)
+                self._known = tree
+        return tree
+
+    async def restore(self, tree: str) -> None:
+        """Put the files back to that commit or tree; untracked, unignored files are removed."""
+        async with self._index:
+            await self._inside.restore(tree)
+
+    async def commit(self, tree: str, parent: str, message: str) -> str:
+        """Return the id of the commit of `tree` on `parent`; same arguments, same id."""
+        ref = commit_ref(self._run_id, object_id(tree), object_id(parent), message)
+        commit = await self._mirror.resolve(ref)
+        if commit is None:
+            await require_harmless(self._mirror, self._policy, parent, tree, self._limits)
+            commit = await self._mirror.commit(
+                ref, tree, parent, message=message, identity=self._identity
+            )
+        async with self._index:
+            await self._inside.advance(commit)
+        return commit
+
+    async def diff(self, old: str, new: str, *, context: int = 3) -> str:
+        """Return the unified diff between two commits or trees."""
+        return await self._mirror.diff(old, new, context=context)
+
+    async def changed(self, old: str, new: str) -> list[str]:
+        """Return the paths that differ between two commits or trees."""
+        return await self._mirror.changed(old, new)
+
+    async def show(self, revision: str, path: str) -> bytes | None:
+        """Return a file of a commit, or None; never reads the work tree."""
+        return await self._mirror.show(revision, path)
+
+    async def close(self, *, forget: bool = True) -> None:
+        """Remove the files; with `forget` also what keeps their checkpoints and commits alive."""
+        await asyncio.to_thread(remove_tree, self._places.run)
+        if forget:
+            await self._mirror.forget(run_refs(self._run_id))
+
+    async def prepare(self) -> None:
+        """Have the files there: those of an earlier process of this run, or the base's anew."""
+        await self._mirror.keep(f"{run_refs(self._run_id)}/base", self._base)
+        if _built_for(self._places) == self._base:
+            return
+        await self._mirror.require_checkout_size(self._base, files=_MOST_FILES, total=_MOST_BYTES)
+        await asyncio.to_thread(_lay_out, self._places, self._sandbox.owner)
+        await self._inside.checkout(self._base, self._base)
+        self._places.ready.write_text(self._base)
+
+    async def _import(self, tree: str) -> None:
+        """Bring what the quarantine has of this tree into the mirror; only a pack crosses over."""
+        ref = f"{run_refs(self._run_id)}/trees/{tree}"
+        if await self._mirror.resolve(ref) is None:
+            with open_file(self._places.quarantine, "pack") as pack:
+                if os.fstat(pack).st_size > _PACK_LIMIT:
+                    raise RunError(
+                        f"The work tree grew by more than {_PACK_LIMIT / 1e6:.0f} MB. Add what was "
+                        f"generated to .gitignore, then ask again."
+                    )
+                await self._import_pack(pack)
+            await self._mirror.keep(ref, tree)
+
+    async def _import_pack(self, pack: int) -> None:
+        try:
+            await self._mirror.import_pack(pack, _PACK_LIMIT)
+        except GitFailed as error:
+            raise RunError(f"The files make no sound git tree: {error}") from error
+
+
+async def open_work_tree(
+    mirror: Mirror,
+    root: Path,
+    run_id: str,
+    base: str,
+    *,
+    sandbox: Sandbox,
+    policy: Policy,
+    identity: Identity,
+    limits: ChangeLimits | None = None,
+    on_command: Callable[[float], object] = lambda _: None,
+) -> GitWorkTree:
+    """Return the work tree of this run below `root`, with the files of the commit `base`.
+
+    A folder that an earlier process of the same run completed is taken as it is: call `restore`
+    to go on from a checkpoint. One that was not completed is built anew. `on_command` hears how
+    many seconds each command took.
+    """
+    run_refs(run_id)  # refuses an id that could leave `root`
+    tree = GitWorkTree(
+        mirror,
+        run_id,
+        object_id(base),
+        places=Places(root / run_id),
+        sandbox=sandbox,
+        policy=policy,
+        identity=identity,
+        limits=limits or ChangeLimits(),
+        on_command=on_command,
+    )
+    await tree.prepare()
+    return tree
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder that an agent filled, whatever permissions it left behind."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        for current, folders, _ in os.walk(folder):
+            for name in folders:
+                path = Path(current, name)
+                if not path.is_symlink():
+                    path.chmod(stat.S_IRWXU)
+        shutil.rmtree(folder)
+
+
+def _built_for(places: Places) -> str | None:
+    try:
+        return places.ready.read_text()
+    except FileNotFoundError:
+        return None
+
+
+def _lay_out(places: Places, owner: tuple[int, int]) -> None:
+    """Make the empty folders of a run: the outer one ours, those inside the sandbox user's."""
+    remove_tree(places.run)
+    places.run.parent.mkdir(parents=True, exist_ok=True)
+    places.run.mkdir()
+    drop = os.geteuid() == 0
+    if drop:
+        os.chown(places.run, -1, owner[1])
+    places.run.chmod(0o750)
+    for folder in (places.files, places.quarantine, places.agent_git):
+        folder.mkdir()
+        folder.chmod(0o755)
+        if drop:
+            os.chown(folder, *owner)
+    (places.files / ".git").mkdir()  # bubblewrap mounts the agent's git directory on it
+    text = resources.files("app.git").joinpath("exclude.txt").read_text("utf-8")
+    places.exclude.write_text(text)
+    places.exclude.chmod(0o644)

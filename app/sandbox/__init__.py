@@ -1,0 +1,1 @@
+"""Step 8: where the commands of agents run."""

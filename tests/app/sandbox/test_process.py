@@ -1,0 +1,101 @@
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from app.sandbox.output import HeadTail, Whole
+from app.sandbox.process import memory_file, run_group
+
+PATH = {"PATH": "/usr/bin:/bin"}
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def descriptors():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+async def gone(pid):
+    for _ in range(100):
+        if not alive(pid):
+            return True
+        await asyncio.sleep(0.02)
+    return False
+
+
+async def test_streams_apart_and_input_from_a_descriptor():
+    out, err = Whole(1000), Whole(1000)
+    fd = memory_file("in", b"hello")
+    ended = await run_group(
+        ["sh", "-c", "cat; echo no >&2; exit 4"],
+        environment=PATH,
+        timeout=10,
+        out=out,
+        err=err,
+        stdin=fd,
+    )
+    os.close(fd)
+    assert (ended.code, ended.why) == (4, "exit")
+    assert (out.data(), err.data()) == (b"hello", b"no\n")
+
+
+async def test_environment_is_exactly_what_was_given():
+    out = Whole(10_000)
+    await run_group(["env"], environment={**PATH, "A": "b"}, timeout=10, out=out)
+    assert sorted(out.data().split()) == [b"A=b", b"PATH=/usr/bin:/bin"]
+
+
+async def test_time_out_ends_the_whole_group():
+    out = Whole(1000)
+    ended = await run_group(
+        ["sh", "-c", "sleep 60 & echo $!; wait"], environment=PATH, timeout=0.3, out=out
+    )
+    assert ended.why == "timeout"
+    assert await gone(int(out.data()))
+
+
+async def test_a_background_child_that_holds_the_pipe_does_not_block_beyond_the_time_out():
+    started = time.monotonic()
+    out = Whole(1000)
+    ended = await run_group(
+        ["sh", "-c", "sleep 60 & echo $!"], environment=PATH, timeout=0.5, out=out
+    )
+    assert ended.why == "timeout"
+    assert time.monotonic() - started < 5
+    assert await gone(int(out.data()))
+
+
+async def test_flood_is_stopped():
+    kept = HeadTail(1000, flood=1_000_000)
+    ended = await run_group(["yes"], environment=PATH, timeout=20, out=kept)
+    assert ended.why == "output"
+    assert len(kept.text()) < 1100
+
+
+async def test_cancelling_leaves_nothing_behind():
+    out = Whole(1000)
+    running = asyncio.create_task(
+        run_group(["sh", "-c", "echo $$; sleep 60"], environment=PATH, timeout=50, out=out)
+    )
+    for _ in range(100):
+        await asyncio.sleep(0.02)
+        if out.data():
+            break
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await gone(int(out.data()))
+
+
+async def test_descriptors_are_closed_again():
+    before = descriptors()
+    for _ in range(5):
+        await run_group(["true"], environment=PATH, timeout=10, out=Whole(10), err=Whole(10))
+    assert descriptors() <= before + 1
