@@ -1,0 +1,1 @@
+"""Step 9: GitHub, spoken to through one client."""

@@ -1,0 +1,80 @@
+"""The App's own signature: short-lived JWTs made from its private key."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from agents.errors import ConfigError
+
+BACKDATED = 60
+"""Seconds: a clock that is a little fast must not make `iat` lie in the future."""
+
+LIFETIME = 9 * 60
+"""Seconds; GitHub refuses more than ten minutes."""
+
+RENEWED = 60
+"""Seconds before its end from which on a JWT is not used any more."""
+
+
+class AppJwt:
+    """Sign as the App, by the clock of GitHub as far as it is known.
+
+    https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app
+    """
+
+    def __init__(
+        self, app_id: int | str, private_key: str, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._issuer = str(app_id)
+        self._key = _parsed(private_key)
+        self._clock = clock
+        self._offset = 0.0
+        self._made = ("", 0.0)
+
+    def now(self) -> float:
+        """Return GitHub's time in unix seconds, as far as we have learnt how it differs."""
+        return self._clock() + self._offset
+
+    def token(self) -> str:
+        """Return a JWT that is good for another minute at least."""
+        value, ends = self._made
+        if self.now() < ends - RENEWED:
+            return value
+        now = int(self.now())
+        claims = {"iat": now - BACKDATED, "exp": now + LIFETIME, "iss": self._issuer}
+        value = jwt.encode(claims, self._key, algorithm="RS256")
+        self._made = (value, now + LIFETIME)
+        return value
+
+    def learn(self, date: str | None) -> bool:
+        """Take GitHub's time from a `Date` header; return whether that changed anything."""
+        try:
+            theirs = parsedate_to_datetime(date or "").timestamp()
+        except ValueError:
+            return False
+        before, self._offset = self._offset, theirs - self._clock()
+        self._made = ("", 0.0)
+        return abs(self._offset - before) > 1
+
+
+def _parsed(private_key: str) -> RSAPrivateKey:
+    try:
+        key = load_pem_private_key(private_key.encode(), password=None)
+    except (ValueError, TypeError) as error:
+        raise ConfigError(
+            "FETTLE_PRIVATE_KEY is not a private key. Set it to the whole file that GitHub gave "
+            "you for the App, from its BEGIN line to its END line, or put that file's path into "
+            "FETTLE_PRIVATE_KEY_FILE."
+        ) from error
+    if not isinstance(key, RSAPrivateKey):
+        raise ConfigError(
+            "FETTLE_PRIVATE_KEY is not an RSA key, so it is not the one GitHub made for the App. "
+            "Download a new one under Settings, Developer settings, GitHub Apps, Private keys."
+        )
+    return key

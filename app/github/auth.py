@@ -1,0 +1,154 @@
+"""Installation tokens: as narrow as their use, made once for many callers, ended when done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+
+import structlog
+from cachetools import TLRUCache
+from pydantic import AwareDatetime, BaseModel, ConfigDict, SecretStr
+
+from agents.errors import FettleError
+from app.github.api import Api, Refused
+from app.github.app_client import AppClient
+from app.github.faults import mint_fault
+from app.github.limits import Call, Reply
+from app.redaction import Redactor
+
+MARGIN = 300
+"""Seconds before its end from which on a token is not handed out any more."""
+
+MOST_TOKENS = 4096
+
+log = structlog.get_logger()
+
+
+class Profile(Enum):
+    """What a token is for; the value lists the permissions it gets, and it gets no others."""
+
+    READ = (
+        ("contents", "read"),
+        ("issues", "read"),
+        ("metadata", "read"),
+        ("pull_requests", "read"),
+    )
+    REPORT = (("checks", "write"), ("issues", "write"), ("pull_requests", "write"))
+    PUSH = (("contents", "write"), ("pull_requests", "write"))
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a token may reach: the key under which it is kept."""
+
+    installation_id: int
+    repository_ids: tuple[int, ...]
+    permissions: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, installation_id: int, repository_id: int, profile: Profile) -> Scope:
+        """Return the scope of one repository and one use."""
+        return cls(installation_id, (repository_id,), profile.value)
+
+
+@dataclass(frozen=True)
+class Token:
+    """An installation token. Times are unix seconds by GitHub's clock."""
+
+    value: str = field(repr=False)
+    expires_at: float
+    minted_at: float
+
+
+class _Minted(BaseModel):
+    """What Fettle reads of the answer to minting."""
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+    token: SecretStr
+    expires_at: AwareDatetime
+
+
+class TokenBroker:
+    """Hand out installation tokens."""
+
+    def __init__(self, app: AppClient, api: Api, redactor: Redactor) -> None:
+        self._app = app
+        self._api = api
+        self._redactor = redactor
+        self._kept: TLRUCache[Scope, Token] = TLRUCache(
+            MOST_TOKENS, ttu=lambda _, token, __: token.expires_at - MARGIN, timer=app.jwt.now
+        )
+        self._minting: dict[Scope, asyncio.Task[Token]] = {}
+
+    async def token(self, scope: Scope) -> Token:
+        """Return a token good for five minutes at least; callers at the same time share one.
+
+        Raises InstallationGone, NotPermitted, TransientError or ConfigError.
+        """
+        if (kept := self._kept.get(scope)) is not None:
+            return kept
+        minting = self._minting.get(scope)
+        if minting is None:
+            minting = asyncio.create_task(self._mint(scope))
+            self._minting[scope] = minting
+            minting.add_done_callback(partial(self._minted, scope))
+        # A caller that is cancelled must not take the token away from the others.
+        return await asyncio.shield(minting)
+
+    @asynccontextmanager
+    async def lease(self, scope: Scope) -> AsyncIterator[Token]:
+        """Make a token for one use and revoke it afterwards. Nobody else gets this one."""
+        token = await self._mint(scope)
+        try:
+            yield token
+        finally:
+            await self.revoke(token)
+
+    def forget(self, scope: Scope, token: Token) -> None:
+        """Hand this token out no more: GitHub does not accept it."""
+        if self._kept.get(scope) == token:
+            del self._kept[scope]
+
+    async def revoke(self, token: Token) -> None:
+        """End the token's life. A failure is logged: the token ends by itself within the hour."""
+        try:
+            await self._api.send("DELETE", "/installation/token", token=token.value)
+        except (Refused, FettleError) as error:
+            log.warning("token not revoked", reason=str(error))
+
+    def age(self, token: Token) -> float:
+        """Return for how many seconds the token has existed."""
+        return self.now() - token.minted_at
+
+    def now(self) -> float:
+        """Return GitHub's time in unix seconds."""
+        return self._app.jwt.now()
+
+    async def _mint(self, scope: Scope) -> Token:
+        permissions = dict(scope.permissions)
+
+        def meaning(call: Call, reply: Reply) -> FettleError:
+            return mint_fault(call, reply, permissions)
+
+        answer = await self._app.request(
+            "POST",
+            "/app/installations/{installation_id}/access_tokens",
+            url_vars={"installation_id": str(scope.installation_id)},
+            data={"repository_ids": list(scope.repository_ids), "permissions": permissions},
+            meaning=meaning,
+        )
+        minted, now = _Minted.model_validate(answer), self._app.jwt.now()
+        value, expires_at = minted.token.get_secret_value(), minted.expires_at.timestamp()
+        # A little longer than it lives: logs are written after the fact.
+        self._redactor.add(value, lifetime=max(expires_at - now, 0) + 600)
+        return Token(value, expires_at=expires_at, minted_at=now)
+
+    def _minted(self, scope: Scope, minting: asyncio.Task[Token]) -> None:
+        del self._minting[scope]
+        if not minting.cancelled() and minting.exception() is None:
+            self._kept[scope] = minting.result()

@@ -1,0 +1,122 @@
+"""Step 9: the way out to GitHub: one session and one set of limits, narrow tokens for each call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+from cachetools import LRUCache
+
+from app.github.api import Api
+from app.github.app_client import AppClient
+from app.github.app_jwt import AppJwt
+from app.github.auth import Profile, Scope, Token, TokenBroker
+from app.github.identity import Identity, learn_identity
+from app.github.installation import InstallationClient, Sleep, Tokens
+from app.github.pace import Pace
+from app.github.urls import Urls
+from app.redaction import Redactor
+
+MOST_PACES = 10_000
+
+
+class GitHub:
+    """One GitHub for one process."""
+
+    def __init__(
+        self,
+        urls: Urls,
+        jwt: AppJwt,
+        redactor: Redactor,
+        *,
+        session: aiohttp.ClientSession,
+        write_spacing: float = 1.0,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.urls = urls
+        self.app = AppClient(Api(session, urls), jwt, sleep=sleep)
+        self.broker = TokenBroker(self.app, Api(session, urls), redactor)
+        self._session = session
+        self._write_spacing = write_spacing
+        self._sleep = sleep
+        self._identity: Identity | None = None
+        self._paces: LRUCache[int, Pace] = LRUCache(MOST_PACES)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        *,
+        github_url: str,
+        app_id: int | str,
+        private_key: str,
+        redactor: Redactor,
+        write_spacing: float = 1.0,
+    ) -> AsyncIterator[GitHub]:
+        """Hold the session open. Raises ConfigError for a wrong address or key."""
+        urls, jwt = Urls.of(github_url), AppJwt(app_id, private_key)
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+            yield cls(urls, jwt, redactor, session=session, write_spacing=write_spacing)
+
+    async def installation(
+        self, installation_id: int, repository_id: int, profile: Profile
+    ) -> InstallationClient:
+        """Return a client for one repository and one use, its token at hand.
+
+        Raises InstallationGone, NotPermitted, TransientError or ConfigError.
+        """
+        tokens = _Shared(self.broker, Scope.of(installation_id, repository_id, profile))
+        await tokens.get()
+        return self._client(installation_id, tokens)
+
+    @asynccontextmanager
+    async def leased(
+        self, installation_id: int, repository_id: int, profile: Profile
+    ) -> AsyncIterator[InstallationClient]:
+        """Hold a client whose token was made for this use and is revoked after it."""
+        async with self.broker.lease(Scope.of(installation_id, repository_id, profile)) as token:
+            yield self._client(installation_id, _Leased(token))
+
+    async def identity(self, client: InstallationClient) -> Identity:
+        """Return who we are on this GitHub; asked once, through any installation."""
+        if self._identity is None:
+            self._identity = await learn_identity(self.app, client)
+        return self._identity
+
+    def _client(self, installation_id: int, tokens: Tokens) -> InstallationClient:
+        pace = self._paces.get(installation_id)
+        if pace is None:
+            pace = Pace(spacing=self._write_spacing, sleep=self._sleep)
+            self._paces[installation_id] = pace
+        return InstallationClient(
+            Api(self._session, self.urls), tokens, pace, self.broker, sleep=self._sleep
+        )
+
+
+class _Shared:
+    renewable = True
+
+    def __init__(self, broker: TokenBroker, scope: Scope) -> None:
+        self._broker = broker
+        self._scope = scope
+
+    async def get(self) -> Token:
+        return await self._broker.token(self._scope)
+
+    def refused(self, token: Token) -> None:
+        self._broker.forget(self._scope, token)
+
+
+class _Leased:
+    renewable = False
+
+    def __init__(self, token: Token) -> None:
+        self._token = token
+
+    async def get(self) -> Token:
+        return self._token
+
+    def refused(self, token: Token) -> None:
+        """Nothing else is to be had: the lease is this token."""

@@ -1,0 +1,76 @@
+"""Step 4: ask GitHub who the asker is and what is still true, for `handlers/access.py` to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agents.errors import RunError
+from agents.requests import Person, ResolveIssue
+from app.github.faults import Suspended
+from app.github.installation import InstallationClient
+from app.github.roles import role_of
+from handlers.access import Facts
+
+
+async def issue_facts(client: InstallationClient, request: ResolveIssue) -> Facts:
+    """Return what holds now. Raises RunError when the issue is gone or the repository another."""
+    try:
+        role = await role_of(client, request.repository, request.asked_by)
+        issue = await _issue(client, request)
+    except Suspended:
+        return Facts(installation_suspended=True)
+    about_asker = {
+        "role_name": role.role_name,
+        "permission": role.permission,
+        "asker_is_bot": role.is_bot,
+    }
+    if issue["__typename"] != "Issue":
+        return Facts(**about_asker, is_pull_request=True)
+    editors = _editors(issue, request)
+    return Facts(
+        **about_asker,
+        issue_open=issue["state"] == "OPEN",
+        labels=tuple(label["name"] for label in issue["labels"]["nodes"]),
+        edited=bool(editors),
+        editor=next((each for each in editors if each != request.asked_by), editors[0])
+        if editors
+        else None,
+    )
+
+
+async def _issue(client: InstallationClient, request: ResolveIssue) -> Mapping[str, Any]:
+    document = Path(__file__).with_name("issue_facts.graphql").read_text("utf-8")
+    repository = request.repository
+    variables = {"owner": repository.owner, "name": repository.name, "number": request.number}
+    found = (await client.graphql(document, variables))["repository"]
+    if found is None or found["databaseId"] != repository.id or not found["issueOrPullRequest"]:
+        raise RunError(
+            f"#{request.number} of `{repository.full_name}` is not where it was when the request "
+            "was made: the issue or its repository was moved or deleted. Put the label on again "
+            "where it is now."
+        )
+    issue: Mapping[str, Any] = found["issueOrPullRequest"]
+    return issue
+
+
+def _editors(issue: Mapping[str, Any], request: ResolveIssue) -> list[Person | None]:
+    """Return who last edited each part that is no longer what the request says."""
+    editors = []
+    if _same_newlines(issue["body"]) != _same_newlines(request.body):
+        editors.append(_person(issue["editor"]))
+    if issue["title"] != request.title:
+        renames = issue["timelineItems"]["nodes"]
+        editors.append(_person(renames[-1]["actor"] if renames else None))
+    return editors
+
+
+def _same_newlines(text: str | None) -> str:
+    return (text or "").replace("\r\n", "\n").strip()
+
+
+def _person(actor: Mapping[str, Any] | None) -> Person | None:
+    if not actor or not actor.get("databaseId"):
+        return None
+    return Person(id=actor["databaseId"], login=actor["login"])

@@ -1,0 +1,163 @@
+"""Step 9: calls within one installation: retried where that is safe, inside GitHub's limits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from gidgethub import sansio
+
+from app.github.api import Api, Refused
+from app.github.auth import Token, TokenBroker
+from app.github.faults import fault
+from app.github.limits import TRIES, Call, again, limit_wait
+from app.github.pace import PATIENCE, Pace
+
+T = TypeVar("T")
+Vars = Mapping[str, Any]
+Sleep = Callable[[float], Awaitable[object]]
+
+PAGE = 100
+
+
+class Tokens(Protocol):
+    """Where a client's token comes from."""
+
+    renewable: bool
+
+    async def get(self) -> Token:
+        """Return a token that should work."""
+        ...
+
+    def refused(self, token: Token) -> None:
+        """Note that GitHub does not accept it; the next `get` returns another if renewable."""
+        ...
+
+
+class InstallationClient:
+    """Call GitHub within one installation, inside its limits.
+
+    Reads are repeated when that may heal them; writes are not, their callers look before they
+    write again. Raises Missing, Invalid, NotPermitted, InstallationGone, RunError, TransientError.
+    `url` is a path template like `/repos/{owner}/{repo}`, filled from `url_vars`, or an address.
+    """
+
+    def __init__(
+        self, api: Api, tokens: Tokens, pace: Pace, broker: TokenBroker, *, sleep: Sleep
+    ) -> None:
+        self._api = api
+        self._tokens = tokens
+        self._pace = pace
+        self._broker = broker
+        self._sleep = sleep
+
+    async def getitem(self, url: str, url_vars: Vars | None = None, *, named: bool = False) -> Any:
+        """Return one object; `named`: a delivery named it, so a 404 may pass in a few seconds."""
+        answer, _ = await self._get(url, url_vars, named=named)
+        return answer
+
+    async def getiter(
+        self, url: str, url_vars: Vars | None = None, *, iterable_key: str | None = None
+    ) -> AsyncIterator[Any]:
+        """Yield the objects of all pages; `iterable_key` names the list in a wrapping object."""
+        more: str | None = f"{url}{'&' if '?' in url else '?'}per_page={PAGE}"
+        while more is not None:
+            page, more = await self._get(more, url_vars)
+            url_vars = None  # the address of the next page is complete
+            for item in page[iterable_key] if iterable_key else page:
+                yield item
+
+    async def post(
+        self, url: str, url_vars: Vars | None = None, *, data: Any, yielding: bool = False
+    ) -> Any:
+        """Create something; `yielding`: let those go first whom people wait for."""
+        return await self._write("POST", url, url_vars, data, yielding=yielding)
+
+    async def patch(
+        self, url: str, url_vars: Vars | None = None, *, data: Any, yielding: bool = False
+    ) -> Any:
+        """Change something."""
+        return await self._write("PATCH", url, url_vars, data, yielding=yielding)
+
+    async def put(self, url: str, url_vars: Vars | None = None, *, data: Any = b"") -> Any:
+        """Set something."""
+        return await self._write("PUT", url, url_vars, data)
+
+    async def delete(self, url: str, url_vars: Vars | None = None, *, data: Any = b"") -> None:
+        """Remove something."""
+        await self._write("DELETE", url, url_vars, data)
+
+    async def graphql(
+        self, document: str, variables: Vars | None = None, *, writes: bool = False
+    ) -> dict[str, Any]:
+        """Return the data of a query, or with `writes` of a mutation."""
+        call = Call("POST", "/graphql", repeatable=not writes)
+        return await self._call(
+            call, lambda token: self._api.graphql_data(document, variables or {}, token=token)
+        )
+
+    async def _get(
+        self, url: str, url_vars: Vars | None, *, named: bool = False
+    ) -> tuple[Any, str | None]:
+        call = Call("GET", _path(url, url_vars), repeatable=True, named=named)
+        return await self._call(
+            call, lambda token: self._api.send("GET", url, url_vars=url_vars, token=token)
+        )
+
+    async def _write(
+        self, method: str, url: str, url_vars: Vars | None, data: Any, *, yielding: bool = False
+    ) -> Any:
+        call = Call(method, _path(url, url_vars), repeatable=False)
+        answer, _ = await self._call(
+            call,
+            lambda token: self._api.send(method, url, url_vars=url_vars, data=data, token=token),
+            yielding=yielding,
+        )
+        return answer
+
+    async def _call(
+        self, call: Call, send: Callable[[str], Awaitable[T]], *, yielding: bool = False
+    ) -> T:
+        tries, reminted = 0, not self._tokens.renewable
+        while True:
+            token = await self._tokens.get()
+            tries += 1
+            try:
+                async with self._turn(call, yielding=yielding):
+                    answer = await send(token.value)
+            except Refused as refused:
+                remint = await self._recover(call, refused, token, tries, reminted=reminted)
+            else:
+                self._pace.calm()
+                return answer
+            if remint:
+                self._tokens.refused(token)
+                tries, reminted = 0, True
+
+    def _turn(self, call: Call, *, yielding: bool) -> AbstractAsyncContextManager[None]:
+        return self._pace.read() if call.repeatable else self._pace.write(yielding=yielding)
+
+    async def _recover(
+        self, call: Call, refused: Refused, token: Token, tries: int, *, reminted: bool
+    ) -> bool:
+        """Wait until the call may be made again and return whether with a new token; or raise."""
+        reply = refused.reply
+        wait = limit_wait(reply, strikes=self._pace.strikes, now=self._broker.now())
+        if wait is not None:
+            self._pace.hold(wait)
+            if call.repeatable and tries < TRIES and wait <= PATIENCE:
+                return False  # the next turn comes after the pause
+            raise fault(call, reply, wait=wait) from refused
+        retry = again(
+            call, reply, tries=tries, token_age=self._broker.age(token), reminted=reminted
+        )
+        if retry is None:
+            raise fault(call, reply) from refused
+        await self._sleep(retry.after)
+        return retry.remint
+
+
+def _path(url: str, url_vars: Vars | None) -> str:
+    return urlsplit(sansio.format_url(url, url_vars)).path

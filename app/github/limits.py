@@ -1,0 +1,128 @@
+"""GitHub's rules on trying again and on slowing down, decided on plain values without I/O.
+
+https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+NO_ANSWER = 0
+"""Stands for a status when the connection broke or the time ran out."""
+
+SECONDARY_WAIT = 60.0
+"""Seconds to stay away after a secondary limit that names no time; doubled each time."""
+
+LONGEST_WAIT = 3600.0
+"""Seconds; GitHub's windows are an hour at most."""
+
+TRIES = 4
+"""How often one call is made at most with the same token."""
+
+FRESH = 10.0
+"""Seconds in which a token may be unknown to some of GitHub's machines."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What was asked of GitHub, as far as trying again depends on it."""
+
+    method: str
+    path: str
+    """As people should read it: without host, query and credentials."""
+    repeatable: bool
+    """Asking twice does what asking once does."""
+    named: bool = False
+    """The delivery named this object, so a 404 may only mean that the API lags behind."""
+    as_app: bool = False
+    """Signed with the App's key instead of an installation's token."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer other than success."""
+
+    status: int
+    message: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Keys in lower case."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """Make the same call once more."""
+
+    after: float
+    """Seconds to wait before."""
+    remint: bool = False
+    """With a new token."""
+
+
+def again(
+    call: Call, reply: Reply, *, tries: int, token_age: float, reminted: bool
+) -> Again | None:
+    """Return how to repeat the call, or None: its failure stands.
+
+    `tries` counts the calls made so far with this token. A write is repeated only after a 401,
+    which GitHub answers before it does anything; for the rest its caller looks first.
+    """
+    if reply.status == 401 and not call.as_app:
+        return _again_with_token(tries, token_age, reminted)
+    if not call.repeatable or tries >= TRIES:
+        return None
+    if reply.status == NO_ANSWER or reply.status >= 500:
+        return Again(_retry_after(reply) or 2.0 ** (tries - 1))
+    if reply.status == 404 and call.named:
+        return Again(2.0 ** (tries - 2))
+    return None
+
+
+def _again_with_token(tries: int, token_age: float, reminted: bool) -> Again | None:
+    if token_age < FRESH and tries < TRIES:
+        return Again(0.5 + tries / 2)
+    return None if reminted else Again(0, remint=True)
+
+
+def limit_wait(reply: Reply, *, strikes: int, now: float) -> float | None:
+    """Return for how many seconds to stay away, or None when the reply is no rate limit.
+
+    `strikes` counts the limits met in a row before; `now` is GitHub's time in unix seconds.
+    """
+    if not _is_limit(reply):
+        return None
+    wait = _retry_after(reply)
+    if wait is None and reply.headers.get("x-ratelimit-remaining") == "0":
+        reset = _number(reply.headers.get("x-ratelimit-reset"))
+        wait = None if reset is None else max(reset - now, 0) + 1
+    if wait is None:
+        wait = SECONDARY_WAIT * 2 ** min(strikes, 10)
+    return min(wait, LONGEST_WAIT)
+
+
+def _is_limit(reply: Reply) -> bool:
+    if reply.status == 429:
+        return True
+    if reply.status != 403:
+        return False
+    said = reply.message.lower()
+    return (
+        "retry-after" in reply.headers
+        or reply.headers.get("x-ratelimit-remaining") == "0"
+        or "rate limit" in said
+        or "abuse" in said
+    )
+
+
+def _retry_after(reply: Reply) -> float | None:
+    return _number(reply.headers.get("retry-after"))
+
+
+def _number(text: str | None) -> float | None:
+    """Return the number; None for none, and for what a proxy may put there instead."""
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None

@@ -1,0 +1,36 @@
+"""Where one GitHub is: the addresses of its pages, REST, GraphQL and git."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from agents.errors import ConfigError
+from app.hosts import github_urls
+
+
+@dataclass(frozen=True)
+class Urls:
+    """The addresses of one GitHub, without a slash at the end."""
+
+    web: str
+    rest: str
+    graphql: str
+
+    @classmethod
+    def of(cls, github_url: str) -> Urls:
+        """Return the addresses that belong to the one people type into their browser."""
+        try:
+            found = github_urls(github_url)
+        except ValueError as error:
+            raise ConfigError(f"FETTLE_GITHUB_URL {error}.") from error
+        return cls(web=found.git, rest=found.api, graphql=found.graphql)
+
+    def clone(self, full_name: str) -> str:
+        """Return where git finds the repository `owner/name`; no credentials inside."""
+        return f"{self.web}/{full_name}.git"
+
+    @property
+    def noreply(self) -> str:
+        """Return the host of the no-reply addresses of accounts."""
+        return f"users.noreply.{urlsplit(self.web).hostname}"

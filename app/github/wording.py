@@ -1,0 +1,39 @@
+"""Step 9: the one gate for texts that leave: no secrets, nothing that GitHub would act on."""
+
+from __future__ import annotations
+
+from agents.requests import Request
+from agents.text import one_line, publish
+from app.github.urls import Urls
+from app.redaction import Redactor
+
+
+class Wording:
+    """Makes texts of a run fit to be published in its repository.
+
+    Secrets are looked for before and after: markup can hide them, and taking it out can show them.
+    """
+
+    def __init__(self, urls: Urls, request: Request, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._repository_url = f"{urls.web}/{request.repository.full_name}"
+        self._number = request.number
+        self._mention_ok = frozenset({request.asked_by.login})
+
+    def text(self, markdown: str, *, closes: bool = False) -> str:
+        """Return the Markdown; `closes`: it may close the issue that the request is about."""
+        safe = publish(
+            self._redactor.clean(markdown),
+            repository_url=self._repository_url,
+            mention_ok=self._mention_ok,
+            closes=frozenset({self._number} if closes else ()),
+        )
+        return self._redactor.clean(safe)
+
+    def title(self, text: str, limit: int) -> str:
+        """Return the text as a title, where no Markdown is read."""
+        return self._redactor.clean(one_line(self._redactor.clean(text), limit))
+
+    def line(self, text: str, limit: int) -> str:
+        """Return the text as a part of one line of Markdown."""
+        return " ".join(self.text(self.title(text, limit)).split())

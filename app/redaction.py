@@ -1,0 +1,127 @@
+"""Keep secrets out of logs, errors and published text: by value first, by pattern second."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby, takewhile
+from threading import Lock
+from urllib.parse import quote, quote_plus
+
+REDACTED = "[redacted]"
+
+SHORTEST_VALUE = 6
+"""Shorter values would blank out ordinary words."""
+
+SHORTEST_LINE = 16
+"""Lines of a longer secret are looked for one by one from this length on."""
+
+PATTERNS = (
+    r"ghs_[A-Za-z0-9._-]{36,}",  # installation tokens: 40 characters, or 520 with a JWT inside
+    r"gh[opru]_[A-Za-z0-9_]{36,}",
+    r"github_pat_[A-Za-z0-9_]{22,}",
+    r"sk-ant-[A-Za-z0-9_-]{16,}",
+    r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}",
+    # A key that is cut off has no END line: then all that looks like its body goes.
+    (
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----"
+        r"(?:(?:(?!-----(?:BEGIN|END)).){0,9000}-----END [A-Z0-9 ]*PRIVATE KEY-----"
+        r"|[A-Za-z0-9+/=\\\s]*)"
+    ),
+)
+
+
+HEAD = 40
+"""So many characters of a secret give it away; what follows goes as far as it still agrees."""
+
+
+class Redactor:
+    """Know the live secrets of this process and take them out of any text. Thread-safe."""
+
+    def __init__(
+        self, secrets: Iterable[str] = (), *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._ends: dict[str, float] = {}
+        self._index = _Index(())
+        for secret in secrets:
+            self.add(secret)
+
+    def add(self, secret: str, *, lifetime: float | None = None) -> None:
+        """Take this value out of all later text, for `lifetime` seconds or for good."""
+        secret = secret.strip()
+        if len(secret) < SHORTEST_VALUE:
+            return
+        now = self._clock()
+        with self._lock:
+            ends = {value: end for value, end in self._ends.items() if end > now}
+            ends[secret] = max(ends.get(secret, 0), now + (lifetime or float("inf")))
+            if ends.keys() != self._ends.keys():
+                self._index = _Index(ends)
+            self._ends = ends
+
+    def clean(self, text: str) -> str:
+        """Return the text with `[redacted]` in the place of every secret in it."""
+        index, parts, position = self._index, [], 0
+        while match := index.pattern.search(text, position):
+            parts += [text[position : match.start()], REDACTED]
+            position = max(match.end(), index.end(text, match.start()))
+        return "".join([*parts, text[position:]]) if parts else text
+
+
+class _Index:
+    """One regular expression over the heads of all forms: quick to build, quicker to search."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._forms: dict[str, list[str]] = {}
+        for form in {form for secret in secrets for form in _forms(secret)}:
+            self._forms.setdefault(form[:HEAD], []).append(form)
+        # Patterns first: an unknown token may share its head with a known one.
+        self.pattern = re.compile("|".join([*PATTERNS, *_grouped(self._forms)]), re.DOTALL)
+
+    def end(self, text: str, start: int) -> int:
+        """Return where the known secret that begins at `start` stops, or `start`."""
+        forms = self._forms.get(text[start : start + HEAD], ())
+        return start + max((_agreeing(form, text, start) for form in forms), default=0)
+
+
+def _agreeing(form: str, text: str, start: int) -> int:
+    pairs = zip(form, text[start : start + len(form)], strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _grouped(heads: Iterable[str]) -> Iterator[str]:
+    """Yield one alternative per first character, so that the engine tries few; longest first."""
+    ordered = sorted(heads, key=lambda head: (head[0], -len(head), head))
+    for first, group in groupby(ordered, key=lambda head: head[0]):
+        yield f"{re.escape(first)}(?:{'|'.join(re.escape(head[1:]) for head in group)})"
+
+
+def _forms(secret: str) -> Iterator[str]:
+    raw = secret.encode()
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield from (raw.hex(), raw.hex().upper())
+    for quoted in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
+        yield quoted
+        yield re.sub(r"%..", lambda code: code[0].lower(), quoted)
+    yield from _base64_forms(raw)
+    lines = [line.strip() for line in secret.splitlines()]
+    yield from (line for line in lines[1:-1] if len(line) >= SHORTEST_LINE)
+
+
+def _base64_forms(raw: bytes) -> Iterator[str]:
+    """Yield what of a longer base64 text only this value decides, at each of three offsets.
+
+    A password inside a Basic header, say, has other bytes before it.
+    """
+    for before in range(3):
+        end = (before + len(raw)) * 8 // 6
+        padded = bytes(before) + raw
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            yield encode(padded).decode()[-(-before * 8 // 6) : end]

@@ -1,0 +1,103 @@
+"""A whole GitHub on loopback with one repository, one issue, an App installed, and its people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+
+from agents.requests import Person, Repository, ResolveIssue
+from app.github.app_jwt import AppJwt
+from app.github.client import GitHub
+from app.github.urls import Urls
+from app.local.github import LocalGitHub
+from app.redaction import Redactor
+
+LABEL = "bot:resolve"
+MANIFEST = Path(__file__).parents[3] / "app.yml"
+PERMISSIONS = yaml.safe_load(MANIFEST.read_text())["default_permissions"]
+"""What the App asks for when it is installed: every call of these tests has to do with it."""
+
+
+@dataclass
+class Scene:
+    """The fake world and our client of it; `slept` are the waits that did not take place."""
+
+    server: LocalGitHub
+    github: GitHub
+    redactor: Redactor
+    request: ResolveIssue
+    repository: Any
+    installation: Any
+    app: Any
+    people: dict[str, Any]
+    slept: list[float]
+
+    @property
+    def issue(self) -> Any:
+        return self.repository.issues[self.request.number]
+
+    def calls(self, method: str, ending: str) -> list[Any]:
+        """Return what was asked of the server so far."""
+        return [
+            each
+            for each in self.server.requests
+            if each.method == method and each.path.partition("?")[0].endswith(ending)
+        ]
+
+
+@pytest.fixture
+async def scene(tmp_path):
+    server = await LocalGitHub.start(tmp_path / "github")
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    people = {name: server.create_user(name) for name in ("ada", "bob", "eve", "mallory")}
+    repository = await server.create_repository(people["ada"], "parse")
+    server.create_label(repository, LABEL)
+    server.set_role(repository, people["bob"], "write")
+    server.set_role(repository, people["eve"], "triage")
+    app = server.create_app("fettle", owner=people["ada"], permissions=PERMISSIONS)
+    installation = await server.install(app.app_id, [repository])
+    issue = await server.create_issue(
+        repository, people["mallory"], "Six digits only", "It fails.\r\n", labels=[LABEL]
+    )
+    redactor = Redactor()
+    async with aiohttp.ClientSession() as session:
+        yield Scene(
+            server=server,
+            github=GitHub(
+                Urls.of(server.url),
+                AppJwt(app.app_id, app.private_key),
+                redactor,
+                session=session,
+                write_spacing=0,
+                sleep=sleep,
+            ),
+            redactor=redactor,
+            request=ResolveIssue(
+                installation_id=installation.id,
+                repository=Repository(
+                    id=repository.id, owner="ada", name="parse", default_branch="main"
+                ),
+                number=issue.number,
+                title=issue.title,
+                body=issue.body,
+                author=Person(id=people["mallory"].id, login="mallory"),
+                asked_by=Person(id=people["bob"].id, login="bob"),
+                label=LABEL,
+                url=f"{server.url}/ada/parse/issues/{issue.number}",
+            ),
+            repository=repository,
+            installation=installation,
+            app=app,
+            people=people,
+            slept=slept,
+        )
+    await server.stop()

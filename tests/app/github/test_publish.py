@@ -1,0 +1,202 @@
+"""A run's result gets out once: the branch, its pull request, an answer."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from agents.errors import RunError, TransientError
+from app.git.mirror import Mirror
+from app.github.auth import Profile, Scope
+from app.github.marked import marker
+from app.github.publish import GitHubPublisher
+from app.local.github.gitdir import GitDir
+
+BRANCH = "bot/1-accept-nine-digits-abc123"
+PULLS = "/repos/ada/parse/pulls"
+MARK = marker("run-1", "pull-request")
+BODY = "### Why\n\nBecause.\n\nResolves #1"
+
+
+@pytest.fixture
+async def mirror(scene, tmp_path):
+    made = Mirror(tmp_path / "mirror.git")
+    scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
+    token = await scene.github.broker.token(scope)
+    await made.fetch(scene.github.urls.clone("ada/parse"), token.value)
+    return made
+
+
+@pytest.fixture
+def publisher(scene, mirror):
+    return GitHubPublisher(scene.github, mirror, scene.request, "run-1", scene.redactor, settle=0)
+
+
+@pytest.fixture
+async def commits(mirror):
+    """Three commits of the mirror, each on the one before; the first is the default branch's."""
+    first = await mirror.head_of("main")
+    second = committed(mirror.gitdir, first, "Step 1/2")
+    return [first, second, committed(mirror.gitdir, second, "Step 2/2")]
+
+
+def committed(gitdir, parent, subject):
+    name = ["-c", "user.name=x", "-c", "user.email=x@x"]
+    command = ["git", "-C", gitdir, *name, "commit-tree", f"{parent}^{{tree}}", "-p", parent]
+    answer = subprocess.run([*command, "-m", subject], capture_output=True, check=True)
+    return answer.stdout.decode().strip()
+
+
+async def head(scene):
+    return (await GitDir(scene.repository.gitdir).refs()).get(f"refs/heads/{BRANCH}")
+
+
+async def opened(publisher, commits, *, draft=False, title="Accept nine digits", body=BODY):
+    await publisher.push(BRANCH, commits[-1])
+    return await publisher.open_pull_request(
+        branch=BRANCH, commit=commits[-1], title=title, body=body, draft=draft
+    )
+
+
+# --- the branch -------------------------------------------------------------------------------
+
+
+async def test_the_branch_is_pushed_and_its_token_ended(scene, publisher, commits):
+    await publisher.push(BRANCH, commits[-1])
+
+    assert await head(scene) == commits[-1]
+    live = [dict(token.permissions) for token in scene.server.tokens._live.values()]
+    assert not any(permissions.get("contents") == "write" for permissions in live)
+
+
+async def test_pushing_again_changes_nothing(scene, publisher, commits):
+    await publisher.push(BRANCH, commits[-1])
+    await publisher.push(BRANCH, commits[-1])
+
+    assert await head(scene) == commits[-1]
+
+
+async def test_the_branch_goes_on_from_what_an_earlier_process_pushed(
+    scene, publisher, mirror, commits
+):
+    await publisher.push(BRANCH, commits[1])
+    later = GitHubPublisher(scene.github, mirror, scene.request, "run-1", scene.redactor)
+    await later.push(BRANCH, commits[2])
+
+    assert await head(scene) == commits[2]
+
+
+async def test_somebody_elses_commit_is_left_alone(scene, publisher, commits):
+    await publisher.push(BRANCH, commits[1])
+    theirs = await scene.server.commit(
+        scene.repository, {"a": "b"}, author=scene.people["bob"], message="Mine", branch=BRANCH
+    )
+    with pytest.raises(RunError, match="somebody else"):
+        await publisher.push(BRANCH, commits[2])
+
+    assert await head(scene) == theirs
+
+
+async def test_a_push_that_github_declines_tells_its_reason_and_ends_its_token(
+    scene, publisher, commits
+):
+    scene.repository.app_branches = "refs/heads/elsewhere/"
+    with pytest.raises(RunError, match="rule violations"):
+        await publisher.push(BRANCH, commits[-1])
+
+    live = scene.server.tokens._live.values()
+    assert not any(token.permissions.get("contents") == "write" for token in live)
+
+
+# --- the pull request -------------------------------------------------------------------------
+
+
+async def test_the_pull_request(scene, publisher, commits):
+    pull = await opened(publisher, commits)
+
+    assert (pull.number, pull.base, pull.head, pull.draft) == (2, "main", commits[-1], False)
+    assert pull.url == f"{scene.server.url}/ada/parse/pull/2"
+    issue = scene.repository.issues[2]
+    assert issue.title == "Accept nine digits"
+    assert issue.body.startswith("### Why\n\nBecause.")
+    assert issue.body.endswith(f"\n\n{MARK}")
+    assert "Resolves #1" in issue.body
+    assert issue.author.account.login == "fettle[bot]"
+
+
+async def test_a_draft(scene, publisher, commits):
+    assert (await opened(publisher, commits, draft=True)).draft
+
+
+async def test_opening_it_twice_opens_one_and_changes_nothing(scene, publisher, commits):
+    first = await opened(publisher, commits)
+    second = await opened(publisher, commits)
+
+    assert first == second
+    assert len(scene.calls("POST", PULLS)) == 1
+    assert not scene.calls("PATCH", "/2")
+
+
+async def test_the_open_one_is_brought_up_to_date(scene, publisher, commits):
+    await opened(publisher, commits)
+    pull = await opened(publisher, commits, title="Accept one to nine digits")
+
+    assert pull.number == 2
+    assert scene.repository.issues[2].title == "Accept one to nine digits"
+
+
+async def test_a_lost_answer_opens_no_second_one(scene, publisher, commits):
+    scene.server.faults.lose_answer("POST", PULLS + "$")
+    pull = await opened(publisher, commits)
+
+    assert pull.number == 2
+    assert len(scene.calls("POST", PULLS)) == 1
+
+
+async def test_an_illness_of_github_is_waited_out_once(scene, publisher, commits):
+    scene.server.faults.status("POST", PULLS + "$", 502)
+    assert (await opened(publisher, commits)).number == 2
+
+    scene.server.faults.status("POST", PULLS + "$", 502, times=2)
+    scene.repository.issues[2].state = "closed"
+    with pytest.raises(TransientError):
+        await opened(publisher, commits)
+
+
+async def test_what_a_person_opened_from_our_branch_stays_theirs(scene, publisher, commits):
+    await opened(publisher, commits)
+    issue = scene.repository.issues[2]
+    issue.author = type(issue.author)(scene.people["bob"])
+    issue.title = "Bob's title"
+
+    assert (await opened(publisher, commits)).title == "Bob's title"
+
+
+async def test_nothing_to_merge_is_told_in_githubs_words(scene, publisher, commits):
+    with pytest.raises(RunError):
+        await opened(publisher, commits[:1])
+
+
+async def test_secrets_images_and_mentions_do_not_get_out(scene, publisher, commits):
+    scene.redactor.add("tops3cret-value")
+    body = f"{BODY}\n\ntops3cret-value @ada ![x](https://evil.test/a.png)"
+    pull = await opened(publisher, commits, title="tops3cret-value for @ada\nand more", body=body)
+    shown = pull.title + scene.repository.issues[2].body
+
+    assert "tops3cret" not in shown
+    assert "@ada" not in shown
+    assert "](https://evil.test" not in shown
+    assert "\n" not in pull.title
+
+
+# --- answers ----------------------------------------------------------------------------------
+
+
+async def test_an_answer_is_given_once(scene, publisher):
+    url = await publisher.comment("answer", "### Some questions first\n\nWhich digits?")
+    again = await publisher.comment("answer", "### Some questions first\n\nOther words?")
+
+    [comment] = scene.issue.comments
+    assert url == again == f"{scene.server.url}/ada/parse/issues/1#issuecomment-{comment.id}"
+    assert "Which digits?" in comment.body

@@ -1,0 +1,126 @@
+"""The progress comment: state in, Markdown out."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.ports import Usage
+from agents.requests import Person, Repository, ResolveIssue
+from agents.run import Outcome
+from app.github.report_text import Progress, render
+from app.github.urls import Urls
+from app.github.wording import Wording
+from app.redaction import Redactor
+
+REQUEST = ResolveIssue(
+    installation_id=1,
+    repository=Repository(id=2, owner="ada", name="parse", default_branch="main"),
+    number=3,
+    title="t",
+    body="b",
+    author=Person(id=4, login="mallory"),
+    asked_by=Person(id=5, login="bob"),
+    label="bot:resolve",
+    url="https://github.com/ada/parse/issues/3",
+)
+
+
+WORDING = Wording(Urls.of("https://github.com"), REQUEST, Redactor(["tops3cret-value"]))
+
+
+def shown(progress: Progress) -> str:
+    return render(progress, WORDING)
+
+
+@pytest.fixture
+def at_work():
+    return (
+        Progress(REQUEST, "run-1")
+        .started("triage/1", "Read the issue")
+        .finished("triage/1", "a bug in the pattern for %f")
+        .started("implement/1", "Make a step")
+        .finished("implement/1", "Step 1/2: accept one to nine digits")
+        .started("implement/2", "Make a step")
+    )
+
+
+def test_at_work(at_work):
+    usage = Usage(input=1000, output=200, cache_read=30_000)
+
+    assert shown(at_work.with_spent(usage, 0.4249, 7)) == (
+        "**At work on this.** `bob` asked for it with the label `bot:resolve`.\n\n"
+        "- [x] Read the issue: a bug in the pattern for %f\n"
+        "- [x] Make a step: Step 1/2: accept one to nine digits\n"
+        "- [ ] **Make a step (2)** … at work\n\n"
+        "The result will be linked here.\n\n"
+        "<sub>$0.42 · 7 model answers · 31,200 tokens · run `run-1`</sub>"
+    )
+
+
+def test_a_pull_request(at_work):
+    url = "https://github.com/ada/parse/pull/4"
+    text = shown(
+        at_work.finished("implement/2", "").ended(
+            Outcome(kind="pull_request", text="Opened pull request #4: Accept nine", url=url)
+        )
+    )
+
+    assert text.startswith("**Done.** Opened pull request #4: Accept nine")
+    assert f"Next: review [the pull request]({url})." in text
+    assert "[ ]" not in text
+
+
+def test_a_refusal_names_reason_and_rule():
+    outcome = Outcome(kind="refused", text="Nothing was done: read only.", rule="asker-may-write")
+
+    assert shown(Progress(REQUEST, "run-1").ended(outcome)) == (
+        "**Not started.** Nothing was done: read only.\n\n"
+        "Rule: `asker-may-write`.\n\n"
+        "<sub>run `run-1`</sub>"
+    )
+
+
+def test_a_failure_marks_its_stage_and_says_what_to_do(at_work):
+    outcome = Outcome(kind="failed", text="The budget is used up.")
+    # The stage that failed has told its end already, with the error as its summary.
+    text = shown(at_work.finished("implement/2", "The budget is used up.").ended(outcome))
+
+    assert "- [ ] Make a step (2): **failed**\n" in text
+    assert text.count("The budget is used up.") == 1
+    assert "take the label `bot:resolve` off and put it on again" in text
+
+
+def test_an_answer(at_work):
+    outcome = Outcome(kind="comment", text="Asked some questions.", url="https://x/1")
+
+    assert "Next: read [the answer](https://x/1)." in shown(at_work.ended(outcome))
+
+
+def test_telling_it_twice_changes_nothing(at_work):
+    again = at_work.started("triage/1", "Read the issue").started("implement/2", "Make a step")
+
+    assert again == at_work
+
+
+def test_a_stage_that_runs_again_after_it_was_done_stays_done(at_work):
+    again = at_work.started("implement/1", "Make a step").finished("implement/1", "newer")
+
+    assert [line.state for line in again.stages] == ["done", "done", "running"]
+    assert again.stages[1].summary == "newer"
+
+
+def test_summaries_stay_on_their_line(at_work):
+    text = shown(at_work.finished("implement/2", "two\nlines\r\n- [x] forged\n\n# Heading" * 50))
+
+    assert len([line for line in text.splitlines() if line.startswith("- [")]) == 3
+    assert "\n# Heading" not in text
+    assert max(map(len, text.splitlines())) < 300
+
+
+def test_summaries_are_foreign_text(at_work):
+    summary = "see [here](https://evil.test/?q=tops3cret-value) @ada ![x](https://evil.test/y)"
+    text = shown(at_work.finished("implement/2", summary))
+
+    assert "](https://evil" not in text
+    assert "@ada" not in text
+    assert "tops3cret" not in text

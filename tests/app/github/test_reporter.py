@@ -1,0 +1,230 @@
+"""People are kept informed by one comment, and the run never notices how hard that was."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agents.ports import Usage
+from agents.run import Outcome
+from app.github.marked import marker
+from app.github.pace import Pace
+from app.github.reporter import GitHubReporter
+
+COMMENTS = "/issues/1/comments"
+MARK = marker("run-1", "progress")
+DONE = Outcome(kind="pull_request", text="Opened pull request #2: x", url="https://x/2")
+
+
+@pytest.fixture
+def remembered():
+    return []
+
+
+@pytest.fixture
+def reporter(scene, remembered):
+    return made(scene, remembered)
+
+
+def made(scene, remembered, *, comment_id=None, interval=0.05):
+    async def remember(number: int) -> None:
+        remembered.append(number)
+
+    return GitHubReporter(
+        scene.github,
+        scene.request,
+        "run-1",
+        scene.redactor,
+        remember=remember,
+        comment_id=comment_id,
+        interval=interval,
+    )
+
+
+def bodies(scene):
+    return [comment.body for comment in scene.issue.comments]
+
+
+def patches(scene):
+    return [each for each in scene.server.requests if each.method == "PATCH"]
+
+
+async def until(condition, seconds=5.0):
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110  # the server tells nobody what it took
+            await asyncio.sleep(0.005)
+
+
+async def test_the_reaction_comes_at_once_and_stays_one(scene, reporter):
+    await reporter.acknowledge()
+    await reporter.acknowledge()
+
+    assert [(face.content, face.user.login) for face in scene.issue.reactions] == [
+        ("eyes", "fettle[bot]")
+    ]
+
+
+async def test_a_run_from_start_to_end_is_one_comment(scene, reporter, remembered):
+    reporter.stage_started("triage/1", "Read the issue")
+    await until(lambda: scene.issue.comments)
+    assert "**Read the issue** … at work" in bodies(scene)[0]
+    reporter.stage_finished("triage/1", "a bug")
+    await until(lambda: "- [x] Read the issue: a bug" in bodies(scene)[0])
+    await reporter.finish(DONE)
+
+    [body] = bodies(scene)
+    assert body.startswith(f"{MARK}\n**Done.**")
+    assert "(https://x/2)" in body
+    assert remembered == [scene.issue.comments[0].id]
+
+
+async def test_many_changes_become_few_updates_and_the_last_one_goes_out(scene, reporter):
+    for number in range(1, 101):
+        reporter.stage_started(f"implement/{number}", "Make a step")
+        reporter.tool_called(f"implement/{number}", "edit", "a.py")
+        reporter.spent(Usage(input=number), 0.01 * number, number)
+        await asyncio.sleep(0.001)
+        reporter.stage_finished(f"implement/{number}", f"step {number}")
+    await reporter.finish(DONE)
+
+    assert len(scene.calls("POST", COMMENTS)) == 1
+    assert len(patches(scene)) <= 10
+    assert "step 100" in bodies(scene)[0]
+    assert "$1.00 · 100 model answers" in bodies(scene)[0]
+
+
+async def test_nothing_changed_means_nothing_sent(scene, reporter):
+    reporter.stage_started("triage/1", "Read the issue")
+    await until(lambda: scene.issue.comments)
+    for _ in range(5):
+        reporter.stage_started("triage/1", "Read the issue")
+        await asyncio.sleep(0.03)
+    await reporter.flush()
+
+    assert patches(scene) == []
+
+
+async def test_after_a_restart_the_same_comment_goes_on(scene, reporter, remembered):
+    reporter.stage_started("triage/1", "Read the issue")
+    await reporter.flush()
+    later = made(scene, remembered, comment_id=remembered[0])
+    later.stage_started("triage/1", "Read the issue")
+    await later.flush()
+    assert patches(scene) == []  # it says so already
+
+    later.stage_finished("triage/1", "a bug")
+    await later.finish(DONE)
+
+    assert len(bodies(scene)) == 1
+    assert "- [x] Read the issue: a bug" in bodies(scene)[0]
+
+
+async def test_a_kill_before_the_id_was_kept_makes_no_second_comment(scene, reporter):
+    reporter.stage_started("triage/1", "Read the issue")
+    await reporter.flush()
+    later = made(scene, [])
+    later.stage_started("triage/1", "Read the issue")
+    await later.finish(DONE)
+
+    assert len(bodies(scene)) == 1
+
+
+async def test_a_lost_answer_makes_no_second_comment(scene, reporter):
+    reporter._comments._settle = 0
+    scene.server.faults.lose_answer("POST", COMMENTS)
+    scene.server.faults.lose_answer("PATCH", "/issues/comments/")
+    reporter.stage_started("triage/1", "Read the issue")
+    await reporter.flush()
+    await reporter.finish(DONE)
+
+    assert len(bodies(scene)) == 1
+    assert "**Done.**" in bodies(scene)[0]
+
+
+async def test_a_comment_that_somebody_removed_is_made_anew(scene, reporter):
+    reporter.stage_started("triage/1", "Read the issue")
+    await until(lambda: scene.issue.comments)
+    scene.issue.comments.clear()
+    await reporter.finish(DONE)
+
+    assert "**Done.**" in bodies(scene)[0]
+
+
+async def test_the_end_is_tried_again_until_it_goes_through(scene, reporter):
+    reporter.stage_started("triage/1", "Read the issue")
+    await until(lambda: scene.issue.comments)
+    scene.server.faults.status("PATCH", "/issues/comments/", 502, times=3)
+    await reporter.finish(DONE)
+
+    assert "**Done.**" in bodies(scene)[0]
+
+
+async def test_no_failure_reaches_the_run(scene, reporter):
+    scene.server.faults.status("*", ".*", 500, times=10_000)
+    await reporter.acknowledge()
+    reporter.stage_started("triage/1", "Read the issue")
+    reporter.stage_finished("triage/1", "a bug")
+    await reporter.flush()
+
+    assert bodies(scene) == []
+
+
+async def test_what_is_not_permitted_is_not_asked_for_again_and_again(scene, reporter):
+    scene.installation.permissions["issues"] = "read"
+    for number in range(5):
+        reporter.stage_started(f"implement/{number}", "Make a step")
+        await asyncio.sleep(0.06)
+    asked = len(scene.server.requests)
+    reporter.stage_started("implement/9", "Make a step")
+    await asyncio.sleep(0.1)
+
+    assert asked == len(scene.server.requests) == 1
+    await reporter.finish(DONE)
+
+
+async def test_a_failing_memory_does_not_stop_the_run(scene):
+    async def remember(_: int) -> None:
+        raise OSError("disk full")
+
+    reporter = made(scene, [])
+    reporter._remember = remember
+    reporter.stage_started("triage/1", "Read the issue")
+    await reporter.finish(DONE)
+
+    assert len(bodies(scene)) == 1
+    assert "**Done.**" in bodies(scene)[0]
+
+
+async def test_secrets_and_mentions_do_not_get_out(scene, reporter):
+    scene.redactor.add("tops3cret-value")
+    reporter.stage_started("triage/1", "Read the issue")
+    reporter.stage_finished("triage/1", "the key is tops3cret-value, says @ada")
+    text = "Stopped at tops3cret-value, ask @ada ![x](https://evil.test/?q=1)"
+    await reporter.finish(Outcome(kind="failed", text=text))
+
+    assert "tops3cret" not in bodies(scene)[0]
+    assert "@ada" not in bodies(scene)[0]
+    assert "evil.test" not in bodies(scene)[0]
+
+
+class ListeningPace(Pace):
+    """Notes who asks for the turn to write, and how politely."""
+
+    def __init__(self) -> None:
+        super().__init__(spacing=0)
+        self.yielded: list[bool] = []
+
+    def write(self, *, yielding: bool = False):
+        self.yielded.append(yielding)
+        return super().write(yielding=yielding)
+
+
+async def test_progress_lets_answers_go_first_and_the_end_is_one(scene, reporter):
+    pace = scene.github._paces[scene.installation.id] = ListeningPace()
+    await reporter.acknowledge()
+    reporter.stage_started("triage/1", "Read the issue")
+    await until(lambda: scene.issue.comments)
+    await reporter.finish(DONE)
+
+    assert pace.yielded == [False, True, False]

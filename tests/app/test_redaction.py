@@ -1,0 +1,163 @@
+"""Secrets do not get out, in whatever form they stand in the text."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import secrets
+import string
+import time
+from urllib.parse import quote, quote_plus
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.redaction import REDACTED, Redactor
+
+PASSWORD = 'pä"ss/w+rd = \\ 1&2'
+
+
+def private_key() -> str:
+    return (
+        rsa.generate_private_key(65537, 2048)
+        .private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.TraditionalOpenSSL,
+            serialization.NoEncryption(),
+        )
+        .decode()
+    )
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        PASSWORD,
+        json.dumps(PASSWORD)[1:-1],
+        json.dumps(PASSWORD, ensure_ascii=False)[1:-1],
+        quote(PASSWORD),
+        quote(PASSWORD, safe=""),
+        re.sub("%..", lambda code: code[0].lower(), quote(PASSWORD, safe="")),
+        quote_plus(PASSWORD),
+        PASSWORD.encode().hex(),
+        PASSWORD.encode().hex().upper(),
+    ],
+)
+def test_a_value_goes_in_each_of_its_forms(form):
+    cleaned = Redactor([PASSWORD]).clean(f"before <{form}> after <{form}>")
+
+    assert cleaned == f"before <{REDACTED}> after <{REDACTED}>"
+
+
+@given(
+    before=st.binary(max_size=8),
+    after=st.binary(max_size=8),
+    secret=st.text(string.ascii_letters + string.digits, min_size=16, max_size=60),
+)
+def test_nothing_of_a_value_inside_a_longer_base64_text_can_be_decoded(before, after, secret):
+    redactor = Redactor([secret])
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        text = encode(before + secret.encode() + after).decode()
+        cleaned = redactor.clean(text)
+
+        assert REDACTED in cleaned
+        # At both edges one character may stay that holds bits of two bytes.
+        assert len(cleaned) - len(REDACTED) <= len(text) - len(secret) * 4 // 3 + 2
+
+
+def test_a_basic_header_hides_its_password():
+    token = "ghs_" + secrets.token_hex(18)
+    header = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+
+    cleaned = Redactor([token]).clean(f"Authorization: basic {header}")
+
+    assert token not in base64.b64decode(cleaned.split()[-1].split("[")[0] + "==").decode()
+    assert REDACTED in cleaned
+
+
+def new_style_token(app_id: int = 123456) -> str:
+    """Return the stateless form: dots, dashes and underscores inside, some 520 characters."""
+    parts = [secrets.token_urlsafe(n) for n in (40, 200, 140)]
+    return f"ghs_{app_id}_eyJ{'.'.join(parts)}"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "ghs_" + "a1B2" * 9,
+        *(prefix + "a1B2" * 9 for prefix in ("ghp_", "gho_", "ghu_", "ghr_")),
+        new_style_token(),
+        "github_pat_11ABCDEFG0" + "x_Y9" * 15,
+        "sk-ant-api03-" + "aB3-_" * 18,
+        "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiIxMjM0NTYifQ." + "Zm9v-_" * 40,
+        private_key(),
+        private_key().strip().replace("\n", "\\n"),
+        private_key()[:600],
+    ],
+    ids=lambda secret: secret[:14],
+)
+def test_unknown_secrets_go_by_their_pattern(secret):
+    cleaned = Redactor().clean(f"token={secret}\n")
+
+    assert cleaned.strip() == f"token={REDACTED}"
+
+
+def test_an_unknown_token_goes_whole_though_it_begins_like_a_known_one():
+    known = "ghs_" + "k" * 60 + "1" * 40
+    other = "ghs_" + "k" * 60 + "2" * 90
+
+    assert Redactor([known]).clean(f"{other} {known}") == f"{REDACTED} {REDACTED}"
+
+
+def test_a_value_that_is_cut_off_goes_as_well():
+    value = secrets.token_hex(100)
+
+    assert Redactor([value]).clean(f"… {value[:150]}") == f"… {REDACTED}"
+
+
+def test_the_longer_of_two_values_goes_whole():
+    assert Redactor(["hunter2", "hunter2-and-more"]).clean("hunter2-and-more") == REDACTED
+
+
+def test_single_lines_of_a_key_go():
+    key = private_key()
+
+    assert Redactor([key]).clean(f"line: {key.splitlines()[3]}") == f"line: {REDACTED}"
+
+
+def test_ordinary_text_stays():
+    text = "gh_actions ghs_short sk-ant eyJ.eyJ.x a@b.c -----BEGIN CERTIFICATE----- ghost"
+
+    assert Redactor(["", "abc"]).clean(text) == text
+
+
+def test_a_value_is_forgotten_after_its_lifetime():
+    now = [0.0]
+    redactor = Redactor(clock=lambda: now[0])
+    redactor.add("first-secret", lifetime=60)
+    now[0] = 61
+    redactor.add("second-secret")
+
+    assert redactor.clean("first-secret second-secret") == f"first-secret {REDACTED}"
+
+
+def test_it_is_fast_enough_for_every_log_line():
+    redactor = Redactor([new_style_token() for _ in range(20)] + [private_key()])
+    line = json.dumps({"event": "stage finished", "run": "r-1", "seconds": 1.5, "x": "y " * 60})
+    started = time.perf_counter()
+    for _ in range(1000):
+        redactor.clean(line)
+
+    assert (time.perf_counter() - started) / 1000 < 200e-6
+
+
+def test_hostile_text_takes_linear_time():
+    redactor = Redactor([private_key()])
+    started = time.perf_counter()
+    redactor.clean("-----BEGIN RSA PRIVATE KEY-----" * 20_000 + "ghs_" * 100_000 + "eyJ" * 100_000)
+
+    assert time.perf_counter() - started < 2

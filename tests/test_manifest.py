@@ -1,0 +1,47 @@
+"""The App asks GitHub for exactly what the code uses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.github.auth import Profile
+from handlers import ROUTES
+
+LEVELS = ["read", "write", "admin"]
+
+
+@pytest.fixture
+def manifest():
+    return yaml.safe_load(Path(__file__).parents[1].joinpath("app.yml").read_text())
+
+
+def test_it_subscribes_to_the_events_that_are_handled_and_no_others(manifest):
+    assert set(manifest["default_events"]) == {event for event, _ in ROUTES}
+    assert manifest["hook_attributes"]["url"].endswith("/webhook")
+
+
+def test_it_asks_for_the_permissions_that_tokens_are_made_with_and_no_others(manifest):
+    needed: dict[str, str] = {}
+    for profile in Profile:
+        for name, level in profile.value:
+            needed[name] = max(needed.get(name, "read"), level, key=LEVELS.index)
+
+    assert manifest["default_permissions"] == needed
+
+
+def test_it_is_private_until_its_owner_decides_otherwise(manifest):
+    assert manifest["public"] is False
+
+
+def test_no_token_may_both_read_nothing_but_metadata_or_administer():
+    for profile in Profile:
+        assert {name for name, _ in profile.value} - {"metadata"}
+        assert all(level in {"read", "write"} for _, level in profile.value)
+        assert not {name for name, _ in profile.value} & {"administration", "workflows", "secrets"}
+
+
+def test_the_reading_profile_only_reads():
+    assert {level for _, level in Profile.READ.value} == {"read"}
