@@ -1,0 +1,1 @@
+"""A GitHub and a model that run on this machine, for the demo and for tests."""

@@ -1,0 +1,150 @@
+"""The demo: a real bug of a real package becomes a pull request, on this machine alone.
+
+Everything but GitHub and the model is the real thing: the server is a process of its own that
+gets a signed webhook, clones, works in its sandbox, pushes and opens the pull request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from agents.ports import Usage
+from agents.run import Outcome
+from app.local.case import Case, load_case
+from app.local.github import LocalGitHub
+from app.local.judge import Verdict, judge
+from app.local.model import LocalModel
+from app.local.places import demo_folder
+from app.local.result import DemoResult, Spending, collect
+from app.local.scene import Scene, set_scene
+from app.local.server import ServerProcess
+from app.local.toolchain import make_toolchain
+from app.sandbox.bubblewrap import Bubblewrap
+from app.settings import Settings
+from app.store.database import Database
+from app.store.runs import Runs
+from app.store.turns import StoredJournal
+
+PATIENCE = 3600.0  # seconds for the whole run; the scripted model needs about ten
+Part = TypeVar("Part", bound="Stoppable")
+
+
+class Stoppable(Protocol):
+    """A part of the demo that runs until it is stopped."""
+
+    async def stop(self) -> None:
+        """Stop it."""
+        ...
+
+
+class View(Protocol):
+    """Shows people what happens."""
+
+    def note(self, text: str) -> None:
+        """Say one thing."""
+        ...
+
+    def scene(self, scene: Scene, model: LocalModel | None) -> None:
+        """Show what is about to happen."""
+        ...
+
+    def tick(self, seconds: float) -> None:
+        """Show how far it is."""
+        ...
+
+    async def result(self, scene: Scene, result: DemoResult) -> None:
+        """Show what came of it."""
+        ...
+
+
+@dataclass
+class Demo:
+    """One showing. `real_model` holds the operator's model settings, or None for the script."""
+
+    view: View
+    stack: AsyncExitStack
+    real_model: dict[str, str] | None = None
+    port: int = 0
+    pace: float = 0.15
+    """Seconds that the scripted model takes for each answer."""
+
+    async def run(self) -> DemoResult:
+        """Set the scene, set the label, watch, and let upstream's tests judge.
+
+        Raises ConfigError when this machine lacks what the demo needs.
+        """
+        folder = demo_folder()
+        cache = folder / "cache"
+        cache.mkdir(exist_ok=True)
+        self.view.note("Fetching the package and a Python for the sandbox (kept for next time)")
+        case, toolchain = await asyncio.gather(load_case("parse", cache), make_toolchain(cache))
+        place = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 1000:03}"
+        place.mkdir()
+        return await self._play(case, toolchain, place)
+
+    async def _play(self, case: Case, toolchain: Path, place: Path) -> DemoResult:
+        github = await self._keep(LocalGitHub.start(place / "github", port=self.port))
+        model = None
+        if self.real_model is None:
+            model = await self._keep(LocalModel.start(case.script, latency=self.pace))
+        server = ServerProcess(
+            place / "fettle",
+            github.url,
+            model.url if model else None,
+            (toolchain,),
+            more=self.real_model or {},
+        )
+        scene = await set_scene(github, case, f"{server.url}/webhook", server.webhook_secret)
+        self.stack.push_async_callback(server.stop)
+        await server.start(scene.app)
+        self.view.scene(scene, model)
+        began = time.monotonic()
+        await scene.set_label()
+        database = Database(server.database_url)
+        self.stack.callback(database.close)
+        outcome = await self._watch(server, database, began)
+        spending = await self._spending(server, database, time.monotonic() - began)
+        verdicts = await self._judge(case, toolchain, scene, place)
+        result = await collect(scene, outcome, spending, verdicts)
+        await self.view.result(scene, result)
+        return result
+
+    async def _keep(self, starting: Awaitable[Part]) -> Part:
+        part = await starting
+        self.stack.push_async_callback(part.stop)
+        return part
+
+    async def _watch(self, server: ServerProcess, database: Database, began: float) -> Outcome:
+        """Follow the run until it ended; a server that dies or hangs is an outcome, too."""
+        while (seconds := time.monotonic() - began) < PATIENCE:
+            self.view.tick(seconds)
+            run = await Runs(database).latest()
+            if run is not None and run[1] is not None:
+                return run[1]
+            if server.ended:
+                return Outcome(kind="failed", text=f"The server stopped. Its log: {server.log}")
+            await asyncio.sleep(0.05)
+        return Outcome(kind="failed", text=f"No end after {PATIENCE:.0f} s. Log: {server.log}")
+
+    async def _spending(self, server: ServerProcess, database: Database, s: float) -> Spending:
+        numbers = {} if server.ended else await server.numbers()
+        run = await Runs(database).latest()
+        spent = await StoredJournal(database, run[0]).spent() if run else (Usage(), 0.0, 0)
+        return Spending(s, numbers, *spent)
+
+    async def _judge(
+        self, case: Case, toolchain: Path, scene: Scene, place: Path
+    ) -> tuple[Verdict, Verdict | None]:
+        """Run upstream's tests on the default branch and on the pull request's head."""
+        sandbox = Bubblewrap(Settings.model_fields["sandbox_uid"].default, (toolchain,))
+        gitdir, pulls = scene.repository.gitdir, scene.pulls()
+        before = await judge(case, sandbox, gitdir, "main", place)
+        if not pulls:
+            return before, None
+        return before, await judge(case, sandbox, gitdir, pulls[0].head_sha, place)

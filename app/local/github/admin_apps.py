@@ -1,0 +1,173 @@
+"""What the demo and the tests may do about accounts, Apps and installations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from app.local.github.accounts import Account, Actor, App
+from app.local.github.calls import Parts
+from app.local.github.shapes import installation_json
+from app.local.github.state import Installation, Repository, World
+
+PERMISSIONS: Mapping[str, str] = {
+    "checks": "write",
+    "contents": "write",
+    "issues": "write",
+    "metadata": "read",
+    "pull_requests": "write",
+}
+EVENTS = ("issues", "issue_comment", "pull_request", "push")
+Kind = Literal["User", "Organization", "Bot"]
+
+
+@dataclass(frozen=True)
+class AppCredentials:
+    """What an operator gets when they register an App."""
+
+    app_id: int
+    client_id: str
+    slug: str
+    bot_id: int
+    bot_login: str
+    private_key: str = field(repr=False)
+    webhook_secret: str = field(repr=False)
+
+
+class AppsAdmin:
+    """Signs up accounts, registers and installs Apps."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.world: World = parts.world
+        self.webhooks = parts.webhooks
+        self.tokens = parts.tokens
+
+    def create_user(self, login: str, *, name: str | None = None) -> Account:
+        """Sign somebody up."""
+        return self._account(login, name=name)
+
+    def create_organization(self, login: str, *, name: str | None = None) -> Account:
+        """Found an organization."""
+        return self._account(login, kind="Organization", name=name)
+
+    def create_app(
+        self,
+        slug: str,
+        *,
+        owner: Account | None = None,
+        webhook_url: str | None = None,
+        webhook_secret: str = "",
+        permissions: Mapping[str, str] = PERMISSIONS,
+        events: Sequence[str] = EVENTS,
+    ) -> AppCredentials:
+        """Register an App. Its webhook can be set later, once the receiver's port is known."""
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        bot = self._account(f"{slug}[bot]", kind="Bot")
+        app = App(
+            **self.world.birth(),
+            slug=slug,
+            owner=owner or self.world.account("octo-owner") or self.create_user("octo-owner"),
+            bot=bot,
+            public_key=_public_pem(key),
+            permissions=dict(permissions),
+            events=list(events),
+            webhook_url=webhook_url,
+            webhook_secret=webhook_secret,
+            hook_id=next(self.world.ids),
+        )
+        self.world.apps[app.id] = app
+        return AppCredentials(
+            app_id=app.id,
+            client_id=app.client_id,
+            slug=slug,
+            bot_id=bot.id,
+            bot_login=bot.login,
+            private_key=_private_pem(key),
+            webhook_secret=webhook_secret,
+        )
+
+    async def set_webhook(self, app_id: int, url: str, secret: str | None = None) -> None:
+        """Say where an App's webhooks go; GitHub pings the place."""
+        app = self.world.apps[app_id]
+        app.webhook_url = url
+        app.webhook_secret = app.webhook_secret if secret is None else secret
+        self.webhooks.ping(app)
+        await self.webhooks.settled()
+
+    async def install(
+        self,
+        app_id: int,
+        repositories: Sequence[Repository],
+        *,
+        permissions: Mapping[str, str] | None = None,
+    ) -> Installation:
+        """Install an App on repositories of one owner."""
+        app, owner = self.world.apps[app_id], repositories[0].owner
+        installation = Installation(
+            **self.world.birth(),
+            app=app,
+            account=owner,
+            repositories=list(repositories),
+            permissions=dict(permissions or app.permissions),
+        )
+        self.world.installations[installation.id] = installation
+        await self._tell_installation(installation, "created")
+        return installation
+
+    async def suspend(self, installation: Installation, by: Account) -> None:
+        """Suspend an installation: its tokens open nothing."""
+        installation.suspended_at, installation.suspended_by = self.world.now(), by
+        await self._tell_installation(installation, "suspend")
+
+    async def unsuspend(self, installation: Installation) -> None:
+        """Let a suspended installation work again."""
+        installation.suspended_at = installation.suspended_by = None
+        await self._tell_installation(installation, "unsuspend")
+
+    async def uninstall(self, installation: Installation) -> None:
+        """Remove an installation."""
+        del self.world.installations[installation.id]
+        await self._tell_installation(installation, "deleted")
+
+    async def _tell_installation(self, installation: Installation, action: str) -> None:
+        brief = [
+            {
+                "id": each.id,
+                "node_id": each.node_id,
+                "name": each.name,
+                "full_name": each.full_name,
+                "private": each.private,
+            }
+            for each in installation.repositories
+        ]
+        shape = installation_json(self.world, installation)
+        payload = {"action": action, "installation": shape, "repositories": brief}
+        actor = Actor(installation.account)
+        self.webhooks.announce_installation(installation, "installation", actor, payload)
+        await self.webhooks.settled()
+
+    def _account(self, login: str, *, kind: Kind = "User", name: str | None = None) -> Account:
+        if self.world.account(login):
+            raise ValueError(f"There is an account {login!r} already.")
+        account = Account(**self.world.birth(), login=login, kind=kind, name=name)
+        self.world.accounts[login.lower()] = account
+        return account
+
+
+def _public_pem(key: rsa.RSAPrivateKey) -> str:
+    shape = serialization.PublicFormat.SubjectPublicKeyInfo
+    return key.public_key().public_bytes(serialization.Encoding.PEM, shape).decode()
+
+
+def _private_pem(key: rsa.RSAPrivateKey) -> str:
+    """Return the key as GitHub hands it out: PKCS#1 PEM."""
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    ).decode()

@@ -1,0 +1,80 @@
+"""What the local GitHub's API says back: an answer, or a refusal in GitHub's words and shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+Json = Any
+DOCS = "https://docs.github.com/rest"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A status, JSON (None for an empty body) and headers."""
+
+    status: int
+    body: Json
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def response(self) -> web.Response:
+        """Return it as aiohttp sends it."""
+        if self.body is None:
+            return web.Response(status=self.status, headers=self.headers)
+        if isinstance(self.body, bytes):
+            return web.Response(status=self.status, body=self.body, headers=self.headers)
+        return web.Response(
+            status=self.status,
+            body=orjson.dumps(self.body),
+            content_type="application/json",
+            charset="utf-8",
+            headers=self.headers,
+        )
+
+
+class Refused(Exception):
+    """A request is not done; turned into GitHub's error answer."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        errors: Sequence[Json] | None = None,
+        headers: Mapping[str, str] | None = None,
+        extra: Mapping[str, Json] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.errors = errors
+        self.headers = headers or {}
+        self.extra = extra or {}
+
+    def answer(self) -> Answer:
+        """Return GitHub's error body."""
+        body: dict[str, Json] = {"message": str(self)}
+        if self.errors is not None:
+            body["errors"] = list(self.errors)
+        body |= {"documentation_url": DOCS, "status": str(self.status)} | dict(self.extra)
+        return Answer(self.status, body, self.headers)
+
+
+def not_found() -> Refused:
+    """Return the answer for what is not there, or may not be known to be there."""
+    return Refused(404, "Not Found")
+
+
+def invalid(resource: str, field_name: str, code: str = "invalid", **more: str) -> Refused:
+    """Return a 422 about one field."""
+    error = {"resource": resource, "field": field_name, "code": code} | more
+    return Refused(422, "Validation Failed", errors=[error])
+
+
+def custom(resource: str, message: str) -> Refused:
+    """Return a 422 that says its reason in a sentence."""
+    error = {"resource": resource, "code": "custom", "message": message}
+    return Refused(422, "Validation Failed", errors=[error])

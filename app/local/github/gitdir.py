@@ -1,0 +1,241 @@
+"""Read and write one bare repository with the git program, its environment made from nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+ZERO = "0" * 40
+SHA = re.compile(r"[0-9a-f]{40}")
+COMMIT_FORMAT = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B%x1e"
+
+
+class GitFailed(Exception):
+    """Git ended with an error; the text is what it said."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Who made a commit and when."""
+
+    name: str
+    email: str
+    date: str
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit as git keeps it."""
+
+    sha: str
+    tree: str
+    parents: list[str]
+    author: Signature
+    committer: Signature
+    message: str
+
+    @property
+    def title(self) -> str:
+        """Return the first line."""
+        return self.message.partition("\n")[0]
+
+
+@dataclass(frozen=True)
+class TreeEntry:
+    """A file or folder of a commit."""
+
+    mode: str
+    kind: str
+    sha: str
+    size: int | None
+    path: str
+
+
+def git_environment(gitdir: Path) -> dict[str, str]:
+    """Return all that git may know of this machine."""
+    return {
+        "PATH": os.defpath,
+        "HOME": str(gitdir),
+        "LC_ALL": "C.UTF-8",
+        "GIT_DIR": str(gitdir),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+
+
+class GitDir:
+    """One bare repository."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    async def run(
+        self, *args: str, stdin: bytes = b"", extra: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Run git, return its output; GitFailed with what it said."""
+        process = await asyncio.create_subprocess_exec(
+            "git",
+            "-c",
+            "core.quotePath=false",
+            *args,
+            env=git_environment(self.path) | dict(extra or {}),
+            cwd=self.path,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate(stdin)
+        if process.returncode:
+            raise GitFailed(err.decode(errors="replace").strip())
+        return out
+
+    async def text(self, *args: str) -> str:
+        """Run git, return its output as text without the last line break."""
+        return (await self.run(*args)).decode(errors="replace").rstrip("\n")
+
+    async def create(self, default_branch: str) -> None:
+        """Make the repository on disk."""
+        self.path.mkdir(parents=True)
+        await self.run("init", "--quiet", "--bare", f"--initial-branch={default_branch}")
+        for key in ("http.receivepack", "uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"):
+            await self.run("config", key, "true")
+        await self.run("config", "gc.auto", "0")
+
+    async def refs(self, prefix: str = "refs/heads/") -> dict[str, str]:
+        """Return sha by full ref name."""
+        lines = await self.text("for-each-ref", "--format=%(refname) %(objectname)", prefix)
+        return dict(line.split(" ") for line in lines.splitlines())
+
+    async def resolve(self, revision: str) -> str | None:
+        """Return the commit that a sha, branch or ref names; a branch wins over other readings."""
+        for reading in (f"refs/heads/{revision}", revision):
+            try:
+                return await self.text(
+                    "rev-parse", "--verify", "--quiet", "--end-of-options", f"{reading}^{{commit}}"
+                )
+            except GitFailed:
+                continue
+        return None
+
+    async def update_ref(self, ref: str, sha: str) -> None:
+        """Point a ref at a commit, or delete it when sha is all zeros."""
+        if sha == ZERO:
+            await self.run("update-ref", "-d", "--end-of-options", ref)
+        else:
+            await self.run("update-ref", "--end-of-options", ref, sha)
+
+    async def merge_base(self, base: str, head: str) -> str | None:
+        """Return where two histories part, or None when they never met."""
+        try:
+            return await self.text("merge-base", base, head)
+        except GitFailed:
+            return None
+
+    async def merges_cleanly(self, base: str, head: str) -> bool:
+        """Say whether merging makes no conflict."""
+        try:
+            await self.run("merge-tree", "--write-tree", base, head)
+        except GitFailed:
+            return False
+        return True
+
+    async def commits(self, *revisions: str, limit: int = 250) -> list[Commit]:
+        """Return commits, newest first; revisions as for `git log`."""
+        log = await self.run(
+            "log", f"--format={COMMIT_FORMAT}", f"--max-count={limit}", *revisions, "--"
+        )
+        records = log.decode(errors="replace").split("\x1e")
+        return [_commit(record.lstrip("\n")) for record in records if record.strip()]
+
+    async def entries(self, revision: str, path: str) -> list[TreeEntry]:
+        """Return what a path of a commit is: itself, or with a trailing `/` what it holds."""
+        args = ["ls-tree", "-z", "--long", "--full-tree", revision]
+        out = (await self.run(*args, "--", path) if path else await self.run(*args)).decode()
+        return [_entry(record) for record in out.split("\0") if record]
+
+    async def blob(self, sha: str) -> bytes:
+        """Return a file's bytes."""
+        return await self.run("cat-file", "blob", sha)
+
+    async def diff(self, old: str, new: str) -> str:
+        """Return the unified diff."""
+        flags = ("--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--full-index")
+        return await self.text("diff", *flags, old, new, "--")
+
+    async def empty_tree(self) -> str:
+        """Return the id of the tree without files."""
+        return (await self.run("hash-object", "-w", "-t", "tree", "--stdin")).decode().strip()
+
+    async def commit_tree(
+        self, tree: str, parents: Sequence[str], message: str, author: Signature
+    ) -> str:
+        """Make a commit; return its id."""
+        identity = {
+            f"GIT_{role}_{what}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for what, value in (("NAME", author.name), ("EMAIL", author.email))
+        }
+        dates = {"GIT_AUTHOR_DATE": author.date, "GIT_COMMITTER_DATE": author.date}
+        parent_args = [arg for parent in parents for arg in ("-p", parent)]
+        out = await self.run(
+            "commit-tree", tree, *parent_args, stdin=message.encode(), extra=identity | dates
+        )
+        return out.decode().strip()
+
+    async def tree_of_folder(self, folder: Path) -> str:
+        """Store every file of a folder; return the tree id."""
+        with tempfile.TemporaryDirectory() as scratch:
+            extra = {"GIT_INDEX_FILE": f"{scratch}/index", "GIT_WORK_TREE": "."}
+            place = _absolute(folder)
+            await self.run("-C", place, "add", "--all", "--force", ".", extra=extra)
+            return (await self.run("write-tree", extra=extra)).decode().strip()
+
+    async def tree_with(self, base: str | None, files: Mapping[str, bytes | None]) -> str:
+        """Return the tree of `base` with these files written, or removed where None."""
+        with tempfile.TemporaryDirectory() as scratch:
+            extra = {"GIT_INDEX_FILE": f"{scratch}/index"}
+            if base:
+                await self.run("read-tree", base, extra=extra)
+            lines = [await self._index_line(path, data) for path, data in files.items()]
+            await self.run("update-index", "--index-info", stdin=b"".join(lines), extra=extra)
+            return (await self.run("write-tree", extra=extra)).decode().strip()
+
+    async def _index_line(self, path: str, data: bytes | None) -> bytes:
+        if data is None:
+            return f"0 {ZERO}\t{path}\n".encode()
+        sha = (await self.run("hash-object", "-w", "--stdin", stdin=data)).decode().strip()
+        return f"100644 {sha}\t{path}\n".encode()
+
+
+def signature(name: str, email: str, at: datetime) -> Signature:
+    """Return the signature of somebody at a time."""
+    return Signature(name, email, at.isoformat())
+
+
+def _absolute(folder: Path) -> str:
+    return str(folder.resolve())
+
+
+def _commit(record: str) -> Commit:
+    sha, tree, parents, *people, message = record.split("\0")
+    return Commit(
+        sha=sha,
+        tree=tree,
+        parents=parents.split(),
+        author=Signature(*people[:3]),
+        committer=Signature(*people[3:]),
+        message=message.rstrip("\n"),
+    )
+
+
+def _entry(record: str) -> TreeEntry:
+    meta, path = record.split("\t", 1)
+    mode, kind, sha, size = meta.split()
+    return TreeEntry(mode, kind, sha, None if size == "-" else int(size), path)

@@ -1,0 +1,52 @@
+"""A unified diff taken apart: files with their counts, for the API and for the pages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from unidiff.patch import PatchedFile, PatchSet
+
+INDEX_LINE = re.compile(r"^index ([0-9a-f]{40})\.\.([0-9a-f]{40})", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """One file of a diff; `patch` begins at the first hunk and is None for binary files."""
+
+    status: str
+    path: str
+    previous: str | None
+    blob: str
+    additions: int
+    deletions: int
+    patch: str | None
+    parsed: PatchedFile
+
+
+def parse_diff(diff: str) -> list[FileChange]:
+    """Return the files of a diff made with `--full-index`, in their order."""
+    return [_file_change(each) for each in PatchSet(diff + "\n")]
+
+
+def _file_change(file: PatchedFile) -> FileChange:
+    found = INDEX_LINE.search(str(file.patch_info or ""))
+    old, new = found.groups() if found else ("", "")
+    return FileChange(
+        status=_status(file),
+        path=file.path,
+        previous=file.source_file.removeprefix("a/") if file.is_rename else None,
+        blob=old if file.is_removed_file else new,
+        additions=file.added,
+        deletions=file.removed,
+        patch="".join(str(hunk) for hunk in file).rstrip("\n") or None,
+        parsed=file,
+    )
+
+
+def _status(file: PatchedFile) -> str:
+    if file.is_added_file:
+        return "added"
+    if file.is_removed_file:
+        return "removed"
+    return "renamed" if file.is_rename else "modified"

@@ -1,0 +1,133 @@
+"""REST calls of pull requests."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from app.local.github.answers import Answer, Json, custom, invalid, not_found
+from app.local.github.calls import Call, Input
+from app.local.github.patches import parse_diff
+from app.local.github.rest_issues import checked
+from app.local.github.routing import Routes
+from app.local.github.shapes_git import commit_json, file_json
+from app.local.github.shapes_pulls import pull_json, pull_simple_json
+from app.local.github.state import Pull
+
+routes = Routes()
+LONGEST_TITLE = 256
+READ = "pull_requests=read"
+WRITE = "pull_requests=write"
+
+
+class NewPull(Input):
+    """Body of a new pull request."""
+
+    title: str
+    head: str
+    base: str
+    body: str | None = None
+    draft: bool = False
+    maintainer_can_modify: bool = False
+
+
+class PullEdit(Input):
+    """Body of a change of a pull request; GitHub changes `draft` by GraphQL only."""
+
+    title: str | None = None
+    body: str | None = None
+    state: Literal["open", "closed"] | None = None
+    base: str | None = None
+    maintainer_can_modify: bool | None = None
+
+
+def _checked_title(title: str) -> str:
+    if not title.strip():
+        raise invalid("PullRequest", "title", "missing_field")
+    if len(title) > LONGEST_TITLE:
+        raise custom("PullRequest", f"title is too long (maximum is {LONGEST_TITLE} characters)")
+    return title
+
+
+def _pull(call: Call) -> Pull:
+    found = call.issue().pull
+    if found is None:
+        raise not_found()
+    return found
+
+
+@routes.add("GET", "/pulls", needs=READ)
+async def list_pulls(call: Call) -> Answer:
+    """Return pull requests by state, base and head; `head` counts as `owner:branch` only."""
+    query = call.request.query
+    state, base, head = query.get("state", "open"), query.get("base"), query.get("head", "")
+    owner, colon, branch = head.partition(":")
+    mine = owner.lower() == call.repository.owner.login.lower()
+    found = [
+        pull_simple_json(call.world, pull)
+        for pull in call.repository.pulls()
+        if state in ("all", pull.issue.state)
+        and base in (None, pull.base)
+        and (not colon or (mine and branch == pull.head))
+    ]
+    return call.page(found)
+
+
+@routes.add("POST", "/pulls", needs=WRITE)
+async def create_pull(call: Call) -> Answer:
+    """Open a pull request."""
+    sent = call.sent(NewPull)
+    owner, colon, branch = sent.head.partition(":")
+    if colon and owner.lower() != call.repository.owner.login.lower():
+        raise invalid("PullRequest", "head")
+    pull = await call.parts.pulls.open(
+        call.repository,
+        call.actor,
+        title=_checked_title(sent.title),
+        body=checked(sent.body, "PullRequest") if sent.body else "",
+        head=branch if colon else sent.head,
+        base=sent.base,
+        draft=sent.draft,
+        maintainer_can_modify=sent.maintainer_can_modify,
+    )
+    return Answer(201, pull_json(call.world, pull))
+
+
+@routes.add("GET", "/pulls/{number}", needs=READ)
+async def get_pull(call: Call) -> Json:
+    """Return a pull request."""
+    return pull_json(call.world, _pull(call))
+
+
+@routes.add("PATCH", "/pulls/{number}", needs=WRITE)
+async def update_pull(call: Call) -> Json:
+    """Change a pull request."""
+    pull, sent = _pull(call), call.sent(PullEdit)
+    title = sent.title if sent.title is None else _checked_title(sent.title)
+    body = checked(sent.body, "PullRequest") if sent.body else sent.body
+    call.parts.issues.edit(pull.issue, call.actor, title=title, body=body)
+    if sent.base and sent.base != pull.base:
+        await call.parts.pulls.retarget(pull, call.actor, sent.base)
+    if sent.state:
+        call.parts.issues.set_state(pull.issue, call.actor, sent.state)
+    if sent.maintainer_can_modify is not None:
+        pull.maintainer_can_modify = sent.maintainer_can_modify
+    return pull_json(call.world, pull)
+
+
+@routes.add("GET", "/pulls/{number}/commits", needs=READ)
+async def list_commits(call: Call) -> Answer:
+    """Return a pull request's commits, oldest first."""
+    pull = _pull(call)
+    commits = await call.git.commits(f"{pull.base_sha}..{pull.head_sha}")
+    return call.page([commit_json(call.world, call.repository, each) for each in reversed(commits)])
+
+
+@routes.add("GET", "/pulls/{number}/files", needs=READ)
+async def list_files(call: Call) -> Answer:
+    """Return a pull request's changed files."""
+    pull = _pull(call)
+    start = await call.git.merge_base(pull.base_sha, pull.head_sha) or pull.base_sha
+    files = parse_diff(await call.git.diff(start, pull.head_sha))
+    return call.page(
+        [file_json(call.world, call.repository, each, pull.head_sha) for each in files]
+    )

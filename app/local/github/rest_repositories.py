@@ -1,0 +1,150 @@
+"""REST calls of repositories: themselves, who may do what, branches, commits and files."""
+
+from __future__ import annotations
+
+from app.local.github.answers import Answer, Json, Refused, not_found
+from app.local.github.calls import Call
+from app.local.github.gitdir import Commit, GitFailed
+from app.local.github.patches import parse_diff
+from app.local.github.routing import Routes
+from app.local.github.shapes import account_json, full_repository_json, public_account_json
+from app.local.github.shapes_git import (
+    branch_json,
+    commit_json,
+    entry_json,
+    file_json,
+    ref_json,
+    short_branch_json,
+)
+
+routes = Routes()
+HEADS = "refs/heads/"
+LARGEST_FILE = 1_000_000  # beyond it GitHub gives no content
+
+
+@routes.add("GET", "/users/{login}", scope="token")
+async def get_user(call: Call) -> Json:
+    """Return an account."""
+    account = call.world.account(call.request.match_info["login"])
+    if account is None:
+        raise not_found()
+    return public_account_json(call.world, account)
+
+
+@routes.add("GET", "")
+async def get_repository(call: Call) -> Json:
+    """Return a repository."""
+    return full_repository_json(call.world, call.repository)
+
+
+@routes.add("GET", "/collaborators/{login}/permission")
+async def get_permission(call: Call) -> Json:
+    """Return what somebody may do."""
+    account = call.world.account(call.request.match_info["login"])
+    if account is None:
+        raise not_found()
+    role = call.repository.role_of(account)
+    levels = ("pull", "triage", "push", "maintain", "admin")
+    ranks = {"none": 0, "read": 1, "triage": 2, "write": 3, "maintain": 4, "admin": 5}
+    held = {level: rank < ranks[role.base] for rank, level in enumerate(levels)}
+    user = account_json(call.world, account) | {"permissions": held, "role_name": role.name}
+    return {"permission": role.permission, "role_name": role.name, "user": user}
+
+
+@routes.add("GET", "/branches", needs="contents=read")
+async def list_branches(call: Call) -> Answer:
+    """Return the branches."""
+    refs = await call.git.refs(HEADS)
+    return call.page(
+        [
+            short_branch_json(call.world, call.repository, ref.removeprefix(HEADS), sha)
+            for ref, sha in refs.items()
+        ]
+    )
+
+
+@routes.add("GET", "/branches/{branch:.+}", needs="contents=read")
+async def get_branch(call: Call) -> Json:
+    """Return a branch with its last commit."""
+    name = call.request.match_info["branch"]
+    sha = (await call.git.refs(HEADS)).get(HEADS + name)
+    if sha is None:
+        raise Refused(404, "Branch not found")
+    [commit] = await call.git.commits(sha, limit=1)
+    return branch_json(call.world, call.repository, name, commit)
+
+
+@routes.add("GET", "/git/ref/{ref:.+}", needs="contents=read")
+async def get_ref(call: Call) -> Json:
+    """Return one ref, named without `refs/`."""
+    ref = f"refs/{call.request.match_info['ref']}"
+    sha = (await call.git.refs("refs/")).get(ref)
+    if sha is None:
+        raise not_found()
+    return ref_json(call.world, call.repository, ref, sha)
+
+
+@routes.add("GET", "/git/matching-refs/{ref:.+}", needs="contents=read")
+async def list_matching_refs(call: Call) -> Answer:
+    """Return every ref whose name begins like this."""
+    start = f"refs/{call.request.match_info['ref']}"
+    refs = await call.git.refs("refs/")
+    return call.page(
+        [
+            ref_json(call.world, call.repository, ref, sha)
+            for ref, sha in refs.items()
+            if ref.startswith(start)
+        ]
+    )
+
+
+async def commit_of(call: Call, revision: str) -> Commit:
+    """Return the commit that a sha, branch or tag names; 422 as GitHub words it."""
+    sha = await call.git.resolve(revision)
+    if sha is None:
+        raise Refused(422, f"No commit found for SHA: {revision}")
+    return (await call.git.commits(sha, limit=1))[0]
+
+
+@routes.add("GET", "/commits/{ref}", needs="contents=read")
+async def get_commit(call: Call) -> Json:
+    """Return a commit with what it changed."""
+    commit = await commit_of(call, call.request.match_info["ref"])
+    parent = commit.parents[0] if commit.parents else await call.git.empty_tree()
+    files = parse_diff(await call.git.diff(parent, commit.sha))
+    added, removed = sum(each.additions for each in files), sum(each.deletions for each in files)
+    return commit_json(call.world, call.repository, commit) | {
+        "stats": {"total": added + removed, "additions": added, "deletions": removed},
+        "files": [file_json(call.world, call.repository, each, commit.sha) for each in files],
+    }
+
+
+@routes.add("GET", "/contents", needs="contents=read")
+@routes.add("GET", "/contents/{path:.*}", needs="contents=read")
+async def get_contents(call: Call) -> Json:
+    """Return a file with its content, or what a folder holds."""
+    path = call.request.match_info.get("path", "").strip("/")
+    revision = call.request.query.get("ref", call.repository.default_branch)
+    sha = await call.git.resolve(revision)
+    if sha is None:
+        raise Refused(404, f"No commit found for the ref {revision}")
+    try:
+        entries = await call.git.entries(sha, path)
+        if path and entries and entries[0].kind == "tree":
+            entries = await call.git.entries(sha, f"{path}/")
+        elif path:
+            return await _file(call, revision, sha, path)
+    except GitFailed:
+        raise not_found() from None
+    return [entry_json(call.world, call.repository, each, revision, None) for each in entries]
+
+
+async def _file(call: Call, revision: str, sha: str, path: str) -> Json:
+    entries = await call.git.entries(sha, path)
+    if not entries:
+        raise not_found()
+    data = await call.git.blob(entries[0].sha)
+    if "raw" in call.request.headers.get("Accept", ""):
+        return Answer(200, data, {"Content-Type": "application/vnd.github.raw; charset=utf-8"})
+    shown = data if len(data) <= LARGEST_FILE else b""
+    return entry_json(call.world, call.repository, entries[0], revision, shown)

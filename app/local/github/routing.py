@@ -1,0 +1,147 @@
+"""The frame around each REST call: who calls, may they, and is the answer news to them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from aiohttp import web
+
+from app.local.github.answers import Answer, Refused, not_found
+from app.local.github.calls import BODY, TOKEN, Call, Parts
+from app.local.github.state import Repository, World
+from app.local.github.tokens import bearer_of
+
+Json = Any
+Scope = Literal["open", "app", "token", "repository"]
+Handler = Callable[[Call], Awaitable[Json]]
+
+
+@dataclass(frozen=True)
+class Route:
+    """A REST call: where it is, who may make it, what answers it."""
+
+    method: str
+    path: str
+    scope: Scope
+    needs: str
+    """Permissions as `X-Accepted-GitHub-Permissions` writes them: `a=write; b=read`, either."""
+    run: Handler
+
+
+class Routes(list[Route]):
+    """The REST calls of one subject."""
+
+    def add(
+        self, method: str, path: str, *, scope: Scope = "repository", needs: str = "metadata=read"
+    ) -> Callable[[Handler], Handler]:
+        """Register a handler; it returns JSON (200) or an Answer."""
+
+        def keep(run: Handler) -> Handler:
+            self.append(Route(method, path, scope, needs, run))
+            return run
+
+        return keep
+
+
+def register(app: web.Application, parts: Parts, routes: Sequence[Route]) -> None:
+    """Put the calls on the server; repositories answer by name and by id."""
+    for route in routes:
+        roots = [""]
+        if route.scope == "repository":
+            roots = ["/repos/{owner}/{repo}", "/repositories/{repository_id}"]
+        for root in roots:
+            app.router.add_route(
+                route.method, f"/api/v3{root}{route.path}", _endpoint(parts, route)
+            )
+
+
+def _endpoint(parts: Parts, route: Route) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def answer(request: web.Request) -> web.Response:
+        request[BODY] = await request.read()
+        result = await route.run(_admit(parts, route, request))
+        whole = result if isinstance(result, Answer) else Answer(200, result)
+        return _conditional(request, whole.response())
+
+    return answer
+
+
+def _admit(parts: Parts, route: Route, request: web.Request) -> Call:
+    call = Call(parts, request)
+    if route.scope == "open":
+        return call
+    credential = bearer_of(request.headers.get("Authorization"))
+    if credential is None:
+        raise Refused(401, "Requires authentication")
+    if route.scope == "app":
+        call.app = parts.tokens.app_of(credential)
+        return call
+    call.token = request[TOKEN] = parts.tokens.find(credential)
+    if route.scope == "repository":
+        call.found = _visible(call)
+        _check_permission(call, route.needs)
+    return call
+
+
+def _visible(call: Call) -> Repository:
+    assert call.token
+    named = find_repository(call.world, call.request)
+    if not call.token.sees(named):
+        raise not_found()
+    return named
+
+
+def find_repository(world: World, request: web.Request) -> Repository:
+    """Return the repository of the path; 301 for a former name, 404 for no repository."""
+    where = request.match_info
+    if "repository_id" in where:
+        text = where["repository_id"]
+        found = world.repositories.get(int(text)) if text.isdecimal() else None
+    else:
+        full_name = f"{where['owner']}/{where['repo']}"
+        found = world.repository(full_name)
+        moved = world.former_names.get(full_name.lower())
+        if found is None and moved is not None:
+            rest = request.rel_url.raw_path.split("/", 6)[6:]
+            url = "/".join([world.api, "repositories", str(moved), *rest])
+            headers, extra = {"Location": url}, {"url": url}
+            raise Refused(301, "Moved Permanently", headers=headers, extra=extra)
+    if found is None:
+        raise not_found()
+    return found
+
+
+def _check_permission(call: Call, needs: str) -> None:
+    """Refuse unless one of the alternatives is held; `pull_requests` opens no plain issue."""
+    assert call.token
+    on_issue = "/issues/" in call.request.path and not _is_pull(call)
+    for alternative in needs.split("; "):
+        pairs = [each.split("=") for each in alternative.split(",")]
+        if on_issue and any(name == "pull_requests" for name, _ in pairs):
+            continue
+        if all(call.token.grants(name, level) for name, level in pairs):
+            return
+    headers = {"X-Accepted-GitHub-Permissions": needs}
+    raise Refused(403, "Resource not accessible by integration", headers=headers)
+
+
+def _is_pull(call: Call) -> bool:
+    where = call.request.match_info
+    if "comment_id" in where and where["comment_id"].isdecimal():
+        comment = call.repository.comment(int(where["comment_id"]))
+        return bool(comment and comment.issue.pull)
+    number = where.get("number", "")
+    issue = call.repository.issues.get(int(number)) if number.isdecimal() else None
+    return bool(issue and issue.pull)
+
+
+def _conditional(request: web.Request, response: web.Response) -> web.Response:
+    if request.method != "GET" or response.status != 200 or not isinstance(response.body, bytes):
+        return response
+    tag = f'W/"{hashlib.sha256(response.body).hexdigest()}"'
+    if request.headers.get("If-None-Match") == tag:
+        return web.Response(status=304, headers={"ETag": tag})
+    response.headers["ETag"] = tag
+    return response

@@ -1,0 +1,83 @@
+"""A whole GitHub on this machine's loopback, for `fettle demo` and for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aiohttp import web
+
+from app.local.github import (
+    rest_apps,
+    rest_checks,
+    rest_issues,
+    rest_pulls,
+    rest_repositories,
+)
+from app.local.github.admin import Admin
+from app.local.github.calls import Parts
+from app.local.github.changes_issues import IssueChanges
+from app.local.github.changes_pulls import PullChanges
+from app.local.github.faults import Exchange, Faults, ledger_middleware
+from app.local.github.git_http import GitHttp
+from app.local.github.graphql_api import Graphql
+from app.local.github.limits import RateLimits, api_middleware, limit_routes
+from app.local.github.pages import Pages
+from app.local.github.routing import register
+from app.local.github.state import World
+from app.local.github.tokens import Tokens
+from app.local.github.webhooks import Webhooks
+
+LARGEST_PUSH = 1024**3
+
+
+class LocalGitHub(Admin):
+    """GitHub as an Enterprise Server looks: `/api/v3`, `/api/graphql`, `/owner/name.git`, pages.
+
+    The methods inherited from Admin act as its people; `faults` plans trouble; `requests` is
+    everything that was asked over HTTP.
+    """
+
+    def __init__(self, parts: Parts, runner: web.AppRunner) -> None:
+        super().__init__(parts)
+        self._runner = runner
+        self.faults = Faults()
+        self.requests: list[Exchange] = []
+        self.limits = RateLimits(parts.world)
+
+    @property
+    def url(self) -> str:
+        """Return the address that people and FETTLE_GITHUB_URL use."""
+        return self.world.url
+
+    @classmethod
+    async def start(cls, root: Path, *, port: int = 0) -> LocalGitHub:
+        """Serve on 127.0.0.1; git repositories live below `root`."""
+        world = World(url="", root=root)
+        webhooks = Webhooks(world)
+        issues = IssueChanges(world, webhooks.announce)
+        pulls = PullChanges(world, webhooks.announce, issues)
+        parts = Parts(world, Tokens(world), webhooks, issues, pulls)
+        app = web.Application(client_max_size=LARGEST_PUSH)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+        github = cls(parts, runner)
+        github._build(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+        world.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        return github
+
+    async def stop(self) -> None:
+        """Stop serving; what is on disk stays."""
+        await self.webhooks.stop()
+        await self._runner.cleanup()
+
+    def _build(self, app: web.Application) -> None:
+        app.middlewares.append(ledger_middleware(self.world, self.requests, self.faults))
+        app.middlewares.append(api_middleware(self.world, self.limits))
+        subjects = (rest_apps, rest_repositories, rest_issues, rest_pulls, rest_checks)
+        for subject in subjects:
+            register(app, self.parts, subject.routes)
+        register(app, self.parts, limit_routes(self.limits))
+        app.router.add_post("/api/graphql", Graphql(self.parts).answer)
+        GitHttp(self.parts).register(app)
+        Pages(self.parts).register(app)

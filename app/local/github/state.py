@@ -1,0 +1,234 @@
+"""What the local GitHub knows: plain values in memory, found by id or by name."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from app.local.github.accounts import Account, Actor, App, Birth, Label, Reaction, Role, Thing
+
+FIRST_ID = 1001  # far from any issue number, so that mixing up ids and numbers shows
+
+
+@dataclass(eq=False, kw_only=True)
+class Installation(Thing):
+    """An App on an account, with the repositories it may see and what it may do there."""
+
+    app: App
+    account: Account
+    repositories: list[Repository]
+    permissions: dict[str, str]
+    suspended_at: datetime | None = None
+    suspended_by: Account | None = None
+
+    prefix = "MDIzOklu"
+
+
+@dataclass(eq=False, kw_only=True)
+class Happening(Thing):
+    """A line of an issue's timeline: labeled, closed, renamed, committed, cross-referenced."""
+
+    event: str
+    actor: Actor
+    label: Label | None = None
+    rename: tuple[str, str] | None = None
+    source: Issue | None = None
+
+    prefix = "EV"
+
+
+@dataclass(eq=False, kw_only=True)
+class Written(Thing):
+    """A text by somebody that can be edited and reacted to."""
+
+    repository: Repository
+    author: Actor
+    body: str
+    updated_at: datetime
+    last_edited_at: datetime | None = None
+    editor: Account | None = None
+    reactions: list[Reaction] = field(default_factory=list)
+
+
+@dataclass(eq=False, kw_only=True)
+class Comment(Written):
+    """A comment under an issue or a pull request."""
+
+    issue: Issue
+
+    prefix = "IC"
+
+
+@dataclass(eq=False, kw_only=True)
+class Issue(Written):
+    """An issue; with `pull` set, the issue half of a pull request."""
+
+    number: int
+    title: str
+    state: Literal["open", "closed"] = "open"
+    state_reason: str | None = None
+    closed_at: datetime | None = None
+    closed_by: Account | None = None
+    labels: list[Label] = field(default_factory=list)
+    comments: list[Comment] = field(default_factory=list)
+    timeline: list[Happening] = field(default_factory=list)
+    pull: Pull | None = None
+
+    prefix = "I"
+
+
+@dataclass(frozen=True)
+class PullFacts:
+    """What git says about a pull request."""
+
+    commits: int
+    additions: int
+    deletions: int
+    changed_files: int
+    mergeable: bool
+
+
+@dataclass(eq=False, kw_only=True)
+class Pull(Thing):
+    """What a pull request has beyond its issue."""
+
+    issue: Issue
+    head: str
+    """The branch; heads are always of the same repository here."""
+    base: str
+    head_sha: str
+    base_sha: str
+    facts: PullFacts
+    draft: bool = False
+    maintainer_can_modify: bool = False
+
+    prefix = "PR"
+
+
+@dataclass(eq=False, kw_only=True)
+class CheckRun(Thing):
+    """What an App says about a commit, with a summary."""
+
+    app: App
+    suite_id: int
+    name: str
+    head_sha: str
+    status: str
+    conclusion: str | None
+    external_id: str
+    details_url: str | None
+    started_at: datetime
+    completed_at: datetime | None
+    output: dict[str, str | None]
+    annotations: int = 0
+
+    prefix = "CR"
+
+
+@dataclass(eq=False, kw_only=True)
+class CommitStatus(Thing):
+    """The older, shorter kind of verdict on a commit."""
+
+    sha: str
+    state: str
+    label: str
+    description: str | None
+    target_url: str | None
+    creator: Account
+
+    prefix = "SC"
+
+
+@dataclass(eq=False, kw_only=True)
+class Repository(Thing):
+    """A repository: its git directory and all that people wrote around it."""
+
+    owner: Account
+    name: str
+    gitdir: Path
+    default_branch: str
+    private: bool
+    description: str | None
+    pushed_at: datetime
+    app_branches: str = "refs/heads/bot/"
+    """Apps may push below this prefix only; the rule a careful owner sets up."""
+    roles: dict[int, Role] = field(default_factory=dict)
+    labels: dict[str, Label] = field(default_factory=dict)
+    issues: dict[int, Issue] = field(default_factory=dict)
+    check_runs: dict[int, CheckRun] = field(default_factory=dict)
+    statuses: list[CommitStatus] = field(default_factory=list)
+
+    prefix = "R"
+
+    @property
+    def full_name(self) -> str:
+        """Return `owner/name`."""
+        return f"{self.owner.login}/{self.name}"
+
+    def role_of(self, account: Account) -> Role:
+        """Return the role; everybody may read what is public."""
+        if account is self.owner:
+            return Role("admin", "admin")
+        fallback = Role("none", "none") if self.private else Role("read", "read")
+        return self.roles.get(account.id, fallback)
+
+    def comment(self, comment_id: int) -> Comment | None:
+        """Return a comment of any issue."""
+        comments = (each for issue in self.issues.values() for each in issue.comments)
+        return next((each for each in comments if each.id == comment_id), None)
+
+    def pulls(self) -> Iterator[Pull]:
+        """Iterate the pull requests, newest first."""
+        return (issue.pull for issue in reversed(self.issues.values()) if issue.pull)
+
+
+@dataclass
+class World:
+    """Everything there is."""
+
+    url: str
+    root: Path
+    clock_skew: timedelta = timedelta()
+    """How far this GitHub's clock is ahead of the machine's."""
+    accounts: dict[str, Account] = field(default_factory=dict)
+    apps: dict[int, App] = field(default_factory=dict)
+    installations: dict[int, Installation] = field(default_factory=dict)
+    repositories: dict[int, Repository] = field(default_factory=dict)
+    former_names: dict[str, int] = field(default_factory=dict)
+    ids: Iterator[int] = field(default_factory=lambda: itertools.count(FIRST_ID))
+
+    def __post_init__(self) -> None:
+        """Make the root independent of the folder a program runs in."""
+        self.root = self.root.resolve()
+
+    @property
+    def api(self) -> str:
+        """Return the root of the REST API."""
+        return f"{self.url}/api/v3"
+
+    def now(self) -> datetime:
+        """Return the time here, to the second as GitHub tells it."""
+        return (datetime.now(UTC) + self.clock_skew).replace(microsecond=0)
+
+    def birth(self) -> Birth:
+        """Return the next id, and now."""
+        return {"id": next(self.ids), "created_at": self.now()}
+
+    def account(self, login: str) -> Account | None:
+        """Find an account by its login, in any case."""
+        return self.accounts.get(login.lower())
+
+    def repository(self, full_name: str) -> Repository | None:
+        """Find a repository by its present `owner/name`, in any case."""
+        wanted = full_name.lower()
+        found = (each for each in self.repositories.values() if each.full_name.lower() == wanted)
+        return next(found, None)
+
+    def installations_on(self, repository: Repository) -> list[Installation]:
+        """Return the installations that see the repository."""
+        every = self.installations.values()
+        return [each for each in every if repository in each.repositories]

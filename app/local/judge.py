@@ -1,0 +1,59 @@
+"""The judge of a case: upstream's own tests of the fixed release, on the code before and after."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import shutil
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.local.case import Case
+from app.sandbox.base import Command, Mount
+from app.sandbox.bubblewrap import Bubblewrap
+
+JUDGE_SECONDS = 300.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How the tests ended: exit code and last line."""
+
+    exit_code: int
+    summary: str
+
+
+async def judge(case: Case, sandbox: Bubblewrap, gitdir: Path, commit: str, place: Path) -> Verdict:
+    """Run upstream's tests on a commit of the repository, in the sandbox.
+
+    The tests replace whatever the commit has in their place: nobody judges himself.
+    """
+    tree = place / f"judge-{commit[:10]}"
+    await _export(gitdir, commit, tree)
+    for part in case.about.judge.take:
+        shutil.rmtree(tree / part, ignore_errors=True)
+        shutil.copytree(case.after / part, tree / part)
+    result = await sandbox.run(
+        Command(
+            argv=("bash", "-c", case.about.judge.command),
+            folder="/workspace",
+            mounts=(Mount(tree, "/workspace"),),
+            timeout=JUDGE_SECONDS,
+        )
+    )
+    lines = result.output.strip().splitlines() or [""]
+    return Verdict(result.exit_code, lines[-1].strip("= "))
+
+
+async def _export(gitdir: Path, commit: str, target: Path) -> None:
+    """Write a commit's files, without checkout: plain git archive of a repository of ours."""
+    git = await asyncio.create_subprocess_exec(
+        *("git", f"--git-dir={gitdir}", "archive", "--format=tar", commit),
+        stdout=asyncio.subprocess.PIPE,
+        env={"PATH": "/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"},
+    )
+    packed, _ = await git.communicate()
+    target.mkdir()
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(target, filter="data")

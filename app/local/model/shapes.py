@@ -1,0 +1,136 @@
+"""What a Messages request looks like: the part of the API's schema that agents use, strictly."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+def _blocks(content: Any) -> Any:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class CacheMarker(_Shape):
+    """A cache breakpoint."""
+
+    type: Literal["ephemeral"]
+    ttl: Literal["5m", "1h"] = "5m"
+
+
+class _Markable(_Shape):
+    cache_control: CacheMarker | None = None
+
+
+class Text(_Markable):
+    """Prose; the API refuses an empty one."""
+
+    type: Literal["text"]
+    text: Annotated[str, Field(min_length=1)]
+    citations: None = None
+
+
+class Thinking(_Shape):
+    """A thinking block, given back as it was received."""
+
+    type: Literal["thinking"]
+    thinking: str
+    signature: str
+
+
+class ToolUse(_Markable):
+    """A tool call of the model."""
+
+    type: Literal["tool_use"]
+    id: Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]+$")]
+    name: str
+    input: dict[str, Any]
+    caller: dict[str, Any] | None = None
+
+
+class ToolResult(_Markable):
+    """The answer to one tool call."""
+
+    type: Literal["tool_result"]
+    tool_use_id: str
+    content: str | list[Text] = ""
+    is_error: bool = False
+
+
+Said = Annotated[Text | ToolResult, Field(discriminator="type")]
+Answered = Annotated[Text | Thinking | ToolUse, Field(discriminator="type")]
+
+
+class UserMessage(_Shape):
+    """What we say."""
+
+    role: Literal["user"]
+    content: Annotated[list[Said], BeforeValidator(_blocks), Field(min_length=1)]
+
+
+class AssistantMessage(_Shape):
+    """What the model said."""
+
+    role: Literal["assistant"]
+    content: Annotated[list[Answered], BeforeValidator(_blocks), Field(min_length=1)]
+
+
+class Tool(_Markable):
+    """A tool that the client runs."""
+
+    name: Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,128}$")]
+    description: str = ""
+    input_schema: dict[str, Any]
+    strict: bool = False
+    type: Literal["custom"] = "custom"
+
+
+class Adaptive(_Shape):
+    """The only thinking that current models take."""
+
+    type: Literal["adaptive"]
+    display: Literal["summarized", "omitted"] | None = None
+
+
+class OutputConfig(_Shape):
+    """How much work to put in, and the form of the answer."""
+
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    format: dict[str, Any] | None = None
+
+
+class ToolChoice(_Shape):
+    """Current models refuse to be forced to a tool."""
+
+    type: Literal["auto", "none"]
+    disable_parallel_tool_use: bool = False
+
+
+class MessagesRequest(_Shape):
+    """The whole body of `POST /v1/messages`."""
+
+    model: Annotated[str, Field(min_length=1)]
+    max_tokens: Annotated[int, Field(ge=1)]
+    messages: Annotated[
+        list[Annotated[UserMessage | AssistantMessage, Field(discriminator="role")]],
+        Field(min_length=1),
+    ]
+    system: str | list[Text] | None = None
+    tools: list[Tool] | None = None
+    tool_choice: ToolChoice | None = None
+    stream: bool = False
+    thinking: Adaptive | None = None
+    output_config: OutputConfig | None = None
+    cache_control: CacheMarker | None = None
+    metadata: dict[str, str] | None = None
+    stop_sequences: list[str] | None = None
+
+
+class CountRequest(MessagesRequest):
+    """The body of `POST /v1/messages/count_tokens`."""
+
+    max_tokens: int = 1

@@ -1,0 +1,132 @@
+"""The real server as a process of its own, with the settings an operator would give it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import signal
+import socket
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
+
+from agents.errors import ConfigError
+from app.local.github.admin_apps import AppCredentials
+
+START_SECONDS = 30.0
+STOP_SECONDS = 30.0
+
+
+@dataclass
+class ServerProcess:
+    """`fettle serve`, on loopback."""
+
+    data: Path
+    github_url: str
+    model_url: str | None
+    toolchains: tuple[Path, ...] = ()
+    more: dict[str, str] = field(default_factory=dict)
+    """Further settings, by the name of their variable."""
+    port: int = 0
+    webhook_secret: str = field(default_factory=lambda: secrets.token_hex(20), repr=False)
+    process: asyncio.subprocess.Process | None = None
+
+    def __post_init__(self) -> None:
+        """Choose a port now: GitHub has to know it before the server starts."""
+        with socket.socket() as chosen:
+            chosen.bind(("127.0.0.1", self.port))
+            self.port = chosen.getsockname()[1]
+
+    @property
+    def url(self) -> str:
+        """Return the address of the server."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        """Return the file with what the server said."""
+        return self.data / "server.log"
+
+    @property
+    def database_url(self) -> str:
+        """Return where the server keeps its database."""
+        return f"sqlite:///{self.data / 'fettle.db'}"
+
+    async def start(self, app: AppCredentials) -> None:
+        """Start, and return once it is ready. Raises ConfigError with the end of its log."""
+        self.data.mkdir(mode=0o711, parents=True, exist_ok=True)
+        key = self.data / "app.pem"
+        key.touch(mode=0o600)
+        key.write_text(app.private_key)
+        with self.log.open("ab") as log:
+            self.process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "app", "serve"),
+                env=self._environment(app, key),
+                cwd=Path(__file__).parents[2],
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        await self._ready()
+
+    def _environment(self, app: AppCredentials, key: Path) -> dict[str, str]:
+        settings = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "FETTLE_APP_ID": str(app.app_id),
+            "FETTLE_PRIVATE_KEY_FILE": str(key),
+            "FETTLE_WEBHOOK_SECRETS": self.webhook_secret,
+            "FETTLE_GITHUB_URL": self.github_url,
+            "FETTLE_DATA_DIR": str(self.data),
+            "FETTLE_PORT": str(self.port),
+            "FETTLE_TOOLCHAINS": ",".join(map(str, self.toolchains)),
+            "FETTLE_GITHUB_WRITE_SPACING": "0",  # a GitHub of our own has no limit to respect
+        }
+        if self.model_url is not None:
+            settings |= {"ANTHROPIC_BASE_URL": self.model_url, "ANTHROPIC_API_KEY": "local"}
+        return {name: text for name, text in (settings | self.more).items() if text}
+
+    async def _ready(self) -> None:
+        async with aiohttp.ClientSession() as session, asyncio.timeout(START_SECONDS):
+            while not self.ended:
+                try:
+                    async with session.get(f"{self.url}/readyz") as answer:
+                        if answer.status == 200:
+                            return
+                except aiohttp.ClientError:
+                    pass
+                await asyncio.sleep(0.05)
+        said = self.log.read_text("utf-8", "replace").strip()[-2000:]
+        raise ConfigError(f"The server did not start:\n{said}")
+
+    @property
+    def ended(self) -> bool:
+        """Return whether the process is no longer there."""
+        return self.process is None or self.process.returncode is not None
+
+    async def numbers(self) -> dict[str, float]:
+        """Return the server's metrics that have no labels, by name."""
+        async with aiohttp.ClientSession() as session, session.get(f"{self.url}/metrics") as answer:
+            families = text_string_to_metric_families(await answer.text())
+            return {s.name: s.value for family in families for s in family.samples if not s.labels}
+
+    async def kill(self) -> None:
+        """End the process as a power cut would."""
+        await self._end(signal.SIGKILL)
+
+    async def stop(self) -> None:
+        """Ask the process to drain and end."""
+        await self._end(signal.SIGTERM)
+
+    async def _end(self, how: signal.Signals) -> None:
+        if self.process is None or self.ended:
+            return
+        self.process.send_signal(how)
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await self.process.wait()
+        except TimeoutError:
+            self.process.kill()
+            await self.process.wait()

@@ -1,0 +1,47 @@
+"""A Python with pytest for the sandbox: what an operator would mount for Python repositories."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sys
+from pathlib import Path
+
+from agents.errors import ConfigError
+
+LOCK = Path(__file__).with_name("toolchain.lock")
+SYSTEM_PYTHON = Path("/usr/bin/python3")  # sandboxes see /usr, and nobody's home
+
+
+async def make_toolchain(cache: Path) -> Path:
+    """Return a folder to mount read-only into sandboxes; made once for each lock file.
+
+    Raises ConfigError when it cannot be made.
+    """
+    if not SYSTEM_PYTHON.exists():
+        raise ConfigError(
+            "The demo's sandbox needs the system's Python, /usr/bin/python3. Install the package"
+            " python3, then run the demo again."
+        )
+    digest = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]
+    folder = cache / f"toolchain-{digest}"
+    ready = folder / "ready"
+    if not ready.exists():
+        await _run(str(SYSTEM_PYTHON), "-m", "venv", "--clear", "--without-pip", str(folder))
+        await _run(
+            *(sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")),
+            *("install", "--quiet", "--disable-pip-version-check", "--no-deps"),
+            *("--require-hashes", "--requirement", str(LOCK)),
+        )
+        ready.touch()
+    return folder
+
+
+async def _run(*command: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
+    _, errors = await process.communicate()
+    if process.returncode != 0:
+        last = (errors.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1]
+        raise ConfigError(f"The demo's toolchain could not be made: {last}")

@@ -1,0 +1,46 @@
+"""The demo's script fits the pipeline it is written for: its prompts, tools and submissions."""
+
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+
+import app.local.model
+from agents.pipelines.resolve.pipeline import CONVERSATIONS
+from agents.tools import TOOLS
+from app.local.model import load_script
+
+SCRIPT = load_script(Path(app.local.model.__file__).with_name("scripts") / "parse.yml")
+SUBMISSIONS = {c.output.definition()["name"]: c.output for c in CONVERSATIONS}
+DEFINITIONS = {
+    definition["name"]: definition
+    for definition in [kind.definition() for kind in (*TOOLS, *SUBMISSIONS.values())]
+}
+
+
+def first_line(prompt: Path) -> str:
+    line = prompt.read_text(encoding="utf-8").splitlines()[0]
+    return line.replace("{{ number }}", "1").replace("{{ count }}", "2")
+
+
+def test_every_stage_of_the_pipeline_is_answered():
+    answered = {part.when for part in SCRIPT.root}
+    assert {first_line(c.prompt) for c in CONVERSATIONS} <= answered
+    steps = sum(when.startswith("# Implement step") for when in answered)
+    [plan] = [p.turns[-1].call[0]["submit_plan"] for p in SCRIPT.root if "Plan" in p.when]
+    assert len(plan["steps"]) == steps == 2
+
+
+@pytest.mark.parametrize("part", SCRIPT.root, ids=lambda part: part.when)
+def test_its_calls_fit_the_tools_and_end_with_the_stages_submission(part):
+    calls = [pair for turn in part.turns for call in turn.call for pair in call.items()]
+    for tool, arguments in calls:
+        schema = DEFINITIONS[tool]["input_schema"]
+        assert list(jsonschema_rs.validator_for(schema).iter_errors(arguments)) == [], tool
+        if tool in SUBMISSIONS:
+            SUBMISSIONS[tool].model_validate(arguments)
+    assert [tool in SUBMISSIONS for tool, _ in calls] == [False] * (len(calls) - 1) + [True]
+    conversation = next(
+        c for c in CONVERSATIONS if first_line(c.prompt)[:16] == str(part.when)[:16]
+    )
+    assert SUBMISSIONS[calls[-1][0]] is conversation.output

@@ -1,0 +1,209 @@
+"""GitHub's OpenAPI description as a judge of what the local GitHub was asked and answered."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+import orjson
+from openapi_core import OpenAPI
+from openapi_core.exceptions import OpenAPIError
+from openapi_core.testing import MockRequest, MockResponse
+
+from app.local.github import (
+    rest_apps,
+    rest_checks,
+    rest_issues,
+    rest_pulls,
+    rest_repositories,
+)
+from app.local.github.faults import Exchange
+from app.local.github.routing import Route
+
+HOST = "https://api.github.com"
+PREFIX = "/api/v3"
+PARAMETER = re.compile(r"\{[^{}]+\}")
+BY_ID = re.compile(r"^/repositories/\d+")  # answers like /repos/{owner}/{repo}, undescribed
+SUBJECTS = (rest_apps, rest_checks, rest_issues, rest_pulls, rest_repositories)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One call of the description."""
+
+    method: str
+    template: str
+    pattern: re.Pattern[str]
+    statuses: frozenset[str]
+
+
+class RestReferee:
+    """Judges exchanges by the operations that the local GitHub serves."""
+
+    def __init__(self, description: bytes) -> None:
+        whole = orjson.loads(description)
+        served = {(route.method.lower(), _bare(_full_path(route))) for route in every_route()}
+        self.operations, paths = [], {}
+        for template, methods in whole["paths"].items():
+            for method, operation in methods.items():
+                if (method, _bare(template)) in served:
+                    paths.setdefault(template, {})[method] = operation
+                    self.operations.append(_operation(method, template, operation))
+        self.undescribed = served - {
+            (each.method, _bare(each.template)) for each in self.operations
+        }
+        self._api = OpenAPI.from_dict(_slice(whole, paths))
+
+    def problems(self, exchanges: Iterable[Exchange]) -> list[str]:
+        """Return what GitHub would not have asked or answered like that."""
+        judged = [each for each in exchanges if each.path.startswith(PREFIX)]
+        return [problem for each in judged for problem in self._judge(each)]
+
+    def operation_of(self, exchange: Exchange) -> tuple[str, str] | None:
+        """Return method and path template of the call that an exchange was."""
+        path = BY_ID.sub("/repos/o/r", exchange.path.removeprefix(PREFIX).partition("?")[0])
+        found = self._find(exchange.method.lower(), path)
+        return (found[0].method, found[0].template) if found else None
+
+    def _judge(self, exchange: Exchange) -> list[str]:
+        path, _, query = exchange.path.removeprefix(PREFIX).partition("?")
+        path = BY_ID.sub("/repos/o/r", path)
+        name = f"{exchange.method} {path} -> {exchange.status}"
+        found = self._find(exchange.method.lower(), path)
+        if found is None:
+            return [] if exchange.status == 404 else [f"{name}: no such call"]
+        operation, values = found
+        request = MockRequest(
+            HOST,
+            operation.method,
+            path,
+            path_pattern=operation.template,
+            view_args=values,
+            args=dict(parse_qsl(query)),
+            headers=exchange.headers,
+            data=exchange.body or None,
+        )
+        problems = []
+        if exchange.status and exchange.status < 400:
+            problems += _reasons(f"{name}: request", self._api.iter_request_errors(request))
+        if exchange.status != 304:
+            problems += self._judge_answer(name, operation, request, exchange)
+        return problems
+
+    def _judge_answer(
+        self, name: str, operation: Operation, request: MockRequest, exchange: Exchange
+    ) -> list[str]:
+        content_type = exchange.answer_headers.get("Content-Type", "application/json")
+        if str(exchange.status) not in operation.statuses and (exchange.status or 0) >= 300:
+            # Refusals that hold for every call stand in no single description.
+            shape = orjson.loads(exchange.answer)
+            proper = isinstance(shape.get("message"), str) and "documentation_url" in shape
+            return [] if proper else [f"{name}: not GitHub's error shape"]
+        if not content_type.startswith("application/json"):
+            return []
+        answer = MockResponse(
+            exchange.answer, exchange.status or 0, content_type=content_type.partition(";")[0]
+        )
+        return _reasons(name, self._api.iter_response_errors(request, answer))
+
+    def _find(self, method: str, path: str) -> tuple[Operation, dict[str, str]] | None:
+        fitting = [
+            (each, found)
+            for each in self.operations
+            if each.method == method and (found := each.pattern.fullmatch(path))
+        ]
+        if not fitting:
+            return None
+        operation, found = max(fitting, key=lambda pair: len(_bare(pair[0].template)))
+        names = [each.strip("{}") for each in PARAMETER.findall(operation.template)]
+        return operation, dict(zip(names, map(unquote, found.groups()), strict=True))
+
+
+def every_route() -> list[Route]:
+    """Return every call that the local GitHub serves."""
+    return [route for subject in SUBJECTS for route in subject.routes]
+
+
+def _full_path(route: Route) -> str:
+    return ("/repos/{owner}/{repo}" if route.scope == "repository" else "") + route.path
+
+
+def _bare(template: str) -> str:
+    return PARAMETER.sub("{}", template)
+
+
+def _operation(method: str, template: str, operation: Mapping[str, Any]) -> Operation:
+    last = template.endswith(("{ref}", "{path}", "{branch}"))
+    pattern = PARAMETER.sub("([^/]+)", template)
+    if last:
+        pattern = pattern.removesuffix("([^/]+)") + "(.+)"
+    return Operation(method, template, re.compile(pattern), frozenset(operation["responses"]))
+
+
+def _slice(whole: dict[str, Any], paths: dict[str, Any]) -> dict[str, Any]:
+    """Return the description of these paths alone, with the components they lead to."""
+    _mend_installations(paths)
+    components = components_of(paths, whole["components"])
+    _let_null_be(paths)
+    _let_null_be(components)
+    head = {key: whole[key] for key in ("openapi", "info", "servers")}
+    return {**head, "paths": paths, "components": components}
+
+
+def components_of(node: Any, every: dict[str, Any]) -> dict[str, Any]:
+    """Return the components that a part of a description leads to."""
+    components: dict[str, dict[str, Any]] = {}
+    waiting = list(_references(node))
+    while waiting:
+        kind, name = waiting.pop()
+        if name not in components.setdefault(kind, {}):
+            components[kind][name] = every[kind][name]
+            waiting += _references(components[kind][name])
+    return components
+
+
+def _mend_installations(paths: dict[str, Any]) -> None:
+    """Repair the description: its list wants each account to be user and enterprise at once."""
+    answer = paths["/app/installations"]["get"]["responses"]["200"]
+    one = paths["/app/installations/{installation_id}"]["get"]["responses"]["200"]
+    items = one["content"]["application/json"]["schema"]
+    answer["content"]["application/json"]["schema"]["items"] = items
+
+
+def _let_null_be(node: Any) -> None:
+    """Repair the description: with `nullable: true` an enum forgets to list null."""
+    if isinstance(node, dict):
+        if node.get("nullable") and "enum" in node and None not in node["enum"]:
+            node["enum"].append(None)
+        for value in node.values():
+            _let_null_be(value)
+    elif isinstance(node, list):
+        for item in node:
+            _let_null_be(item)
+
+
+def _references(node: Any) -> Iterable[tuple[str, str]]:
+    if isinstance(node, dict):
+        reference = node.get("$ref")
+        if isinstance(reference, str):
+            _, _, kind, name = reference.split("/", 3)
+            yield kind, name
+        for key, value in node.items():
+            if key not in ("example", "examples"):
+                yield from _references(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from _references(item)
+
+
+def _reasons(name: str, errors: Iterable[Exception]) -> list[str]:
+    return [f"{name}: {_reason(error)}" for error in errors]
+
+
+def _reason(error: Exception) -> str:
+    cause = error.__cause__
+    details = getattr(error, "schema_errors", None) or getattr(cause, "schema_errors", None) or []
+    told = [f"{'/'.join(map(str, each.path))}: {each.message[:300]}" for each in details]
+    assert isinstance(error, OpenAPIError)
+    return "; ".join(told) or str(cause or error)

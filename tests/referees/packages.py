@@ -1,0 +1,80 @@
+"""GitHub's npm packages for the referees, installed once below `.cache` by their locked hashes."""
+
+import base64
+import fcntl
+import hashlib
+import json
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+CACHE = HERE.parents[1] / ".cache" / "referees"
+LOCK = HERE / "package-lock.json"
+PACKAGE_FILES = ("package.json", "package-lock.json", ".npmrc")
+DESCRIPTION = "package/generated/api.github.com.json"
+
+
+@cache
+def npm_packages() -> Path:
+    """Return `node_modules/@octokit`; skip the test where there is no npm."""
+    npm = _npm()
+    home = CACHE / f"npm-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]}"
+    with _alone():
+        if not (home / "complete").exists():
+            shutil.rmtree(home, ignore_errors=True)
+            home.mkdir(parents=True)
+            for name in PACKAGE_FILES:
+                shutil.copy(HERE / name, home)
+            _run(npm, "ci", cwd=home)
+            (home / "complete").touch()
+    return home / "node_modules" / "@octokit"
+
+
+@cache
+def rest_description() -> Path:
+    """Return GitHub's OpenAPI description: one file of a package that unpacks to 385 MB."""
+    npm = _npm()
+    locked = json.loads(LOCK.read_text())["packages"]["node_modules/@octokit/openapi"]
+    wanted = CACHE / f"api.github.com-{locked['version']}.json"
+    with _alone():
+        if not wanted.exists():
+            _run(npm, "pack", f"@octokit/openapi@{locked['version']}", cwd=CACHE)
+            [archive] = CACHE.glob(f"octokit-openapi-{locked['version']}.tgz")
+            digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+            assert f"sha512-{digest}" == locked["integrity"], "not the package that was locked"
+            with tarfile.open(archive) as package:
+                member = package.extractfile(DESCRIPTION)
+                assert member
+                unfinished = wanted.with_suffix(".part")
+                unfinished.write_bytes(member.read())
+            unfinished.rename(wanted)
+            archive.unlink()
+    return wanted
+
+
+def _npm() -> str:
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is absent: GitHub's own descriptions cannot be had")
+    return npm
+
+
+def _run(npm: str, *args: str, cwd: Path) -> None:
+    done = subprocess.run([npm, *args], cwd=cwd, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"npm {args[0]}: {done.stderr[-2000:]}"
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Keep two test runs in one checkout from installing at the same time."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
