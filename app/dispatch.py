@@ -1,0 +1,154 @@
+"""Step 2: the dispatcher: turns what waits in the inbox into requests and hands them to the engine.
+
+A crash between handing over and marking hands over again: the engine knows the run id by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import structlog
+
+import handlers
+from agents.errors import TransientError
+from agents.requests import Request
+from app.inbox import Inbox
+from app.store.database import Database
+from app.store.deliveries import Mark, Waiting, mark, waiting
+from handlers.ignored import Ignored
+from handlers.ports import Engine
+
+BATCH = 50
+POLL_SECONDS = 5.0
+"""Looks this often unasked, for rows that another process put in or that wait for a retry."""
+ATTEMPTS = 5
+NOTE_LENGTH = 2000
+
+log = structlog.get_logger(__name__)
+
+Route = Callable[[str, Mapping[str, Any]], Request | Ignored]
+
+
+@dataclass
+class _Retry:
+    """A delivery that the engine would not take, and when it is offered again."""
+
+    attempts: int = 0
+    not_before: float = 0.0
+
+
+class Dispatcher:
+    """Takes deliveries in order of arrival; one that cannot be dispatched holds up no other."""
+
+    def __init__(
+        self,
+        database: Database,
+        inbox: Inbox,
+        engine: Engine,
+        *,
+        route: Route = handlers.route,
+        retry_seconds: float = 1.0,
+    ) -> None:
+        self._database = database
+        self._inbox = inbox
+        self._engine = engine
+        self._route = route
+        self._retry_seconds = retry_seconds
+        self._retries: dict[str, _Retry] = {}
+
+    async def run(self) -> None:
+        """Dispatch until cancelled, beginning with what an earlier process left behind."""
+        pause = self._retry_seconds
+        while True:
+            self._inbox.arrived.clear()
+            try:
+                more = await self.once()
+                pause = self._retry_seconds
+            except TransientError as error:
+                log.warning("dispatch waits", seconds=pause, reason=str(error))
+                await asyncio.sleep(pause)
+                more, pause = True, min(2 * pause, 60.0)
+            if not more:
+                await self._wait()
+
+    async def once(self) -> bool:
+        """Dispatch one batch; tell whether more may be waiting.
+
+        Raises TransientError when engine or database are out of reach: nobody's attempt counts.
+        """
+        later = self._not_yet()
+        rows = await self._database.read(
+            lambda connection: waiting(connection, limit=BATCH, leave_out=later)
+        )
+        marks: list[Mark] = []
+        try:
+            for row in rows:
+                if made := await self._dispatch(row):
+                    marks.append(made)  # noqa: PERF401 - extend() loses them when it raises
+        finally:
+            await self._settle(marks)
+        return len(rows) == BATCH
+
+    async def _dispatch(self, row: Waiting) -> Mark | None:
+        """Hand one delivery over, and return what became of it; None while that is open."""
+        with structlog.contextvars.bound_contextvars(delivery=row.id, event=row.event):
+            try:
+                request = self._route(row.event, orjson.loads(row.body))
+            except Exception as error:  # noqa: BLE001 - one poison row must not stop the others
+                return _failed(row, error)  # it would fail again: routing is a pure function
+            if isinstance(request, Ignored):
+                log.debug("delivery ignored", reason=request.reason)
+                return Mark(row.id, "ignored", request.reason)
+            return await self._submit(row, request)
+
+    async def _submit(self, row: Waiting, request: Request) -> Mark | None:
+        try:
+            await self._engine.submit(row.run_id, request)
+        except TransientError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the same here, but another time may do
+            return self._again_later(row, error)
+        self._retries.pop(row.id, None)
+        log.info("request dispatched", run=row.run_id, request=request.kind, lane=request.lane)
+        return Mark(row.id, "dispatched")
+
+    def _again_later(self, row: Waiting, error: Exception) -> Mark | None:
+        """Put the row off, each time for longer; a mark when it had its last chance."""
+        retry = self._retries.setdefault(row.id, _Retry())
+        retry.attempts += 1
+        if retry.attempts >= ATTEMPTS:
+            del self._retries[row.id]
+            return _failed(row, error)
+        pause = self._retry_seconds * 2.0 ** (retry.attempts - 1)
+        retry.not_before = time.monotonic() + pause
+        log.warning("request not taken", run=row.run_id, seconds=pause, error=str(error))
+        return None
+
+    def _not_yet(self) -> set[str]:
+        now = time.monotonic()
+        return {ident for ident, retry in self._retries.items() if retry.not_before > now}
+
+    async def _settle(self, marks: list[Mark]) -> None:
+        if marks:
+            await self._database.write(lambda connection: mark(connection, marks))
+            self._inbox.settled(len(marks))
+
+    async def _wait(self) -> None:
+        """Sleep until something arrives, a retry is due, or it is time to look anyhow."""
+        due = [retry.not_before - time.monotonic() for retry in self._retries.values()]
+        try:
+            async with asyncio.timeout(max(0.0, min([POLL_SECONDS, *due]))):
+                await self._inbox.arrived.wait()
+        except TimeoutError:
+            pass
+
+
+def _failed(row: Waiting, error: Exception) -> Mark:
+    note = f"{type(error).__name__}: {error}".encode(errors="replace").decode()[:NOTE_LENGTH]
+    log.error("delivery failed", run=row.run_id, error=note)
+    return Mark(row.id, "failed", note.replace("\0", "\\0"))

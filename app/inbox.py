@@ -1,0 +1,121 @@
+"""Step 1: the inbox: many deliveries share one commit, and none is acknowledged before it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import structlog
+
+from agents.errors import DeliveryError, TransientError
+from app.intake import Delivery
+from app.store.database import Database
+from app.store.deliveries import Arrival, Claim, claim, counts
+
+ROWS_PER_COMMIT = 100
+BYTES_IN_MEMORY = 256 * 1024 * 1024
+"""Bodies that wait for a commit, together; more would threaten the process."""
+
+log = structlog.get_logger(__name__)
+
+
+class _Entry(NamedTuple):
+    arrival: Arrival
+    claimed: asyncio.Future[Claim]
+
+
+class Inbox:
+    """Group commit: while one batch is on its way to disk, the next gathers.
+
+    `depth` counts what waits: for the commit, or for the dispatcher after it.
+    """
+
+    def __init__(self, database: Database, *, limit: int) -> None:
+        self.arrived = asyncio.Event()
+        """Set when there is something to dispatch; the dispatcher clears it."""
+        self.depth = 0
+        self._database = database
+        self._limit = limit
+        self._gathering: list[_Entry] = []
+        self._bytes = 0
+        self._committing: asyncio.Task[None] | None = None
+        self._last_us = 0
+
+    async def open(self) -> None:
+        """Count what an earlier process left behind."""
+        self.depth = (await self._database.read(counts)).get("received", 0)
+        if self.depth:
+            self.arrived.set()
+
+    async def put(self, delivery: Delivery) -> Claim:
+        """Return once the delivery is on disk, with what it was.
+
+        Raises DeliveryError 503 when too much waits already or the disk does not take it: then
+        GitHub counts the delivery as failed, and it can be had again.
+        """
+        if self.depth >= self._limit or self._bytes >= BYTES_IN_MEMORY:
+            raise DeliveryError(503, "The inbox is full; deliver this again later.")
+        entry = _Entry(self._arrival(delivery), asyncio.get_running_loop().create_future())
+        self._gathering.append(entry)
+        self.depth += 1
+        self._bytes += len(delivery.body)
+        if self._committing is None:
+            self._committing = asyncio.create_task(self._commit_all())
+        return await entry.claimed
+
+    def settled(self, number: int) -> None:
+        """Note that so many deliveries wait no longer."""
+        self.depth -= number
+
+    def _arrival(self, delivery: Delivery) -> Arrival:
+        """Mint the run id, whose order is the order of arrival even if the clock steps back."""
+        now = time.time()
+        self._last_us = max(self._last_us + 1, int(now * 1_000_000))
+        run_id = f"{self._last_us:016x}-{delivery.id}"
+        return Arrival(delivery.id, run_id, *delivery[1:], now)
+
+    async def _commit_all(self) -> None:
+        try:
+            while batch := self._gathering[:ROWS_PER_COMMIT]:
+                del self._gathering[:ROWS_PER_COMMIT]
+                await self._commit(batch)
+        finally:
+            self._committing = None
+
+    async def _commit(self, batch: Sequence[_Entry]) -> None:
+        arrivals = [entry.arrival for entry in batch]
+        try:
+            claims = await self._database.write(partial(claim, arrivals=arrivals))
+        except TransientError as error:
+            self._refuse(batch, error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not take others along
+            if len(batch) == 1:
+                self._refuse(batch, error)
+                return
+            for entry in batch:
+                await self._commit([entry])
+        else:
+            self._acknowledge(batch, claims)
+
+    def _acknowledge(self, batch: Sequence[_Entry], claims: Sequence[Claim]) -> None:
+        for entry, claimed in zip(batch, claims, strict=True):
+            self._bytes -= len(entry.arrival.body)
+            if not entry.claimed.done():  # done: the sender went away meanwhile
+                entry.claimed.set_result(claimed)
+        repeated = claims.count("duplicate")
+        self.depth -= repeated
+        if repeated < len(claims):
+            self.arrived.set()
+
+    def _refuse(self, batch: Sequence[_Entry], error: Exception) -> None:
+        log.error("deliveries not stored", number=len(batch), error=str(error))
+        for entry in batch:
+            self._bytes -= len(entry.arrival.body)
+            if not entry.claimed.done():
+                entry.claimed.set_exception(
+                    DeliveryError(503, "The delivery could not be stored; deliver it again later.")
+                )
+        self.depth -= len(batch)

@@ -1,0 +1,143 @@
+"""Log lines: the same keys everywhere, secrets taken out, nothing that could fake another line."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
+from typing import Any, Literal, Protocol, TextIO, cast
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+KEYS = ("delivery", "event", "action", "installation", "repository", "run", "stage")
+"""What a line can be about. `event` is GitHub's word, so the text of a line is its `message`."""
+
+CHATTY = ("aiohttp", "alembic", "asyncio", "dbos", "httpx", "sqlalchemy")
+"""Libraries whose news below a warning is of no use to an operator."""
+TRACES = frozenset({"exception", "stack"})
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+class Cleaner(Protocol):
+    """Takes secrets out of a text."""
+
+    def clean(self, text: str) -> str:
+        """Return the text without them."""
+        ...
+
+
+def about(
+    *,
+    delivery: str | None = None,
+    event: str | None = None,
+    action: str | None = None,
+    installation: int | None = None,
+    repository: str | None = None,
+    run: str | None = None,
+    stage: str | None = None,
+) -> AbstractContextManager[None]:
+    """Add these keys to every line that is logged inside the `with`, in other libraries too."""
+    given = {name: value for name, value in locals().items() if value is not None}
+    return structlog.contextvars.bound_contextvars(**given)
+
+
+def configure_logging(
+    *,
+    style: Literal["console", "json"],
+    level: Literal["debug", "info", "warning", "error"],
+    cleaner: Cleaner,
+    stream: TextIO | None = None,
+) -> None:
+    """Send the lines of Fettle and of the libraries to `stream`, by default standard error."""
+    out = stream or sys.stderr
+    number = logging.getLevelNamesMapping()[level.upper()]
+    shared: list[Processor] = [
+        structlog.processors.EventRenamer("message"),
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        _Clean(cleaner),
+        _renderer(style, colors=out.isatty()),
+    ]
+    structlog.configure(
+        processors=shared,
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", _Steady(out))),
+        cache_logger_on_first_use=False,
+    )
+    _adopt_libraries(out, number, [_adopt_line, *shared])
+
+
+def _renderer(style: str, *, colors: bool) -> Processor:
+    if style == "json":
+        return structlog.processors.JSONRenderer(sort_keys=True, ensure_ascii=False)
+    return structlog.dev.ConsoleRenderer(colors=colors, event_key="message")
+
+
+def _adopt_libraries(out: TextIO, level: int, processors: list[Processor]) -> None:
+    """Give the lines of the standard library's loggers the same shape and the same cleaning."""
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(processors=processors))
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level)
+    for name in CHATTY:
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
+
+
+def _adopt_line(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
+    """Say which library a line is from."""
+    record = line.pop("_record")
+    line.pop("_from_structlog")
+    return {**line, "logger": record.name}
+
+
+class _Clean:
+    """Takes secrets out of every string and shows control characters instead of obeying them."""
+
+    def __init__(self, cleaner: Cleaner) -> None:
+        self._cleaner = cleaner
+
+    def __call__(self, _logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
+        return {str(key): self._value(value, lines=key in TRACES) for key, value in line.items()}
+
+    def _value(self, value: Any, *, lines: bool = False) -> Any:
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if isinstance(value, Mapping):
+            return {self._text(str(key)): self._value(item) for key, item in value.items()}
+        if isinstance(value, list | tuple | set | frozenset):
+            return [self._value(item) for item in value]
+        return self._lines(str(value)) if lines else self._text(str(value))
+
+    def _text(self, text: str) -> str:
+        return _CONTROL.sub(_shown, self._cleaner.clean(text))
+
+    def _lines(self, text: str) -> str:
+        """Keep the lines of a traceback, marked so that none can pass for a line of the log."""
+        cleaned = self._cleaner.clean(text)
+        return "\n".join(f"  | {_CONTROL.sub(_shown, line)}" for line in cleaned.split("\n"))
+
+
+def _shown(match: re.Match[str]) -> str:
+    return ascii(match[0])[1:-1]
+
+
+class _Steady:
+    """A stream that nobody reads any more must not stop the work."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # ValueError: closed
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.flush()

@@ -1,0 +1,119 @@
+"""How the texts of settings become values; a ValueError says what is wrong, never the content."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from pydantic import SecretStr
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
+
+from app.hosts import github_urls
+
+_KEY_REMEDY = (
+    "Give the file GitHub let you download, which begins with "
+    "'-----BEGIN RSA PRIVATE KEY-----', as it is, with \\n for its line ends, or in base64"
+)
+_DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+
+
+def default_data_dir() -> Path:
+    """Return where data goes when nobody says: the system's place for root, else the user's."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/fettle")
+    return Path.home() / ".local/share/fettle"
+
+
+def split_list(value: object) -> object:
+    """Return the parts of a list that is written as JSON or with commas."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        try:
+            return json.loads(value)
+        except ValueError:
+            raise ValueError("begins with [ but is not a JSON list") from None
+    return [part.strip() for part in value.split(",")]
+
+
+def none_empty(secrets: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+    """Return the secrets, if each has at least one character."""
+    if not all(secret.get_secret_value() for secret in secrets):
+        raise ValueError("has an empty secret in it: anybody could sign with that. Take it out")
+    return secrets
+
+
+def web_address(address: str | None) -> str | None:
+    """Return the address, if it is one that carries no credentials."""
+    if address is not None and not re.fullmatch(r"https?://[^\s@]+", address):
+        raise ValueError("must begin with https:// or http:// and hold no user name")
+    return address
+
+
+def parse_key(value: SecretStr) -> SecretStr:
+    """Return the key as PEM with real line ends, after it was parsed."""
+    text = value.get_secret_value().strip().strip("\"'").replace("\\n", "\n")
+    if not text.startswith("-----"):
+        text = _from_base64(text)
+    try:
+        key = load_pem_private_key(text.encode(), password=None)
+    except (TypeError, ValueError):  # TypeError: the key has a passphrase
+        raise ValueError(f"is not a private key that can be read. {_KEY_REMEDY}") from None
+    if not isinstance(key, RSAPrivateKey):
+        raise ValueError(f"is a key of another kind than RSA. {_KEY_REMEDY}")  # noqa: TRY004 - pydantic wants it
+    return SecretStr(text + "\n")
+
+
+def _from_base64(text: str) -> str:
+    try:
+        return base64.b64decode("".join(text.split()), validate=True).decode("ascii").strip()
+    except (binascii.Error, ValueError):
+        raise ValueError(f"is neither PEM nor base64 of PEM. {_KEY_REMEDY}") from None
+
+
+def key_in_file(path: Path) -> Path:
+    """Return the path after the key in its file was parsed."""
+    path = path.expanduser()
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not a text file"
+        raise ValueError(f"names the file {path}, which cannot be read: {why}") from None
+    parse_key(SecretStr(text))
+    return path
+
+
+def github_address(address: str) -> str:
+    """Return the address without a slash at the end, if it is one of a GitHub."""
+    return github_urls(address.strip()).git
+
+
+def with_driver(value: SecretStr | None) -> SecretStr | None:
+    """Return the URL with the driver that Fettle brings along."""
+    if value is None:
+        return None
+    try:
+        url = make_url(value.get_secret_value())
+    except (ArgumentError, ValueError):
+        raise ValueError("is not a database URL. Write sqlite:///FILE or postgresql://") from None
+    url = url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
+    if url.drivername not in {"sqlite", "postgresql+psycopg"}:
+        raise ValueError("names a database that Fettle does not know. Use sqlite or postgresql")
+    if url.drivername == "sqlite" and not (url.database or "").startswith("/"):
+        raise ValueError("must name a file from the root on: sqlite:////folder/fettle.db")
+    return SecretStr(url.render_as_string(hide_password=False))
+
+
+def readable_directories(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the folders, if each is one and is named from the root on."""
+    for path in paths:
+        if not path.is_absolute() or not path.is_dir():
+            raise ValueError(f"names {path}, which is not a folder given from the root on")
+    return paths

@@ -1,0 +1,235 @@
+"""What the operator decides: read once from the environment, strict, secrets never printed."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from agents.errors import ConfigError
+from app.hosts import github_urls
+from app.setting_values import (
+    default_data_dir,
+    github_address,
+    key_in_file,
+    none_empty,
+    parse_key,
+    readable_directories,
+    split_list,
+    web_address,
+    with_driver,
+)
+
+PREFIX = "FETTLE_"
+
+Word = Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
+
+
+@dataclass(frozen=True)
+class AppCredentials:
+    """What proves to GitHub that we are the App, and to us that a delivery is GitHub's."""
+
+    app_id: str
+    private_key: SecretStr
+    webhook_secrets: tuple[SecretStr, ...]
+
+
+class Settings(BaseSettings):
+    """Every setting of a Fettle process. `load_settings` makes it; it never changes."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_ignore_empty=True,
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+        validate_default=True,
+    )
+
+    app_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9.]{1,40}$")] | None = None
+    """App ID or client ID, from the App's settings page."""
+    private_key: Annotated[SecretStr, AfterValidator(parse_key)] | None = None
+    """The App's private key: PEM, PEM with \\n for line ends, or base64 of the PEM."""
+    private_key_file: Annotated[Path, AfterValidator(key_in_file)] | None = None
+    """A file with the App's private key, instead of the key itself."""
+    webhook_secrets: Annotated[
+        tuple[SecretStr, ...], NoDecode, BeforeValidator(split_list), AfterValidator(none_empty)
+    ] = ()
+    """Webhook secrets, all tried in turn, so one can be replaced without losing a delivery:
+    separated by commas, or a JSON list when one has a comma inside."""
+    github_url: Annotated[str, AfterValidator(github_address)] = "https://github.com"
+    """Start page of your GitHub: https://github.com, https://NAME.ghe.com, or your own server."""
+
+    data_dir: Annotated[Path, AfterValidator(Path.expanduser)] = Field(
+        default_factory=default_data_dir
+    )
+    """Folder for the database, the mirrors and the work trees."""
+    database_url: Annotated[SecretStr | None, AfterValidator(with_driver)] = None
+    """sqlite:///FILE or postgresql://...; when absent, the file fettle.db in the data folder."""
+    host: Word = "127.0.0.1"
+    """Address to listen on."""
+    port: Annotated[int, Field(ge=0, le=65535)] = 8080
+    """Port to listen on; 0 takes any free one."""
+
+    model: Word = "claude-opus-5-5"
+    """The strong model, which writes code."""
+    model_fast: Word = "claude-haiku-5-5"
+    """The fast model, which sorts and writes prose."""
+    anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
+    """Key for the Messages API."""
+    anthropic_base_url: Annotated[str | None, AfterValidator(web_address)] = Field(
+        default=None, validation_alias="ANTHROPIC_BASE_URL"
+    )
+    """Address of another server that speaks the Messages API."""
+
+    toolchains: Annotated[
+        tuple[Path, ...],
+        NoDecode,
+        BeforeValidator(split_list),
+        AfterValidator(readable_directories),
+    ] = ()
+    """Folders that every sandbox sees read-only, their bin first on PATH: comma or JSON list."""
+    sandbox_uid: Annotated[int, Field(ge=1, lt=2**31)] = 58999
+    """User id that commands of agents get when Fettle runs as root."""
+    worker: Word = "fettle"
+    """Name of this process; on PostgreSQL each has its own, and keeps it over restarts."""
+    stages_at_once: Annotated[int, Field(ge=1, le=1000)] = 4
+    """Stages that work at the same time on this machine."""
+    inbox_limit: Annotated[int, Field(ge=1)] = 10_000
+    """Deliveries that may wait for dispatch; beyond it GitHub is told to come back."""
+    github_write_spacing: Annotated[float, Field(ge=0, le=60)] = 1.0
+    """Seconds between two writes to GitHub for one installation."""
+    run_budget_usd: Annotated[float, Field(gt=0)] = 5.0
+    """Dollars one run may spend on models at most, whatever a repository's policy says."""
+
+    log_format: Literal["console", "json"] = "console"
+    """console for people, json for machines."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least important message that is still written."""
+
+    @classmethod
+    def settings_customise_sources(  # type: ignore[override] # three unused arguments left out
+        cls, *_: object, init_settings: PydanticBaseSettingsSource, **__: object
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take values from the caller alone: `load_settings` is what reads the environment."""
+        return (init_settings,)
+
+    @property
+    def api_url(self) -> str:
+        """Return the base of GitHub's REST API."""
+        return github_urls(self.github_url).api
+
+    @property
+    def graphql_url(self) -> str:
+        """Return GitHub's GraphQL endpoint."""
+        return github_urls(self.github_url).graphql
+
+    @property
+    def git_url(self) -> str:
+        """Return what stands before `/owner/name.git`."""
+        return github_urls(self.github_url).git
+
+    @property
+    def database(self) -> str:
+        """Return the database's SQLAlchemy URL, password included: never print it."""
+        if self.database_url is None:
+            return f"sqlite:///{self.data_dir / 'fettle.db'}"
+        return self.database_url.get_secret_value()
+
+    @property
+    def credentials(self) -> AppCredentials:
+        """Return the App's credentials. Raises ConfigError when they were not given."""
+        key = self.private_key
+        if self.private_key_file is not None:
+            key = parse_key(SecretStr(self.private_key_file.read_text()))
+        if self.app_id is None or key is None or not self.webhook_secrets:
+            raise ConfigError("\n".join(_missing(self.model_dump())))
+        return AppCredentials(self.app_id, key, self.webhook_secrets)
+
+
+def load_settings(environ: Mapping[str, str] | None = None, *, serving: bool = True) -> Settings:
+    """Return the settings in these variables, by default those of the process.
+
+    With `serving=False` the App's credentials may be absent: a local run needs no GitHub.
+    Raises ConfigError with one line for each problem: variable, what is wrong, remedy.
+    """
+    environ = os.environ if environ is None else environ
+    source = EnvSettingsSource(Settings)
+    source.env_vars = {name.lower(): text for name, text in environ.items() if text.strip()}
+    values = {name.lower(): value for name, value in source().items()}  # aliases are in capitals
+    problems = [*_unknown(environ)]
+    if serving:
+        problems += _missing(values)
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        problems += [_problem(fault["loc"], fault["msg"]) for fault in error.errors()]
+    if problems:
+        raise ConfigError("\n".join(["Fettle cannot start with these settings:", *problems]))
+    return settings
+
+
+def _variable(field: str) -> str:
+    """Return the environment variable of a field, also when it is named by its alias."""
+    known = Settings.model_fields.get(field)
+    alias = known.validation_alias if known else field
+    return alias if isinstance(alias, str) else f"{PREFIX}{field.upper()}"
+
+
+def _problem(where: tuple[int | str, ...], message: str) -> str:
+    field = str(where[0])
+    text = message.removeprefix("Value error, ")
+    meant = Settings.model_fields.get(field.lower()) or Settings.model_fields.get(field)
+    purpose = (
+        f" Expected: {' '.join(meant.description.split())}" if meant and meant.description else ""
+    )
+    return f"- {_variable(field)}: {text}.{purpose}"
+
+
+def _missing(values: Mapping[str, object]) -> Iterator[str]:
+    """Tell what a server lacks; the remedies say where each is found."""
+    page = "on the App's page, under Settings, Developer settings, GitHub Apps"
+    if not values.get("app_id"):
+        yield f"- {PREFIX}APP_ID: is missing. Set it to the App ID {page}."
+    keys = [values.get("private_key"), values.get("private_key_file")]
+    if not any(keys):
+        yield (
+            f"- {PREFIX}PRIVATE_KEY: is missing. Set it, or {PREFIX}PRIVATE_KEY_FILE, to a private "
+            f"key made {page}."
+        )
+    if all(keys):
+        yield f"- {PREFIX}PRIVATE_KEY: is set, and {PREFIX}PRIVATE_KEY_FILE too. Take one away."
+    if not values.get("webhook_secrets"):
+        yield (
+            f"- {PREFIX}WEBHOOK_SECRETS: is missing or empty. Set it to the webhook secret {page}; "
+            "without one anybody could send deliveries."
+        )
+    if not values.get("anthropic_api_key") and not values.get("anthropic_base_url"):
+        yield (
+            "- ANTHROPIC_API_KEY: is missing. Set it to a key of the Messages API, or "
+            "ANTHROPIC_BASE_URL to a server that needs none."
+        )
+
+
+def _unknown(environ: Mapping[str, str]) -> Iterator[str]:
+    """Tell which variables have our prefix and mean nothing: mostly slips of the pen."""
+    known = [_variable(field) for field in Settings.model_fields]
+    for name in sorted(environ):
+        if name.upper().startswith(PREFIX) and name not in known:
+            near = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.5)
+            hint = f"Did you mean {near[0]}?" if near else f"Known are: {', '.join(known)}."
+            yield f"- {name}: is no setting of Fettle. {hint}"

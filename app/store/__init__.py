@@ -1,0 +1,1 @@
+"""What Fettle remembers: tables, migrations and their queries."""

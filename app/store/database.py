@@ -1,0 +1,206 @@
+"""The database: one writer thread, a few readers, SQLite in WAL mode or PostgreSQL by its URL."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import sys
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import InterfaceError, OperationalError
+
+from agents.errors import ConfigError, TransientError
+from app.store.migrations import upgrade
+
+T = TypeVar("T")
+
+READERS = 4
+BUSY_SECONDS = 10
+
+PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=FULL",  # a commit survives a power cut, not only a kill
+    "foreign_keys=ON",
+    "wal_autocheckpoint=0",  # `_Checkpoints` does it, so that no commit has to wait for it
+    "cache_size=-32000",  # KiB: the inbox's two random indexes stay in memory
+)
+WRITES_PER_CHECKPOINT = 64
+
+
+class Database:
+    """The store's connections. Every write of the process goes through its one writer thread.
+
+    SQLite lets one writer in at a time and makes the others poll for the lock, which costs
+    hundreds of milliseconds in the tail; a queue in front of one thread costs none.
+    """
+
+    def __init__(self, url: str) -> None:
+        parsed = make_url(url)
+        self.engine: Engine = _sqlite(parsed) if _is_sqlite(parsed) else _postgresql(parsed)
+        self._checkpoints = _Checkpoints(self.engine) if _is_sqlite(parsed) else None
+        self._writer = ThreadPoolExecutor(1, "fettle-write")
+        self._readers = ThreadPoolExecutor(READERS, "fettle-read")
+
+    def migrate(self) -> None:
+        """Bring the tables to the shape this version needs; blocks until done."""
+        writing = self.engine.connect().execution_options(writes=True)
+        with writing as connection, connection.begin():
+            upgrade(connection)
+
+    async def read(self, fn: Callable[[Connection], T]) -> T:
+        """Return what `fn` returns, run in a reader thread.
+
+        Raises TransientError when the database cannot be reached or stays locked.
+        """
+        return await _in_thread(self._readers, self._reading, fn)
+
+    async def write(self, fn: Callable[[Connection], T]) -> T:
+        """Return what `fn` returns once its transaction is on disk; an exception rolls it back.
+
+        Whoever stops waiting does not stop the write. Raises TransientError like `read`.
+        """
+        return await _in_thread(self._writer, self._writing, fn)
+
+    def close(self) -> None:
+        """Finish the writes that were asked for, then let go of the file or the server."""
+        self._writer.shutdown()
+        self._readers.shutdown()
+        if self._checkpoints:
+            self._checkpoints.close()
+        self.engine.dispose()
+
+    def _reading(self, fn: Callable[[Connection], T]) -> T:
+        with self.engine.connect() as connection:
+            return fn(connection)
+
+    def _writing(self, fn: Callable[[Connection], T]) -> T:
+        writing = self.engine.connect().execution_options(writes=True)
+        with writing as connection:
+            with connection.begin():
+                result = fn(connection)
+            if self._checkpoints:
+                self._checkpoints.written(connection)
+        return result
+
+
+class _Checkpoints:
+    """Moves what was committed from the WAL into the database file, beside the writer.
+
+    The long part runs in a thread of its own while commits go on. The log can only start over at
+    a moment when nothing is left in it: that short rest the writer does itself, between two
+    commits. Left to SQLite, every so-and-so-many-th commit waits for the whole of it.
+    https://sqlite.org/wal.html#avoiding_excessively_large_wal_files
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._thread = ThreadPoolExecutor(1, "fettle-checkpoint")
+        self._moved: Future[None] | None = None
+        self._writes = 0
+
+    def written(self, connection: Connection) -> None:
+        """Note one commit of the writer, in its thread and outside of any transaction."""
+        self._writes += 1
+        if self._moved is not None:
+            if self._moved.done():
+                self._moved = None
+                _checkpoint(connection, "RESTART")
+        elif self._writes >= WRITES_PER_CHECKPOINT:
+            self._writes = 0
+            self._moved = self._thread.submit(self._move)
+
+    def close(self) -> None:
+        """Wait for the thread; closing the last connection moves the rest."""
+        self._thread.shutdown()
+
+    def _move(self) -> None:
+        with self._engine.connect() as connection:
+            _checkpoint(connection, "PASSIVE")
+
+
+def _checkpoint(connection: Connection, mode: str) -> None:
+    """Run a checkpoint outside of SQLAlchemy's transactions; busy readers put it off."""
+    driver: Any = connection.connection.driver_connection
+    driver.execute("PRAGMA busy_timeout=0").close()
+    driver.execute(f"PRAGMA wal_checkpoint({mode})").close()
+    driver.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000}").close()
+
+
+async def _in_thread(pool: Executor, run: Callable[..., T], fn: Callable[[Connection], T]) -> T:
+    try:
+        return await asyncio.get_running_loop().run_in_executor(pool, run, fn)
+    except (OperationalError, InterfaceError) as error:
+        raise TransientError(f"The database did not do its part: {error.orig}") from error
+
+
+def sqlite_module() -> ModuleType:
+    """Return the SQLite driver for this process; the durable engine must be given the same one.
+
+    From Python 3.12 on, the engine needs `unixepoch('subsec')`, which SQLite has since 3.42:
+    with an older one it fails to start or hangs. Raises ConfigError when there is none.
+    """
+    if sys.version_info < (3, 12) or sqlite3.sqlite_version_info >= (3, 42):
+        return sqlite3
+    try:
+        return import_module("pysqlite3.dbapi2")
+    except ImportError:
+        raise ConfigError(
+            f"Python {sys.version_info.major}.{sys.version_info.minor} needs SQLite 3.42 or newer "
+            f"here, and it comes with {sqlite3.sqlite_version}. Run: pip install pysqlite3-binary"
+        ) from None
+
+
+def _is_sqlite(url: URL) -> bool:
+    return url.get_backend_name() == "sqlite"
+
+
+def _sqlite(url: URL) -> Engine:
+    _create_private(Path(url.database or ""))
+    engine = create_engine(
+        url,
+        module=sqlite_module(),
+        connect_args={"timeout": BUSY_SECONDS, "isolation_level": None},
+        pool_size=READERS + 2,  # the writer and the checkpoints
+        hide_parameters=True,
+    )
+    event.listen(engine, "connect", _set_pragmas)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    return create_engine(url, pool_size=READERS + 1, pool_pre_ping=True, hide_parameters=True)
+
+
+def _create_private(path: Path) -> None:
+    """Make the file for the owner alone; SQLite gives its companions the same mode."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise ConfigError(
+            f"The database file {path} cannot be opened: {error.strerror}. Set FETTLE_DATA_DIR to "
+            "a folder that this user may write to."
+        ) from error
+
+
+def _set_pragmas(connection: Any, _record: object) -> None:
+    for pragma in PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin(connection: Connection) -> None:
+    """Begin what SQLAlchemy calls a transaction.
+
+    A writer takes the lock at once: one that reads first and writes later would be refused
+    without waiting if somebody else wrote in between.
+    """
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,141 @@
+"""Step 1: the inbox table: deliveries that were acknowledged, and what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Literal, NamedTuple
+
+from sqlalchemy import Connection, bindparam, func, select, update
+
+from app.store.tables import deliveries
+
+State = Literal["received", "dispatched", "ignored", "failed"]
+Claim = Literal["stored", "again", "duplicate"]
+
+
+class Arrival(NamedTuple):
+    """A delivery that is about to be acknowledged; the fields in the order of the columns."""
+
+    id: str
+    run_id: str
+    event: str
+    action: str
+    installation_id: int | None
+    digest: str
+    body: bytes
+    received_at: float
+
+
+class Waiting(NamedTuple):
+    """A delivery that was acknowledged and not yet dispatched."""
+
+    id: str
+    run_id: str
+    event: str
+    body: bytes
+
+
+class Mark(NamedTuple):
+    """What became of a delivery, and why if that is not plain."""
+
+    id: str
+    state: State
+    note: str | None = None
+
+
+def claim(connection: Connection, arrivals: Sequence[Arrival]) -> list[Claim]:
+    """Store those that are new and tell of each what it was.
+
+    Insert first, look afterwards: whoever looks first acts twice when two of a kind come together.
+    A redelivery of a failed one waits again (`again`), under the run id it already had.
+    """
+    values = tuple(chain.from_iterable(arrivals))
+    statement = _insert(connection.dialect.name == "sqlite", len(arrivals))
+    inserted = connection.exec_driver_sql(
+        statement, values, execution_options={"preserve_rowcount": True}
+    ).rowcount
+    if inserted == len(arrivals):
+        return ["stored"] * inserted
+    return _sort_out(connection, arrivals)
+
+
+@lru_cache(maxsize=256)
+def _insert(sqlite: bool, rows: int) -> str:
+    """Return one statement for that many rows.
+
+    One statement, not one per row: the driver lets go of Python's lock and asks for it back
+    around each, and while the event loop is busy it waits up to 5 ms to get it.
+    """
+    mark = "?" if sqlite else "%s"
+    row = f"({', '.join([mark] * len(Arrival._fields))}, 'received')"
+    columns = ", ".join(Arrival._fields)
+    return (
+        f"INSERT INTO deliveries ({columns}, state) VALUES "  # noqa: S608 - no outside text in it
+        f"{', '.join([row] * rows)} ON CONFLICT DO NOTHING"
+    )
+
+
+def _sort_out(connection: Connection, arrivals: Sequence[Arrival]) -> list[Claim]:
+    """Find out which of these were new: those whose fresh run id is in the table."""
+    run_ids = [arrival.run_id for arrival in arrivals]
+    query = select(deliveries.c.run_id).where(deliveries.c.run_id.in_(run_ids))
+    stored: set[str] = set(connection.scalars(query))
+    revived = _revive(connection, [a.id for a in arrivals if a.run_id not in stored])
+    return [
+        "stored" if arrival.run_id in stored else "again" if arrival.id in revived else "duplicate"
+        for arrival in arrivals
+    ]
+
+
+def _revive(connection: Connection, ids: Collection[str]) -> set[str]:
+    change = (
+        update(deliveries)
+        .where(deliveries.c.id.in_(ids), deliveries.c.state == "failed")
+        .values(state="received", note=None)
+        .returning(deliveries.c.id)
+    )
+    return set(connection.scalars(change))
+
+
+def waiting(
+    connection: Connection, *, limit: int, leave_out: Collection[str] = ()
+) -> list[Waiting]:
+    """Return the deliveries to dispatch next, in order of arrival, but for these ids."""
+    columns = (deliveries.c.id, deliveries.c.run_id, deliveries.c.event, deliveries.c.body)
+    query = (
+        select(*columns)
+        .where(deliveries.c.state == "received", deliveries.c.id.not_in(leave_out))
+        .order_by(deliveries.c.run_id)
+        .limit(limit)
+    )
+    return [Waiting._make(row) for row in connection.execute(query)]
+
+
+def mark(connection: Connection, marks: Sequence[Mark]) -> None:
+    """Note what became of these deliveries."""
+    change = (
+        update(deliveries)
+        .where(deliveries.c.id == bindparam("which"))
+        .values(state=bindparam("new_state"), note=bindparam("new_note"))
+    )
+    rows = [{"which": m.id, "new_state": m.state, "new_note": m.note} for m in marks]
+    connection.execute(change, rows)
+
+
+def counts(connection: Connection) -> dict[str, int]:
+    """Return how many deliveries are in each state; reads the whole index."""
+    query = select(deliveries.c.state, func.count()).group_by(deliveries.c.state)
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def oldest_waiting(connection: Connection) -> float | None:
+    """Return when the first of those that wait was received, in unix seconds."""
+    query = (
+        select(deliveries.c.received_at)
+        .where(deliveries.c.state == "received")
+        .order_by(deliveries.c.run_id)
+        .limit(1)
+    )
+    return connection.scalar(query)

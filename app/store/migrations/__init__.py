@@ -1,0 +1,23 @@
+"""How the tables came to be what they are: one file per change, applied in order at start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection
+
+ADVISORY_LOCK = 7730
+"""Any number will do, as long as it stays: processes that start together take turns on it."""
+
+
+def upgrade(connection: Connection) -> None:
+    """Apply what is missing, in the transaction that the connection is in."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

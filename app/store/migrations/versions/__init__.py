@@ -1,0 +1,1 @@
+"""The migrations, each named after what it brings."""

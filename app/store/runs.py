@@ -1,0 +1,87 @@
+"""The runs: what was asked, where each stands, and how it ended."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from sqlalchemy import Connection, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from agents.requests import Request
+from agents.run import Outcome
+from app.store.database import Database
+from app.store.tables import runs
+
+_FINAL = {"pull_request": "done", "comment": "done", "refused": "refused", "failed": "failed"}
+
+
+class Runs:
+    """The table `runs`: a projection for people, the engine's own record is elsewhere."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(self, run_id: str, request: Request) -> None:
+        """Store a new run as queued; a known id changes nothing."""
+        row = {
+            "id": run_id,
+            "lane": request.lane,
+            "kind": request.kind,
+            "request": request.model_dump_json(),
+            "installation_id": request.installation_id,
+            "repository_id": request.repository.id,
+            "repository": request.repository.full_name,
+            "number": request.number,
+            "asked_by": request.asked_by.login,
+            "state": "queued",
+            "created_at": time.time(),
+            "updated_at": time.time(),
+        }
+
+        def insert_once(connection: Connection) -> None:
+            dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+            connection.execute(dialect.insert(runs).values(row).on_conflict_do_nothing())
+
+        await self._database.write(insert_once)
+
+    async def started(self, run_id: str, stage: str) -> None:
+        """Note that the run is at work on this stage occurrence."""
+        await self._set(run_id, state="running", stage=stage)
+
+    async def ended(self, run_id: str, outcome: Outcome) -> None:
+        """Note how the run ended."""
+        await self._set(run_id, state=_FINAL[outcome.kind], outcome=outcome.model_dump_json())
+
+    async def comment_is(self, run_id: str, comment_id: int) -> None:
+        """Remember the id of the run's progress comment."""
+        await self._set(run_id, comment_id=comment_id)
+
+    async def comment_of(self, run_id: str) -> int | None:
+        """Return the id of the run's progress comment, if it has one yet."""
+        query = select(runs.c.comment_id).where(runs.c.id == run_id)
+        return await self._database.read(lambda c: c.scalar(query))
+
+    async def outcome(self, run_id: str) -> Outcome | None:
+        """Return how the run ended, or None while it has not."""
+        query = select(runs.c.outcome).where(runs.c.id == run_id)
+        text = await self._database.read(lambda c: c.scalar(query))
+        return Outcome.model_validate_json(text) if text else None
+
+    async def latest(self) -> tuple[str, Outcome | None] | None:
+        """Return id and outcome of the newest run; no outcome while it is under way."""
+        query = select(runs.c.id, runs.c.outcome).order_by(runs.c.created_at.desc()).limit(1)
+        row = await self._database.read(lambda c: c.execute(query).one_or_none())
+        if row is None:
+            return None
+        return row.id, Outcome.model_validate_json(row.outcome) if row.outcome else None
+
+    async def by_state(self) -> dict[str, int]:
+        """Return how many runs are in each state."""
+        query = select(runs.c.state, func.count().label("number")).group_by(runs.c.state)
+        rows = await self._database.read(lambda c: c.execute(query).all())
+        return {row.state: row.number for row in rows}
+
+    async def _set(self, run_id: str, **values: Any) -> None:
+        change = update(runs).where(runs.c.id == run_id).values(updated_at=time.time(), **values)
+        await self._database.write(lambda c: c.execute(change))

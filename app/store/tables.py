@@ -1,0 +1,74 @@
+"""The tables of the store. Migrations live beside it; a test holds both to the same shape."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+metadata = MetaData()
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", String(80), primary_key=True),  # X-GitHub-Delivery
+    Column("run_id", String(100), nullable=False),  # sortable: lanes keep the order of arrival
+    Column("event", String(60), nullable=False),
+    Column("action", String(60), nullable=False),
+    Column("installation_id", BigInteger),
+    Column("digest", String(64), nullable=False, unique=True),  # HMAC of the body: same body, once
+    Column("body", LargeBinary, nullable=False),  # the raw bytes that were signed
+    Column("state", String(12), nullable=False),  # received | dispatched | ignored | failed
+    Column("note", Text),  # why it was ignored, or how it failed
+    Column("received_at", Float, nullable=False),  # unix seconds
+)
+Index("deliveries_waiting", deliveries.c.state, deliveries.c.run_id)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", String(100), primary_key=True),
+    Column("lane", String(200), nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("request", Text, nullable=False),  # JSON of agents.requests
+    Column("installation_id", BigInteger, nullable=False),
+    Column("repository_id", BigInteger, nullable=False),
+    Column("repository", String(200), nullable=False),  # owner/name as of the request
+    Column("number", Integer, nullable=False),
+    Column("asked_by", String(60), nullable=False),
+    Column("state", String(12), nullable=False),  # queued | running | done | refused | failed
+    Column("stage", String(60)),
+    Column("outcome", Text),  # JSON of agents.run.Outcome
+    Column("comment_id", BigInteger),  # the sticky progress comment
+    Column("created_at", Float, nullable=False),
+    Column("updated_at", Float, nullable=False),
+)
+Index("runs_by_lane", runs.c.lane, runs.c.created_at)
+Index("runs_by_state", runs.c.state)
+
+turns = Table(
+    "turns",
+    metadata,
+    Column("run_id", String(100), ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("session", String(60), primary_key=True),  # like implement/2
+    Column("number", Integer, primary_key=True),  # 0-based; the key refuses a second writer
+    Column("stage", String(60), nullable=False),
+    Column("kind", String(10), nullable=False),  # prompt | answer | results
+    Column("content", Text, nullable=False),  # JSON as sent, byte for byte
+    Column("stop_reason", String(40)),
+    Column("usage", Text, nullable=False),  # JSON of agents.ports.Usage
+    Column("cost_usd", Float, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("tree", String(64)),  # work tree after these results; null when unchanged
+    Column("created_at", Float, nullable=False),
+)

@@ -1,0 +1,45 @@
+"""Step 2: the front desk; one file per webhook event, named like it; this list is what it does.
+
+Handlers are pure: a payload goes in, a typed request or a reason to ignore it comes out. Whether
+the asker may and whether it is still true is decided when the run starts (`handlers/access.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents.requests import Request
+from handlers import issues
+from handlers.ignored import Ignored
+
+
+@dataclass(frozen=True)
+class Route:
+    """What happens to one action of one event."""
+
+    handler: Callable[[Mapping[str, Any]], Request | Ignored]
+    people_only: bool = True
+    """Deliveries caused by any bot are dropped at the door: bots that react to bots never stop."""
+
+
+ROUTES: Mapping[tuple[str, str], Route] = {
+    ("issues", "labeled"): Route(issues.labeled),
+}
+
+_EVENTS = frozenset(event for event, _ in ROUTES)
+
+
+def known(event: str, action: str | None = None) -> bool:
+    """Tell whether anything handles this event, or this action of it."""
+    return event in _EVENTS if action is None else (event, action) in ROUTES
+
+
+def route(event: str, payload: Mapping[str, Any]) -> Request | Ignored:
+    """Return the request that a delivery makes, or why it makes none.
+
+    Raises pydantic.ValidationError when the payload has not the shape its event promises.
+    """
+    found = ROUTES.get((event, str(payload.get("action"))))
+    return found.handler(payload) if found else Ignored("nothing handles this event and action")

@@ -1,0 +1,144 @@
+"""Step 4: who asked, may they, and is it still true; decided from facts, without I/O."""
+
+from __future__ import annotations
+
+from agents.requests import Frozen, Person, ResolveIssue
+
+MAY_WRITE = frozenset({"write", "maintain", "admin"})
+MAY_NOT_WRITE = frozenset({"read", "triage", "none"})
+
+
+class Facts(Frozen):
+    """What GitHub says now, read when the run starts, not when the delivery was signed."""
+
+    role_name: str = ""
+    """`role_name` of the asker from the collaborator permission endpoint; empty without access."""
+    permission: str = ""
+    """`permission` of the same answer: admin, write, read or none; GitHub folds other roles in."""
+    asker_is_bot: bool = False
+    installation_suspended: bool = False
+    issue_open: bool = True
+    is_pull_request: bool = False
+    labels: tuple[str, ...] = ()
+    """Names of the labels that are on the issue now."""
+    edited: bool = False
+    """Title or body differ from those of the request."""
+    editor: Person | None = None
+    """Who made the latest of these edits; None when GitHub does not tell."""
+
+
+class Refusal(Frozen):
+    """Why a request is not worked on: the rule that decided and the text people read."""
+
+    rule: str
+    text: str
+
+
+def decide(request: ResolveIssue, facts: Facts) -> Refusal | None:
+    """Return the first rule that speaks against the request, or None when it may run."""
+    for rule in RULES:
+        if text := rule(request, facts):
+            return Refusal(rule=rule.__name__.replace("_", "-"), text=text)
+    return None
+
+
+def installation_active(request: ResolveIssue, facts: Facts) -> str | None:
+    """Refuse while the owner has suspended the installation."""
+    if not facts.installation_suspended:
+        return None
+    return (
+        f"Nothing was done: the app's installation on `{request.repository.owner}` is suspended, "
+        "so it may not act there. An owner can lift the suspension in the settings under "
+        f"GitHub Apps; then put the label `{request.label}` on again."
+    )
+
+
+def asker_human(request: ResolveIssue, facts: Facts) -> str | None:
+    """Refuse bots: two bots that label for each other would never stop."""
+    if not facts.asker_is_bot:
+        return None
+    return (
+        f"Nothing was done: the label `{request.label}` was put on by the bot "
+        f"`{request.asked_by.login}`, and only people may start work. Somebody with write access "
+        "can take the label off and put it on again."
+    )
+
+
+def asker_may_write(request: ResolveIssue, facts: Facts) -> str | None:
+    """Refuse people who could not push themselves: the triage role may label, but not write."""
+    if may_write(facts.role_name, facts.permission):
+        return None
+    return (
+        f"Nothing was done: `{request.asked_by.login}` put the label `{request.label}` on, but "
+        f"starting work on `{request.repository.full_name}` takes write access and their role is "
+        f"`{facts.role_name or facts.permission or 'none'}`. Somebody with write access can take "
+        "the label off and put it on again."
+    )
+
+
+def still_issue(request: ResolveIssue, facts: Facts) -> str | None:
+    """Refuse pull requests, which GitHub lists as issues too."""
+    if not facts.is_pull_request:
+        return None
+    return (
+        f"Nothing was done: #{request.number} is a pull request, and `{request.label}` works on "
+        "issues only. Put the label on the issue that the pull request is about."
+    )
+
+
+def issue_open(request: ResolveIssue, facts: Facts) -> str | None:
+    """Refuse issues that were closed in the meantime."""
+    if facts.issue_open:
+        return None
+    return (
+        f"Nothing was done: issue #{request.number} was closed before the work began. Open it "
+        f"again and put the label `{request.label}` on again if it still needs work."
+    )
+
+
+def label_on(request: ResolveIssue, facts: Facts) -> str | None:
+    """Refuse when the label was taken off: that is how people call a request back."""
+    if request.label in facts.labels:
+        return None
+    return (
+        f"Nothing was done: the label `{request.label}` was taken off before the work began. "
+        "Put it on again if the issue should be worked on."
+    )
+
+
+def text_unchanged(request: ResolveIssue, facts: Facts) -> str | None:
+    """Refuse when somebody other than the asker has changed what the asker approved."""
+    if not facts.edited or (facts.editor and facts.editor.id == request.asked_by.id):
+        return None
+    who = f"`{facts.editor.login}`" if facts.editor else "somebody"
+    return (
+        f"Nothing was done: {who} edited the title or the text of issue #{request.number} after "
+        f"`{request.asked_by.login}` had put the label `{request.label}` on, so it is no longer "
+        "what they asked for. Read the issue as it is now, take the label off and put it on again."
+    )
+
+
+def may_write(role_name: str, permission: str) -> bool:
+    """Tell whether a role of that name, with that folded permission, may push.
+
+    `role_name` decides for GitHub's own roles, because `permission` folds maintain into write
+    and triage into read. A custom role has a name that its organisation made up (it says nothing:
+    "write-docs" may only read), so for it `permission` decides: the built-in role it inherits.
+    The same holds for old servers that send no `role_name` at all.
+    https://docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user
+    """
+    if role_name in MAY_WRITE:
+        return True
+    return role_name not in MAY_NOT_WRITE and permission in {"write", "admin"}
+
+
+# The order in which people want to hear of it: who asked, then what about.
+RULES = (
+    installation_active,
+    asker_human,
+    asker_may_write,
+    still_issue,
+    issue_open,
+    label_on,
+    text_unchanged,
+)

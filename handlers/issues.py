@@ -1,0 +1,56 @@
+"""Step 2: the `issues` event: a label put on an issue may ask for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.requests import Person, Repository, ResolveIssue
+from handlers.ignored import Ignored
+from handlers.payloads import Account, IssueLabeled, RepositoryView
+
+RESOLVE_LABEL = "bot:resolve"
+
+
+def labeled(payload: Mapping[str, Any]) -> ResolveIssue | Ignored:
+    """Ask for a pull request when the label is the trigger label.
+
+    Each label put on sends its own delivery, while `issue.labels` lists all that are on: only
+    `payload.label` says which one it was. Raises pydantic.ValidationError.
+    """
+    event = IssueLabeled.model_validate(payload)
+    if event.label is None or event.label.name != RESOLVE_LABEL:
+        return Ignored(f"the label is not {RESOLVE_LABEL}")
+    if event.issue.pull_request is not None:
+        return Ignored("the label is on a pull request")
+    if event.installation is None:
+        return Ignored("the delivery names no installation, so it is not one of the App's")
+    if event.sender is None or event.sender.ghost:
+        return Ignored("nobody can be named who put the label on")
+    if event.issue.user is None or event.issue.user.ghost:
+        return Ignored("the author's account is gone, so nobody can be named who wrote the issue")
+    return ResolveIssue(
+        installation_id=event.installation.id,
+        repository=_repository(event.repository),
+        number=event.issue.number,
+        title=event.issue.title,
+        body=event.issue.body or "",
+        author=_person(event.issue.user),
+        asked_by=_person(event.sender),
+        label=event.label.name,
+        url=event.issue.html_url,
+    )
+
+
+def _person(account: Account) -> Person:
+    return Person(id=account.id, login=account.login)
+
+
+def _repository(view: RepositoryView) -> Repository:
+    return Repository(
+        id=view.id,
+        owner=view.owner.login,
+        name=view.name,
+        default_branch=view.default_branch,
+        private=view.private,
+    )

@@ -1,0 +1,19 @@
+"""Step 2: what the front desk needs of the machine: an engine that takes requests."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from agents.requests import Request
+
+
+class Engine(Protocol):
+    """Takes requests and sees to it that each is worked on, whatever happens to the process."""
+
+    async def submit(self, run_id: str, request: Request) -> None:
+        """Take the request durably; the same run id a second time changes nothing.
+
+        Raises TransientError when no request can be taken just now; any other exception means
+        that this one request cannot be taken.
+        """
+        ...

@@ -1,0 +1,91 @@
+"""Servers for the bench, one per process: `bare` keeps nothing, `fettle` is the product's."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hmac
+import os
+import re
+import sys
+from pathlib import Path
+
+from aiohttp import web
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from app.dispatch import Dispatcher
+from app.inbox import Inbox
+from app.intake import MAX_BODY, Identity, Intake
+from app.logging import configure_logging
+from app.metrics import Metrics
+from app.redaction import Redactor
+from app.server import Readiness, build_server, start_server
+from app.store.database import Database
+
+SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
+
+
+def bare(secret: str) -> web.Application:
+    """The least that a webhook server in aiohttp can do."""
+    key = secret.encode()
+
+    async def webhook(request: web.Request) -> web.Response:
+        body = await request.read()
+        given = request.headers.get("X-Hub-Signature-256", "")
+        if not SIGNATURE.fullmatch(given):
+            return web.Response(status=401)
+        if not hmac.compare_digest(hmac.digest(key, body, "sha256"), bytes.fromhex(given[7:])):
+            return web.Response(status=401)
+        return web.Response(status=202, text="accepted\n")
+
+    application = web.Application(client_max_size=MAX_BODY)
+    application.router.add_post("/webhook", webhook)
+    return application
+
+
+class TakesAll:
+    """An engine that takes every request at once."""
+
+    async def submit(self, run_id, request) -> None:
+        pass
+
+
+async def fettle(secret: str, folder: Path, *, dispatch: bool) -> web.Application:
+    """The product's server, as wiring makes it."""
+    database = Database(f"sqlite:///{folder / 'fettle.db'}")
+    database.migrate()
+    inbox = Inbox(database, limit=10**9)
+    await inbox.open()
+    intake = Intake([secret], Identity(bot_id=1))
+    server = build_server(intake, inbox, database, Metrics(), Readiness(folder))
+    if dispatch:
+        dispatcher = Dispatcher(database, inbox, TakesAll())
+        server["dispatcher"] = asyncio.create_task(dispatcher.run())
+    return server
+
+
+async def serve() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kind", choices=["bare", "fettle", "dispatching"])
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--core", type=int)
+    arguments = parser.parse_args()
+    if arguments.core is not None:
+        os.sched_setaffinity(0, {arguments.core})
+    configure_logging(style="json", level="info", cleaner=Redactor())
+    secret = sys.stdin.readline().strip()
+    if arguments.kind == "bare":
+        application = bare(secret)
+    else:
+        application = await fettle(
+            secret, arguments.folder, dispatch=arguments.kind == "dispatching"
+        )
+    runner = await start_server(application, "127.0.0.1", 0)
+    print(runner.addresses[0][1], flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    await runner.cleanup()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve())
