@@ -41,7 +41,7 @@ def publish(
     """
     allowed = Allowed(repository_url, mention_ok, closes)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text, _ = without_hidden(_FOREIGN_BLANK.sub("", text), joiner=False)
+    text, _ = without_hidden(text, joiner=False)
     text = _MARKER.sub(f"<!--{JOINER}", text).strip("\n")  # nobody but us marks our comments
     kept = len(text)
     while len(safe := _settled(_shortened(text, kept), allowed)) > LIMIT:
@@ -60,8 +60,9 @@ def _shortened(text: str, kept: int) -> str:
 def _settled(text: str, allowed: Allowed) -> str:
     """Return the text once nothing in it lives; as one block of code if it resists."""
     for _ in range(PASSES):
+        text = _FOREIGN_BLANK.sub("", text).strip("\n")
         source = _Source(text, allowed)
-        changed = source.defused().strip("\n")
+        changed = source.defused()
         if source.lost:
             break
         if changed == text:

@@ -234,7 +234,7 @@ hostile = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=4)), m
 )
 MENTION = re.compile(r"(?<![A-Za-z0-9_])@(?!asker(?![A-Za-z0-9-]|/))[A-Za-z0-9]", re.IGNORECASE)
 OUTSIDE = re.compile(
-    r"https?://(?!github\.com/octo/parse(?![^/#?\s.,;:!?'*_~)\]}]))|(?<![A-Za-z0-9])www\.[^\s<>\"`]",
+    r"https?://(?=[^\s<>\"`])(?!github\.com/octo/parse(?![^/#?\s.,;:!?'*_~)\]}]))|(?<![A-Za-z0-9])www\.[^\s<>\"`]",
     re.IGNORECASE,
 )
 

@@ -1,0 +1,1 @@
+"""The machine: HTTP in, GitHub out, disk, processes."""
