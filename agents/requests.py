@@ -55,6 +55,11 @@ class ResolveIssue(Frozen):
     url: str
 
     @property
+    def repository_url(self) -> str:
+        """Return the page of the repository; empty for a wish that is not on GitHub."""
+        return self.url.rpartition("/issues/")[0]
+
+    @property
     def text(self) -> str:
         """Return the issue in its author's words: untrusted, to be cleaned and fenced."""
         return f"{self.title}\n\n{self.body}"

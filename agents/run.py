@@ -30,6 +30,7 @@ from agents.ports import (
     WorkTree,
 )
 from agents.requests import Frozen, Request
+from agents.text import commit_text, one_line
 from agents.tools.base import Bench
 from agents.tools.submit import Submission
 
@@ -136,10 +137,17 @@ class Run:
         self._seen[stage.name] += 1
         occurrence = f"{stage.name}/{self._seen[stage.name]}"
 
+        performed = False
+
         async def work() -> Json:
+            nonlocal performed
+            performed = True
             return await self._perform(stage, occurrence, *inputs, **named)
 
         record = _Record.model_validate(await self.ports.steps.step(f"stage/{occurrence}", work))
+        if not performed:  # an earlier process did it: this one's reporter has not heard of it
+            self.ports.reporter.stage_started(occurrence, stage.title)
+            self.ports.reporter.stage_finished(occurrence, record.error or record.summary)
         if record.error is not None:
             raise _ERRORS.get(record.error_kind or "", RunError)(record.error)
         self.base, self.head, self.started = record.base, record.head, record.started
@@ -254,7 +262,9 @@ class Run:
         files = self._tree_at or self.head
         if not await tree.changed(self.head, files):
             return None
-        self.head = await tree.commit(files, self.head, self._message(subject, body))
+        self.head = await tree.commit(
+            files, self.head, self._message(one_line(subject, 72), commit_text(body))
+        )
         self.tree_moved(self.head)
         return self.head
 

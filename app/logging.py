@@ -15,7 +15,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 KEYS = ("delivery", "event", "action", "installation", "repository", "run", "stage")
 """What a line can be about. `event` is GitHub's word, so the text of a line is its `message`."""
 
-CHATTY = ("aiohttp", "alembic", "asyncio", "dbos", "httpx", "sqlalchemy")
+CHATTY = ("aiohttp", "alembic", "anthropic", "asyncio", "dbos", "httpx2", "sqlalchemy")
 """Libraries whose news below a warning is of no use to an operator."""
 TRACES = frozenset({"exception", "stack"})
 
@@ -104,7 +104,7 @@ class _Clean:
         self._cleaner = cleaner
 
     def __call__(self, _logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
-        return {str(key): self._value(value, lines=key in TRACES) for key, value in line.items()}
+        return {self._text(key): self._value(line[key], lines=key in TRACES) for key in line}
 
     def _value(self, value: Any, *, lines: bool = False) -> Any:
         if value is None or isinstance(value, bool | int | float):

@@ -14,17 +14,17 @@ from agents.tools.submit import Submission
 Tier = Literal["strong", "fast"]
 
 
-S = TypeVar("S", bound=Submission, covariant=True)
+S_co = TypeVar("S_co", bound=Submission, covariant=True)
 
 
 @dataclass(frozen=True)
-class Conversation(Generic[S]):
+class Conversation(Generic[S_co]):
     """The declaration of one stage's talk with the model. Data, so that it can be checked."""
 
     name: str
     prompt: Path
     """Markdown beside the stage; its fixed part first, its variables last."""
-    output: type[S]
+    output: type[S_co]
     capability: Capability
     resumes: str | None = None
     """The conversation whose newest session goes on here; None starts a new session."""

@@ -187,10 +187,10 @@ class Session(Generic[S]):
             for block in own[-1].content
             if block["type"] == "tool_result" and not block.get("is_error")
         }
+        output = self.conversation.output
         for block in own[-2].content:
-            if block["type"] == "tool_use" and block["id"] in accepted:
-                if block["name"] == self.conversation.output.tool_name():
-                    return self.conversation.output.parse(block["input"])
+            if block.get("name") == output.tool_name() and block["id"] in accepted:
+                return output.parse(block["input"])
         return None
 
     async def _nudge(self) -> None:

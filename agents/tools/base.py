@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from agents.policy import Policy
 from agents.ports import WorkTree
-from agents.tools.schema import described, tool_schema
+from agents.tools.schema import described, tool_schema, unusable
 
 
 class Effect(Enum):
@@ -55,12 +55,12 @@ class Tool(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _lenient(cls, data: Any) -> Any:
-        """Take null for absent, as models write it; refuse NUL, which ends strings elsewhere."""
+        """Take null for absent, as models write it; refuse what no command can hold."""
         if not isinstance(data, dict):
             return data
         for key, value in data.items():
-            if isinstance(value, str) and "\0" in value:
-                raise ValueError(f"`{key}` holds a NUL character")
+            if fault := unusable(value):
+                raise ValueError(f"`{key}` holds {fault}")
         return {key: value for key, value in data.items() if value is not None}
 
     @classmethod

@@ -31,8 +31,9 @@ class Grep(Tool):
     r"""The regular expression, like `def parse_\w+`."""
     path: RepositoryPath = "."
     """The file or folder to search in; the whole repository by default."""
-    glob: str | None = None
-    """Only files that match this, like `*.py` or `src/**/*.ts`; a leading `!` excludes."""
+    glob: str = ""
+    """Only files that match this, like `*.py` or `src/**/*.ts`; a leading `!`
+    excludes. All files by default."""
     ignore_case: bool = False
     """Treat upper and lower case alike."""
     around: int = Field(default=0, ge=0, le=20)

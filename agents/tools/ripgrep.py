@@ -15,6 +15,7 @@ FIXED = (
     "--color=never",
     "--sort=path",  # the same answer every time
     "--hidden",
+    "--no-require-git",  # .gitignore counts even where a command broke .git
 )
 
 

@@ -67,6 +67,16 @@ def faults(error: ValidationError) -> str:
     return "\n".join(lines)
 
 
+def unusable(value: Any) -> str | None:
+    """Return what no file name, command or commit can hold, if a string within holds it."""
+    if isinstance(value, str):
+        if "\0" in value:
+            return "a NUL character"
+        return "half a character" if any("\ud800" <= char <= "\udfff" for char in value) else None
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((fault for part in parts if (fault := unusable(part))), None)
+
+
 # --- as pydantic means it -----------------------------------------------------------------------
 
 
@@ -149,6 +159,7 @@ def _strict_array(rest: Schema, place: str) -> Schema:
 def _with_words(out: Schema, rest: Schema) -> Schema:
     if not rest:
         return out
-    words = "; ".join(_WORDS.get(key, f"{key}: {{}}").format(value) for key, value in rest.items())
+    keys = sorted(rest, key=lambda key: list(_WORDS).index(key) if key in _WORDS else len(_WORDS))
+    words = "; ".join(_WORDS.get(key, f"{key}: {{}}").format(rest[key]) for key in keys)
     described_before = out.get("description", "")
     return out | {"description": f"{described_before} ({words})".strip()}

@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agents.errors import ToolError
-from agents.tools.schema import described, faults, strict_schema
+from agents.tools.schema import described, faults, strict_schema, unusable
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -40,6 +40,8 @@ class Submission(BaseModel):
     @classmethod
     def parse(cls, arguments: Any) -> Self:
         """Return the submission; ToolError tells the model what to correct."""
+        if fault := unusable(arguments):
+            raise ToolError(f"{cls.tool_name()} was not accepted: a text in it holds {fault}.")
         try:
             return cls.model_validate(arguments)
         except ValidationError as error:

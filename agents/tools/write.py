@@ -42,11 +42,12 @@ class Write(Tool):
         if old is not None and old.newline == "\r\n":
             text = text.replace("\r\n", "\n").replace("\n", "\r\n")
         await bench.tree.write(self.path, file.encoded(text))
-        count = len(TextFile(text).lines)
+        lines = len(TextFile(text).lines)
+        count = "1 line" if lines == 1 else f"{lines} lines"
         if old is None:
-            return f"Created {self.path} ({count} lines)."
+            return f"Created {self.path} ({count})."
         kept = f" Kept: {old.peculiarities}." if old.peculiarities else ""
-        return f"Replaced {self.path} ({count} lines, before {len(old.lines)}).{kept}"
+        return f"Replaced {self.path} ({count}, before {len(old.lines)}).{kept}"
 
     async def _existing(self, bench: Bench) -> TextFile | None:
         """Return the text file that is there; None if there is none."""

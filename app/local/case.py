@@ -107,6 +107,6 @@ async def _pip_download(package: str, requirements: Path, target: Path) -> None:
     if pip.returncode != 0:
         last = (errors.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1]
         raise ConfigError(
-            f"The example's source could not be fetched with pip: {last}. Check that"
-            f" `pip download {requirements.read_text('utf-8').split()[0]}` works here."
+            f"The source of `{package}` could not be fetched with pip: {last}. Check that"
+            f" `pip download --no-deps --no-binary {package} {package}` works here."
         )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.local.case import Case
+from app.local.github.gitdir import GitDir
 from app.sandbox.base import Command, Mount
 from app.sandbox.bubblewrap import Bubblewrap
 
@@ -32,8 +33,8 @@ async def judge(case: Case, sandbox: Bubblewrap, gitdir: Path, commit: str, plac
     tree = place / f"judge-{commit[:10]}"
     await _export(gitdir, commit, tree)
     for part in case.about.judge.take:
-        shutil.rmtree(tree / part, ignore_errors=True)
-        shutil.copytree(case.after / part, tree / part)
+        await asyncio.to_thread(shutil.rmtree, tree / part, ignore_errors=True)
+        await asyncio.to_thread(shutil.copytree, case.after / part, tree / part)
     result = await sandbox.run(
         Command(
             argv=("bash", "-c", case.about.judge.command),
@@ -47,13 +48,12 @@ async def judge(case: Case, sandbox: Bubblewrap, gitdir: Path, commit: str, plac
 
 
 async def _export(gitdir: Path, commit: str, target: Path) -> None:
-    """Write a commit's files, without checkout: plain git archive of a repository of ours."""
-    git = await asyncio.create_subprocess_exec(
-        *("git", f"--git-dir={gitdir}", "archive", "--format=tar", commit),
-        stdout=asyncio.subprocess.PIPE,
-        env={"PATH": "/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"},
-    )
-    packed, _ = await git.communicate()
+    """Write a commit's files, without a checkout."""
+    packed = await GitDir(gitdir).run("archive", "--format=tar", commit)
+    await asyncio.to_thread(_unpack, packed, target)
+
+
+def _unpack(packed: bytes, target: Path) -> None:
     target.mkdir()
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         archive.extractall(target, filter="data")

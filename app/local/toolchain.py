@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import sys
 from pathlib import Path
 
@@ -18,7 +19,7 @@ async def make_toolchain(cache: Path) -> Path:
 
     Raises ConfigError when it cannot be made.
     """
-    if not SYSTEM_PYTHON.exists():
+    if not os.access(SYSTEM_PYTHON, os.X_OK):
         raise ConfigError(
             "The demo's sandbox needs the system's Python, /usr/bin/python3. Install the package"
             " python3, then run the demo again."

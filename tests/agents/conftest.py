@@ -1,4 +1,4 @@
-"""Fakes of the ports, for everything in the workshop: a model that plays a list, files in a dict."""
+"""Fakes of the ports: a model that plays a list, files in a dict, steps that are remembered."""
 
 from __future__ import annotations
 

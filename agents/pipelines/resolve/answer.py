@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agents.pipelines.resolve.triage import Triage
 from agents.run import Outcome, Run, stage
+from agents.text import publish
 
 _HEADINGS = {
     "ask": "Some questions first",
@@ -24,18 +25,31 @@ _OUTCOMES = {
     "decline": "Explained why the change should not be made.",
     "decision": "Explained what has to be decided first.",
 }
+_ANSWER = """### {heading}
+
+{detail}
+
+**Why:** {reasoning}
+
+_{next}_"""
+_NOTHING = """### I found nothing to change
+
+I took this for something to change in the code, but making the steps changed no file. What I
+understood:
+
+{understood}
+
+_If I misunderstood, say here what should be different afterwards and set the label again._"""
 
 
 @stage
 async def answer(run: Run, finding: Triage) -> Outcome:
     """Answer on the issue."""
-    body = "\n\n".join(
-        (
-            f"### {_HEADINGS[finding.decision]}",
-            finding.detail,
-            f"**Why:** {finding.reasoning}",
-            f"_{_NEXT[finding.decision]}_",
-        )
+    body = _ANSWER.format(
+        heading=_HEADINGS[finding.decision],
+        detail=publish(finding.detail),
+        reasoning=publish(finding.reasoning),
+        next=_NEXT[finding.decision],
     )
     url = await run.ports.publisher.comment("answer", body)
     run.summary = finding.decision
@@ -45,16 +59,7 @@ async def answer(run: Run, finding: Triage) -> Outcome:
 @stage
 async def nothing_changed(run: Run, finding: Triage) -> Outcome:
     """Say that the work came to no change."""
-    body = "\n\n".join(
-        (
-            "### I found nothing to change",
-            "I took this for something to change in the code, but making the steps changed no"
-            " file. What I understood:",
-            finding.detail,
-            "_If I misunderstood, say here what should be different afterwards and set the label"
-            " again._",
-        )
-    )
+    body = _NOTHING.format(understood=publish(finding.detail))
     url = await run.ports.publisher.comment("nothing-changed", body)
     run.summary = "no change"
     return Outcome(kind="comment", text="Found nothing to change.", url=url)

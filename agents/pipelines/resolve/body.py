@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from agents.pipelines.resolve.craft_pr import PullRequestText
 from agents.pipelines.resolve.triage import Triage
 from agents.pipelines.shared.quality import Baseline, CheckRun, Quality
 from agents.ports import Usage
 from agents.requests import ResolveIssue
+from agents.text import publish
 
 
 def pull_request_body(
@@ -17,14 +20,16 @@ def pull_request_body(
     spent: tuple[Usage, float, int],
 ) -> str:
     """Return the body in Markdown: why, what was rejected, how it was verified, what it cost."""
+    # Each of the model's texts by itself: what it leaves open must not swallow what follows.
+    safe = partial(publish, repository_url=request.repository_url)
     sections = [
-        _section("Why", text.why),
-        _section("What was considered and rejected", text.rejected),
+        _section("Why", safe(text.why)),
+        _section("What was considered and rejected", safe(text.rejected)),
         _section("How it was verified", _verification(quality)),
         _section("Still failing", _failing(quality)),
-        _section("For the reviewer", text.notes),
-        _section("Triage", f"{finding.decision.replace('_', ' ')}: {finding.reasoning}"),
-        f"<sub>{_cost(spent)}</sub>",
+        _section("For the reviewer", safe(text.notes)),
+        _section("What triage found", safe(finding.reasoning)),
+        _section("Cost", _cost(spent)),
         f"Resolves #{request.number}" if request.number else "",
     ]
     return "\n\n".join(section for section in sections if section)
@@ -86,6 +91,6 @@ def _cost(spent: tuple[Usage, float, int]) -> str:
     prompt = usage.input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h
     cached = f", {usage.cache_read / prompt:.0%} of it read from cache" if prompt else ""
     return (
-        f"Made by Fettle: ${usd:.2f}, {answers} model answers, {prompt:,} tokens in{cached},"
+        f"${usd:.2f} for {answers} model answers, {prompt:,} tokens in{cached},"
         f" {usage.output:,} tokens out."
     )

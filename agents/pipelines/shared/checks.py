@@ -68,8 +68,7 @@ def _python(files: Files) -> Sequence[Candidate]:
         if "noxfile.py" in files.paths:
             found.append(_candidate("tests", "nox", "command -v nox"))
         found.append(_candidate("tests", "python3 -m unittest -q", "python3 -c 'import unittest'"))
-    project = _toml(files.texts.get("pyproject.toml", ""))
-    tools = project.get("tool", {})
+    tools = _table(_toml(files.texts.get("pyproject.toml", "")), "tool")
     if "ruff" in tools or "ruff.toml" in files.paths:
         found.append(_candidate("lint", "ruff check .", "command -v ruff"))
     if ".flake8" in files.paths or files.mentions("setup.cfg", r"^\[flake8\]"):
@@ -87,8 +86,8 @@ def _pre_commit(files: Files) -> Sequence[Candidate]:
 
 def _node(files: Files) -> Sequence[Candidate]:
     try:
-        scripts = json.loads(files.texts.get("package.json", "{}")).get("scripts", {})
-    except (ValueError, AttributeError):
+        scripts = _table(json.loads(files.texts.get("package.json", "{}")), "scripts")
+    except ValueError:
         return ()
     wanted = {"test": "tests", "lint": "lint", "typecheck": "types"}
     installed = "command -v npm && test -d node_modules"
@@ -137,7 +136,13 @@ def _candidate(subject: str, command: str, available: str) -> Candidate:
     return Candidate(subject, Check(name=subject, run=command), available)
 
 
-def _toml(text: str) -> dict[str, dict[str, object]]:
+def _table(document: object, name: str) -> dict[str, object]:
+    """Return the table of that name, or an empty one: files may hold anything."""
+    table = document.get(name) if isinstance(document, dict) else None
+    return table if isinstance(table, dict) else {}
+
+
+def _toml(text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:

@@ -18,7 +18,7 @@ class StepDone(Submission):
     summary: str
     """What you changed and why that is the cure, for the commit's body. Two to six lines."""
     tried: str
-    """What you ran to see that it works and what it printed in essence; what you could not check."""
+    """What you ran to see that it works, and what it printed; what you could not check."""
 
     @classmethod
     def tool_name(cls) -> str:

@@ -1,3 +1,7 @@
+"""A session: calls settled, prose and faults sent back, budgets kept."""
+
+import json
+
 import pytest
 
 from agents.errors import BudgetExceeded, ModelRefused
@@ -12,8 +16,6 @@ def triage(use):
 
 
 def last_user_message(world):
-    import json
-
     return json.loads(world.model.asked[-1]["messages"])[-1]["content"]
 
 

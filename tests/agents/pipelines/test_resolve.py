@@ -1,3 +1,5 @@
+"""The resolve pipeline on fakes: what it makes, and what a death at any moment costs."""
+
 import json
 
 import pytest

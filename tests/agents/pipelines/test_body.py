@@ -1,0 +1,85 @@
+"""The text of a pull request: what was measured stands, whatever the model writes."""
+
+import pytest
+
+from agents.pipelines.resolve.body import pull_request_body
+from agents.pipelines.resolve.craft_pr import PullRequestText
+from agents.pipelines.resolve.triage import Triage
+from agents.pipelines.shared.quality import Baseline, CheckRun, Quality
+from agents.ports import Usage
+
+
+def ran(exit_code, output="", name="tests"):
+    return CheckRun(
+        name=name, command="make test", timeout=9, exit_code=exit_code, seconds=1.5, output=output
+    )
+
+
+def quality(before, after, unavailable=()):
+    baseline = Baseline(runs=before, unavailable=unavailable, source="`.github/fettle.yml`")
+    return Quality(commit="a" * 40, runs=after, baseline=baseline)
+
+
+@pytest.fixture
+def body(request_):
+    def make(measured, **words):
+        text = {"why": "Because it was wrong, and this is right.", "rejected": "", "notes": ""}
+        return pull_request_body(
+            request_,
+            Triage(decision="action_direct", kind="bug", reasoning="I ran it.", detail="-"),
+            PullRequestText(branch="b", title="Title of it", **(text | words)),
+            measured,
+            (Usage(input=100, cache_read=900, output=50), 1.234, 7),
+        )
+
+    return make
+
+
+def test_it_says_command_exit_code_before_and_after(body):
+    text = body(quality((ran(1),), (ran(0),)))
+
+    assert "| tests | `make test` | failed (exit 1, 1.5 s) | passed (exit 0, 1.5 s) |" in text
+    assert "after on aaaaaaaaaa" in text
+
+
+def test_it_says_what_it_cost_and_what_it_resolves(body):
+    text = body(quality((ran(0),), (ran(0),)))
+
+    assert "$1.23 for 7 model answers, 1,000 tokens in, 90% of it read from cache" in text
+    assert text.endswith("Resolves #7")
+
+
+def test_without_any_check_it_says_so_loudly(body):
+    text = body(quality((), (), unavailable=("tox run -q",)))
+
+    assert "**Not verified by any check.**" in text
+    assert "`tox run -q`" in text
+
+
+def test_what_fails_now_and_not_before_is_shown_with_its_output(body):
+    text = body(quality((ran(0),), (ran(1, "```\nAssertionError"),)))
+
+    assert "### Still failing" in text
+    assert "````text\n```\nAssertionError\n````" in text
+
+
+def test_what_failed_before_is_no_failure_of_the_change():
+    assert quality((ran(1),), (ran(1),)).passed
+    assert not quality((ran(0),), (ran(1),)).passed
+
+
+@pytest.mark.parametrize("open_end", ["```\nnever closed", "<details>", "<!-- hidden", "~~~"])
+def test_what_the_model_leaves_open_swallows_nothing(body, open_end):
+    text = body(quality((ran(0),), (ran(0),)), why=f"Because of this reason:\n\n{open_end}")
+
+    assert "\n### How it was verified\n" in text
+    assert text.endswith("\n\nResolves #7")
+    assert text.count("```") % 2 == 0
+    assert "<!-- hidden" not in text
+
+
+def test_the_model_cannot_close_other_issues_or_call_people(body):
+    text = body(quality((ran(0),), (ran(0),)), notes="Fixes #99, and cc @everyone please look")
+
+    assert "Fixes #99" not in text
+    assert "@everyone" not in text

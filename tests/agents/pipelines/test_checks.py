@@ -1,0 +1,65 @@
+"""Which checks a repository's files suggest."""
+
+import pytest
+
+from agents.pipelines.shared.checks import Files, detect
+
+
+def of(paths, texts=None):
+    return [c.check.run for c in detect(Files(frozenset(paths), texts or {}))]
+
+
+def test_python_tests_run_with_pytest_first_and_unittest_last():
+    assert of(["tests/test_a.py"]) == ["python3 -m pytest -q", "python3 -m unittest -q"]
+
+
+def test_tox_and_nox_stand_between():
+    assert of(["test_a.py", "tox.ini", "noxfile.py"]) == [
+        "python3 -m pytest -q",
+        "tox run -q",
+        "nox",
+        "python3 -m unittest -q",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("pyproject.toml", "[tool.ruff]\nline-length = 90", "ruff check ."),
+        ("ruff.toml", "", "ruff check ."),
+        ("setup.cfg", "[flake8]\nmax-line-length = 90", "python3 -m flake8"),
+        ("setup.cfg", "[metadata]\nx = 1\n[mypy]\n", "python3 -m mypy ."),
+        ("pyproject.toml", "[tool.mypy]\nstrict = true", "python3 -m mypy ."),
+        ("package.json", '{"scripts": {"test": "jest"}}', "npm run --silent test"),
+        ("package.json", '{"scripts": {"lint": "eslint"}}', "npm run --silent lint"),
+        ("Makefile", "lint:\n\tx", "make lint"),
+        ("Makefile", "all: x\ntest : x\n", "make test"),
+        ("go.mod", "module x", "go test ./..."),
+        ("Cargo.toml", "[package]", "cargo test --offline"),
+        (".pre-commit-config.yaml", "repos: []", "pre-commit run --all-files"),
+    ],
+)
+def test_settings_files_suggest_their_tools(path, text, expected):
+    assert expected in of([path], {path: text})
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("pyproject.toml", "[tool.ruff"),
+        ("package.json", "{"),
+        ("package.json", "[1]"),
+        ("package.json", '{"scripts": ["test"]}'),
+        ("pyproject.toml", 'tool = "odd"'),
+        ("Makefile", "testing:\n\tx"),
+        ("README.md", "run make test"),
+    ],
+)
+def test_broken_or_unrelated_files_suggest_nothing(path, text):
+    assert of([path], {path: text}) == []
+
+
+def test_each_candidate_says_how_to_see_whether_it_can_run():
+    paths = ["test_a.py", "tox.ini", "go.mod", "Cargo.toml", ".pre-commit-config.yaml"]
+
+    assert all(c.available for c in detect(Files(frozenset(paths), {})))

@@ -1,0 +1,180 @@
+"""The whole of Fettle on loopback: a GitHub, a model, and the real server as its own process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+import tempfile
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from app.local.github import LocalGitHub
+from app.local.github.gitdir import GitDir
+from app.local.model import LocalModel
+from app.local.server import ServerProcess
+from app.store.database import Database
+from app.store.runs import Runs
+
+LABEL = "bot:resolve"
+CALC = {
+    "calc.py": "def add(a, b):\n    return a + b + 1\n",
+    "test_calc.py": (
+        "import unittest\n\nimport calc\n\n\nclass Sums(unittest.TestCase):\n"
+        "    def test_zero(self):\n"
+        "        self.assertEqual(calc.add(0, 0) - calc.add(0, 0), 0)\n"
+    ),
+}
+ISSUE = ("It adds one too many", "`calc.add(1, 1)` gives 3 and should give 2.")
+PATIENCE = 60.0
+SCRIPT = Path(__file__).with_name("calc.yml")
+_CHANCE = re.compile(r"<!--.*?-->|`000.*?`|<sub>.*|[0-9a-f]{10}|127\.0\.0\.1:\d+")
+
+
+@dataclass
+class Place:
+    """A repository on the local GitHub with an issue, watched over by the real server."""
+
+    github: LocalGitHub
+    model: LocalModel
+    server: ServerProcess
+    app: object
+    repository: object
+    issue: object
+    people: dict
+    databases: list = field(default_factory=list)
+
+    async def label(self, by="mara"):
+        """Set the label; GitHub sends its signed webhook."""
+        return await self.github.label_issue(
+            self.repository, self.issue.number, LABEL, self.people[by]
+        )
+
+    async def ended(self):
+        """Wait for the run to end, whichever process ends it; return its outcome."""
+        database = Database(self.server.database_url)
+        self.databases.append(database)
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                run = await Runs(database).latest()
+                if run is not None and run[1] is not None:
+                    return run[1]
+                await asyncio.sleep(0.05)
+
+    async def until(self, true):
+        """Wait until the condition holds."""
+        async with asyncio.timeout(PATIENCE):
+            while not true():
+                await asyncio.sleep(0.005)
+
+    async def kill_and_restart(self):
+        """End the server as a power cut would, and start it again on the same disk."""
+        await self.server.kill()
+        await self.server.start(self.app)
+
+    def pulls(self):
+        """Return the pull requests."""
+        issues = sorted(self.repository.issues.values(), key=lambda issue: issue.number)
+        return [issue.pull for issue in issues if issue.pull is not None]
+
+    def comments(self):
+        """Return the bodies of the comments on the issue."""
+        return [comment.body for comment in self.issue.comments]
+
+    async def commits(self, pull):
+        """Return tree and message of the pull request's commits, oldest first."""
+        commits = await GitDir(self.repository.gitdir).commits(f"{pull.base_sha}..{pull.head_sha}")
+        return [
+            (c.tree, re.sub(r"Fettle-Run: .*", "Fettle-Run:", c.message)) for c in reversed(commits)
+        ]
+
+    async def end_state(self):
+        """Return all that people are left with, less what differs from run to run."""
+        return {
+            "pulls": [
+                {
+                    "title": pull.issue.title,
+                    "branch": pull.head.rsplit("-", 1)[0],
+                    "draft": pull.draft,
+                    "commits": await self.commits(pull),
+                }
+                for pull in self.pulls()
+            ],
+            "comments": [_CHANCE.sub("", body) for body in self.comments()],
+            "reactions": [(r.user.login, r.content) for r in self.issue.reactions],
+            "branches": sorted(
+                re.sub(r"-[0-9a-f]{6}$", "", ref)
+                for ref in await GitDir(self.repository.gitdir).refs()
+            ),
+        }
+
+    async def redeliver(self, delivery):
+        """Have GitHub send the delivery again; return the new attempt."""
+        self.github.webhooks.redeliver(delivery)
+        await self.github.webhooks.settled()
+        return self.github.webhooks.log[-1]
+
+    def tokens(self):
+        """Return every installation token that was handed out."""
+        minted = [e for e in self.github.requests if e.path.endswith("/access_tokens")]
+        return [json.loads(exchange.answer)["token"] for exchange in minted]
+
+    def secrets(self):
+        """Return the values that must not appear anywhere."""
+        return [self.server.webhook_secret, self.app.private_key.splitlines()[3], *self.tokens()]
+
+
+@pytest.fixture
+def make_place():
+    """Return a context manager that sets up a Place with these files, issue and script."""
+
+    @asynccontextmanager
+    async def make(files=None, issue=ISSUE, script=SCRIPT, **more):
+        root = Path(tempfile.mkdtemp(prefix="fettle-flow-"))
+        root.chmod(0o711)  # sandboxes are another user and must get through; pytest's may not
+        source = root / "source"
+        for path, text in (files or CALC).items():
+            (source / path).parent.mkdir(parents=True, exist_ok=True)
+            (source / path).write_text(text)
+        github = await LocalGitHub.start(root / "github")
+        model = await LocalModel.start(script)
+        server = ServerProcess(root / "fettle", github.url, model.url, more=more)
+        place = await _settle(github, model, server, source, issue)
+        try:
+            await server.start(place.app)
+            yield place
+        finally:
+            for database in place.databases:
+                database.close()
+            await server.stop()
+            await model.stop()
+            await github.stop()
+            shutil.rmtree(root, ignore_errors=True)
+
+    return make
+
+
+async def _settle(github, model, server, source, issue):
+    people = {name: github.create_user(name) for name in ("mara", "jonas", "eve")}
+    owner = github.create_organization("octo-org")
+    repository = await github.create_repository(owner, "calc", source=source)
+    for name, role in (("mara", "maintain"), ("jonas", "read"), ("eve", "triage")):
+        github.set_role(repository, people[name], role)
+    app = github.create_app(
+        "fettle", webhook_url=f"{server.url}/webhook", webhook_secret=server.webhook_secret
+    )
+    await github.install(app.app_id, [repository])
+    filed = await github.create_issue(repository, people["jonas"], *issue)
+    return Place(github, model, server, app, repository, filed, people)
+
+
+@pytest.fixture
+def clock():
+    """Return the seconds since the test began."""
+    began = time.monotonic()
+    return lambda: time.monotonic() - began
