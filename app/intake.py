@@ -20,7 +20,7 @@ from handlers import ROUTES, known
 MAX_BODY = 26 * 1024 * 1024
 """Bytes. GitHub sends no payload over 25 MB, and drops the event instead."""
 
-_EVENT = re.compile(r"[a-z_]{1,60}")
+_EVENT = re.compile(r"[a-z0-9_]{1,60}")
 _DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,80}")
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 _ACTION_FIRST = re.compile(rb'\s*\{\s*"action"\s*:\s*"([a-z_]{1,60})"')

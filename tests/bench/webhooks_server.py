@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hmac
-import os
 import re
 import sys
 from pathlib import Path
@@ -69,10 +68,7 @@ async def serve() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("kind", choices=["bare", "fettle", "dispatching"])
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--core", type=int)
     arguments = parser.parse_args()
-    if arguments.core is not None:
-        os.sched_setaffinity(0, {arguments.core})
     configure_logging(style="json", level="info", cleaner=Redactor())
     secret = sys.stdin.readline().strip()
     if arguments.kind == "bare":

@@ -20,6 +20,9 @@ from app.local.model import LocalModel
 from app.local.server import ServerProcess
 from app.store.database import Database
 from app.store.runs import Runs
+from tests.referees.conftest import packages, rest_referee, webhook_referee
+
+__all__ = ["packages", "rest_referee", "webhook_referee"]  # fixtures, shared with the referees
 
 LABEL = "bot:resolve"
 CALC = {

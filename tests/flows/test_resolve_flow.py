@@ -74,3 +74,16 @@ async def test_no_secret_is_left_in_log_database_or_on_github(make_place):
         )
         for secret in place.secrets():
             assert secret.encode() not in stored
+
+
+async def test_every_call_and_webhook_is_one_that_github_describes(
+    make_place, rest_referee, webhook_referee
+):
+    async with make_place() as place:
+        await place.label()
+        await place.ended()
+
+        called = [e for e in place.github.requests if e.path.startswith("/api/v3/")]
+        assert len(called) > 8
+        assert rest_referee.problems(called) == []
+        assert webhook_referee.problems(place.github.webhooks.log) == []

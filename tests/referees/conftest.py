@@ -1,11 +1,29 @@
 """What the referees share: the packages they come in, and a local GitHub to judge."""
 
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import jwt
 import pytest
+from yarl import URL
 
 from app.local.github import LocalGitHub
+from app.local.github.admin_apps import AppCredentials
 from tests.referees.openapi import RestReferee
 from tests.referees.packages import npm_packages, rest_description
 from tests.referees.webhook_schemas import WebhookReferee
+
+EVERYTHING = {
+    "checks": "write",
+    "contents": "write",
+    "issues": "write",
+    "metadata": "read",
+    "pull_requests": "write",
+    "statuses": "write",
+}
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +49,72 @@ async def github(tmp_path):
     started = await LocalGitHub.start(tmp_path / "github")
     yield started
     await started.stop()
+
+
+@pytest.fixture
+async def receiver(aiohttp_server) -> str:
+    """Return the address of somebody who takes every webhook."""
+
+    async def take(request: aiohttp.web.Request) -> aiohttp.web.Response:
+        await request.read()
+        return aiohttp.web.Response(status=202)
+
+    app = aiohttp.web.Application()
+    app.router.add_post("/webhook", take)
+    return str((await aiohttp_server(app)).make_url("/webhook"))
+
+
+class Caller:
+    """An App as an HTTP client: nothing of ours between it and the local GitHub."""
+
+    def __init__(self, github, session, credential):
+        self._github, self._session, self._credential = github, session, credential
+
+    def using(self, credential):
+        return Caller(self._github, self._session, credential)
+
+    async def __call__(self, method, path, body=None):
+        headers = {"Authorization": f"Bearer {self._credential}"}
+        url = URL(f"{self._github.url}/api/v3{path}", encoded=True)
+        async with self._session.request(method, url, json=body, headers=headers) as answer:
+            text = await answer.read()
+            return json.loads(text) if text else None
+
+
+def app_jwt(credentials) -> str:
+    now = int(time.time())
+    claims = {"iat": now - 60, "exp": now + 540, "iss": credentials.client_id}
+    return jwt.encode(claims, credentials.private_key, algorithm="RS256")
+
+
+@dataclass
+class Scene:
+    github: LocalGitHub
+    repository: Any
+    ada: Any
+    credentials: AppCredentials
+    installation: Any
+    as_app: Caller
+    call: Caller
+
+
+@pytest.fixture
+async def scene(github, receiver):
+    """An owner, a repository with an issue, an App installed on it."""
+    owner = github.create_organization("forge")
+    ada = github.create_user("ada", name="Ada Marsh")
+    credentials = github.create_app(
+        "mender", webhook_url=receiver, webhook_secret="s3cret", permissions=EVERYTHING
+    )
+    repository = await github.create_repository(owner, "anvil")
+    github.set_role(repository, ada, "maintain")
+    installation = await github.install(credentials.app_id, [repository])
+    await github.create_issue(repository, ada, "It breaks", "Steps: …", labels=["bug"])
+    branch = {"main.py": "print('hello')\n", "README.md": None}
+    await github.commit(repository, branch, author=ada, message="Fix", branch="bot/fix")
+    async with aiohttp.ClientSession() as session:
+        as_app = Caller(github, session, app_jwt(credentials))
+        wanted = {"repository_ids": [repository.id], "permissions": EVERYTHING}
+        path = f"/app/installations/{installation.id}/access_tokens"
+        call = as_app.using((await as_app("POST", path, wanted))["token"])
+        yield Scene(github, repository, ada, credentials, installation, as_app, call)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -19,11 +20,14 @@ from app.local.github import (
     rest_repositories,
 )
 from app.local.github.faults import Exchange
+from app.local.github.limits import RateLimits, limit_routes
 from app.local.github.routing import Route
+from app.local.github.state import World
 
 HOST = "https://api.github.com"
 PREFIX = "/api/v3"
 PARAMETER = re.compile(r"\{[^{}]+\}")
+CONTENTS = "/contents"  # of the root: described as contents/{path} with an empty path
 BY_ID = re.compile(r"^/repositories/\d+")  # answers like /repos/{owner}/{repo}, undescribed
 SUBJECTS = (rest_apps, rest_checks, rest_issues, rest_pulls, rest_repositories)
 
@@ -62,17 +66,17 @@ class RestReferee:
 
     def operation_of(self, exchange: Exchange) -> tuple[str, str] | None:
         """Return method and path template of the call that an exchange was."""
-        path = BY_ID.sub("/repos/o/r", exchange.path.removeprefix(PREFIX).partition("?")[0])
+        path, _ = _place(exchange)
         found = self._find(exchange.method.lower(), path)
         return (found[0].method, found[0].template) if found else None
 
     def _judge(self, exchange: Exchange) -> list[str]:
-        path, _, query = exchange.path.removeprefix(PREFIX).partition("?")
-        path = BY_ID.sub("/repos/o/r", path)
+        path, query = _place(exchange)
         name = f"{exchange.method} {path} -> {exchange.status}"
         found = self._find(exchange.method.lower(), path)
         if found is None:
-            return [] if exchange.status == 404 else [f"{name}: no such call"]
+            refused = (exchange.status or 0) >= 300
+            return [] if refused else [f"{name}: no such call"]
         operation, values = found
         request = MockRequest(
             HOST,
@@ -122,11 +126,20 @@ class RestReferee:
 
 def every_route() -> list[Route]:
     """Return every call that the local GitHub serves."""
-    return [route for subject in SUBJECTS for route in subject.routes]
+    limits = limit_routes(RateLimits(World("", Path())))
+    return [*limits, *(route for subject in SUBJECTS for route in subject.routes)]
 
 
 def _full_path(route: Route) -> str:
-    return ("/repos/{owner}/{repo}" if route.scope == "repository" else "") + route.path
+    root = "/repos/{owner}/{repo}" if route.scope == "repository" else ""
+    return root + (f"{CONTENTS}/{{path}}" if route.path == CONTENTS else route.path)
+
+
+def _place(exchange: Exchange) -> tuple[str, str]:
+    """Return the path as the description has it, and the query."""
+    path, _, query = exchange.path.removeprefix(PREFIX).partition("?")
+    path = BY_ID.sub("/repos/o/r", path)
+    return (f"{path}/" if path.endswith(CONTENTS) else path), query
 
 
 def _bare(template: str) -> str:
@@ -137,7 +150,7 @@ def _operation(method: str, template: str, operation: Mapping[str, Any]) -> Oper
     last = template.endswith(("{ref}", "{path}", "{branch}"))
     pattern = PARAMETER.sub("([^/]+)", template)
     if last:
-        pattern = pattern.removesuffix("([^/]+)") + "(.+)"
+        pattern = pattern.removesuffix("([^/]+)") + "(.*)"
     return Operation(method, template, re.compile(pattern), frozenset(operation["responses"]))
 
 
@@ -145,8 +158,8 @@ def _slice(whole: dict[str, Any], paths: dict[str, Any]) -> dict[str, Any]:
     """Return the description of these paths alone, with the components they lead to."""
     _mend_installations(paths)
     components = components_of(paths, whole["components"])
-    _let_null_be(paths)
-    _let_null_be(components)
+    _mend_schemas(paths)
+    _mend_schemas(components)
     head = {key: whole[key] for key in ("openapi", "info", "servers")}
     return {**head, "paths": paths, "components": components}
 
@@ -171,16 +184,18 @@ def _mend_installations(paths: dict[str, Any]) -> None:
     answer["content"]["application/json"]["schema"]["items"] = items
 
 
-def _let_null_be(node: Any) -> None:
-    """Repair the description: with `nullable: true` an enum forgets to list null."""
+def _mend_schemas(node: Any) -> None:
+    """Repair the description: enums that forget null, discriminators that cannot read an array."""
     if isinstance(node, dict):
+        if "oneOf" in node:
+            node.pop("discriminator", None)  # oneOf says it all, only slower
         if node.get("nullable") and "enum" in node and None not in node["enum"]:
             node["enum"].append(None)
         for value in node.values():
-            _let_null_be(value)
+            _mend_schemas(value)
     elif isinstance(node, list):
         for item in node:
-            _let_null_be(item)
+            _mend_schemas(item)
 
 
 def _references(node: Any) -> Iterable[tuple[str, str]]:
@@ -201,9 +216,13 @@ def _reasons(name: str, errors: Iterable[Exception]) -> list[str]:
     return [f"{name}: {_reason(error)}" for error in errors]
 
 
+def _short(text: str) -> str:
+    return text if len(text) < 300 else f"{text[:100]} … {text[-180:]}"
+
+
 def _reason(error: Exception) -> str:
     cause = error.__cause__
     details = getattr(error, "schema_errors", None) or getattr(cause, "schema_errors", None) or []
-    told = [f"{'/'.join(map(str, each.path))}: {each.message[:300]}" for each in details]
+    told = [f"{'/'.join(map(str, each.path))}: {_short(each.message)}" for each in details]
     assert isinstance(error, OpenAPIError)
     return "; ".join(told) or str(cause or error)

@@ -1,4 +1,4 @@
-"""GitHub's npm packages for the referees, installed once below `.cache` by their locked hashes."""
+"""GitHub's npm packages for the referees, installed by their locked hashes."""
 
 import base64
 import fcntl
@@ -17,31 +17,42 @@ import pytest
 HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cache" / "referees"
 LOCK = HERE / "package-lock.json"
-PACKAGE_FILES = ("package.json", "package-lock.json", ".npmrc")
 DESCRIPTION = "package/generated/api.github.com.json"
 
 
 @cache
 def npm_packages() -> Path:
-    """Return `node_modules/@octokit`; skip the test where there is no npm."""
+    """Return `node_modules/@octokit`, installed where setup did not; skip where there is no npm."""
     npm = _npm()
-    home = CACHE / f"npm-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]}"
     with _alone():
-        if not (home / "complete").exists():
-            shutil.rmtree(home, ignore_errors=True)
-            home.mkdir(parents=True)
-            for name in PACKAGE_FILES:
-                shutil.copy(HERE / name, home)
-            _run(npm, "ci", cwd=home)
-            (home / "complete").touch()
-    return home / "node_modules" / "@octokit"
+        if not _installed():
+            _run(npm, "ci", cwd=HERE)
+    return HERE / "node_modules" / "@octokit"
+
+
+def _installed() -> bool:
+    """Say whether what is unpacked is what is locked."""
+    listing = HERE / "node_modules" / ".package-lock.json"
+    if not listing.exists():
+        return False
+    there = json.loads(listing.read_text())["packages"]
+    return all(
+        there.get(name, {}).get("integrity") == package["integrity"]
+        for name, package in _locked().items()
+        if name and not package.get("optional")
+    )
+
+
+def _locked() -> dict[str, dict[str, str]]:
+    packages: dict[str, dict[str, str]] = json.loads(LOCK.read_text())["packages"]
+    return packages
 
 
 @cache
 def rest_description() -> Path:
     """Return GitHub's OpenAPI description: one file of a package that unpacks to 385 MB."""
     npm = _npm()
-    locked = json.loads(LOCK.read_text())["packages"]["node_modules/@octokit/openapi"]
+    locked = _locked()["node_modules/@octokit/openapi"]
     wanted = CACHE / f"api.github.com-{locked['version']}.json"
     with _alone():
         if not wanted.exists():
@@ -67,7 +78,9 @@ def _npm() -> str:
 
 
 def _run(npm: str, *args: str, cwd: Path) -> None:
-    done = subprocess.run([npm, *args], cwd=cwd, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [npm, *args], check=False, cwd=cwd, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, f"npm {args[0]}: {done.stderr[-2000:]}"
 
 

@@ -115,20 +115,33 @@ class Estate:
         )
 
 
+@pytest.fixture(scope="session")
+def template(sandbox):
+    """The same estate for all, made once and copied for each test."""
+    folder = Path(tempfile.mkdtemp(prefix="fettle-test-"))
+    make_repository(folder / "somebody", FILES)
+    upstream = folder / "upstream.git"
+    git(folder, "clone", "-q", "--bare", str(folder / "somebody"), str(upstream))
+    git(upstream, "config", "http.receivepack", "true")
+    mirror = Mirror(folder / "mirrors" / "1.git", group=sandbox.owner[1], allow_files=True)
+    asyncio.run(mirror.fetch(f"file://{upstream}", None))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture
-async def estate(place, sandbox):
-    base = make_repository(place / "somebody", FILES)
-    upstream = place / "upstream.git"
-    git(place, "clone", "-q", "--bare", str(place / "somebody"), str(upstream))
+def estate(place, sandbox, template):
+    subprocess.run(["cp", "-a", f"{template}/.", place], check=True)
+    place.chmod(0o755)
     mirror = Mirror(place / "mirrors" / "1.git", group=sandbox.owner[1], allow_files=True)
-    url = f"file://{upstream}"
-    await mirror.fetch(url, None)
-    return Estate(place, upstream, mirror, base, url, sandbox)
+    base = git(place / "somebody", "rev-parse", "HEAD")
+    upstream = place / "upstream.git"
+    return Estate(place, upstream, mirror, base, f"file://{upstream}", sandbox)
 
 
 @dataclass
 class GitServer:
-    """Git over HTTP that wants the token; `seen` are the requests, `faults` answers to give first."""
+    """Git over HTTP that wants the token; `faults` are answers to give first."""
 
     root: Path
     url: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from agents.requests import Person, Repository, ResolveIssue
 from app.github.app_jwt import AppJwt
@@ -50,8 +53,27 @@ class Scene:
         ]
 
 
+@pytest.fixture(scope="session")
+def key():
+    """One key for all tests: reading one takes longer than most tests."""
+    return rsa.generate_private_key(65537, 2048)
+
+
+@pytest.fixture(scope="session")
+def signer(key):
+    plain = serialization.NoEncryption()
+    form = serialization.PrivateFormat.PKCS8
+    return AppJwt(0, key.private_bytes(serialization.Encoding.PEM, form, plain).decode())
+
+
+def signing(signer, app_id):
+    mine = copy(signer)
+    mine._issuer = str(app_id)
+    return mine
+
+
 @pytest.fixture
-async def scene(tmp_path):
+async def scene(tmp_path, key, signer):
     server = await LocalGitHub.start(tmp_path / "github")
     slept: list[float] = []
 
@@ -64,6 +86,9 @@ async def scene(tmp_path):
     server.set_role(repository, people["bob"], "write")
     server.set_role(repository, people["eve"], "triage")
     app = server.create_app("fettle", owner=people["ada"], permissions=PERMISSIONS)
+    public = serialization.PublicFormat.SubjectPublicKeyInfo
+    pem = key.public_key().public_bytes(serialization.Encoding.PEM, public).decode()
+    server.world.apps[app.app_id].public_key = pem
     installation = await server.install(app.app_id, [repository])
     issue = await server.create_issue(
         repository, people["mallory"], "Six digits only", "It fails.\r\n", labels=[LABEL]
@@ -74,7 +99,7 @@ async def scene(tmp_path):
             server=server,
             github=GitHub(
                 Urls.of(server.url),
-                AppJwt(app.app_id, app.private_key),
+                signing(signer, app.app_id),
                 redactor,
                 session=session,
                 write_spacing=0,

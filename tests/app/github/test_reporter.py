@@ -52,7 +52,7 @@ def patches(scene):
 
 async def until(condition, seconds=5.0):
     async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110  # the server tells nobody what it took
+        while not condition():  # the server tells nobody what it took
             await asyncio.sleep(0.005)
 
 

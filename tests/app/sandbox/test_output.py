@@ -1,3 +1,5 @@
+"""Output is bounded, and what is left out is told."""
+
 import os
 import tempfile
 

@@ -1,3 +1,5 @@
+"""The probe sees every attack that works, and its refusal says what to do."""
+
 import asyncio
 import os
 import time

@@ -1,3 +1,5 @@
+"""A process group is read within bounds and leaves nothing behind."""
+
 import asyncio
 import os
 import time

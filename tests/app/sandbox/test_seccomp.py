@@ -1,3 +1,5 @@
+"""The filter gives the right verdict on both machines, and the kernel obeys it."""
+
 import errno
 import hashlib
 import struct

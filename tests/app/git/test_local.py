@@ -1,0 +1,169 @@
+"""A person's own clone: read from, given one new branch, otherwise left exactly as it was."""
+
+import hashlib
+import os
+import subprocess
+
+import pytest
+
+from agents.errors import ConfigError, RunError
+from app.git.local import LocalClone
+from app.git.mirror import Mirror
+
+
+def git(folder, *args, check=True):
+    done = subprocess.run(
+        ["git", "-C", str(folder), "-c", "user.name=A", "-c", "user.email=a@b", *args],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not check or done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def fingerprint(folder):
+    """Return what must not change: every file but new objects, the new branch and its log."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_file() and "objects/" not in name and "/bot/" not in name:
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+@pytest.fixture
+def person(estate):
+    """A clone with everything that could go wrong: hooks, drivers, staged and unstaged work."""
+    clone = estate.place / "person"
+    git(estate.place, "clone", "-q", str(estate.upstream), str(clone))
+    hit = f"touch {estate.place}/hit"
+    for hook in ("reference-transaction", "post-checkout", "post-index-change", "pre-commit"):
+        path = clone / ".git" / "hooks" / hook
+        path.write_text(f"#!/bin/sh\n{hit}\n")
+        path.chmod(0o755)
+    for key, value in {
+        "core.fsmonitor": f"{hit}; false",
+        "core.sshCommand": hit,
+        "core.alternateRefsCommand": f"{hit}; true",
+        "uploadpack.packObjectsHook": hit,
+        "filter.evil.clean": f"{hit}; cat",
+        "diff.external": hit,
+        "core.pager": f"{hit}; cat",
+    }.items():
+        git(clone, "config", key, value)
+    (clone / ".gitattributes").write_text("* filter=evil\n")
+    (clone / "src" / "a.py").write_text("A = 'unsaved work'\n")
+    (estate.place / "hit").unlink(missing_ok=True)
+    return clone
+
+
+@pytest.fixture
+def mirror(estate):
+    return Mirror(estate.place / "mirrors" / "local.git", group=estate.sandbox.owner[1])
+
+
+async def test_a_run_from_clone_to_branch(estate, person, mirror):
+    before = fingerprint(person)
+    clone = LocalClone(person / "src")
+    head = await clone.head()
+    assert (head.commit, head.branch) == (estate.base, "main")
+    estate.mirror = mirror
+    base = await clone.bring(mirror)
+    assert base == estate.base
+    assert await clone.bring(mirror) == base
+
+    tree = await estate.open(base=base)
+    assert await tree.read("src/a.py") == b"A = 1\n"
+    await tree.write("src/b.py", b"B = 3\n")
+    commit = await tree.commit(await tree.snapshot(), base, "Step 1/1: b")
+    await clone.deliver(mirror, commit, "bot/issue-1")
+    await clone.deliver(mirror, commit, "bot/issue-1")
+
+    assert fingerprint(person) == before
+    assert not (estate.place / "hit").exists()
+    assert git(person, "rev-parse", "refs/heads/bot/issue-1") == commit
+    assert git(person, "show", "bot/issue-1:src/b.py") == "B = 3"
+    git(person, "-c", "core.fsmonitor=false", "fsck", "--strict")
+    assert (person / "src" / "a.py").read_text() == "A = 'unsaved work'\n"
+
+
+async def test_a_branch_of_somebody_is_left_alone(estate, person, mirror):
+    git(person, "-c", "core.hooksPath=/dev/null", "branch", "bot/issue-1")
+    clone = LocalClone(person)
+    base = await clone.bring(mirror)
+    estate.mirror = mirror
+    tree = await estate.open(base=base)
+    await tree.write("f", b"1")
+    commit = await tree.commit(await tree.snapshot(), base, "m")
+    with pytest.raises(RunError, match="is there already"):
+        await clone.deliver(mirror, commit, "bot/issue-1")
+    with pytest.raises(RunError, match="Nothing was pushed"):
+        await clone.deliver(mirror, commit, "main")
+    assert git(person, "rev-parse", "refs/heads/bot/issue-1") == base
+
+
+async def test_new_commits_are_brought_as_well(estate, person, mirror):
+    await LocalClone(person).bring(mirror)
+    (person / "more").write_text("more")
+    hookless = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+    git(person, *hookless, "add", "more")
+    git(person, *hookless, "commit", "-qm", "more")
+    commit = await LocalClone(person).bring(mirror)
+    assert commit == git(person, "rev-parse", "HEAD")
+    assert await mirror.show(commit, "more") == b"more"
+    assert await mirror.show(commit, "README.md") == b"# Sample\n"
+
+
+async def test_shallow_clones_work(estate, mirror):
+    for number in range(3):
+        git(estate.place / "somebody", "commit", "-q", "--allow-empty", "-m", f"c{number}")
+    git(estate.place / "somebody", "push", "-q", str(estate.upstream), "main")
+    shallow = estate.place / "shallow"
+    git(estate.place, "clone", "-q", "--depth=2", f"file://{estate.upstream}", str(shallow))
+    clone = LocalClone(shallow)
+    base = await clone.bring(mirror)
+    estate.mirror = mirror
+    tree = await estate.open(base=base)
+    result = await tree.run(["git", "log", "--format=%s"], timeout=20)
+    assert result.output == "c2\nc1\n"
+    await tree.write("f", b"1")
+    commit = await tree.commit(await tree.snapshot(), base, "m")
+    await clone.deliver(mirror, commit, "bot/x")
+    assert git(shallow, "log", "--format=%s", "bot/x") == "m\nc2\nc1"
+
+
+async def test_linked_work_trees_and_bare_clones_work(estate, person, mirror):
+    hookless = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+    linked = estate.place / "linked"
+    git(person, *hookless, "worktree", "add", "-q", "--detach", str(linked))
+    (estate.place / "hit").unlink(missing_ok=True)
+    head = await LocalClone(linked).head()
+    assert (head.commit, head.branch) == (estate.base, None)
+    assert await LocalClone(linked).bring(mirror) == estate.base
+    assert await LocalClone(estate.upstream).bring(mirror) == estate.base
+    await LocalClone(linked).deliver(mirror, estate.base, "bot/linked")
+    assert git(person, "rev-parse", "refs/heads/bot/linked") == estate.base
+    assert not (estate.place / "hit").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which works as the clone's owner")
+async def test_root_works_as_the_owner(estate, person, mirror):
+    subprocess.run(["chown", "-R", "58997:58997", person], check=True)
+    clone = LocalClone(person)
+    base = await clone.bring(mirror)
+    estate.mirror = mirror
+    tree = await estate.open(base=base)
+    await tree.write("f", b"1")
+    commit = await tree.commit(await tree.snapshot(), base, "m")
+    await clone.deliver(mirror, commit, "bot/x")
+    owners = {path.stat().st_uid for path in person.rglob("*")}
+    assert owners == {58997}
+
+
+async def test_what_is_no_clone_is_told(estate, tmp_path):
+    with pytest.raises(ConfigError, match="not in a git repository"):
+        LocalClone(tmp_path)
+    git(tmp_path, "init", "-q")
+    with pytest.raises(ConfigError, match="nothing checked out"):
+        await LocalClone(tmp_path).head()

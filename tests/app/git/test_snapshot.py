@@ -1,0 +1,135 @@
+"""What must not be committed is refused, with words for people."""
+
+import pytest
+
+from agents.errors import RunError
+from agents.policy import Policy
+from app.git.objects import Change
+from app.git.snapshot import ChangeLimits, require_harmless
+
+ZERO = "0" * 40
+
+
+class FewObjects:
+    """The changes and the blobs of one test."""
+
+    def __init__(self, *changes, blobs=None):
+        self._changes = list(changes)
+        self._blobs = blobs or {}
+
+    async def changes(self, old, new):
+        return self._changes
+
+    async def sizes(self, oids):
+        return [len(self._blobs.get(oid, b"x")) for oid in oids]
+
+    async def blob(self, oid):
+        return self._blobs[oid]
+
+
+def added(path, mode="100644"):
+    return Change("000000", mode, "1" * 40, path)
+
+
+async def judge(objects, policy=None, **limits):
+    await require_harmless(objects, policy or Policy(), "o", "n", ChangeLimits(**limits))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".github/workflows/ci.yml",
+        ".GitHub/Workflows/ci.yml",
+        ".github/workf\u200clows/ci.yml",
+        ".github/actions/x/action.yml",
+        ".github/fettle.yml",
+        "CODEOWNERS",
+        "docs/CODEOWNERS",
+        ".github/codeowners",
+        ".gitmodules",
+        "AGENTS.md",
+        "sub/CLAUDE.md",
+    ],
+)
+async def test_protected_paths(path):
+    with pytest.raises(RunError, match="protects"):
+        await judge(FewObjects(added(path)))
+    with pytest.raises(RunError, match="protects"):
+        await judge(FewObjects(Change("100644", "000000", ZERO, path)))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/config",
+        "sub/.git/hooks/x",
+        ".GIT/config",
+        ".g\u200cit/config",
+        "a/.Git",
+        "git~1/config",
+        "GIT~1",
+        ".git./x",
+        ".git /x",
+        ".git::$INDEX_ALLOCATION/x",
+        "a\\.git\\config",
+    ],
+)
+async def test_names_like_git(path):
+    with pytest.raises(RunError, match="git itself would act on"):
+        await judge(FewObjects(added(path)))
+
+
+@pytest.mark.parametrize(
+    "path", [".gitignore", ".gitattributes", "git/x", "digit", ".github/x.yml"]
+)
+async def test_names_that_only_look_alike_pass(path):
+    await judge(FewObjects(added(path)))
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/etc/passwd",
+        "../..",
+        "../../x",
+        "a/../../../x",
+        "../.git/config",
+        "../.GIT",
+        "",
+        "x" * 5000,
+    ],
+)
+async def test_links_that_leave(target):
+    objects = FewObjects(added("dir/link", "120000"), blobs={"1" * 40: target.encode()})
+    with pytest.raises(RunError, match="leaves the repository"):
+        await judge(objects)
+
+
+@pytest.mark.parametrize("target", ["a.py", "../src/a.py", "./x", "..", "deep/er"])
+async def test_links_that_stay(target):
+    await judge(FewObjects(added("dir/link", "120000"), blobs={"1" * 40: target.encode()}))
+
+
+async def test_nested_repositories():
+    for change in (added("lib", "160000"), Change("160000", "000000", ZERO, "lib")):
+        with pytest.raises(RunError, match="submodules"):
+            await judge(FewObjects(change))
+
+
+async def test_odd_modes():
+    with pytest.raises(RunError, match="mode 100664"):
+        await judge(FewObjects(added("x", "100664")))
+
+
+async def test_limits():
+    with pytest.raises(RunError, match="2 files"):
+        await judge(FewObjects(added("a"), added("b")), files=1)
+    big = FewObjects(added("a"), blobs={"1" * 40: b"xx"})
+    with pytest.raises(RunError, match="`a` has"):
+        await judge(big, file_size=1)
+    with pytest.raises(RunError, match="together"):
+        await judge(big, total_size=1)
+
+
+async def test_deletions_and_ordinary_changes_pass():
+    await judge(FewObjects(Change("100644", "000000", ZERO, "gone"), added("x", "100755")))

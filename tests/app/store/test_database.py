@@ -1,0 +1,181 @@
+"""The database: private file, one writer, migrations that give what the tables say."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import stat
+import threading
+from types import SimpleNamespace
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import insert, inspect
+from sqlalchemy.exc import IntegrityError
+
+from agents.errors import ConfigError, TransientError
+from app.store import database as module
+from app.store.database import Database, sqlite_module
+from app.store.tables import deliveries, metadata
+
+ROW = {
+    "id": "one",
+    "run_id": "0001-one",
+    "event": "issues",
+    "action": "labeled",
+    "digest": "d",
+    "body": b"{}",
+    "state": "received",
+    "received_at": 1.0,
+}
+
+
+def count(connection):
+    return connection.exec_driver_sql("SELECT count(*) FROM deliveries").scalar()
+
+
+def test_migrations_give_the_shape_of_the_tables(database):
+    with database.engine.connect() as connection:
+        assert set(inspect(connection).get_table_names()) >= set(metadata.tables)
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_a_change_of_the_tables_without_migration_is_seen(database):
+    with database.engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE deliveries DROP COLUMN note")
+        context = MigrationContext.configure(connection)
+        assert compare_metadata(context, metadata) != []
+
+
+async def test_migrating_again_changes_nothing(database):
+    await database.write(lambda c: c.execute(insert(deliveries), ROW))
+    database.migrate()
+    assert await database.read(count) == 1
+
+
+async def test_file_and_its_companions_are_private(database, tmp_path):
+    await database.write(lambda c: c.execute(insert(deliveries), ROW))
+    files = list(tmp_path.glob("fettle.db*"))
+    assert len(files) == 3
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+async def test_pragmas_hold_in_every_connection(database):
+    wanted = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 10_000}
+    for name, value in wanted.items():
+        for run in (database.read, database.write):
+            assert (
+                await run(lambda c, name=name: c.exec_driver_sql(f"PRAGMA {name}").scalar())
+            ) == value
+
+
+async def test_a_failed_write_leaves_nothing(database):
+    def half(connection):
+        connection.execute(insert(deliveries), ROW)
+        raise KeyError("no")
+
+    with pytest.raises(KeyError):
+        await database.write(half)
+    assert await database.read(count) == 0
+
+
+async def test_writes_run_one_after_the_other_in_one_thread(database):
+    threads, busy = set(), []
+
+    def write(connection):
+        threads.add(threading.current_thread().name)
+        busy.append(1)
+        assert len(busy) == 1
+        connection.exec_driver_sql("UPDATE deliveries SET note = ''")
+        busy.pop()
+
+    await asyncio.gather(*(database.write(write) for _ in range(50)))
+    assert len(threads) == 1
+
+
+async def test_a_reader_is_not_held_up_by_a_writer(database):
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(connection):
+        connection.execute(insert(deliveries), ROW)
+        inside.set()
+        assert go_on.wait(5)
+
+    writing = asyncio.create_task(database.write(slow))
+    await asyncio.to_thread(inside.wait, 5)
+    assert await database.read(count) == 0
+    go_on.set()
+    await writing
+    assert await database.read(count) == 1
+
+
+async def test_who_stops_waiting_does_not_stop_the_write(database):
+    gone = asyncio.create_task(database.write(lambda c: c.execute(insert(deliveries), ROW)))
+    await asyncio.sleep(0)
+    gone.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    await database.write(lambda _: None)  # behind it in the queue
+    assert await database.read(count) <= 1
+
+
+async def test_close_finishes_what_was_asked_for(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'x.db'}")
+    database.migrate()
+    writing = asyncio.create_task(database.write(lambda c: c.execute(insert(deliveries), ROW)))
+    await asyncio.sleep(0)
+    database.close()
+    await writing
+    with sqlite3.connect(tmp_path / "x.db") as raw:
+        assert raw.execute("SELECT id FROM deliveries").fetchall() == [("one",)]
+    raw.close()
+
+
+async def test_errors_of_the_database_are_transient_and_tell_no_values(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'x.db'}")
+    with pytest.raises(TransientError, match="no such table"):
+        await database.read(count)
+    database.migrate()
+    await database.write(lambda c: c.execute(insert(deliveries), ROW | {"body": b"hush"}))
+    with pytest.raises(IntegrityError) as caught:
+        await database.write(lambda c: c.execute(insert(deliveries), ROW | {"body": b"hush"}))
+    assert "hush" not in str(caught.value)
+    database.close()
+
+
+async def test_the_log_starts_over_under_steady_writing(database, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "WRITES_PER_CHECKPOINT", 4)
+    body = b"x" * 40_000
+    for number in range(400):
+        row = ROW | {"id": str(number), "run_id": str(number), "digest": str(number), "body": body}
+        await database.write(lambda c, row=row: c.execute(insert(deliveries), row))
+    assert (tmp_path / "fettle.db-wal").stat().st_size < 8_000_000  # 16 MB were written
+    assert await database.read(count) == 400
+
+
+def test_a_folder_that_cannot_be_written_names_the_setting(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="FETTLE_DATA_DIR"):
+        Database(f"sqlite:///{tmp_path / 'file' / 'x.db'}")
+
+
+def test_driver_is_new_enough_for_the_engine():
+    driver = sqlite_module()
+    connection = driver.connect(":memory:")
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+    connection.close()
+
+
+def test_an_old_sqlite_is_refused_on_a_new_python(monkeypatch):
+    old = SimpleNamespace(sqlite_version_info=(3, 40, 1), sqlite_version="3.40.1")
+    monkeypatch.setattr(module, "sys", SimpleNamespace(version_info=(3, 12, 1)))
+    monkeypatch.setattr(module, "sqlite3", old)
+    monkeypatch.setattr(module, "import_module", import_nothing)
+    with pytest.raises(ConfigError, match="pysqlite3-binary"):
+        sqlite_module()
+
+
+def import_nothing(name):
+    raise ImportError(name)

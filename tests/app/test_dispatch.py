@@ -1,0 +1,242 @@
+"""The dispatcher: each delivery becomes a request once, and a bad one holds up no other."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from agents.errors import TransientError
+from app import dispatch as module
+from app.dispatch import Dispatcher
+from app.inbox import Inbox
+from app.intake import Delivery
+
+
+class Engine:
+    """Takes requests, unless told to fail for a run or altogether."""
+
+    def __init__(self):
+        self.taken = []
+        self.refuse = {}
+        self.down = False
+
+    async def submit(self, run_id, request):
+        if self.down:
+            raise TransientError("the engine starts")
+        if self.refuse.get(request.number, 0) > 0:
+            self.refuse[request.number] -= 1
+            raise RuntimeError(f"cannot take {request.number}")
+        self.taken.append((run_id, request.number))
+
+    @property
+    def numbers(self):
+        return [number for _, number in self.taken]
+
+
+@pytest.fixture
+def engine():
+    return Engine()
+
+
+@pytest.fixture
+async def inbox(database):
+    return Inbox(database, limit=1000)
+
+
+@pytest.fixture
+def dispatcher(database, inbox, engine):
+    return Dispatcher(database, inbox, engine, retry_seconds=0.01)
+
+
+@pytest.fixture
+def put(inbox, sender):
+    async def putting(body=None, **changes):
+        payload = sender.payload(**changes)
+        if body is None:
+            body = json.dumps(payload).encode()
+        number = payload["issue"]["number"]
+        await inbox.put(Delivery(f"d{number}", "issues", "labeled", 1, f"h{number}", body))
+        return number
+
+    return putting
+
+
+@pytest.fixture
+async def running(dispatcher):
+    going = asyncio.create_task(dispatcher.run())
+    yield going
+    assert not going.done()
+    going.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await going
+
+
+@pytest.fixture
+def states(database):
+    async def reading():
+        query = "SELECT id, state, note FROM deliveries ORDER BY run_id"
+        return await database.read(lambda c: [tuple(r) for r in c.exec_driver_sql(query)])
+
+    return reading
+
+
+async def until(condition):
+    async with asyncio.timeout(5):
+        while not await condition():
+            await asyncio.sleep(0.005)
+
+
+async def test_a_request_is_made_and_the_row_marked(dispatcher, put, inbox, engine, states):
+    number = await put()
+    assert await dispatcher.once() is False
+    ((run_id, taken),) = engine.taken
+    assert taken == number
+    assert run_id.endswith(f"-d{number}")
+    assert await states() == [(f"d{number}", "dispatched", None)]
+    assert inbox.depth == 0
+    await dispatcher.once()
+    assert len(engine.taken) == 1
+
+
+async def test_order_of_arrival_over_several_batches(dispatcher, put, engine, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 3)
+    numbers = [await put() for _ in range(8)]
+    while await dispatcher.once():
+        pass
+    assert engine.numbers == numbers
+
+
+async def test_what_asks_for_nothing_is_ignored_with_the_reason(dispatcher, put, engine, states):
+    await put(label={"name": "bug"})
+    await dispatcher.once()
+    assert engine.taken == []
+    ((_, state, note),) = await states()
+    assert state == "ignored"
+    assert "bot:resolve" in note
+
+
+async def test_poison_fails_alone_and_says_why(dispatcher, put, inbox, engine, states):
+    await put(repository=None)
+    await put(body=b"{no json")
+    await put(issue={"number": 5, "title": "\ud800"})
+    good = await put()
+    await dispatcher.once()
+    assert engine.numbers == [good]
+    rows = await states()
+    assert [state for _, state, _ in rows] == ["failed"] * 3 + ["dispatched"]
+    assert "ValidationError" in rows[0][2]
+    assert "JSONDecodeError" in rows[1][2]
+    assert inbox.depth == 0
+
+
+async def test_no_value_of_a_payload_gets_into_the_note(dispatcher, put, states):
+    await put(sender={"id": "hush-hush", "login": "x"})
+    await dispatcher.once()
+    ((_, state, note),) = await states()
+    assert state == "failed"
+    assert "sender.id" in note
+    assert "hush" not in note
+
+
+async def test_a_request_that_is_not_taken_is_tried_again(running, put, engine, states):
+    engine.refuse[1] = 2
+    await put()
+    second = await put()
+
+    async def both():
+        return len(engine.taken) == 2
+
+    await until(both)
+    assert engine.numbers == [second, 1]  # the second did not wait for the first
+
+
+async def test_it_is_given_up_after_some_attempts(running, put, engine, inbox, states):
+    engine.refuse[1] = 10**9
+    await put()
+
+    async def failed():
+        return (await states())[0][1] == "failed"
+
+    await until(failed)
+    assert 10**9 - engine.refuse[1] == module.ATTEMPTS
+    assert "RuntimeError: cannot take 1" in (await states())[0][2]
+    assert inbox.depth == 0
+
+
+async def test_an_engine_out_of_reach_costs_nobody_an_attempt(running, put, engine, states):
+    engine.down = True
+    numbers = [await put() for _ in range(3)]
+    await asyncio.sleep(0.3)  # far more passes than attempts
+    assert [state for _, state, _ in await states()] == ["received"] * 3
+    engine.down = False
+
+    async def all_taken():
+        return engine.numbers == numbers
+
+    await until(all_taken)
+
+
+async def test_it_is_woken_at_once(running, put, engine, states, monkeypatch):
+    await asyncio.sleep(0.05)
+    began = asyncio.get_running_loop().time()
+    await put()
+
+    async def taken():
+        return bool(engine.taken)
+
+    await until(taken)
+    assert asyncio.get_running_loop().time() - began < module.POLL_SECONDS / 5
+
+
+async def test_what_a_crash_left_is_dispatched_at_start(database, put, engine):
+    """A new process over the same file, as after a kill between commit and dispatch."""
+    numbers = [await put(), await put()]
+    inbox = Inbox(database, limit=10)
+    await inbox.open()
+    going = asyncio.create_task(Dispatcher(database, inbox, engine).run())
+
+    async def all_taken():
+        return engine.numbers == numbers
+
+    await until(all_taken)
+    going.cancel()
+
+
+async def test_a_crash_between_handing_over_and_marking_hands_over_again(
+    database, dispatcher, put, engine, monkeypatch
+):
+    await put()
+
+    async def lost(fn):
+        raise TransientError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "write", lost)
+        with pytest.raises(TransientError):
+            await dispatcher.once()
+    await dispatcher.once()
+    first, second = engine.taken
+    assert first == second  # the engine knows it by its run id
+    assert await dispatcher.once() is False
+    assert len(engine.taken) == 2
+
+
+async def test_rows_of_another_process_are_found_by_polling(
+    running, database, put, engine, monkeypatch
+):
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.05)
+    await put()
+
+    async def first():
+        return len(engine.taken) == 1
+
+    await until(first)
+    query = "UPDATE deliveries SET state = 'received'"
+    await database.write(lambda c: c.exec_driver_sql(query))
+
+    async def second():
+        return len(engine.taken) == 2
+
+    await until(second)

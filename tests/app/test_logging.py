@@ -1,0 +1,134 @@
+"""Log lines: fixed keys, no secrets, nothing that could fake a line or drive a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+
+import pytest
+import structlog
+
+from app.logging import about, configure_logging
+
+
+class Cleaner:
+    def clean(self, text):
+        return text.replace("hunter2", "[redacted]")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return False
+
+
+@pytest.fixture(autouse=True)
+def restored():
+    root = logging.getLogger()
+    before = (root.handlers, root.level)
+    yield
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+    root.handlers, level = before
+    root.setLevel(level)
+
+
+@pytest.fixture
+def start():
+    def starting(style="json", level="info"):
+        out = Terminal()
+        configure_logging(style=style, level=level, cleaner=Cleaner(), stream=out)
+        return structlog.get_logger("x"), out
+
+    return starting
+
+
+def lines(out):
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def test_keys_are_bound_and_githubs_event_is_not_the_message(start):
+    log, out = start()
+    with about(delivery="d", event="issues", action="labeled", installation=4, run="r"):
+        with about(stage="triage/1", repository="o/r"):
+            log.info("working", number=3)
+        log.warning("later")
+    log.info("outside")
+    first, second, third = lines(out)
+    stamp = first.pop("timestamp")
+    assert stamp.endswith("Z")
+    assert first == {
+        "message": "working",
+        "level": "info",
+        "number": 3,
+        "delivery": "d",
+        "event": "issues",
+        "action": "labeled",
+        "installation": 4,
+        "run": "r",
+        "stage": "triage/1",
+        "repository": "o/r",
+    }
+    assert "stage" not in second
+    assert "run" not in third
+
+
+def test_libraries_log_the_same_way(start):
+    _, out = start()
+    with about(run="r"):
+        logging.getLogger("some.library").warning("it says %s", "hunter2")
+        logging.getLogger("aiohttp.server").info("quiet")
+    (line,) = lines(out)
+    assert line["message"] == "it says [redacted]"
+    assert (line["logger"], line["run"], line["level"]) == ("some.library", "r", "warning")
+
+
+def test_secrets_are_taken_out_of_every_string(start):
+    log, out = start()
+    try:
+        int("with hunter2")
+    except ValueError:
+        log.exception("hunter2", a=["hunter2"], b={"c": ("x hunter2",)}, d=b"hunter2", e=object)
+        logging.getLogger("z").exception("hunter2")
+    assert "hunter2" not in out.getvalue()
+    assert out.getvalue().count("[redacted]") >= 7
+
+
+@pytest.mark.parametrize("style", ["json", "console"])
+def test_nothing_fakes_a_line_or_drives_a_terminal(start, style):
+    log, out = start(style)
+    odd = "a\nlevel=error fake\r\x1b[31m\x00\x7f\u2028\u202e"
+    log.info(odd, value=odd, **{"k\ney": 1})
+    (line,) = out.getvalue().splitlines()
+    assert not any(ord(c) < 32 or c in "\x7f\u2028\u202e" for c in line)
+
+
+def test_a_traceback_keeps_its_lines_but_they_are_marked(start):
+    log, out = start("console")
+    try:
+        fail("first\n2026-01-01 [info] fake\x1b[0m")
+    except ValueError:
+        log.exception("failed")
+    first, *rest = out.getvalue().splitlines()
+    assert "failed" in first
+    assert len(rest) > 3
+    assert all(line.startswith("  | ") for line in rest)
+    assert "\x1b" not in out.getvalue()
+
+
+def fail(text):
+    raise ValueError(text)
+
+
+def test_levels(start):
+    log, out = start(level="warning")
+    log.info("no")
+    logging.getLogger("z").info("no")
+    log.warning("yes")
+    assert [line["message"] for line in lines(out)] == ["yes"]
+
+
+def test_a_stream_that_nobody_reads_stops_nothing(start):
+    log, out = start()
+    out.close()
+    log.info("into the void")

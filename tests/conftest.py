@@ -1,0 +1,214 @@
+"""A real PostgreSQL server on loopback for the tests that want one, SQLite files for the others."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+from pydantic import SecretStr
+
+from app.engine import Engine
+from app.setting_values import with_driver
+from app.store.database import Database
+
+PACKAGE = "postgresql"
+START_SECONDS = 30.0
+
+
+@dataclass
+class PostgreSQL:
+    """A running server; `database()` makes an empty database, its URL as operators write it."""
+
+    port: int
+    password: str
+    numbers: count = field(default_factory=lambda: count(1))
+
+    def url(self, name):
+        return f"postgresql://fettle:{self.password}@127.0.0.1:{self.port}/{name}"
+
+    def database(self, like=""):
+        name = f"fettle_{next(self.numbers)}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} {like}")
+        return self.url(name)
+
+
+@pytest.fixture(scope="session")
+def postgresql():
+    """Return a PostgreSQL that belongs to this session; skip where none can be had."""
+    programs = _programs() or (_install() and _programs())
+    if not programs:
+        pytest.skip(f"no PostgreSQL server: install Debian's package `{PACKAGE}`")
+    with _running(programs) as server:
+        yield server
+
+
+def _programs():
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return found[-1].parent if found else None
+
+
+def _install():
+    """Install the server, without the cluster that Debian would start by itself."""
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        return False
+    settings = Path("/etc/postgresql-common/createcluster.conf")
+    if not settings.exists():
+        settings.parent.mkdir(exist_ok=True)
+        settings.write_text("create_main_cluster = false\n")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    apt = ("apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=120")
+    subprocess.run([*apt, "update"], env=environment, check=False, timeout=300, **quiet)
+    install = [*apt, "install", "--no-install-recommends", PACKAGE]
+    done = subprocess.run(install, env=environment, check=False, timeout=600, **quiet)
+    return done.returncode == 0
+
+
+@contextmanager
+def _running(programs):
+    """Run a server of its own, as a user of no rights, in a folder that goes with it."""
+    owner = _owner()
+    folder = Path(tempfile.mkdtemp(prefix="fettle-postgresql-"))
+    password = secrets.token_hex(12)
+    try:
+        secret = folder / "password"
+        secret.write_text(password)
+        if owner:
+            for path in (folder, secret):
+                os.chown(path, *owner)
+        _initialise(programs, folder, secret, owner)
+        with socket.socket() as chosen:
+            chosen.bind(("127.0.0.1", 0))
+            port = chosen.getsockname()[1]
+        server = _start(programs, folder, port, owner)
+        try:
+            yield _ready(server, PostgreSQL(port, password), folder)
+        finally:
+            server.send_signal(signal.SIGINT)  # its "fast" shutdown
+            server.wait(START_SECONDS)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _owner():
+    """Return user and group to become: PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return None
+    names = [entry.pw_name for entry in pwd.getpwall()]
+    account = pwd.getpwnam("postgres" if "postgres" in names else "nobody")
+    return account.pw_uid, account.pw_gid
+
+
+def _as(owner):
+    return {"user": owner[0], "group": owner[1], "extra_groups": []} if owner else {}
+
+
+def _initialise(programs, folder, secret, owner):
+    options = ["--username=fettle", f"--pwfile={secret}", "--auth=scram-sha-256", "--no-sync"]
+    subprocess.run(
+        [programs / "initdb", "-D", folder / "data", "-E", "UTF8", "--locale=C", *options],
+        check=True,
+        capture_output=True,
+        cwd=folder,
+        **_as(owner),
+    )
+
+
+def _start(programs, folder, port, owner):
+    settings = {
+        "listen_addresses": "127.0.0.1",
+        "unix_socket_directories": "",
+        "port": port,
+        "fsync": "off",
+        "max_connections": 200,
+    }
+    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(
+            [programs / "postgres", "-D", folder / "data", *options],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+            **_as(owner),
+        )
+
+
+def _ready(server, made, folder):
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            psycopg.connect(made.url("postgres")).close()
+        except psycopg.OperationalError:
+            time.sleep(0.05)
+        else:
+            return made
+    raise RuntimeError((folder / "log").read_text())
+
+
+async def _prepare(url):
+    """Make all tables, and a queue: a new one is seen by the engine only after a second."""
+    database = Database(url)
+    database.migrate()
+    database.close()
+    engine = Engine(url, _idle, executor="prepare", stages_at_once=1)
+    await engine.launch()
+    await engine.drain(0)
+
+
+async def _idle(run_id, request, steps):
+    return run_id
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory):
+    """A database file as a server leaves it that had nothing to do."""
+    path = tmp_path_factory.mktemp("template") / "fettle.db"
+    asyncio.run(_prepare(f"sqlite:///{path}"))
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgresql_template(postgresql):
+    """The name of a database as a server leaves it that had nothing to do."""
+    url = postgresql.database()
+    asyncio.run(_prepare(_with_driver(url)))
+    return url.rpartition("/")[2]
+
+
+@pytest.fixture
+def sqlite_url(tmp_path, sqlite_template):
+    """Return the URL of a database file without runs."""
+    shutil.copy(sqlite_template, tmp_path / "fettle.db")
+    return f"sqlite:///{tmp_path / 'fettle.db'}"
+
+
+@pytest.fixture
+def postgresql_url(postgresql, postgresql_template):
+    """Return the URL of a PostgreSQL database without runs."""
+    return _with_driver(postgresql.database(f"TEMPLATE {postgresql_template}"))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request):
+    """Return the URL of a database without runs, in turn on SQLite and on PostgreSQL."""
+    return request.getfixturevalue(f"{request.param}_url")
+
+
+def _with_driver(url):
+    return with_driver(SecretStr(url)).get_secret_value()

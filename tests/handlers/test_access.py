@@ -1,0 +1,94 @@
+"""Who may start what: the rules, and the texts people read when one says no."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.requests import Person, Repository, ResolveIssue
+from handlers.access import RULES, Facts, decide, may_write
+
+ASKER = Person(id=8, login="maintainer")
+REQUEST = ResolveIssue(
+    installation_id=1,
+    repository=Repository(id=99, owner="octo", name="hello", default_branch="main"),
+    number=12,
+    title="t",
+    body="b",
+    author=Person(id=7, login="author"),
+    asked_by=ASKER,
+    label="bot:resolve",
+    url="https://github.com/octo/hello/issues/12",
+)
+GOOD = Facts(role_name="write", permission="write", labels=("bug", "bot:resolve"))
+SOMEONE = Person(id=9, login="someone")
+
+
+def test_a_good_request_may_run():
+    assert decide(REQUEST, GOOD) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "facts", "told"),
+    [
+        ("installation-active", {"installation_suspended": True}, "suspended"),
+        ("asker-human", {"asker_is_bot": True}, "only people"),
+        ("asker-may-write", {"role_name": "triage", "permission": "read"}, "`triage`"),
+        ("asker-may-write", {"role_name": "", "permission": ""}, "`none`"),
+        ("still-issue", {"is_pull_request": True}, "pull request"),
+        ("issue-open", {"issue_open": False}, "closed"),
+        ("label-on", {"labels": ("bug",)}, "taken off"),
+        ("text-unchanged", {"edited": True, "editor": SOMEONE}, "`someone` edited"),
+        ("text-unchanged", {"edited": True, "editor": None}, "somebody edited"),
+    ],
+)
+def test_each_rule_refuses_and_says_what_to_do(rule, facts, told):
+    refusal = decide(REQUEST, GOOD.model_copy(update=facts))
+    assert refusal is not None
+    assert refusal.rule == rule
+    assert told in refusal.text
+    assert refusal.text.startswith("Nothing was done: ")
+    assert "again" in refusal.text or "Put the label on" in refusal.text
+
+
+def test_every_rule_is_tested_above():
+    marks = test_each_rule_refuses_and_says_what_to_do.pytestmark
+    rules = {case[0] for case in marks[0].args[1]}
+    assert rules == {rule.__name__.replace("_", "-") for rule in RULES}
+
+
+def test_edits_by_the_asker_do_not_count_against_them():
+    assert decide(REQUEST, GOOD.model_copy(update={"edited": True, "editor": ASKER})) is None
+
+
+def test_an_earlier_edit_by_somebody_does_not_count():
+    assert decide(REQUEST, GOOD.model_copy(update={"editor": SOMEONE})) is None
+
+
+def test_a_renamed_asker_is_known_by_the_id():
+    renamed = Person(id=ASKER.id, login="new-name")
+    assert decide(REQUEST, GOOD.model_copy(update={"edited": True, "editor": renamed})) is None
+    impostor = Person(id=5, login=ASKER.login)
+    assert decide(REQUEST, GOOD.model_copy(update={"edited": True, "editor": impostor}))
+
+
+@pytest.mark.parametrize(
+    ("role_name", "permission", "may"),
+    [
+        ("admin", "admin", True),
+        ("maintain", "write", True),
+        ("write", "write", True),
+        ("triage", "read", False),
+        ("read", "read", False),
+        ("none", "none", False),
+        ("", "", False),
+        ("triage", "write", False),
+        ("release-crew", "write", True),
+        ("release-crew", "admin", True),
+        ("write-docs", "read", False),
+        ("admin-of-nothing", "none", False),
+        ("", "write", True),
+        ("Write", "read", False),
+    ],
+)
+def test_roles(role_name, permission, may):
+    assert may_write(role_name, permission) is may

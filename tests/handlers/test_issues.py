@@ -1,0 +1,146 @@
+"""The `issues` handler: which labels ask for a pull request, and what the request holds."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+import handlers
+from agents.requests import Person, Repository, ResolveIssue
+from handlers.ignored import Ignored
+
+PAYLOAD = {
+    "action": "labeled",
+    "issue": {
+        "number": 12,
+        "title": "It is broken",
+        "body": "See\r\nthe title.",
+        "user": {"login": "author", "id": 7, "type": "User"},
+        "html_url": "https://github.com/octo/hello/issues/12",
+        "state": "open",
+    },
+    "label": {"id": 1, "name": "bot:resolve"},
+    "repository": {
+        "id": 99,
+        "name": "hello.py",
+        "owner": {"login": "octo", "id": 3},
+        "default_branch": "main",
+        "private": True,
+    },
+    "sender": {"login": "maintainer", "id": 8, "type": "User"},
+    "installation": {"id": 4242, "node_id": "x"},
+}
+
+
+def routed(**changes):
+    return handlers.route("issues", {**copy.deepcopy(PAYLOAD), **changes})
+
+
+def issue(**changes):
+    return {**PAYLOAD["issue"], **changes}
+
+
+def test_the_trigger_label_makes_a_request():
+    assert routed() == ResolveIssue(
+        installation_id=4242,
+        repository=Repository(
+            id=99, owner="octo", name="hello.py", default_branch="main", private=True
+        ),
+        number=12,
+        title="It is broken",
+        body="See\r\nthe title.",
+        author=Person(id=7, login="author"),
+        asked_by=Person(id=8, login="maintainer"),
+        label="bot:resolve",
+        url="https://github.com/octo/hello/issues/12",
+    )
+
+
+def test_an_issue_without_text_has_an_empty_body():
+    assert routed(issue=issue(body=None)).body == ""
+
+
+@pytest.mark.parametrize("name", ["bug", "bot:resolve ", "Bot:Resolve", "bot:resolved", ""])
+def test_only_the_label_itself_counts(name):
+    assert isinstance(routed(label={"name": name}), Ignored)
+
+
+def test_the_label_that_was_put_on_counts_not_those_that_are_on():
+    every = issue(labels=[{"name": "bot:resolve"}])
+    assert isinstance(routed(issue=every, label={"name": "bug"}), Ignored)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"label": None}, "label"),
+        ({"issue": issue(pull_request={"url": "x"})}, "pull request"),
+        ({"issue": issue(pull_request={})}, "pull request"),
+        ({"installation": None}, "installation"),
+        ({"sender": None}, "who put the label on"),
+        ({"sender": {"login": "ghost", "id": 10137, "type": "User"}}, "who put the label on"),
+        ({"issue": issue(user=None)}, "author"),
+        ({"issue": issue(user={"login": "ghost", "id": 10137})}, "author"),
+    ],
+)
+def test_what_asks_for_nothing_says_why(changes, reason):
+    found = routed(**changes)
+    assert isinstance(found, Ignored)
+    assert reason in found.reason
+
+
+@pytest.mark.parametrize("missing", ["label", "sender", "installation"])
+def test_keys_that_github_does_not_promise_may_be_absent(missing):
+    payload = {key: value for key, value in PAYLOAD.items() if key != missing}
+    assert isinstance(handlers.route("issues", payload), Ignored)
+
+
+@pytest.mark.parametrize("name", [".", "..", "...", "a/b", "a b", "a\n", "-" * 101, "", "a\x00"])
+def test_names_that_would_change_a_path_are_refused(name):
+    with pytest.raises(ValidationError):
+        routed(repository={**PAYLOAD["repository"], "name": name})
+
+
+@pytest.mark.parametrize("number", [0, -1, "12", True, 1.5, None, 2**63])
+def test_numbers_are_numbers(number):
+    with pytest.raises(ValidationError):
+        routed(issue=issue(number=number))
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "https://x y", "https://x>)", "", "//x"])
+def test_addresses_are_addresses(url):
+    with pytest.raises(ValidationError):
+        routed(issue=issue(html_url=url))
+
+
+def test_the_bots_of_github_are_accounts_too():
+    bot = {"login": "dependabot[bot]", "id": 49699333, "type": "Bot"}
+    assert routed(issue=issue(user=bot)).author.login == "dependabot[bot]"
+
+
+def test_what_is_known():
+    assert handlers.known("issues")
+    assert handlers.known("issues", "labeled")
+    assert not handlers.known("issues", "opened")
+    assert not handlers.known("star")
+    assert isinstance(handlers.route("star", {"action": "created"}), Ignored)
+    assert isinstance(handlers.route("issues", {}), Ignored)
+
+
+@given(
+    st.sampled_from(sorted(PAYLOAD)),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    ),
+)
+def test_any_payload_is_a_request_ignored_or_invalid(part, value):
+    try:
+        found = routed(**{part: value})
+    except ValidationError:
+        return
+    assert isinstance(found, ResolveIssue | Ignored)
