@@ -23,7 +23,10 @@ _REFUSED = re.compile(
     r"terminal prompts disabled|write access .* not granted",
     re.IGNORECASE,
 )
-_MISSING = re.compile(r"returned error: 404|repository .* not found|not found", re.IGNORECASE)
+_MISSING = re.compile(
+    r"returned error: 404|repository .*not found|does not appear to be a git repository",
+    re.IGNORECASE,
+)
 _MOVED = re.compile(r"returned error: 30[1278]|from redirection", re.IGNORECASE)
 _USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")

@@ -16,10 +16,12 @@ import pytest
 
 from app.local.github import LocalGitHub
 from app.local.github.gitdir import GitDir
+from app.local.github.state import Actor
 from app.local.model import LocalModel
 from app.local.server import ServerProcess
 from app.store.database import Database
 from app.store.runs import Runs
+from app.store.turns import StoredJournal
 from tests.referees.conftest import packages, rest_referee, webhook_referee
 
 __all__ = ["packages", "rest_referee", "webhook_referee"]  # fixtures, shared with the referees
@@ -115,6 +117,19 @@ class Place:
                 for ref in await GitDir(self.repository.gitdir).refs()
             ),
         }
+
+    def actor(self, login):
+        """Return somebody as the doer of something on GitHub."""
+        return Actor(self.people[login])
+
+    async def heard(self, session):
+        """Return what the tools told the model in a session of the newest run."""
+        database = Database(self.server.database_url)
+        self.databases.append(database)
+        run_id, _ = await Runs(database).latest()
+        turns = await StoredJournal(database, run_id).turns(session)
+        blocks = [block for turn in turns for block in turn.content]
+        return "\n".join(b["content"] for b in blocks if b["type"] == "tool_result")
 
     async def redeliver(self, delivery):
         """Have GitHub send the delivery again; return the new attempt."""

@@ -5,3 +5,4 @@ mkdir -p /agent/refs/heads
 echo ref: refs/heads/work >/agent/HEAD
 echo "$1" >/agent/refs/heads/work
 cp /q/index /agent/index
+GIT_INDEX_FILE=/agent/index git read-tree -m "$1"

@@ -5,9 +5,13 @@ back() { git read-tree --reset -u "$1" && git clean -ffdq -- .; }
 
 if ! back "$1"; then
     # Folders may have lost their permissions, and the index may have been cut off.
-    find /tree -type d ! -perm -700 -exec chmod u+rwx {} +
+    find /tree -type d ! -perm -700 -exec chmod u+rwx {} \; || true
     rm -f /q/index /q/index.lock
     back "$1"
 fi
+
+# The agent's index shows its last commit, so that `git diff` shows what is not committed yet.
 rm -rf /agent/index
 cp /q/index /agent/index
+head=$(cat /agent/refs/heads/work 2>/dev/null || true)
+GIT_INDEX_FILE=/agent/index git read-tree -m "$head" 2>/dev/null || true

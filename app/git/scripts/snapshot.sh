@@ -11,7 +11,7 @@ leave_out_nested() {
     while IFS= read -r nested; do
         [ -z "$(git ls-tree "$2" -- "$nested")" ] || continue
         printf '/%s/\n' "$nested" | sed 's/[][*?\\!# ]/\\&/g' >>/q/exclude
-        git rm -r -q --cached --ignore-unmatch -- "$nested"
+        git update-index --force-remove -- "$nested"
     done
 }
 

@@ -71,6 +71,10 @@ class LocalModel:
         if self._runner is not None:
             await self._runner.cleanup()
 
+    def play(self, script: Script) -> None:
+        """Play another script from now on."""
+        self._script = script
+
     def on_request(self, hook: Hook) -> None:
         """Have this called with each acceptable request, before its answer is computed."""
         self._before.append(hook)
