@@ -12,9 +12,11 @@ from pathlib import Path
 
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
+from pydantic import SecretStr
 
 from agents.errors import ConfigError
 from app.local.github.admin_apps import AppCredentials
+from app.setting_values import with_driver
 
 START_SECONDS = 30.0
 STOP_SECONDS = 30.0
@@ -53,7 +55,9 @@ class ServerProcess:
     @property
     def database_url(self) -> str:
         """Return where the server keeps its database."""
-        return f"sqlite:///{self.data / 'fettle.db'}"
+        default = f"sqlite:///{self.data / 'fettle.db'}"
+        given = with_driver(SecretStr(self.more.get("FETTLE_DATABASE_URL") or default))
+        return given.get_secret_value() if given else default
 
     async def start(self, app: AppCredentials) -> None:
         """Start, and return once it is ready. Raises ConfigError with the end of its log."""

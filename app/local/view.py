@@ -1,117 +1,194 @@
-"""The demo as people see it in the terminal: live progress, then the pull request and its story."""
+"""The demo as people see it: the issue, live progress, then the pull request and its story."""
 
 from __future__ import annotations
 
+import asyncio
 import re
-from typing import Any
+from contextlib import suppress
+from typing import Any, Literal, Protocol
 
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Console
 from rich.markdown import Markdown
 from rich.panel import Panel
 from rich.rule import Rule
-from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from agents.errors import TransientError
+from agents.ports import Reporter
+from app.local.diff_text import diff_text
+from app.local.follow import JUDGING, Follower, store_of
 from app.local.github.gitdir import GitDir
 from app.local.model import LocalModel
 from app.local.result import DemoResult
 from app.local.scene import LABEL, Scene
+from app.local.story import label_set_at, story_of
+
+LOOK_SECONDS = 0.1
 
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
-_DONE, _RUNNING = re.compile(r"^- \[x\] (.*)"), re.compile(r"^- \[ \] \*\*(.*?)\*\*")
+
+
+class Progress(Reporter, Protocol):
+    """Shows how far the run is while it lasts."""
+
+    def begin(self) -> None:
+        """Begin to show."""
+        ...
+
+    def end(self, how: Literal["done", "failed", "stopped"] = "done") -> None:
+        """Stop; again, it does nothing."""
+        ...
 
 
 class TerminalView:
     """Speaks to people. `console` may be standard error, so that output stays clean."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, progress: Progress, *, stay: bool = False) -> None:
         self._console = console
-        self._live: Live | None = None
-        self._scene: Scene | None = None
-        self._model: LocalModel | None = None
+        self._progress = progress
+        self._stay = stay
+        self._following: asyncio.Task[None] | None = None
 
     def note(self, text: str) -> None:
         """Say one thing."""
-        self._console.print(Text(text, style="dim"))
+        self._console.print(Text(f"{text}.", "dim"))
 
     def scene(self, scene: Scene, model: LocalModel | None) -> None:
-        """Show the issue, and begin the live view."""
-        self._scene, self._model = scene, model
-        self._console.print(Rule(f"{scene.repository.full_name}: {scene.issue.title}"))
-        self._console.print(Markdown(scene.issue.body))
-        self._console.print(
-            Text(f"\n{scene.maintainer.login} sets the label {LABEL}. {scene.page}\n", "bold")
-        )
-        self._live = Live(console=self._console, refresh_per_second=10, transient=False)
-        self._live.start()
+        """Show the issue, and begin to follow the run."""
+        print_ = self._console.print
+        issue = scene.issue
+        title = Text.assemble((f"#{issue.number} ", "dim"), (issue.title, "bold"))
+        by = Text(f"{scene.repository.full_name}, opened by {issue.author.account.login}", "dim")
+        print_()
+        print_(Panel(Markdown(issue.body), title=title, subtitle=by, padding=(1, 2)))
+        if self._stay:
+            print_(Text(f"{scene.page}/issues/{issue.number}", "dim"))
+        who = "A script answers as the model" if model else "The real model answers"
+        print_(f"\n[bold]{scene.maintainer.login} sets the label [cyan]{LABEL}[/].[/] {who}.\n")
+        self._progress.begin()
+        self._following = asyncio.create_task(self._follow(scene))
 
     def tick(self, seconds: float) -> None:
-        """Show how far it is, as the comment on the issue tells it."""
-        if self._live is not None:
-            self._live.update(self._progress(seconds))
+        """Leave the repainting to the progress itself."""
 
     async def result(self, scene: Scene, result: DemoResult) -> None:
         """Show the pull request, its diff, the timeline, the judge and the cost."""
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        await self._stop_following()
+        self._progress.end("done" if result.pull_requests else "failed")
         for pull in result.pull_requests:
             await self._pull(scene, pull)
+        self._section("Timeline")
+        self._console.print(await _timeline(scene))
+        self._section("Upstream's own tests of the next release")
         self._console.print(_judged(result))
+        self._section("Cost")
         self._console.print(_costs(result))
-        self._console.print(Text(result.outcome, "bold"))
+        self._console.print()
+        self._console.print(self._end(scene, result))
 
-    def _progress(self, seconds: float) -> Group:
-        lines = [_line(text) for text in self._told()]
-        return Group(*(line for line in lines if line), Text(f"{seconds:5.1f} s  {self._turn()}"))
+    def close(self) -> None:
+        """Leave the terminal as it was, whatever happened."""
+        if self._following is not None:
+            self._following.cancel()
+        self._progress.end("stopped")
 
-    def _told(self) -> list[str]:
-        """Return the lines of the progress comment."""
-        assert self._scene is not None
-        comments = self._scene.issue.comments
-        return comments[0].body.splitlines() if comments else []
+    # --- while it lasts -------------------------------------------------------------------------
 
-    def _turn(self) -> str:
-        if self._model is None or not self._model.requests:
-            return ""
-        asked = self._model.requests[-1]
-        return f"model: answer {asked.number} ({asked.part or 'thinking'})"
+    async def _follow(self, scene: Scene) -> None:
+        database = store_of(scene)
+        comments = scene.issue.comments
+        follower = Follower(database, lambda: comments[0].body if comments else "", self._progress)
+        try:
+            outcome = None
+            while outcome is None:
+                with suppress(TransientError):  # the next look may do
+                    outcome = await follower.look()
+                await asyncio.sleep(LOOK_SECONDS)
+            if outcome.kind != "failed":
+                self._progress.stage_started("judge/1", JUDGING)
+        finally:
+            database.close()
+
+    async def _stop_following(self) -> None:
+        """Let the follower see the end, which it does within two looks; then stop it."""
+        if self._following is not None:
+            await asyncio.wait({self._following}, timeout=10 * LOOK_SECONDS)
+            self._following.cancel()
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def _section(self, title: str) -> None:
+        self._console.print()
+        self._console.print(Rule(title, align="left", style="dim"))
 
     async def _pull(self, scene: Scene, pull: dict[str, Any]) -> None:
-        where = f"{scene.page}/pull/{pull['number']}"
-        title = f"Pull request #{pull['number']}: {pull['title']}"
+        kind = "Draft pull request" if pull["draft"] else "Pull request"
+        title = Text.assemble((f"{kind} #{pull['number']} ", "dim"), (pull["title"], "bold"))
         body = Markdown(_COMMENT.sub("", pull["body"]))
-        self._console.print(Panel(body, title=title, subtitle=where))
-        diff = await GitDir(scene.repository.gitdir).diff(pull["base"], pull["head"])
-        self._console.print(Syntax(diff, "diff", theme="ansi_dark", word_wrap=True))
-        commits = Table("Commit", "Message", title="Commits")
+        where = Text(f"{pull['head']} into {pull['base']}", "dim")
+        self._console.print()
+        self._console.print(Panel(body, title=title, subtitle=where, padding=(1, 2)))
+        self._section("Commits")
         for commit in pull["commits"]:
-            commits.add_row(commit["sha"][:10], commit["message"].splitlines()[0])
-        self._console.print(commits)
+            line = Text.assemble(
+                (commit["sha"][:10], "yellow"), "  ", commit["message"].splitlines()[0]
+            )
+            self._console.print(line)
+        self._section("Diff")
+        diff = await GitDir(scene.repository.gitdir).diff(pull["base"], pull["head"])
+        self._console.print(diff_text(diff), soft_wrap=not self._console.is_terminal)
+
+    def _end(self, scene: Scene, result: DemoResult) -> Text:
+        head = Text(result.outcome, "bold green" if result.as_promised else "bold red")
+        kept = f"\nRepository, database and log are kept in {scene.github.world.root.parent}"
+        if not self._stay:
+            return Text.assemble(
+                head, (kept, "dim"), ("\nTo see it in a browser: ", "dim"), "fettle demo --stay"
+            )
+        number = scene.pulls()[0].issue.number if scene.pulls() else scene.issue.number
+        return Text.assemble(head, (kept, "dim"), f"\nLook at it: {scene.page}/pull/{number}")
 
 
-def _line(text: str) -> Text | None:
-    if done := _DONE.match(text):
-        return Text.assemble(("  done  ", "green"), done[1])
-    if running := _RUNNING.match(text):
-        return Text.assemble(("  now   ", "yellow"), running[1])
-    return None
-
-
-def _judged(result: DemoResult) -> Table:
-    table = Table("", "Exit code", "Result", title="Upstream's own tests of the next release")
-    for when, verdict in result.upstream_tests.items():
-        if verdict is not None:
-            style = "green" if verdict["exit_code"] == 0 else "red"
-            table.add_row(when, Text(str(verdict["exit_code"]), style), verdict["summary"])
+async def _timeline(scene: Scene) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(justify="right", style="dim", no_wrap=True)
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column()
+    start = label_set_at(scene)
+    for moment in await story_of(scene):
+        seconds = (moment.at - start).total_seconds()
+        table.add_row(
+            "before" if seconds < 0 else f"{seconds:.0f} s", moment.who, Text(moment.what)
+        )
     return table
 
 
-def _costs(result: DemoResult) -> Text:
-    return Text(
-        f"{result.seconds:.1f} s from label to pull request, {result.own_seconds:.1f} s of it"
-        f" Fettle's own; {result.turns} model answers, ${result.cost_usd:.2f}",
-        "dim",
+def _judged(result: DemoResult) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for when, verdict in result.upstream_tests.items():
+        if verdict is None:
+            table.add_row(when, Text("not run", "dim"), "there is no pull request")
+            continue
+        good = verdict["exit_code"] == 0
+        word = Text("green" if good else "red", "bold green" if good else "bold red")
+        table.add_row(when, word, f"exit code {verdict['exit_code']}: {verdict['summary']}")
+    return table
+
+
+def _costs(result: DemoResult) -> Table:
+    tokens = result.tokens
+    written = tokens["cache_write_5m"] + tokens["cache_write_1h"]
+    prompt = tokens["input"] + tokens["cache_read"] + written
+    table = Table.grid(padding=(0, 2))
+    table.add_row(
+        "money",
+        f"${result.cost_usd:.2f} for {result.turns} model answers, {prompt:,} tokens in"
+        f" ({tokens['cache_read']:,} from cache), {tokens['output']:,} out",
     )
+    table.add_row(
+        "time",
+        f"{result.seconds:.1f} s from label to pull request, {result.own_seconds:.1f} s of it"
+        " Fettle's own; the rest was the model and the package's tests",
+    )
+    return table

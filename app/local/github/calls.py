@@ -108,8 +108,8 @@ class Call:
 
     def page(self, items: Sequence[Json], wrap: Callable[[list[Json]], Json] = list) -> Answer:
         """Return one page of items, with the Link header that leads to the others."""
-        size = min(self._query_number("per_page", 30), LONGEST_PAGE)
-        number = self._query_number("page", 1)
+        size = min(self.query_number("per_page", 30), LONGEST_PAGE)
+        number = self.query_number("page", 1)
         last = max(1, -(-len(items) // size))
         targets = {"prev": number - 1, "next": number + 1, "last": last, "first": 1}
         wanted = [
@@ -123,7 +123,8 @@ class Call:
         chosen = list(items[(number - 1) * size : number * size])
         return Answer(200, wrap(chosen), {"Link": links} if links else {})
 
-    def _query_number(self, name: str, default: int) -> int:
+    def query_number(self, name: str, default: int) -> int:
+        """Return a positive number of the query; the default for anything else."""
         text = self.request.query.get(name, "")
         return max(1, int(text)) if text.isdecimal() else default
 

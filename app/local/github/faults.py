@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from aiohttp import web
-from aiohttp.typedefs import Handler
+from aiohttp.typedefs import Handler, Middleware
 
 from app.local.github.answers import Refused
 from app.local.github.state import World
@@ -85,6 +85,12 @@ class Faults:
         """Answer 403 in the words of the secondary limit, with or without `retry-after`."""
         headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
         self.add(method, path, _refusal(403, SECONDARY_LIMIT, headers), times=times)
+
+    def primary_limit(self, method: str, path: str, *, reset_in: int = 1, times: int = 1) -> None:
+        """Answer 403 as when the hour's requests are used up; `reset_in` is in seconds."""
+        reset = str(int(time.time()) + reset_in)
+        headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}
+        self.add(method, path, _refusal(403, "API rate limit exceeded", headers), times=times)
 
     def redirect(
         self, method: str, path: str, to: str, *, status: int = 301, times: int = 1

@@ -72,7 +72,8 @@ class _Root:
         self._tips = tips
 
     def viewer(self, _info: object) -> Json:
-        return actor_node(self._world, self._token.actor.account) | {"__typename": "User"}
+        bot = self._token.actor.account
+        return actor_node(self._world, bot) | {"__typename": "User", "login": bot.login}
 
     def rateLimit(self, _info: object, **_: Json) -> Json:  # noqa: N802 - the field's name
         left = {"cost": 1, "limit": 5000, "remaining": 4999, "used": 1}

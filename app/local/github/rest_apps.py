@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.local.github.accounts import App
 from app.local.github.answers import Answer, Json, Refused, not_found
-from app.local.github.calls import Call, Input
+from app.local.github.calls import LONGEST_PAGE, Call, Input
 from app.local.github.routing import Routes
 from app.local.github.shapes import (
     app_json,
@@ -158,13 +158,15 @@ async def set_hook_config(call: Call) -> Json:
 async def list_deliveries(call: Call) -> Answer:
     """Return deliveries, newest first, from a cursor on."""
     query = call.request.query
-    size = min(int(query.get("per_page", "30")), 100)
+    size = min(call.query_number("per_page", 30), LONGEST_PAGE)
     wanted = [each for each in reversed(call.parts.webhooks.log) if each.app is call.app]
     if query.get("status") in ("success", "failure"):
         wanted = [each for each in wanted if each.ok is (query["status"] == "success")]
     if "cursor" in query:
-        start = int(query["cursor"].removeprefix("v1_") or "0")
-        wanted = [each for each in wanted if each.id <= start]
+        start = query["cursor"].removeprefix("v1_")
+        if not start.isdecimal():
+            raise Refused(400, "Invalid cursor")
+        wanted = [each for each in wanted if each.id <= int(start)]
     headers = {}
     if len(wanted) > size:
         more = call.request.rel_url.update_query(cursor=f"v1_{wanted[size].id}")

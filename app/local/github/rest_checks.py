@@ -129,7 +129,8 @@ async def update_check_run(call: Call) -> Json:
     """Change a check run of the same App."""
     run = _check_run(call)
     if run.app is not call.actor.app:
-        raise Refused(403, "Invalid app_id `%d` - check run can only be modified by its creator")
+        message = f"Invalid app_id `{run.app.id}` - check run can only be modified by its App."
+        raise Refused(403, message)
     _apply(call, run, call.sent(CheckEdit))
     return check_run_json(call.world, call.repository, run)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import textwrap
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -43,7 +44,7 @@ def commit_json(world: World, repository: Repository, commit: Commit) -> Json:
     people = {"author": commit.author, "committer": commit.committer}
     accounts = {role: account_of_email(world, who.email) for role, who in people.items()}
     inner = {
-        role: {"name": who.name, "email": who.email, "date": who.date}
+        role: {"name": who.name, "email": who.email, "date": _utc(who.date)}
         for role, who in people.items()
     }
     return {
@@ -66,6 +67,10 @@ def commit_json(world: World, repository: Repository, commit: Commit) -> Json:
             for sha in commit.parents
         ],
     }
+
+
+def _utc(date: str) -> str:
+    return moment(datetime.fromisoformat(date).astimezone(UTC))
 
 
 def file_json(world: World, repository: Repository, change: FileChange, sha: str) -> Json:

@@ -1,0 +1,214 @@
+"""The commands. Each imports what it needs when it runs, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import AsyncExitStack
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from agents.errors import Cancelled, ConfigError
+from app.cli import manual
+from app.cli.progress import TerminalProgress
+from app.cli.screen import DONE, FAILED, STOPPED, say, stop_event
+
+if TYPE_CHECKING:
+    from app.redaction import Redactor
+    from app.settings import Settings
+
+# ruff: noqa: PLC0415 - see above
+
+LARGEST_ISSUE = 1_000_000  # bytes
+
+cli = typer.Typer(
+    cls=manual.FettleManual,
+    help=manual.FETTLE,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="End with one JSON object on standard output.")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fettle {version('fettle')}")
+        raise typer.Exit
+
+
+@cli.callback()
+def fettle(
+    *,
+    _: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+@cli.command(help=manual.SERVE, short_help="Run the server of your GitHub App.", cls=manual.Manual)
+def serve() -> None:
+    """Serve webhooks until told to stop."""
+    from app.logging import configure_logging
+    from app.settings import load_settings
+    from app.wiring import serve as serving
+
+    settings = load_settings()
+    redactor = _secrets_of(settings)
+    configure_logging(style=settings.log_format, level=settings.log_level, cleaner=redactor)
+
+    async def until_stopped() -> None:
+        await serving(settings, redactor, stop_event())
+
+    asyncio.run(until_stopped())
+
+
+@cli.command(
+    help=manual.DEMO, short_help="Watch a real bug become a pull request.", cls=manual.Manual
+)
+def demo(
+    *,
+    json: Json = False,
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Keep the local GitHub up for your browser.")
+    ] = False,
+    script: Annotated[
+        bool, typer.Option("--script", help="Use the scripted model without asking.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the local GitHub; 0 takes any.")
+    ] = 0,
+) -> None:
+    """Show the demo."""
+    try:
+        sys.exit(asyncio.run(_demo(json=json, stay=stay, script=script, port=port)))
+    except KeyboardInterrupt:
+        say("Stopped. The server and the local GitHub are down.")
+        sys.exit(STOPPED)
+
+
+@cli.command(
+    help=manual.RESOLVE,
+    short_help="Resolve an issue in a clone of yours.",
+    cls=manual.Manual,
+)
+def resolve(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The clone, or any folder in it.")],
+    issue: Annotated[
+        Path,
+        typer.Option(
+            "--issue",
+            metavar="FILE",
+            help="The issue, its title in the first line; - for standard input.",
+        ),
+    ],
+    *,
+    json: Json = False,
+) -> None:
+    """Resolve an issue in a local clone."""
+    sys.exit(asyncio.run(_resolve(path, issue, json=json)))
+
+
+# --- what they do -------------------------------------------------------------------------------
+
+
+def _secrets_of(settings: Settings) -> Redactor:
+    """Return a redactor that knows every secret among the settings."""
+    from app.redaction import Redactor
+
+    values = [settings.anthropic_api_key, settings.private_key, *settings.webhook_secrets]
+    if settings.app_id is not None:
+        values.append(settings.credentials.private_key)
+    return Redactor(value.get_secret_value() for value in values if value is not None)
+
+
+async def _demo(*, json: bool, stay: bool, script: bool, port: int) -> int:
+    from app.local.demo import Demo
+    from app.local.view import TerminalView
+
+    console = Console(stderr=json)
+    async with AsyncExitStack() as stack:
+        real = None if script or json else _real_model(console)
+        view = TerminalView(console, TerminalProgress(console), stay=stay)
+        stack.callback(view.close)
+        shown = await Demo(view, stack, real, port=port).run()
+        if json:
+            typer.echo(shown.json())
+        if stay:
+            console.print("The pages stay up until you press Ctrl-C.", style="bold")
+            await stop_event().wait()
+    return DONE if shown.as_promised else FAILED
+
+
+def _real_model(console: Console) -> dict[str, str] | None:
+    """Ask whether to use the real model when there is a key for it; None means the script."""
+    from app.settings import load_settings
+
+    settings = load_settings(serving=False)
+    if settings.anthropic_api_key is None or not sys.stdin.isatty():
+        return None
+    question = (
+        f"ANTHROPIC_API_KEY is set. Use the real model ({settings.model}, about a dollar)"
+        " instead of the script?"
+    )
+    if not typer.confirm(question, default=False):
+        return None
+    console.print("Using the real model.")
+    chosen = {"ANTHROPIC_API_KEY": settings.anthropic_api_key.get_secret_value()}
+    if settings.anthropic_base_url:
+        chosen["ANTHROPIC_BASE_URL"] = settings.anthropic_base_url
+    return chosen
+
+
+async def _resolve(path: Path, issue: Path, *, json: bool) -> int:
+    from app.cli.cloned import show
+    from app.clone.resolve import resolve_clone
+    from app.clone.run import Wish
+    from app.settings import load_settings
+
+    settings = load_settings(serving=False)
+    title, body = _read_issue(issue)
+    progress = TerminalProgress(Console(stderr=True))
+    stop = stop_event(progress.interrupted)
+    try:
+        wish = Wish(path, title, body, say, progress)
+        done = await resolve_clone(settings, _secrets_of(settings), wish, stop)
+        progress.end("failed" if done.outcome.kind == "failed" else "done")
+    except Cancelled as stopped:
+        say(str(stopped))
+        raise
+    finally:
+        progress.end("stopped")
+    if json:
+        typer.echo(done.json())
+    else:
+        show(done)
+    return done.exit_code
+
+
+def _read_issue(file: Path) -> tuple[str, str]:
+    """Return the issue's title and text. Raises ConfigError, for the person who wrote it."""
+    from app.local.case import read_issue
+
+    name = "standard input" if str(file) == "-" else f"`{file}`"
+    try:
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        title, body = read_issue(data.decode("utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"The issue cannot be read from {name}: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"The issue in {name} is not UTF-8 text. Save it as UTF-8.") from error
+    if not title:
+        raise ConfigError(f"The issue in {name} has no title. Write it into the first line.")
+    if len(data) > LARGEST_ISSUE:
+        raise ConfigError(f"The issue in {name} has {len(data) / 1e6:.1f} MB. Name a shorter text.")
+    return title, body

@@ -1,0 +1,181 @@
+"""The manual: what `--help` says beyond the options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+Rows = Sequence[tuple[str, str]]
+Sections = dict[str, Rows]
+
+STOPPED = ("130", "stopped by Ctrl-C")
+
+FETTLE = """
+Turn a labelled issue into a pull request that passes the repository's checks.
+
+Begin with `fettle demo`: it shows all of it in about twenty seconds, and needs no GitHub and no
+key. Then have `fettle resolve` work on an issue in a clone of yours, or let `fettle serve` listen
+to your GitHub. Each explains itself: `fettle resolve --help`.
+"""
+
+FETTLE_SECTIONS: Sections = {
+    "Exit codes": (
+        ("0", "done"),
+        ("1", "failed: what was asked for could not be done"),
+        ("2", "a person has to act: a setting, a question, a draft to look at"),
+        STOPPED,
+    ),
+}
+
+SERVE = """
+Serve webhooks and work on what they ask for, until SIGTERM or Ctrl-C.
+
+GitHub sends its webhooks to /webhook. Set the label `bot:resolve` on an issue, as somebody who may
+write to the repository, and it becomes a pull request. /healthz and /readyz tell whether the
+server lives and takes work; /metrics has numbers for Prometheus.
+
+Stopping loses nothing: runs are held at a safe place and go on at the next start. So they do after
+kill -9 or a power cut.
+
+All settings are environment variables. An App id, its key, a webhook secret and a way to a model
+have to be there; everything else has a default.
+"""
+
+SERVE_SECTIONS: Sections = {
+    "Examples": (
+        ("export FETTLE_APP_ID=123456 FETTLE_PRIVATE_KEY_FILE=app.pem", "what the App's page says"),
+        ("export FETTLE_WEBHOOK_SECRETS=... ANTHROPIC_API_KEY=...", ""),
+        ("fettle serve", ""),
+    ),
+    "Exit codes": (
+        ("0", "stopped when asked to"),
+        ("1", "failed"),
+        ("2", "refused to start: every problem with the settings is listed, with its remedy"),
+    ),
+}
+
+DEMO = """
+Watch a real bug of a real package become a pull request, on this machine alone.
+
+A GitHub and a model that run here play their parts. All else is real: the server is the one that
+`fettle serve` starts. It gets a signed webhook, clones, works in its sandbox, runs the package's
+tests, pushes, and opens the pull request. Then upstream's own tests of the next release judge it.
+Only the package and a few tools are fetched, with pip, the first time.
+"""
+
+DEMO_SECTIONS: Sections = {
+    "Examples": (
+        ("fettle demo", "watch"),
+        ("fettle demo --stay", "then see the issue and the pull request in a browser"),
+        ("fettle demo --json | jq '.pull_requests[0].title'", "use it in a script"),
+    ),
+    "Environment": (
+        ("ANTHROPIC_API_KEY", "when it is set, the demo asks whether to use the real model"),
+        ("TMPDIR", "where the demo keeps its files, /tmp by default"),
+    ),
+    "Exit codes": (
+        ("0", "one pull request, and upstream's tests went from red to green"),
+        ("1", "anything else"),
+        ("2", "this machine lacks something; the message says what"),
+        STOPPED,
+    ),
+}
+
+RESOLVE = """
+Resolve an issue in a local clone: leaves a branch with the commits, and the pull request's text.
+
+The stages are those of a run on GitHub: understand, plan, make each step and commit it, run the
+repository's own checks before and after, write the pull request. Commands run in a sandbox without
+network. The checks are found in the repository's files, or named in its .github/fettle.yml.
+
+A branch `bot/...` is all that the clone gets. Your checkout, index, settings and other branches
+stay as they are, and what you have not committed is left out.
+
+The text goes to standard output, as Markdown unless that is a terminal, and progress to standard
+error. After Ctrl-C or a crash, the same command goes on where it stopped.
+"""
+
+RESOLVE_SECTIONS: Sections = {
+    "Examples": (
+        ("fettle resolve . --issue bug.md", "the clone you stand in"),
+        ("fettle resolve ~/src/parse --issue bug.md --json > result.json", "use it in a script"),
+        (
+            "gh issue view 7 --json title,body -q '.title+\"\\n\"+.body' > bug.md",
+            "an issue of GitHub, without the App",
+        ),
+    ),
+    "Environment": (
+        ("ANTHROPIC_API_KEY", "key for the Messages API"),
+        (
+            "ANTHROPIC_BASE_URL",
+            "another server that speaks the Messages API; then no key is needed",
+        ),
+        ("FETTLE_MODEL", "the model that writes code"),
+        ("FETTLE_RUN_BUDGET_USD", "dollars that the run may spend at most"),
+        ("FETTLE_TOOLCHAINS", "folders with what the checks need, such as a Python with pytest"),
+        ("FETTLE_DATA_DIR", "where a run keeps its files until it ends"),
+    ),
+    "The JSON object": (
+        ("outcome, text", "pull_request, comment (a question, an answer) or failed; in words"),
+        ("branch, base, commits", "its name, the commit it stands on, a list of {sha, subject}"),
+        ("title, body, draft", "of the pull request; in a draft, checks fail that passed before"),
+        ("comments", "what would be said on the issue"),
+        ("quality", "list of {check, command, exit_code_before, exit_code_after, passed}"),
+        ("cost", "{usd, turns, tokens}"),
+        ("kept", "the folder with conversation and log, if the run failed"),
+    ),
+    "Exit codes": (
+        ("0", "the branch is there, and nothing fails that passed before"),
+        ("1", "failed; what was committed until then is on a branch bot/unfinished-..."),
+        ("2", "a person has to act: a draft, a question, a setting, a mistake in the command"),
+        STOPPED,
+    ),
+}
+
+
+SECTIONS = {
+    "fettle": FETTLE_SECTIONS,
+    "serve": SERVE_SECTIONS,
+    "demo": DEMO_SECTIONS,
+    "resolve": RESOLVE_SECTIONS,
+}
+
+
+class Manual(TyperCommand):
+    """A command whose help ends with sections of its own."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the sections."""
+        _write(ctx, formatter)
+
+
+class FettleManual(TyperGroup):
+    """The same for `fettle` itself."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the sections."""
+        _write(ctx, formatter)
+
+
+def _write(ctx: Any, formatter: Any) -> None:
+    name = ctx.command.name if ctx.parent else "fettle"
+    settings = {"Settings": _settings()} if name == "serve" else {}
+    for title, rows in {**SECTIONS[name], **settings}.items():
+        with formatter.section(title):
+            formatter.write_dl(rows)
+
+
+def _settings() -> Rows:
+    """Return every setting, as the settings describe themselves."""
+    from app.settings import PREFIX, Settings  # noqa: PLC0415 - `--help` of the others stays fast
+
+    rows = []
+    for name, field in Settings.model_fields.items():
+        alias = field.validation_alias
+        variable = alias if isinstance(alias, str) else f"{PREFIX}{name.upper()}"
+        default = field.get_default(call_default_factory=True)
+        shown = f"  [default: {default}]" if default not in (None, ()) else ""
+        rows.append((variable, " ".join((field.description or "").split()) + shown))
+    return rows

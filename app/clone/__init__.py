@@ -1,0 +1,1 @@
+"""The resolve pipeline on a local clone, without any GitHub."""

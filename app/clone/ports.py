@@ -1,0 +1,111 @@
+"""The ports of a run on a clone: a branch instead of a push, texts instead of posts."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.pipelines.shared.quality import Quality, check_quality
+from agents.ports import Json, PullRequest, Steps
+from agents.run import Outcome, Ports
+from agents.text import one_line, publish
+from app.git.local import Head, LocalClone
+from app.git.mirror import Mirror
+from app.git.source import GitSource
+from app.redaction import Redactor
+from handlers.access import Refusal
+
+LONGEST_TITLE = 200
+CHECKED = f"stage/{check_quality.name}/"
+
+
+class PinnedClone(LocalClone):
+    """A clone as it was when the run began: people may go on committing meanwhile."""
+
+    _pinned: Head | None = None
+
+    async def head(self) -> Head:
+        """Return what was checked out at the first call."""
+        if self._pinned is None:
+            self._pinned = await super().head()
+        return self._pinned
+
+
+@dataclass
+class ClonePublisher:
+    """The port `Publisher` on a clone."""
+
+    clone: LocalClone
+    mirror: Mirror
+    base: str
+    redactor: Redactor
+    comments: Path
+    """The folder of what would be said on the issue: it must outlive the process."""
+
+    async def push(self, branch: str, commit: str) -> None:
+        """Put the branch into the clone."""
+        await self.clone.deliver(self.mirror, commit, branch)
+
+    async def open_pull_request(
+        self, *, branch: str, commit: str, title: str, body: str, draft: bool
+    ) -> PullRequest:
+        """Return what would be opened."""
+        return PullRequest(
+            number=None,
+            url=branch,
+            branch=branch,
+            head=commit,
+            base=self.base,
+            title=self.redactor.clean(one_line(self.redactor.clean(title), LONGEST_TITLE)),
+            body=self._clean(body),
+            draft=draft,
+        )
+
+    async def comment(self, key: str, body: str) -> str:
+        """Keep what would be said on the issue; `key` tells one answer from another."""
+        self.comments.mkdir(mode=0o700, exist_ok=True)
+        (self.comments / f"{key}.md").write_text(self._clean(body), "utf-8")
+        return key
+
+    def _clean(self, markdown: str) -> str:
+        """Take secrets out before and after: markup can hide them, and its end can show them."""
+        return self.redactor.clean(publish(self.redactor.clean(markdown)))
+
+
+@dataclass
+class NotingSteps:
+    """The port `Steps` with an ear on the checks: their exit codes are for the result."""
+
+    steps: Steps
+    quality: Quality | None = None
+
+    async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
+        """Run the step, and note what the checks said last."""
+        record = await self.steps.step(name, work)
+        if name.startswith(CHECKED) and record["error"] is None:
+            self.quality = Quality.model_validate(record["output"])
+        return record
+
+    async def boundary(self) -> None:
+        """Pass on."""
+        await self.steps.boundary()
+
+
+@dataclass
+class CloneEquipment:
+    """Everything that one run on a clone holds. Whoever can start it may."""
+
+    ports: Ports
+    source: GitSource
+
+    async def admit(self) -> Refusal | None:
+        """Let it run: the person at the terminal asks for it themselves."""
+        return None
+
+    async def finish(self, outcome: Outcome) -> None:
+        """Remove the work tree; the commits of a run that failed were paid for."""
+        await self.source.discard(forget=outcome.kind != "failed")
+
+    async def close(self) -> None:
+        """Nothing is held."""

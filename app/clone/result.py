@@ -1,0 +1,108 @@
+"""What a run on a clone came to: for programs one JSON object, for people Markdown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agents.pipelines.shared.quality import Quality
+from agents.ports import Usage
+from agents.run import Outcome
+
+LABEL = (
+    "_There is no label here: where this speaks of setting it, add to the issue's text and run the"
+    " same command again._"
+)
+
+
+@dataclass(frozen=True)
+class CloneResult:
+    """What `fettle resolve PATH` prints."""
+
+    outcome: Outcome
+    base: str
+    """The commit that the run began at."""
+    branch: str | None
+    """Also of a run that failed, when it had made commits by then."""
+    commits: list[tuple[str, str]]
+    """Id and subject, oldest first."""
+    said: list[str]
+    """What would have been said on the issue."""
+    quality: Quality | None
+    spent: tuple[Usage, float, int]
+    kept: Path | None = None
+    """The folder of a run that failed."""
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 for a branch that passes, 2 when a person has to act, 1 for a failure."""
+        pull = self.outcome.pull_request
+        if pull is not None:
+            return 2 if pull.draft else 0
+        return 1 if self.outcome.kind == "failed" else 2
+
+    @property
+    def headline(self) -> str:
+        """Return how it ended, in a sentence or two."""
+        pull = self.outcome.pull_request
+        if pull is None:
+            return self.outcome.text
+        if not pull.draft:
+            return "Done: the change is on a branch, and the repository's checks pass."
+        return "The change is on a branch, but checks fail that passed before. It is a draft."
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what else people should know: each a sentence in Markdown."""
+        notes = [*self.said]
+        if any("label" in text for text in (self.outcome.text, *self.said)):
+            notes.append(LABEL)
+        if self.branch and self.outcome.kind == "failed":
+            notes.append(f"What was committed until then is on the branch `{self.branch}`.")
+        if self.kept:
+            notes.append(f"Conversation and log are kept in `{self.kept}` until you remove it.")
+        return notes
+
+    @property
+    def text(self) -> str:
+        """Return it as Markdown: the pull request's title and body, or what there is to say."""
+        pull = self.outcome.pull_request
+        if pull is not None:
+            return f"# {pull.title}\n\n{pull.body}"
+        return "\n\n".join([f"**{self.headline}**", *self.notes])
+
+    def json(self) -> str:
+        """Return it as one JSON object."""
+        pull = self.outcome.pull_request
+        usage, usd, answers = self.spent
+        about = {
+            "outcome": self.outcome.kind,
+            "text": self.outcome.text,
+            "base": self.base,
+            "branch": self.branch,
+            "commits": [{"sha": sha, "subject": subject} for sha, subject in self.commits],
+            "title": pull.title if pull else None,
+            "body": pull.body if pull else None,
+            "draft": pull.draft if pull else None,
+            "comments": self.said,
+            "quality": _checks(self.quality) if self.quality else [],
+            "cost": {"usd": round(usd, 4), "turns": answers, "tokens": usage.model_dump()},
+            "kept": str(self.kept) if self.kept else None,
+        }
+        return json.dumps(about, indent=2, ensure_ascii=False)
+
+
+def _checks(quality: Quality) -> list[dict[str, Any]]:
+    before = {run.name: run.exit_code for run in quality.baseline.runs}
+    return [
+        {
+            "check": run.name,
+            "command": run.command,
+            "exit_code_before": before[run.name],
+            "exit_code_after": run.exit_code,
+            "passed": run.exit_code == 0,
+        }
+        for run in quality.runs
+    ]

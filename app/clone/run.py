@@ -1,0 +1,182 @@
+"""A run on a local clone: the same pipeline without GitHub; its branch and its words stay here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from agents.errors import Cancelled, FettleError
+from agents.ports import Reporter, Steps
+from agents.requests import Person, Repository, Request, ResolveIssue
+from agents.run import Outcome, Ports
+from app.clone.folder import RunFolder
+from app.clone.ports import CloneEquipment, ClonePublisher, NotingSteps, PinnedClone
+from app.clone.result import CloneResult
+from app.engine import Engine
+from app.git.environment import Identity
+from app.git.local import Head
+from app.git.mirror import Mirror
+from app.git.names import run_refs
+from app.git.source import GitSource
+from app.store.turns import StoredJournal
+from app.wiring import Parts, make_runner
+
+NOBODY = Person(id=0, login="local")
+AUTHOR = Identity("Fettle", "fettle@localhost")
+DRAIN_SECONDS = 10.0
+STOPPED = (
+    "Stopped. The clone is as it was. What was done so far is kept in `{folder}`, and the same"
+    " command goes on from there."
+)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked for, and where to tell how it goes."""
+
+    path: Path
+    title: str
+    body: str
+    tell: Callable[[str], None]
+    reporter: Reporter
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run works."""
+
+    clone: PinnedClone
+    head: Head
+    folder: RunFolder
+
+
+@dataclass
+class CloneRun:
+    """One run, from its request to its result."""
+
+    parts: Parts
+    wish: Wish
+    place: Place
+    mirror: Mirror = field(init=False)
+    steps: NotingSteps | None = None
+
+    def __post_init__(self) -> None:
+        self.mirror = Mirror(self.place.folder.mirror, group=self.parts.sandbox.owner[1])
+
+    async def outcome(self, stop: asyncio.Event) -> Outcome:
+        """Do the run, or go on with it, and return how it ended."""
+        run_id = self.place.folder.run_id
+        runner = make_runner(self.parts, self.equip, noreply="localhost")
+        await runner.engine.launch()
+        await runner.submit(run_id, self._request())
+        outcome = await _ended(runner.engine, run_id, stop)
+        if outcome is None:
+            raise Cancelled(STOPPED.format(folder=self.place.folder.path))
+        return outcome
+
+    async def equip(self, run_id: str, request: Request, steps: Steps) -> CloneEquipment:
+        """Give the run what it works with."""
+        parts, place = self.parts, self.place
+        self.steps = NotingSteps(steps)
+        source = GitSource(
+            self.mirror,
+            place.folder.work_trees,
+            run_id,
+            sandbox=parts.sandbox,
+            fetch=partial(place.clone.bring, self.mirror),
+            identity=_author,
+            on_command=parts.metrics.command_seconds.inc,
+        )
+        ports = Ports(
+            model=parts.model,
+            journal=StoredJournal(parts.database, run_id),
+            source=source,
+            publisher=ClonePublisher(
+                place.clone,
+                self.mirror,
+                request.repository.default_branch,
+                parts.redactor,
+                place.folder.comments,
+            ),
+            reporter=self.wish.reporter,
+            steps=self.steps,
+        )
+        return CloneEquipment(ports, source)
+
+    async def result(self, outcome: Outcome) -> CloneResult:
+        """Return what it came to."""
+        pull, base = outcome.pull_request, self.place.head.commit
+        tip = pull.head if pull else await self._newest()
+        branch = pull.branch if pull else None
+        if outcome.kind == "failed" and tip is not None:
+            branch = await self._salvaged(tip)
+        return CloneResult(
+            outcome,
+            base=base,
+            branch=branch,
+            commits=await self.mirror.log(base, tip) if tip else [],
+            said=self.place.folder.said(),
+            quality=self.steps.quality if self.steps else None,
+            spent=await StoredJournal(self.parts.database, self.place.folder.run_id).spent(),
+        )
+
+    async def _newest(self) -> str | None:
+        """Return the last commit that the run made before it failed, if any."""
+        if not self.mirror.gitdir.exists():
+            return None
+        refs = f"{run_refs(self.place.folder.run_id)}/commits/"
+        listed = await self.mirror.git.local("for-each-ref", "--format=%(objectname)", refs)
+        if not listed:
+            return None
+        newest = ("--topo-order", "--max-count=1", *listed.decode().split())
+        return (await self.mirror.git.local("rev-list", *newest)).decode().strip()
+
+    async def _salvaged(self, commit: str) -> str | None:
+        """Put unfinished work on a branch of the clone: it was paid for. None if that fails."""
+        branch = f"bot/unfinished-{self.place.folder.run_id[-6:]}"
+        try:
+            await self.place.clone.deliver(self.mirror, commit, branch)
+        except FettleError:
+            return None
+        return branch
+
+    def _request(self) -> ResolveIssue:
+        """Return the wish as a request; there is no issue, so it has no number."""
+        place, wish = self.place, self.wish
+        return ResolveIssue(
+            installation_id=0,
+            repository=Repository(
+                id=0,
+                owner="local",
+                name=wish.path.resolve().name or "clone",
+                default_branch=place.head.branch or "HEAD",
+            ),
+            number=0,
+            title=wish.title,
+            body=wish.body,
+            author=NOBODY,
+            asked_by=NOBODY,
+            label="",
+            url="",
+        )
+
+
+async def _ended(engine: Engine, run_id: str, stop: asyncio.Event) -> Outcome | None:
+    """Wait for the end and return it; None when somebody stopped the run before."""
+    ended = asyncio.create_task(engine.result(run_id))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not ended.done():
+        ended.cancel()
+        await engine.drain(DRAIN_SECONDS)
+        return None
+    await engine.drain(0)
+    return Outcome.model_validate(ended.result())
+
+
+async def _author() -> Identity:
+    return AUTHOR

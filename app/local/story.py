@@ -1,0 +1,97 @@
+"""The story of an issue as the local GitHub recorded it: who did what, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+import orjson
+
+from app.local.github.gitdir import GitDir
+from app.local.github.state import Happening, Pull
+from app.local.scene import LABEL, Scene
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One thing that somebody did."""
+
+    at: datetime
+    who: str
+    what: str
+
+
+async def story_of(scene: Scene) -> list[Moment]:
+    """Return the moments, in the order in which they came."""
+    moments = [*_issue(scene), *_webhooks(scene), *_first_words(scene)]
+    for pull in scene.pulls():
+        moments += await _commits(scene, pull)
+        moments += _pushes(scene, pull)
+        kind = "draft pull request" if pull.draft else "pull request"
+        opened = f"opened the {kind} #{pull.issue.number}"
+        moments.append(Moment(pull.created_at, pull.issue.author.account.login, opened))
+    moments += _last_words(scene)
+    # The clock knows whole seconds; of what shares one, the order above is the order it came in.
+    return sorted(moments, key=lambda moment: moment.at)
+
+
+def label_set_at(scene: Scene) -> datetime:
+    """Return when the label was set that started everything."""
+    labelled = (line.created_at for line in scene.issue.timeline if _starts(line))
+    return next(labelled, scene.issue.created_at)
+
+
+def _starts(line: Happening) -> bool:
+    return line.event == "labeled" and line.label is not None and line.label.name == LABEL
+
+
+def _issue(scene: Scene) -> Iterator[Moment]:
+    issue = scene.issue
+    yield Moment(issue.created_at, issue.author.account.login, f"opened the issue #{issue.number}")
+    for line in issue.timeline:
+        if _starts(line):
+            yield Moment(line.created_at, line.actor.account.login, f"set the label {LABEL}")
+
+
+def _webhooks(scene: Scene) -> Iterator[Moment]:
+    for delivery in scene.github.webhooks.log:
+        if delivery.status_code == 202:
+            name = f"{delivery.event}.{orjson.loads(delivery.payload).get('action', '')}"
+            took = f"{delivery.seconds * 1000:.0f} ms"
+            yield Moment(
+                delivery.delivered_at,
+                "GitHub",
+                f"sent the webhook {name}, signed; taken in after {took}",
+            )
+
+
+def _first_words(scene: Scene) -> Iterator[Moment]:
+    for reaction in scene.issue.reactions:
+        what = f"reacted to the issue with {reaction.content}"
+        yield Moment(reaction.created_at, reaction.user.login, what)
+    for comment in scene.issue.comments:
+        who = comment.author.account.login
+        yield Moment(comment.created_at, who, "began to report in a comment on the issue")
+
+
+def _last_words(scene: Scene) -> Iterator[Moment]:
+    for comment in scene.issue.comments:
+        if comment.last_edited_at is not None:
+            who = comment.author.account.login
+            yield Moment(comment.last_edited_at, who, "finished that comment")
+
+
+async def _commits(scene: Scene, pull: Pull) -> list[Moment]:
+    git = GitDir(scene.repository.gitdir)
+    commits = await git.commits(f"{pull.base_sha}..{pull.head_sha}")
+    return [
+        Moment(datetime.fromisoformat(c.committer.date), c.author.name, f"committed: {c.title}")
+        for c in reversed(commits)
+    ]
+
+
+def _pushes(scene: Scene, pull: Pull) -> Iterator[Moment]:
+    for asked in scene.github.requests:
+        if asked.method == "POST" and asked.path.endswith("/git-receive-pack"):
+            yield Moment(asked.at, scene.app.bot_login, f"pushed the branch {pull.head}")
