@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import logging
 import shutil
 import time
 from collections import defaultdict
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import structlog
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from agents.errors import DeliveryError, TransientError
 from app.inbox import Inbox
@@ -21,6 +24,8 @@ from app.store.database import Database
 
 BODY_SECONDS = 20
 """A sender that takes longer for its body is not GitHub, which gives up after 10."""
+LINGER_SECONDS = 2
+"""How long the rest of a refused body is read, so that the sender gets to see the answer."""
 READY_SECONDS = 5
 FREE_BYTES = 256 * 1024 * 1024
 """Less free disk than this and no run can be expected to end well."""
@@ -61,9 +66,18 @@ async def start_server(application: web.Application, host: str, port: int) -> we
     """Listen, and return what stops it: `await runner.cleanup()` lets open requests finish.
 
     Bodies stay as they were sent, since the signature is over these bytes. There is no access
-    log: it would cost a quarter of the speed, and the numbers say what it would.
+    log: it would cost a quarter of the speed, and the numbers say what it would. What the process
+    has made so far stays till its end, so the garbage collector need not look at it ever again.
     """
-    runner = web.AppRunner(application, access_log=None, auto_decompress=False)
+    gc.collect()
+    gc.freeze()
+    runner = web.AppRunner(
+        application,
+        access_log=None,
+        auto_decompress=False,
+        lingering_time=LINGER_SECONDS,
+        logger=_quiet_about_strangers(),
+    )
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()
@@ -71,6 +85,17 @@ async def start_server(application: web.Application, host: str, port: int) -> we
         await runner.cleanup()
         raise
     return runner
+
+
+def _quiet_about_strangers() -> logging.Logger:
+    """Return a logger for aiohttp that has no traceback for bytes that are no HTTP."""
+    logger = logging.getLogger("aiohttp.server")
+    logger.addFilter(_is_our_fault)
+    return logger
+
+
+def _is_our_fault(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 class _Door:

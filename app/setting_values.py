@@ -43,11 +43,12 @@ def split_list(value: object) -> object:
     return [part.strip() for part in value.split(",")]
 
 
-def none_empty(secrets: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
-    """Return the secrets, if each has at least one character."""
-    if not all(secret.get_secret_value() for secret in secrets):
+def split_secrets(value: object) -> object:
+    """Return the parts of such a list, if there are any and each has at least one character."""
+    parts = split_list(value)
+    if isinstance(value, str) and isinstance(parts, list) and not all(parts or [""]):
         raise ValueError("has an empty secret in it: anybody could sign with that. Take it out")
-    return secrets
+    return parts
 
 
 def web_address(address: str | None) -> str | None:
@@ -59,7 +60,7 @@ def web_address(address: str | None) -> str | None:
 
 def parse_key(value: SecretStr) -> SecretStr:
     """Return the key as PEM with real line ends, after it was parsed."""
-    text = value.get_secret_value().strip().strip("\"'").replace("\\n", "\n")
+    text = value.get_secret_value().strip().strip("\"'").replace("\\n", "\n").strip()
     if not text.startswith("-----"):
         text = _from_base64(text)
     try:

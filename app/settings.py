@@ -24,10 +24,10 @@ from app.setting_values import (
     default_data_dir,
     github_address,
     key_in_file,
-    none_empty,
     parse_key,
     readable_directories,
     split_list,
+    split_secrets,
     web_address,
     with_driver,
 )
@@ -66,9 +66,7 @@ class Settings(BaseSettings):
     """The App's private key: PEM, PEM with \\n for line ends, or base64 of the PEM."""
     private_key_file: Annotated[Path, AfterValidator(key_in_file)] | None = None
     """A file with the App's private key, instead of the key itself."""
-    webhook_secrets: Annotated[
-        tuple[SecretStr, ...], NoDecode, BeforeValidator(split_list), AfterValidator(none_empty)
-    ] = ()
+    webhook_secrets: Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(split_secrets)] = ()
     """Webhook secrets, all tried in turn, so one can be replaced without losing a delivery:
     separated by commas, or a JSON list when one has a comma inside."""
     github_url: Annotated[str, AfterValidator(github_address)] = "https://github.com"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -25,11 +26,11 @@ READERS = 4
 BUSY_SECONDS = 10
 
 PRAGMAS = (
+    "page_size=8192",  # holds in a new file only: a delivery then fills one page, not several
     "journal_mode=WAL",
     "synchronous=FULL",  # a commit survives a power cut, not only a kill
     "foreign_keys=ON",
     "wal_autocheckpoint=0",  # `_Checkpoints` does it, so that no commit has to wait for it
-    "cache_size=-32000",  # KiB: the inbox's two random indexes stay in memory
 )
 WRITES_PER_CHECKPOINT = 64
 
@@ -45,6 +46,7 @@ class Database:
         parsed = make_url(url)
         self.engine: Engine = _sqlite(parsed) if _is_sqlite(parsed) else _postgresql(parsed)
         self._checkpoints = _Checkpoints(self.engine) if _is_sqlite(parsed) else None
+        self._held: Connection | None = None
         self._writer = ThreadPoolExecutor(1, "fettle-write")
         self._readers = ThreadPoolExecutor(READERS, "fettle-read")
 
@@ -74,6 +76,8 @@ class Database:
         self._readers.shutdown()
         if self._checkpoints:
             self._checkpoints.close()
+        if self._held:
+            self._held.close()
         self.engine.dispose()
 
     def _reading(self, fn: Callable[[Connection], T]) -> T:
@@ -81,12 +85,12 @@ class Database:
             return fn(connection)
 
     def _writing(self, fn: Callable[[Connection], T]) -> T:
-        writing = self.engine.connect().execution_options(writes=True)
-        with writing as connection:
-            with connection.begin():
-                result = fn(connection)
-            if self._checkpoints:
-                self._checkpoints.written(connection)
+        if self._held is None:  # kept: taking one from the pool costs more than a commit
+            self._held = self.engine.connect().execution_options(writes=True)
+        with self._held.begin():
+            result = fn(self._held)
+        if self._checkpoints:
+            self._checkpoints.written(self._held)
         return result
 
 
@@ -152,8 +156,8 @@ def sqlite_module() -> ModuleType:
         return import_module("pysqlite3.dbapi2")
     except ImportError:
         raise ConfigError(
-            f"Python {sys.version_info.major}.{sys.version_info.minor} needs SQLite 3.42 or newer "
-            f"here, and it comes with {sqlite3.sqlite_version}. Run: pip install pysqlite3-binary"
+            f"Python {platform.python_version()} needs SQLite 3.42 or newer here, and it comes "
+            f"with {sqlite3.sqlite_version}. Run: pip install pysqlite3-binary"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""A process with an engine and one run of three steps: `python engine_process.py URL FOLDER`.
+"""A worker with one run of three steps: `python engine_process.py URL FOLDER NAME`.
 
 Each step notes its begin and its end; the second waits for as long as FOLDER/slow is there.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app.engine import Engine
 
-URL, FOLDER = sys.argv[1], Path(sys.argv[2])
+URL, FOLDER, NAME = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 
 
 async def conduct(run_id, request, steps):
@@ -31,10 +31,10 @@ def note(text):
 
 
 async def main():
-    engine = Engine(URL, conduct, executor="one", stages_at_once=1)
+    engine = Engine(URL, conduct, executor=NAME, stages_at_once=1)
     await engine.launch()
-    await engine.enqueue("run", "lane", {})
-    note(f"result {await engine.result('run')}")
+    await engine.enqueue(f"run-{NAME}", f"lane-{NAME}", {})
+    note(f"result {await engine.result(f'run-{NAME}')}")
     await engine.drain(1)
 
 

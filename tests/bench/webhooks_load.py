@@ -73,7 +73,7 @@ class Deliveries:
         tail = self._tail(number)
         signed = self._signed.copy()
         signed.update(tail)
-        ident = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self._nonce}{number}"))
+        ident = str(uuid.uuid1(1, 1))  # of the kind that GitHub makes: from the time
         head = (
             f"{self._head}X-GitHub-Delivery: {ident}\r\n"
             f"X-Hub-Signature-256: sha256={signed.hexdigest()}\r\n\r\n"

@@ -1,0 +1,358 @@
+"""The runner: every run has one visible end, whatever happens to it on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+import structlog
+from sqlalchemy import text
+
+from agents.errors import ConfigError, RunError, TransientError
+from agents.loop.budget import Limits
+from agents.pipelines import PIPELINES, Pipeline
+from agents.requests import Person, Repository, ResolveIssue
+from agents.run import Outcome, Ports, stage
+from app.engine import Engine
+from app.runner import Runner
+from app.store.database import Database
+from app.store.runs import Runs
+from app.upkeep import Upkeep
+from handlers.access import Refusal
+
+PATIENCE = 20.0
+
+
+class SilentReporter:
+    """The port Reporter: stages are told to nobody."""
+
+    def stage_started(self, stage, title):
+        pass
+
+    def stage_finished(self, stage, summary):
+        pass
+
+
+@dataclass
+class Equipment:
+    """What a run is given here; errors in `finishing` are raised, one for each finish."""
+
+    ports: Ports
+    admission: object = None
+    finishing: list = field(default_factory=list)
+    ends: list = field(default_factory=list)
+    closed: int = 0
+
+    async def admit(self):
+        if isinstance(self.admission, Exception):
+            raise self.admission
+        return self.admission
+
+    async def finish(self, outcome):
+        if self.finishing:
+            raise self.finishing.pop(0)
+        self.ends.append(outcome)
+
+    async def close(self):
+        self.closed += 1
+
+
+@dataclass
+class Machine:
+    """A runner on a real engine, with a pipeline of one stage that does as it is told."""
+
+    url: str
+    monkeypatch: object
+    works: list = field(default_factory=list)
+    """What the stage does, one for each time: an error is raised, anything else returned."""
+    equipping: list = field(default_factory=list)
+    admission: object = None
+    finishing: list = field(default_factory=list)
+    given: list = field(default_factory=list)
+    between: object = None
+    """An error of the pipeline outside of its stages."""
+
+    async def open(self):
+        self.database = Database(self.url)
+        self.runs = Runs(self.database)
+        self.monkeypatch.setitem(PIPELINES, ResolveIssue, Pipeline(self.pipeline, ()))
+        await self.restart()
+        return self
+
+    async def restart(self):
+        """Begin as a fresh process does."""
+        limits = Limits(usd=1, turns=1, minutes=1)
+        self.runner = Runner(self.runs, self.equip, models={}, limits=limits, noreply="localhost")
+        self.runner.engine = Engine(
+            self.url, self.runner.conduct, executor="one", stages_at_once=4, retry_seconds=0.01
+        )
+        await self.runner.engine.launch()
+
+    async def close(self):
+        await self.runner.engine.drain(0)
+        self.database.close()
+
+    async def equip(self, run_id, request, steps):
+        if self.equipping:
+            raise self.equipping.pop(0)
+        ports = Ports(None, None, None, None, SilentReporter(), steps)
+        self.given.append(Equipment(ports, self.admission, self.finishing))
+        return self.given[-1]
+
+    async def pipeline(self, run, request):
+        @stage
+        async def work(run) -> str:
+            """Do as told."""
+            told = self.works.pop(0) if self.works else "done"
+            if isinstance(told, BaseException):
+                raise told
+            if callable(told):
+                return await told()
+            return told
+
+        said = await run.stage(work)
+        if self.between:
+            raise self.between
+        return Outcome(kind="comment", text=said)
+
+    async def end(self, run_id="0001-run"):
+        """Return the outcome in the store, once it is there."""
+        async with asyncio.timeout(PATIENCE):
+            while (outcome := await self.runs.outcome(run_id)) is None:
+                await asyncio.sleep(0.02)
+        return outcome
+
+    async def sql(self, statement):
+        await self.database.write(lambda connection: connection.execute(text(statement)))
+
+    @property
+    def ends(self):
+        """What people were shown at the end, over all processes."""
+        return [outcome for given in self.given for outcome in given.ends]
+
+
+@pytest.fixture
+async def machine(sqlite_url, monkeypatch):
+    made = await Machine(sqlite_url, monkeypatch).open()
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def wish():
+    return ResolveIssue(
+        installation_id=1,
+        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
+        number=7,
+        title="It adds wrong",
+        body="`add(1, 1)` gives 3.",
+        author=Person(id=2, login="jonas"),
+        asked_by=Person(id=3, login="mara"),
+        label="bot:resolve",
+        url="https://example.org/7",
+    )
+
+
+async def state(machine, run_id="0001-run"):
+    query = f"SELECT state FROM runs WHERE id = '{run_id}'"
+    return await machine.database.read(lambda c: c.exec_driver_sql(query).scalar())
+
+
+async def test_a_run_ends_once_for_people_and_in_the_store(machine, wish):
+    await machine.runner.submit("0001-run", wish)
+    await machine.runner.submit("0001-run", wish)
+    outcome = await machine.end()
+    assert (outcome.kind, outcome.text) == ("comment", "done")
+    assert machine.ends == [outcome]
+    assert await state(machine) == "done"
+    assert Outcome.model_validate(await machine.runner.engine.result("0001-run")) == outcome
+    assert [given.closed for given in machine.given] == [1]
+
+
+async def test_who_is_refused_is_told_the_rule(machine, wish):
+    machine.admission = Refusal(rule="asker-may-write", text="No.")
+    await machine.runner.submit("0001-run", wish)
+    assert await machine.end() == Outcome(kind="refused", text="No.", rule="asker-may-write")
+    assert await state(machine) == "refused"
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [(RunError("The issue is gone."), "The issue is gone."), (ConfigError("No key."), "operator")],
+    ids=["for a person", "for the operator"],
+)
+async def test_a_check_that_cannot_be_made_says_who_must_act(machine, wish, error, says):
+    machine.admission = error
+    await machine.runner.submit("0001-run", wish)
+    outcome = await machine.end()
+    assert (outcome.kind, outcome.rule) == ("refused", "could-not-check")
+    assert says in outcome.text
+    assert str(error) in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (RunError("Nobody can do this."), "Nobody can do this."),
+        (ConfigError("The key is wrong."), "operator has to act: The key is wrong."),
+        (KeyError("a slip"), "run `0001-run`"),
+    ],
+    ids=["for a person", "for the operator", "our own mistake"],
+)
+async def test_an_error_in_a_stage_becomes_words(machine, wish, error, says):
+    machine.works = [error]
+    with structlog.testing.capture_logs() as lines:
+        await machine.runner.submit("0001-run", wish)
+        outcome = await machine.end()
+    assert outcome.kind == "failed"
+    assert says in outcome.text
+    assert "a slip" not in outcome.text
+    assert machine.ends == [outcome]
+    broke = [line for line in lines if line["event"] == "step broke"]
+    assert len(broke) == isinstance(error, KeyError)
+
+
+async def test_what_stays_away_is_named_when_it_is_given_up(machine, wish):
+    machine.works = [TransientError("GitHub answers 502")] * 6
+    await machine.runner.submit("0001-run", wish)
+    outcome = await machine.end()
+    assert outcome.kind == "failed"
+    assert "kept failing: GitHub answers 502" in outcome.text
+    assert not machine.works
+
+
+async def test_a_database_that_is_away_while_a_run_begins_only_delays_it(machine, wish):
+    machine.equipping = [TransientError("The database is away")]
+    await machine.runner.submit("0001-run", wish)
+    assert (await machine.end()).text == "done"
+
+
+async def test_a_mistake_outside_of_a_stage_is_shown_and_frees_the_lane(machine, wish):
+    machine.between = RuntimeError("a slip of the pipeline")
+    await machine.runner.submit("0001-run", wish)
+    outcome = await machine.end()
+    assert outcome.kind == "failed"
+    assert "mistake of its own" in outcome.text
+    assert machine.ends == [outcome]
+    machine.between = None
+    await machine.runner.submit("0002-run", wish)
+    assert (await machine.end("0002-run")).text == "done"
+
+
+async def test_a_report_that_fails_does_not_hide_the_end(machine, wish):
+    machine.finishing = [KeyError("a slip of the reporter")]
+    await machine.runner.submit("0001-run", wish)
+    assert (await machine.end()).text == "done"
+    assert machine.ends == []
+
+
+# --- restarts -----------------------------------------------------------------------------------
+
+
+async def test_a_history_that_newer_code_cannot_follow_is_shown_as_failed(machine, wish):
+    asked = asyncio.Event()
+
+    async def never():
+        asked.set()
+        await asyncio.sleep(60)
+
+    machine.works = [never]
+    await machine.runner.submit("0001-run", wish)
+    await machine.runner.submit("0002-run", wish)
+    await asyncio.wait_for(asked.wait(), PATIENCE)
+    await machine.runner.engine.drain(0)
+    await machine.sql(
+        "UPDATE operation_outputs SET function_name = 'access/0' WHERE function_name = 'access/1'"
+    )
+    await machine.restart()
+    outcome = await machine.end()
+    assert outcome.kind == "failed"
+    assert machine.ends[0] == outcome
+    assert (await machine.end("0002-run")).text == "done"
+
+
+async def test_a_run_that_ended_just_before_the_kill_stays_as_it_ended(machine, wish):
+    await machine.runner.submit("0001-run", wish)
+    outcome = await machine.end()
+    await machine.runner.engine.result("0001-run")
+    await machine.runner.engine.drain(0)
+    await machine.sql("UPDATE workflow_status SET status = 'PENDING', completed_at = NULL")
+    await machine.restart()
+    async with asyncio.timeout(PATIENCE):
+        again = await machine.runner.engine.result("0001-run")
+    assert Outcome.model_validate(again) == outcome
+    assert len(machine.given) == 1, "the report was touched again"
+
+
+async def lose(machine, wish, spoil):
+    """Have the engine give up a run that it does not hand to anybody any more."""
+    begun, over = asyncio.Event(), asyncio.Event()
+
+    async def held():
+        begun.set()
+        await over.wait()
+        return "held"
+
+    machine.works = [held]
+    await machine.runner.submit("0001-run", wish)
+    await asyncio.wait_for(begun.wait(), PATIENCE)
+    await machine.runner.submit("0002-run", wish)
+    await machine.sql(spoil)
+    over.set()
+    await machine.end("0001-run")
+    async with asyncio.timeout(PATIENCE):
+        while not await machine.runner.engine.ended(["0002-run"]):
+            await asyncio.sleep(0.02)
+    assert await machine.runs.outcome("0002-run") is None
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (
+            "UPDATE workflow_status SET recovery_attempts = 30 WHERE workflow_uuid = '0002-run'",
+            "stopped again and again",
+        ),
+        ("UPDATE workflow_input SET inputs = '{' WHERE workflow_uuid = '0002-run'", "`0002-run`"),
+    ],
+    ids=["too many crashes", "a request that cannot be read"],
+)
+async def test_what_the_engine_gave_up_is_shown_as_failed(machine, wish, spoil, says):
+    await lose(machine, wish, spoil)
+    await machine.runner.end_lost()
+    outcome = await machine.end("0002-run")
+    assert outcome.kind == "failed"
+    assert says in outcome.text
+    assert machine.ends[-1] == outcome
+    before = len(machine.given)
+    await machine.runner.end_lost()
+    assert len(machine.given) == before
+
+
+async def test_a_lost_run_whose_report_fails_is_ended_all_the_same(machine, wish):
+    await lose(machine, wish, "UPDATE workflow_input SET inputs = '{' WHERE inputs LIKE '%0002%'")
+    await machine.sql("UPDATE runs SET request = '{' WHERE id = '0002-run'")
+    await machine.runner.end_lost()
+    assert (await machine.end("0002-run")).kind == "failed"
+
+
+async def test_upkeep_finds_what_was_lost_by_itself(machine, wish):
+    keeping = asyncio.create_task(
+        Upkeep(machine.runner, machine.runner.engine, look_seconds=0.1).run()
+    )
+    begun, over = asyncio.Event(), asyncio.Event()
+
+    async def held():
+        begun.set()
+        await over.wait()
+        return "held"
+
+    machine.works = [held]
+    await machine.runner.submit("0001-run", wish)
+    await asyncio.wait_for(begun.wait(), PATIENCE)
+    await machine.runner.submit("0002-run", wish)
+    await machine.sql("UPDATE workflow_input SET inputs = '{' WHERE workflow_uuid = '0002-run'")
+    over.set()
+    assert (await machine.end("0002-run")).kind == "failed"
+    keeping.cancel()
