@@ -9,24 +9,35 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from itertools import count
-from types import ModuleType
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, nullcontext
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import structlog
-from dbos import DBOS, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID, StepOptions
+from dbos import DBOS, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID
+from sqlalchemy import make_url
 
 from agents.errors import TransientError
 from agents.ports import Json, Steps
+from app.store.claim import Claim
+from app.store.database import sqlite_module
 
 QUEUE = "runs"
-PIPELINES_VERSION = "1"  # raised only when stored runs cannot be replayed by this code
-RECOVERIES = 20  # starts of the process that one run may see; more means it brings it down
+VERSION = "1"
+"""Never changed: runs stored under another version would wait for ever, without a word. A
+history that newer code cannot replay is found step by step, by name, and ends its run visibly."""
+RECOVERIES = 20
+"""Starts that one run may see: a few crashes it causes itself, many deploys while it waits."""
 STEP_ATTEMPTS = 6
 RETRY_SECONDS = 2.0  # doubled each time: 62 s of waiting in all
 LONGEST_WAIT = 900.0
 POLL_SECONDS = 0.1
+LET_GO_SECONDS = 5.0
+ENDED = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
+FORGET_AT_ONCE = 500
 
 log = structlog.get_logger()
 
@@ -36,13 +47,22 @@ Conduct = Callable[[str, Json, Steps], Awaitable[Json]]
 
 
 class _JsonSerializer(Serializer):
-    """Plain JSON instead of pickle: write access to the database must not mean code execution."""
+    """Plain JSON instead of pickle: write access to the database must not mean code execution.
+
+    An error becomes its class's name. One that could not be written at all would leave its run
+    neither alive nor dead, in the way of its lane; its text may hold a secret and is for the log.
+    """
 
     def serialize(self, data: Any) -> str:
+        if isinstance(data, BaseException):
+            data = {"raised": type(data).__name__}
         return json.dumps(data)
 
     def deserialize(self, serialized_data: str) -> Any:
-        return json.loads(serialized_data)
+        data = json.loads(serialized_data)
+        if isinstance(data, dict) and data.keys() == {"raised"}:
+            return StepBroken(data["raised"])
+        return data
 
     def name(self) -> str:
         return "fettle_json"
@@ -61,6 +81,7 @@ class EngineSteps:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._inside: str | None = None
 
     async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
         """Run `work` once in the life of the run; TransientError makes it run again.
@@ -68,21 +89,19 @@ class EngineSteps:
         What DBOS records is always a value, never an exception: a replay raises the same error
         without having to rebuild it. Raises StepGivenUp or StepBroken.
         """
+        if self._inside is not None:  # DBOS numbers steps as they begin: a replay would mix them up
+            raise RuntimeError(f"{name} began inside {self._inside}: steps follow one another")
+
+        async def recorded() -> Json:
+            return await self._tried(name, work)
+
         await self._engine.gate.wait()
-        options: StepOptions = {
-            "name": name,
-            "retries_allowed": True,
-            "max_attempts": STEP_ATTEMPTS,
-            "interval_seconds": RETRY_SECONDS,
-            "backoff_rate": 2.0,
-            "should_retry": lambda error: isinstance(error, TransientError),
-        }
-        attempts = count(1)
-
-        async def attempt() -> Json:
-            return await self._attempt(name, work, last=next(attempts) == STEP_ATTEMPTS)
-
-        record = await DBOS.run_step_async(options, attempt)
+        self._inside = name
+        try:
+            record = await DBOS.run_step_async({"name": name}, recorded)
+        finally:
+            self._inside = None
+            self._engine.working.discard(self)
         if "given_up" in record:
             raise StepGivenUp(record["given_up"])
         if "broken" in record:
@@ -95,22 +114,35 @@ class EngineSteps:
             self._engine.working.discard(self)
         await self._engine.gate.wait()
 
-    async def _attempt(self, name: str, work: Callable[[], Awaitable[Json]], *, last: bool) -> Json:
+    async def _tried(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
+        for attempt in range(1, STEP_ATTEMPTS):
+            try:
+                return await self._attempt(name, work)
+            except TransientError as error:
+                pause = self._engine.retry_seconds * 2 ** (attempt - 1)
+                pause = max(pause, min(error.retry_after or 0, LONGEST_WAIT))
+                log.warning("step interrupted", step=name, reason=str(error), seconds=pause)
+            self._engine.working.discard(self)  # a shutdown need not wait for the waiting
+            await asyncio.sleep(pause)
         try:
-            async with self._engine.places:
-                self._engine.working.add(self)
-                return {"value": await work()}
+            return await self._attempt(name, work)
         except TransientError as error:
-            log.warning("step interrupted", step=name, reason=str(error), again=not last)
-            if last:
-                return {"given_up": str(error)}
-            await asyncio.sleep(min(error.retry_after or 0, LONGEST_WAIT))
-            raise
-        except Exception as error:  # the one boundary where our own mistakes end a step
-            log.exception("step broke", step=name)
-            return {"broken": f"{type(error).__name__}: {error}"}
-        finally:
-            self._engine.working.discard(self)
+            log.warning("step given up", step=name, reason=str(error))
+            return {"given_up": str(error)}
+
+    async def _attempt(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
+        """Work inside one of the machine's places; only stages need one, the rest is short."""
+        engine = self._engine
+        async with engine.places if name.startswith("stage/") else nullcontext():
+            await engine.gate.wait()  # the place may come free because of a shutdown
+            engine.working.add(self)
+            try:
+                return {"value": await work()}
+            except TransientError:
+                raise
+            except Exception as error:  # the one boundary where our own mistakes end a step
+                log.exception("step broke", step=name)
+                return {"broken": type(error).__name__}
 
 
 class Engine:
@@ -123,34 +155,47 @@ class Engine:
         *,
         executor: str,
         stages_at_once: int,
-        sqlite: ModuleType | None = None,
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self.gate = asyncio.Event()
-        self._conduct = conduct
+        """Set while steps may begin."""
         self.places = asyncio.Semaphore(stages_at_once)
         self.working: set[EngineSteps] = set()
+        """Steps that a shutdown has to wait for, until their result is recorded."""
+        self.retry_seconds = retry_seconds
+        self._conduct = conduct
+        self._conducting: set[asyncio.Task[Any]] = set()
+        self._url = database_url
+        self._claim = Claim(database_url, executor)
         self._config: DBOSConfig = {
             "name": "fettle",
             "system_database_url": database_url,
-            "application_version": PIPELINES_VERSION,
+            "application_version": VERSION,
             "executor_id": executor,
             "serializer": _JsonSerializer(),
             "max_executor_threads": 16,
             "log_level": "WARNING",
-            "notification_listener_polling_interval_sec": 0.2,
+            "notification_listener_polling_interval_sec": 0.2,  # on SQLite a stop waits for it
         }
-        if sqlite is not None:
-            self._config["db_engine_kwargs"] = {"module": sqlite}
 
     async def launch(self) -> None:
-        """Start taking runs, and go on with those that an earlier process left."""
+        """Start taking runs, and go on with those that an earlier process left.
+
+        Raises ConfigError when another process of this name is at work on this database.
+        """
+        await self._claim.take()
+        if make_url(self._url).get_backend_name() == "sqlite":
+            _write_ahead(self._url)
+            self._config["db_engine_kwargs"] = {"module": sqlite_module()}
+        # With a handler there already, DBOS adds none, and its lines go the way of all others.
+        logging.getLogger("dbos").addHandler(logging.NullHandler())
         DBOS(config=self._config)
 
         async def conducted(run_id: str, request: Json) -> Json:
-            return await self._conduct(run_id, request, EngineSteps(self))
+            return await self._conducted(run_id, request)
 
         self._run = DBOS.workflow(name="run", max_recovery_attempts=RECOVERIES)(conducted)
-        DBOS.launch()
+        DBOS.launch()  # blocks for a moment: it takes over the loop that it is called on
         self.gate.set()
         await DBOS.register_queue_async(
             QUEUE,
@@ -169,6 +214,26 @@ class Engine:
         handle: Any = await DBOS.retrieve_workflow_async(run_id)
         return await handle.get_result(polling_interval_sec=0.1)
 
+    async def ended(self, run_ids: Collection[str]) -> dict[str, str]:
+        """Return those of the runs that will never be conducted again, each with its end."""
+        if not run_ids:  # no ids would mean all that ever ended
+            return {}
+        found = await DBOS.list_workflows_async(
+            workflow_ids=list(run_ids), status=list(ENDED), load_input=False, load_output=False
+        )
+        return {each.workflow_id: each.status for each in found}
+
+    async def forget(self, age: timedelta) -> int:
+        """Delete what the engine alone remembers of runs that ended so long ago; count them."""
+        before = (datetime.now(UTC) - age).isoformat()
+        forgotten = 0
+        while found := await DBOS.list_workflows_async(
+            completed_before=before, limit=FORGET_AT_ONCE, load_input=False, load_output=False
+        ):
+            await DBOS.delete_workflows_async([each.workflow_id for each in found])
+            forgotten += len(found)
+        return forgotten
+
     async def drain(self, grace: float) -> None:
         """Stop: start no step, let each stage reach its next boundary, then let go.
 
@@ -179,4 +244,33 @@ class Engine:
             if not self.working:
                 break
             await asyncio.sleep(0.05)
+        logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of each run that is let go
+        await self._let_go()
+        # DBOS made its threads those of the whole loop, and takes them along.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
+        await self._claim.release()
+
+    async def _let_go(self) -> None:
+        """Cancel what waits at the gate: nothing of it is recorded, so the next start goes on."""
+        waiting = list(self._conducting)
+        for each in waiting:
+            each.cancel()
+        if waiting:
+            await asyncio.wait(waiting, timeout=LET_GO_SECONDS)
+
+    async def _conducted(self, run_id: str, request: Json) -> Json:
+        current = asyncio.current_task()
+        assert current is not None
+        self._conducting.add(current)
+        try:
+            await self.gate.wait()
+            return await self._conduct(run_id, request, EngineSteps(self))
+        finally:
+            self._conducting.discard(current)
+
+
+def _write_ahead(url: str) -> None:
+    """Put the file into WAL mode, in which it stays: a step costs a third of what it would."""
+    with closing(sqlite_module().connect(make_url(url).database)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")

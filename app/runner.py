@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import structlog
 from pydantic import TypeAdapter
 from structlog.contextvars import bound_contextvars
 
-from agents.errors import RunError
+from agents.errors import ConfigError, RunError, TransientError
 from agents.loop.budget import Limits
 from agents.pipelines import PIPELINES
 from agents.ports import Json, Steps
@@ -19,7 +20,10 @@ from app.engine import Engine, StepBroken, StepGivenUp
 from app.store.runs import Runs
 from handlers.access import Refusal
 
+LONGEST_PAUSE = 60.0
+
 log = structlog.get_logger()
+T = TypeVar("T")
 _REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
 
 
@@ -72,16 +76,54 @@ class Runner:
 
     async def conduct(self, run_id: str, request_json: Json, steps: Steps) -> Json:
         """Do the whole run and return its outcome; called again after a crash, it goes on."""
-        request = _REQUEST.validate_python(request_json)
-        with bound_contextvars(run=run_id, repository=request.repository.full_name):
+        with bound_contextvars(run=run_id):
+            known = await _insist(lambda: self._runs.outcome(run_id))
+            if known is not None:  # the process died after the end, before the engine knew of it
+                return known.model_dump(mode="json")
+            try:
+                request = _REQUEST.validate_python(request_json)
+                outcome = await self._conduct(run_id, request, steps)
+            except Exception:  # a history that newer code cannot follow, or a mistake of ours
+                log.exception("run broke")
+                outcome = await self._end(run_id, request_json, _BROKEN.format(run=run_id))
+        return outcome.model_dump(mode="json")
+
+    async def end_lost(self) -> None:
+        """End, for people too, the runs that the engine gave up without asking anybody."""
+        unfinished = await self._runs.unfinished()
+        for run_id, state in (await self.engine.ended(unfinished)).items():
+            with bound_contextvars(run=run_id):
+                log.error("run lost", state=state)
+                text = _LOST.get(state, _BROKEN).format(run=run_id)
+                await self._end(run_id, unfinished[run_id], text)
+
+    async def _conduct(self, run_id: str, request: Request, steps: Steps) -> Outcome:
+        with bound_contextvars(repository=request.repository.full_name):
             watched = _Watched(steps, self._runs, run_id)
-            equipment = await self._equip(run_id, request, watched)
+            equipment = await _insist(lambda: self._equip(run_id, request, watched))
             try:
                 outcome = await self._outcome(run_id, request, equipment)
                 await self._finish(run_id, equipment, outcome)
             finally:
                 await equipment.close()
-        return outcome.model_dump(mode="json")
+        return outcome
+
+    async def _end(self, run_id: str, request_json: Json, text: str) -> Outcome:
+        """End a run as failed, without the engine's help; one that ended already stays as it is."""
+        if (known := await _insist(lambda: self._runs.outcome(run_id))) is not None:
+            return known
+        outcome = Outcome(kind="failed", text=text)
+        try:
+            request = _REQUEST.validate_python(request_json)
+            equipment = await self._equip(run_id, request, _Unrecorded())
+            try:
+                await equipment.finish(outcome)
+            finally:
+                await equipment.close()
+        except Exception:
+            log.exception("could not report the end of the run")
+        await _insist(lambda: self._runs.ended(run_id, outcome))
+        return outcome
 
     async def _outcome(self, run_id: str, request: Request, equipment: Equipment) -> Outcome:
         try:
@@ -101,6 +143,8 @@ class Runner:
                 refusal = await equipment.admit()
             except RunError as error:
                 refusal = Refusal(rule="could-not-check", text=str(error))
+            except ConfigError as error:
+                refusal = Refusal(rule="could-not-check", text=f"{_OPERATOR} {error}")
             return refusal.model_dump(mode="json") if refusal else None
 
         found = await equipment.ports.steps.step("access/1", admit)
@@ -129,7 +173,7 @@ class Runner:
             await equipment.ports.steps.step("finish/1", finish)
         except (StepGivenUp, StepBroken) as error:
             log.warning("could not report the end of the run", reason=str(error))
-            await self._runs.ended(run_id, outcome)
+            await _insist(lambda: self._runs.ended(run_id, outcome))
         log.info("run ended", outcome=outcome.kind, text=outcome.text)
 
 
@@ -137,10 +181,40 @@ _OUTSIDE = (
     "Something that Fettle depends on kept failing: {reason}. What was done so far is kept. Set"
     " the label again once it works; if it happens again, the operator's log says more."
 )
+_OPERATOR = "Fettle is not set up right, so it could not check this. Its operator has to act:"
 _BROKEN = (
     "Fettle made a mistake of its own and stopped. Nothing of yours is wrong. The operator finds"
     " the details in the log under run `{run}`; setting the label again starts afresh."
 )
+_LOST = {
+    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": (
+        "Fettle was stopped again and again while it worked on this, so it leaves it alone. The"
+        " operator finds the run `{run}` in the log; setting the label again starts afresh."
+    ),
+    "CANCELLED": "The run was cancelled by the operator. Setting the label again starts afresh.",
+}
+
+
+async def _insist(work: Callable[[], Awaitable[T]]) -> T:
+    """Do it, however often the database has to be asked: nothing can go on without it."""
+    pause = 1.0
+    while True:
+        try:
+            return await work()
+        except TransientError as error:
+            log.warning("run waits", reason=str(error), seconds=pause)
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+class _Unrecorded:
+    """The port `Steps` where there is nothing left to record."""
+
+    async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:  # noqa: ARG002 the port has it
+        return await work()
+
+    async def boundary(self) -> None:
+        return
 
 
 class _Watched:

@@ -37,9 +37,10 @@ from app.runner import Equip, Runner
 from app.sandbox.bubblewrap import Bubblewrap
 from app.server import Readiness, build_server, start_server
 from app.settings import Settings
-from app.store.database import Database, sqlite_module
+from app.store.database import Database
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
+from app.upkeep import Upkeep
 
 log = structlog.get_logger()
 
@@ -191,11 +192,13 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
             settings.port,
         )
         dispatching = asyncio.create_task(Dispatcher(parts.database, inbox, runner).run())
+        keeping = asyncio.create_task(Upkeep(runner, runner.engine).run())
         log.info("serving", address=f"http://{settings.host}:{server.addresses[0][1]}")
         await _until(stop, dispatching)
         readiness.draining = True
         log.info("draining", seconds=DRAIN_SECONDS)
         dispatching.cancel()
+        keeping.cancel()
         await server.cleanup()
         await runner.engine.drain(DRAIN_SECONDS)
 
@@ -214,7 +217,6 @@ def make_runner(parts: Parts, equip: Equip, *, noreply: str) -> Runner:
         runner.conduct,
         executor=parts.settings.worker,
         stages_at_once=parts.settings.stages_at_once,
-        sqlite=sqlite_module(),
     )
     return runner
 

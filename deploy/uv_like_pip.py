@@ -4,8 +4,6 @@ uv does not read pip's configuration, so a mirror that is set up for pip alone w
 by. What is said to uv itself, by its own variables, stands.
 """
 
-# ruff: noqa: INP001 - a script, no package
-
 from __future__ import annotations
 
 import ast

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection, func, select, update
@@ -13,6 +15,8 @@ from agents.run import Outcome
 from app.store.database import Database
 from app.store.tables import runs
 
+AT_ONCE = 500
+_OPEN = ("queued", "running")
 _FINAL = {"pull_request": "done", "comment": "done", "refused": "refused", "failed": "failed"}
 
 
@@ -68,6 +72,12 @@ class Runs:
         text = await self._database.read(lambda c: c.scalar(query))
         return Outcome.model_validate_json(text) if text else None
 
+    async def unfinished(self) -> dict[str, Any]:
+        """Return the oldest runs that have not ended, each with its request as JSON values."""
+        query = select(runs.c.id, runs.c.request).where(runs.c.state.in_(_OPEN)).order_by(runs.c.id)
+        rows = await self._database.read(lambda c: c.execute(query.limit(AT_ONCE)).all())
+        return {row.id: _loaded(row.request) for row in rows}
+
     async def latest(self) -> tuple[str, Outcome | None] | None:
         """Return id and outcome of the newest run; no outcome while it is under way."""
         query = select(runs.c.id, runs.c.outcome).order_by(runs.c.created_at.desc()).limit(1)
@@ -85,3 +95,10 @@ class Runs:
     async def _set(self, run_id: str, **values: Any) -> None:
         change = update(runs).where(runs.c.id == run_id).values(updated_at=time.time(), **values)
         await self._database.write(lambda c: c.execute(change))
+
+
+def _loaded(text: str) -> Any:
+    """Return what the text says; None when nobody can read it any more."""
+    with suppress(ValueError):
+        return json.loads(text)
+    return None

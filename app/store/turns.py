@@ -53,7 +53,7 @@ class StoredJournal:
             "number": number,
             "stage": turn.stage,
             "kind": turn.kind,
-            "content": json.dumps(turn.content, ensure_ascii=False),
+            "content": json.dumps(turn.content),  # ASCII: no database refuses half a character
             "stop_reason": turn.stop_reason,
             "usage": turn.usage.model_dump_json(),
             "cost_usd": turn.cost_usd,

@@ -173,12 +173,8 @@ async def test_a_protected_file_written_behind_the_tools_ends_the_run(make_place
         "turns": [
             {
                 "call": [
-                    {"write": {"path": ".github/workflows/x.yml", "content": "on: push"}},
-                    {
-                        "bash": {
-                            "command": "mkdir -p .github/workflows; echo x > .github/workflows/x.yml"
-                        }
-                    },
+                    {"write": {"path": ".github/workflows/x", "content": "on: push"}},
+                    {"bash": {"command": "mkdir -p .github/workflows; >.github/workflows/x"}},
                 ]
             },
             {"call": [{"submit_step": {"summary": "Added a workflow.", "tried": "-"}}]},
@@ -189,6 +185,6 @@ async def test_a_protected_file_written_behind_the_tools_ends_the_run(make_place
 
         outcome = await place.ended()
         assert outcome.kind == "failed"
-        assert ".github/workflows/x.yml" in outcome.text
+        assert ".github/workflows/x" in outcome.text
         assert not place.pulls()
         assert "path/protected" in await place.heard("implement/1")

@@ -1,0 +1,110 @@
+"""The claim of a process on its name: two that share one would take each other's runs away."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import os
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+from sqlalchemy import URL, Connection, create_engine, make_url, text
+from sqlalchemy.pool import NullPool
+
+from agents.errors import ConfigError
+
+PATIENCE = 45.0
+"""Seconds in which PostgreSQL notices that the machine of an earlier process is gone."""
+KEEPALIVE = "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+
+log = structlog.get_logger()
+
+
+class _Lock(Protocol):
+    def acquire(self) -> bool: ...
+    def release(self) -> None: ...
+
+
+class Claim:
+    """Held from the start of a process to its end, however that comes.
+
+    On SQLite one process works with a file; on PostgreSQL one process goes by a name.
+    """
+
+    def __init__(self, database_url: str, name: str, *, patience: float = PATIENCE) -> None:
+        url = make_url(database_url)
+        self._sqlite = url.get_backend_name() == "sqlite"
+        self._lock: _Lock = _FileLock(url) if self._sqlite else _ServerLock(url, name)
+        self._name = name
+        self._patience = 0.0 if self._sqlite else patience
+
+    async def take(self) -> None:
+        """Take the claim. Raises ConfigError while another process holds it."""
+        for second in range(int(self._patience) + 1):
+            if await asyncio.to_thread(self._lock.acquire):
+                return
+            if second == 1:
+                log.warning("waiting for another process of this name to end", worker=self._name)
+            await asyncio.sleep(min(self._patience, 1.0))
+        if self._sqlite:
+            raise ConfigError(
+                "Another Fettle works with this database file. Stop that one first, or give this"
+                " one a FETTLE_DATA_DIR of its own; several that share the work need PostgreSQL."
+            )
+        raise ConfigError(
+            f"Another Fettle named {self._name} works with this database. Stop that one first, or"
+            " set FETTLE_WORKER to a name that this process alone has, and keeps over restarts."
+        )
+
+    async def release(self) -> None:
+        """Give the claim back."""
+        await asyncio.to_thread(self._lock.release)
+
+
+class _FileLock:
+    """An advisory lock on a file beside the database; the kernel gives it back."""
+
+    def __init__(self, url: URL) -> None:
+        self._path = Path(f"{url.database}.lock")
+        self._fd: int | None = None
+
+    def acquire(self) -> bool:
+        self._fd = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.release()
+            return False
+        return True
+
+    def release(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+class _ServerLock:
+    """An advisory lock of PostgreSQL, for as long as its connection lives."""
+
+    def __init__(self, url: URL, name: str) -> None:
+        self._engine = create_engine(
+            url, poolclass=NullPool, hide_parameters=True, connect_args={"options": KEEPALIVE}
+        )
+        digest = hashlib.sha256(f"fettle worker {name}".encode()).digest()
+        self._key = int.from_bytes(digest[:8], "big", signed=True)
+        self._connection: Connection | None = None
+
+    def acquire(self) -> bool:
+        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        if connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": self._key}):
+            self._connection = connection
+            return True
+        connection.close()
+        return False
+
+    def release(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

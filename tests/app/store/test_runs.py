@@ -1,0 +1,106 @@
+"""The table of runs, on SQLite and on PostgreSQL: made once, kept current, ended once."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from agents.ports import PullRequest
+from agents.requests import Person, Repository, ResolveIssue
+from agents.run import Outcome
+from app.store.database import Database
+from app.store.runs import Runs
+
+
+@pytest.fixture
+def store(store_url):
+    database = Database(store_url)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def runs(store):
+    return Runs(store)
+
+
+def wish(number=7, body="`add(1, 1)` gives 3."):
+    return ResolveIssue(
+        installation_id=2**40,
+        repository=Repository(id=2**40, owner="octo", name="lib", default_branch="main"),
+        number=number,
+        title="It adds wrong",
+        body=body,
+        author=Person(id=2, login="jonas"),
+        asked_by=Person(id=3, login="mara"),
+        label="bot:resolve",
+        url="https://example.org/7",
+    )
+
+
+async def column(store, name, run_id):
+    query = text(f"SELECT {name} FROM runs WHERE id = :id").bindparams(id=run_id)
+    return await store.read(lambda connection: connection.scalar(query))
+
+
+async def test_a_run_is_made_once(runs, store):
+    await runs.create("1", wish())
+    await runs.started("1", "stage/triage/1")
+    await runs.create("1", wish(body="another"))
+    assert await runs.by_state() == {"running": 1}
+    assert "another" not in await column(store, "request", "1")
+    assert await column(store, "lane", "1") == "octo/lib#7"
+
+
+async def test_any_text_of_an_issue_can_be_kept(runs):
+    odd = "nul \0, half a character \udc9f, \U0001f600 and \N{RIGHT-TO-LEFT OVERRIDE}"
+    await runs.create("1", wish(body=odd.replace("\udc9f", "")))
+    kept = await runs.unfinished()
+    assert ResolveIssue.model_validate(kept["1"]).body == odd.replace("\udc9f", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [("pull_request", "done"), ("comment", "done"), ("refused", "refused"), ("failed", "failed")],
+)
+async def test_an_end_is_kept_word_for_word(runs, kind, state):
+    pull = PullRequest(
+        number=2, url="u", branch="b", head="h", base="m", title="t", body="b\0", draft=False
+    )
+    outcome = Outcome(kind=kind, text="So it ended.", rule="a-rule", url="u", pull_request=pull)
+    await runs.create("1", wish())
+    assert await runs.outcome("1") is None
+    assert await runs.latest() == ("1", None)
+    await runs.ended("1", outcome)
+    assert await runs.outcome("1") == outcome
+    assert await runs.latest() == ("1", outcome)
+    assert await runs.by_state() == {state: 1}
+
+
+async def test_unfinished_runs_come_oldest_first_with_their_requests(runs):
+    for run_id in ("3", "1", "2", "4"):
+        await runs.create(run_id, wish(number=int(run_id)))
+    await runs.started("2", "stage/triage/1")
+    await runs.ended("4", Outcome(kind="comment", text="."))
+    found = await runs.unfinished()
+    assert list(found) == ["1", "2", "3"]
+    assert found["2"]["number"] == 2
+
+
+async def test_a_request_that_cannot_be_read_does_not_hide_the_others(runs, store):
+    await runs.create("1", wish())
+    await runs.create("2", wish())
+    spoil = text("UPDATE runs SET request = '{' WHERE id = '1'")
+    await store.write(lambda connection: connection.execute(spoil))
+    found = await runs.unfinished()
+    assert found["1"] is None
+    assert found["2"]["number"] == 7
+
+
+async def test_the_progress_comment_is_remembered(runs):
+    await runs.create("1", wish())
+    assert await runs.comment_of("1") is None
+    await runs.comment_is("1", 2**40)
+    assert await runs.comment_of("1") == 2**40
+    assert await runs.comment_of("unknown") is None
+    assert await runs.outcome("unknown") is None
