@@ -18,6 +18,7 @@ from typing import Any
 
 import structlog
 from dbos import DBOS, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID
+from dbos._serialization import DefaultSerializer
 from sqlalchemy import make_url
 
 from agents.errors import TransientError
@@ -47,7 +48,7 @@ Conduct = Callable[[str, Json, Steps], Awaitable[Json]]
 
 
 class _JsonSerializer(Serializer):
-    """Plain JSON instead of pickle: write access to the database must not mean code execution.
+    """Plain JSON instead of pickle, which would run what somebody wrote into the database.
 
     An error becomes its class's name. One that could not be written at all would leave its run
     neither alive nor dead, in the way of its lane; its text may hold a secret and is for the log.
@@ -183,6 +184,7 @@ class Engine:
 
         Raises ConfigError when another process of this name is at work on this database.
         """
+        DefaultSerializer.deserialize = _refuse  # type: ignore[assignment]  # no setting for it
         await self._claim.take()
         if make_url(self._url).get_backend_name() == "sqlite":
             _write_ahead(self._url)
@@ -268,6 +270,11 @@ class Engine:
             return await self._conduct(run_id, request, EngineSteps(self))
         finally:
             self._conducting.discard(current)
+
+
+def _refuse(_pickle: object, _text: str) -> Any:
+    """Stand in for pickle: a stored row names its own format, and none of ours names this one."""
+    raise ValueError("A stored value is not JSON.")
 
 
 def _write_ahead(url: str) -> None:

@@ -7,6 +7,7 @@ import secrets
 import signal
 import socket
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -93,17 +94,24 @@ class ServerProcess:
         return {name: text for name, text in (settings | self.more).items() if text}
 
     async def _ready(self) -> None:
-        async with aiohttp.ClientSession() as session, asyncio.timeout(START_SECONDS):
-            while not self.ended:
-                try:
-                    async with session.get(f"{self.url}/readyz") as answer:
-                        if answer.status == 200:
-                            return
-                except aiohttp.ClientError:
-                    pass
-                await asyncio.sleep(0.05)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS):
+                if await self._answered():
+                    return
+        await self.kill()
         said = self.log.read_text("utf-8", "replace").strip()[-2000:]
         raise ConfigError(f"The server did not start:\n{said}")
+
+    async def _answered(self) -> bool:
+        """Return True once the server is ready, False when its process ended instead."""
+        async with aiohttp.ClientSession() as session:
+            while not self.ended:
+                with suppress(aiohttp.ClientError):
+                    async with session.get(f"{self.url}/readyz") as answer:
+                        if answer.status == 200:
+                            return True
+                await asyncio.sleep(0.05)
+        return False
 
     @property
     def ended(self) -> bool:

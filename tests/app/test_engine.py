@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
+import pickle
 import subprocess
 import sys
 import time
@@ -55,8 +57,9 @@ def change(url, statement, **values):
     engine = create_engine(url)
     if engine.dialect.name == "postgresql":
         statement = statement.replace("UPDATE ", "UPDATE dbos.")
+    used = {name: value for name, value in values.items() if f":{name}" in statement}
     with engine.begin() as connection:
-        changed = connection.execute(text(statement), values).rowcount
+        changed = connection.execute(text(statement), used).rowcount
     engine.dispose()
     return changed
 
@@ -277,6 +280,34 @@ async def test_a_request_that_cannot_be_read_ends_its_run_and_frees_the_lane(sta
     assert [run_id for run_id, _ in record.began] == ["1", "3"]
 
 
+class Trap:
+    """A pickle of it touches a file when it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+async def test_a_stored_value_is_never_executed(start, sqlite_url, tmp_path):
+    record = Recorder(seconds=0.3)
+    engine = await start(sqlite_url, record)
+    for run_id in ("1", "2"):
+        await engine.enqueue(run_id, "lane", {"lane": "lane"})
+    trap = base64.b64encode(pickle.dumps(Trap(tmp_path / "sprung"))).decode()
+    for spoil in (
+        "UPDATE workflow_input SET inputs = :trap WHERE workflow_uuid = '2'",
+        "UPDATE workflow_status SET serialization = 'py_pickle' WHERE workflow_uuid = '2'",
+    ):
+        assert change(sqlite_url, spoil, trap=trap) == 1
+    async with patience():
+        while not await engine.ended(["2"]):
+            await asyncio.sleep(0.05)
+    assert await engine.ended(["2"]) == {"2": "ERROR"}
+    assert not (tmp_path / "sprung").exists()
+
+
 async def test_a_run_that_brings_the_process_down_again_and_again_is_put_aside(start, store_url):
     record = Recorder(seconds=30)
     engine = await start(store_url, record)
@@ -347,10 +378,12 @@ async def test_a_drain_waits_for_steps_lets_boundaries_go_and_begins_nothing(sta
 
         return [await steps.step("stage/a/1", first), await steps.step("stage/b/1", second)]
 
-    engine = await start(store_url, conduct)
+    engine = await start(store_url, conduct, stages_at_once=2)
     await engine.enqueue("talks", "a", {"talks": True})
     await engine.enqueue("works", "b", {"talks": False})
     await until(lambda: len(begun) == 2)
+    await engine.enqueue("waits", "c", {"talks": False})  # for a place, then at the gate
+    await until(lambda: len(engine._conducting) == 3)
     began = time.monotonic()
     await engine.drain(10)
     assert time.monotonic() - began < 5
@@ -366,7 +399,12 @@ async def test_a_drain_waits_for_steps_lets_boundaries_go_and_begins_nothing(sta
     async with patience():
         assert await engine.result("works") == [1, 2]
         assert await engine.result("talks") == [1, 2]
-    assert sorted(begun) == [("talks", 1), ("talks", 2), ("works", 2)]
+        assert await engine.result("waits") == [1, 2]
+    assert sorted(begun) == [
+        *(("talks", 1), ("talks", 2)),
+        *(("waits", 1), ("waits", 2)),
+        ("works", 2),
+    ]
 
 
 async def test_a_drain_waits_neither_for_a_retry_nor_longer_than_its_grace(start, sqlite_url):
