@@ -89,7 +89,8 @@ class Dispatcher:
         try:
             for row in rows:
                 if made := await self._dispatch(row):
-                    marks.append(made)  # noqa: PERF401 - extend() loses them when it raises
+                    marks.append(made)
+                await asyncio.sleep(0)  # new deliveries are answered in between
         finally:
             await self._settle(marks)
         return len(rows) == BATCH

@@ -93,15 +93,15 @@ class Intake:
         action = payload.get("action")
         if not isinstance(action, str) or not known(head.event, action):
             return _UNHANDLED
-        if self._from_a_bot(head.event, action, payload):
+        if self._from_a_bot(head.event, action, payload.get("sender")):
             return Answer(204, "", "from_bot")
+        installation_id = _id_of(payload.get("installation"))
         return Delivery(
-            head.delivery_id, head.event, action, _installation(payload), head.signature[7:], body
+            head.delivery_id, head.event, action, installation_id, head.signature[7:], body
         )
 
-    def _from_a_bot(self, event: str, action: str, payload: dict[str, Any]) -> bool:
+    def _from_a_bot(self, event: str, action: str, sender: Any) -> bool:
         """Tell whether we caused it ourselves, or any bot where only people count."""
-        sender = payload.get("sender")
         if not isinstance(sender, dict):
             return False
         if self._identity.bot_id is not None and sender.get("id") == self._identity.bot_id:
@@ -192,8 +192,7 @@ def _json_object(body: bytes) -> dict[str, Any]:
     return payload
 
 
-def _installation(payload: dict[str, Any]) -> int | None:
+def _id_of(installation: Any) -> int | None:
     """Return the installation for looking things up; the handler is the one that judges it."""
-    installation = payload.get("installation")
     found = installation.get("id") if isinstance(installation, dict) else None
     return found if type(found) is int and 0 < found < _MAX_ID else None

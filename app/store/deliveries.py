@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Literal, NamedTuple
 
+import lz4.frame
 from sqlalchemy import Connection, bindparam, func, select, update
 
 from app.store.tables import deliveries
@@ -51,7 +52,7 @@ def claim(connection: Connection, arrivals: Sequence[Arrival]) -> list[Claim]:
     Insert first, look afterwards: whoever looks first acts twice when two of a kind come together.
     A redelivery of a failed one waits again (`again`), under the run id it already had.
     """
-    values = tuple(chain.from_iterable(arrivals))
+    values = tuple(chain.from_iterable(_packed(arrival) for arrival in arrivals))
     statement = _insert(connection.dialect.name == "sqlite", len(arrivals))
     inserted = connection.exec_driver_sql(
         statement, values, execution_options={"preserve_rowcount": True}
@@ -59,6 +60,11 @@ def claim(connection: Connection, arrivals: Sequence[Arrival]) -> list[Claim]:
     if inserted == len(arrivals):
         return ["stored"] * inserted
     return _sort_out(connection, arrivals)
+
+
+def _packed(arrival: Arrival) -> Arrival:
+    """Return it with the body as it is stored: a fifth of the bytes, for a few microseconds."""
+    return arrival._replace(body=lz4.frame.compress(arrival.body))
 
 
 @lru_cache(maxsize=256)
@@ -110,7 +116,10 @@ def waiting(
         .order_by(deliveries.c.run_id)
         .limit(limit)
     )
-    return [Waiting._make(row) for row in connection.execute(query)]
+    return [
+        Waiting(row.id, row.run_id, row.event, lz4.frame.decompress(row.body))
+        for row in connection.execute(query)
+    ]
 
 
 def mark(connection: Connection, marks: Sequence[Mark]) -> None:

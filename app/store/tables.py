@@ -27,7 +27,7 @@ deliveries = Table(
     Column("action", String(60), nullable=False),
     Column("installation_id", BigInteger),
     Column("digest", String(64), nullable=False, unique=True),  # HMAC of the body: same body, once
-    Column("body", LargeBinary, nullable=False),  # the raw bytes that were signed
+    Column("body", LargeBinary, nullable=False),  # the raw bytes that were signed, as an LZ4 frame
     Column("state", String(12), nullable=False),  # received | dispatched | ignored | failed
     Column("note", Text),  # why it was ignored, or how it failed
     Column("received_at", Float, nullable=False),  # unix seconds
