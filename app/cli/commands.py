@@ -58,11 +58,13 @@ def fettle(
 @cli.command(help=manual.SERVE, short_help="Run the server of your GitHub App.", cls=manual.Manual)
 def serve() -> None:
     """Serve webhooks until told to stop."""
-    from app.logging import configure_logging
     from app.settings import load_settings
-    from app.wiring import serve as serving
 
     settings = load_settings()
+
+    from app.logging import configure_logging  # these take seconds: a mistake is told before
+    from app.wiring import serve as serving
+
     redactor = _secrets_of(settings)
     configure_logging(style=settings.log_format, level=settings.log_level, cleaner=redactor)
 
@@ -170,18 +172,22 @@ def _real_model(console: Console) -> dict[str, str] | None:
 
 
 async def _resolve(path: Path, issue: Path, *, json: bool) -> int:
-    from app.cli.cloned import show
-    from app.clone.resolve import resolve_clone
-    from app.clone.run import Wish
+    from app.clone.start import start_at
     from app.settings import load_settings
 
     settings = load_settings(serving=False)
     title, body = _read_issue(issue)
+    start = await start_at(path)
+
+    from app.cli.cloned import show  # these take seconds: a mistake is told before
+    from app.clone.resolve import resolve_clone
+    from app.clone.run import Wish
+
     progress = TerminalProgress(Console(stderr=True))
     stop = stop_event(progress.interrupted)
     try:
-        wish = Wish(path, title, body, say, progress)
-        done = await resolve_clone(settings, _secrets_of(settings), wish, stop)
+        wish = Wish(title, body, say, progress)
+        done = await resolve_clone(settings, _secrets_of(settings), start, wish, stop)
         progress.end("failed" if done.outcome.kind == "failed" else "done")
     except Cancelled as stopped:
         say(str(stopped))

@@ -13,6 +13,7 @@ from pathlib import Path
 from agents.errors import ConfigError, TransientError
 from app.git.locks import file_lock
 from app.git.worktree import remove_tree
+from app.sandbox.reach import make_passable
 
 MIRROR, WORK_TREES, COMMENTS = "mirror.git", "runs", "comments"
 DATABASE, LOG, LOCK = "run.db", "run.log", "lock"
@@ -97,14 +98,13 @@ async def run_folder(data_dir: Path, *asked: str) -> AsyncIterator[RunFolder]:
 def _found_or_made(data_dir: Path, key: str) -> RunFolder:
     clones = data_dir / "clones"
     try:
-        data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
-        clones.mkdir(mode=0o711, exist_ok=True)
+        make_passable(clones)
         for found in sorted(clones.glob(f"{key}-*")):
             if (found / DATABASE).exists():
                 return RunFolder(found, resumed=True)
         # Nobody may foresee a run's id: what fences off untrusted text is made from it.
         path = clones / f"{key}-{secrets.token_hex(8)}"
-        path.mkdir(mode=0o711)
+        make_passable(path)
     except OSError as error:
         raise ConfigError(
             f"Fettle keeps its data in `{data_dir}`, which cannot be written: {error.strerror}."

@@ -10,7 +10,7 @@ from agents.pipelines.shared.quality import Quality, check_quality
 from agents.ports import Json, PullRequest, Steps
 from agents.run import Outcome, Ports
 from agents.text import one_line, publish
-from app.git.local import Head, LocalClone
+from app.git.local import LocalClone
 from app.git.mirror import Mirror
 from app.git.source import GitSource
 from app.redaction import Redactor
@@ -18,18 +18,6 @@ from handlers.access import Refusal
 
 LONGEST_TITLE = 200
 CHECKED = f"stage/{check_quality.name}/"
-
-
-class PinnedClone(LocalClone):
-    """A clone as it was when the run began: people may go on committing meanwhile."""
-
-    _pinned: Head | None = None
-
-    async def head(self) -> Head:
-        """Return what was checked out at the first call."""
-        if self._pinned is None:
-            self._pinned = await super().head()
-        return self._pinned
 
 
 @dataclass

@@ -6,18 +6,17 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from agents.errors import Cancelled, FettleError
 from agents.ports import Reporter, Steps
 from agents.requests import Person, Repository, Request, ResolveIssue
 from agents.run import Outcome, Ports
 from app.clone.folder import RunFolder
-from app.clone.ports import CloneEquipment, ClonePublisher, NotingSteps, PinnedClone
+from app.clone.ports import CloneEquipment, ClonePublisher, NotingSteps
 from app.clone.result import CloneResult
+from app.clone.start import Start
 from app.engine import Engine
 from app.git.environment import Identity
-from app.git.local import Head
 from app.git.mirror import Mirror
 from app.git.names import run_refs
 from app.git.source import GitSource
@@ -37,7 +36,6 @@ STOPPED = (
 class Wish:
     """What is asked for, and where to tell how it goes."""
 
-    path: Path
     title: str
     body: str
     tell: Callable[[str], None]
@@ -48,8 +46,7 @@ class Wish:
 class Place:
     """Where a run works."""
 
-    clone: PinnedClone
-    head: Head
+    start: Start
     folder: RunFolder
 
 
@@ -86,7 +83,7 @@ class CloneRun:
             place.folder.work_trees,
             run_id,
             sandbox=parts.sandbox,
-            fetch=partial(place.clone.bring, self.mirror),
+            fetch=partial(place.start.clone.bring, self.mirror),
             identity=_author,
             on_command=parts.metrics.command_seconds.inc,
         )
@@ -95,7 +92,7 @@ class CloneRun:
             journal=StoredJournal(parts.database, run_id),
             source=source,
             publisher=ClonePublisher(
-                place.clone,
+                place.start.clone,
                 self.mirror,
                 request.repository.default_branch,
                 parts.redactor,
@@ -108,7 +105,7 @@ class CloneRun:
 
     async def result(self, outcome: Outcome) -> CloneResult:
         """Return what it came to."""
-        pull, base = outcome.pull_request, self.place.head.commit
+        pull, base = outcome.pull_request, self.place.start.head.commit
         tip = pull.head if pull else await self._newest()
         branch = pull.branch if pull else None
         if outcome.kind == "failed" and tip is not None:
@@ -138,7 +135,7 @@ class CloneRun:
         """Put unfinished work on a branch of the clone: it was paid for. None if that fails."""
         branch = f"bot/unfinished-{self.place.folder.run_id[-6:]}"
         try:
-            await self.place.clone.deliver(self.mirror, commit, branch)
+            await self.place.start.clone.deliver(self.mirror, commit, branch)
         except FettleError:
             return None
         return branch
@@ -151,8 +148,8 @@ class CloneRun:
             repository=Repository(
                 id=0,
                 owner="local",
-                name=wish.path.resolve().name or "clone",
-                default_branch=place.head.branch or "HEAD",
+                name=place.start.name,
+                default_branch=place.start.head.branch or "HEAD",
             ),
             number=0,
             title=wish.title,

@@ -7,6 +7,7 @@ gets a signed webhook, clones, works in its sandbox, pushes and opens the pull r
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
@@ -16,6 +17,7 @@ from typing import Protocol, TypeVar
 
 from agents.ports import Usage
 from agents.run import Outcome
+from app.git.locks import file_lock
 from app.local.case import Case, load_case
 from app.local.github import LocalGitHub
 from app.local.judge import Verdict, judge
@@ -79,11 +81,13 @@ class Demo:
 
         Raises ConfigError when this machine lacks what the demo needs.
         """
+        os.umask(0o022)  # sandboxes run as another user, and read much of what the demo makes
         folder = demo_folder()
         cache = folder / "cache"
         cache.mkdir(exist_ok=True)
         self.view.note("Fetching the package and a Python for the sandbox (kept for next time)")
-        case, toolchain = await asyncio.gather(load_case("parse", cache), make_toolchain(cache))
+        async with file_lock(cache / "lock"):  # a second demo waits for what the first one fetches
+            case, toolchain = await asyncio.gather(load_case("parse", cache), make_toolchain(cache))
         place = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 1000:03}"
         place.mkdir()
         return await self._play(case, toolchain, place)

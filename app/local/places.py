@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from agents.errors import ConfigError
+from app.sandbox.reach import make_passable
 
 ROOM = "fettle-demo"
 
@@ -19,7 +20,7 @@ def demo_folder() -> Path:
     ours alone to write. Raises ConfigError when somebody else's stands in its place.
     """
     folder = Path(tempfile.gettempdir()) / f"{ROOM}-{os.geteuid()}"
-    folder.mkdir(mode=0o755, exist_ok=True)
+    make_passable(folder)
     about = folder.lstat()
     if folder.is_symlink() or about.st_uid != os.geteuid() or about.st_mode & 0o022:
         raise ConfigError(

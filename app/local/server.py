@@ -17,6 +17,7 @@ from pydantic import SecretStr
 
 from agents.errors import ConfigError
 from app.local.github.admin_apps import AppCredentials
+from app.sandbox.reach import make_passable
 from app.setting_values import with_driver
 
 START_SECONDS = 30.0
@@ -62,7 +63,7 @@ class ServerProcess:
 
     async def start(self, app: AppCredentials) -> None:
         """Start, and return once it is ready. Raises ConfigError with the end of its log."""
-        self.data.mkdir(mode=0o711, parents=True, exist_ok=True)
+        make_passable(self.data)
         key = self.data / "app.pem"
         key.touch(mode=0o600)
         key.write_text(app.private_key)

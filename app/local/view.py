@@ -24,7 +24,7 @@ from app.local.result import DemoResult
 from app.local.scene import LABEL, Scene
 from app.local.story import label_set_at, story_of
 
-LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.03  # a stage may be over in a tenth of a second
 
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 
@@ -113,7 +113,7 @@ class TerminalView:
     async def _stop_following(self) -> None:
         """Let the follower see the end, which it does within two looks; then stop it."""
         if self._following is not None:
-            await asyncio.wait({self._following}, timeout=10 * LOOK_SECONDS)
+            await asyncio.wait({self._following}, timeout=1.0)
             self._following.cancel()
 
     # --- the end --------------------------------------------------------------------------------

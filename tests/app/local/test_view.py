@@ -1,0 +1,266 @@
+"""The demo as people see it: the run followed live, then its story, in a terminal and in a log."""
+
+import asyncio
+import io
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from agents.ports import Turn, Usage
+from agents.requests import Person, Repository, ResolveIssue
+from agents.run import Outcome
+from app.cli.progress import TerminalProgress
+from app.local.case import Case, CaseFile, Judge
+from app.local.diff_text import diff_text
+from app.local.follow import TITLES, Follower, called, store_of
+from app.local.github import LocalGitHub
+from app.local.github.accounts import Actor
+from app.local.judge import Verdict
+from app.local.result import Spending, collect
+from app.local.scene import set_scene
+from app.local.story import story_of
+from app.local.view import TerminalView
+from app.store.runs import Runs
+from app.store.turns import StoredJournal
+
+BOT_BRANCH = "bot/1-add"
+COMMENT = """**At work on this.**
+
+- [x] Fetch the default branch: at abc
+- [x] Make the step and commit it (2): Cost \\$2
+- [ ] **Plan the steps** … at work
+"""
+
+
+@dataclass
+class Heard:
+    """A Reporter that remembers."""
+
+    calls: list = field(default_factory=list)
+
+    def __getattr__(self, name):
+        return lambda *args, **named: self.calls.append((name, *args, *named.values()))
+
+    def of(self, name):
+        return [call[1:] for call in self.calls if call[0] == name]
+
+
+@pytest.fixture
+async def scene(tmp_path):
+    """The scene of the demo with a package of two lines, and the store beside it."""
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "calc.py").write_text("def add(a, b):\n    return a + b + 1\n")
+    (tmp_path / "fettle").mkdir()
+    github = await LocalGitHub.start(tmp_path / "github")
+    about = CaseFile(
+        package="calc",
+        version="1",
+        fixed="2",
+        issue="",
+        script="",
+        judge=Judge(take=(), command="true"),
+    )
+    source = tmp_path / "source"
+    case = Case(about, "It adds one", "Too *much*.", Path("unused"), source, source)
+    yield await set_scene(github, case, "http://127.0.0.1:9/webhook", "secret")
+    await github.stop()
+
+
+@pytest.fixture
+def store(scene):
+    database = store_of(scene)
+    database.migrate()
+    yield database
+    database.close()
+
+
+REQUEST = ResolveIssue(
+    installation_id=1,
+    repository=Repository(id=1, owner="octo-org", name="calc", default_branch="main"),
+    number=1,
+    title="It adds one",
+    body="",
+    author=Person(id=1, login="jonas"),
+    asked_by=Person(id=2, login="mara"),
+    label="bot:resolve",
+    url="",
+)
+
+
+async def finish(scene):
+    """Do on GitHub what a run does: react, comment, commit, push, open the pull request."""
+    await scene.set_label()
+    app = scene.github.world.apps[scene.app.app_id]
+    bot = Actor(app.bot, app)
+    parts = scene.github.parts
+    parts.issues.react(scene.issue, bot, "eyes")
+    parts.issues.comment(scene.issue, bot, COMMENT)
+    await scene.github.commit(
+        scene.repository,
+        {"calc.py": "def add(a, b):\n    return a + b\n", "new.txt": "esc \x1b[31m\n"},
+        author=app.bot,
+        message="Step 1/1: Add",
+        branch=BOT_BRANCH,
+    )
+    await parts.pulls.open(
+        scene.repository,
+        bot,
+        title="Add without one",
+        body="### Why\n\nIt was one too many.\n<!-- fettle run=1 -->",
+        head=BOT_BRANCH,
+        base="main",
+    )
+    verdicts = (Verdict(1, "1 failed"), Verdict(0, "1 passed"))
+    outcome = Outcome(kind="pull_request", text="Opened pull request #2: Add without one")
+    usage = Usage(input=10, output=5, cache_read=100)
+    return await collect(scene, outcome, Spending(9.5, {}, usage, 0.17, 3), verdicts)
+
+
+# --- following ----------------------------------------------------------------------------------
+
+
+async def test_a_follower_tells_stages_calls_spending_and_what_it_came_to(store):
+    heard, comment = Heard(), []
+    follower = Follower(store, lambda: comment[0] if comment else "", heard)
+    assert await follower.look() is None
+    runs, journal = Runs(store), StoredJournal(store, "run")
+    await runs.create("run", REQUEST)
+    await runs.started("run", "access/1")
+    await follower.look()
+    assert heard.calls == []
+
+    await runs.started("run", "stage/prepare/1")
+    await follower.look()
+    await runs.started("run", "stage/implement/2")
+    answer = Turn(
+        kind="answer",
+        stage="implement/2",
+        content=[
+            {"type": "text", "text": "I look."},
+            {"type": "tool_use", "id": "1", "name": "read", "input": {"path": "calc.py"}},
+            {"type": "tool_use", "id": "2", "name": "read", "input": {"wrong": 1}},
+            {"type": "tool_use", "id": "3", "name": "submit_step", "input": {}},
+        ],
+        usage=Usage(output=7),
+        cost_usd=0.5,
+    )
+    await journal.append("implement/2", 0, answer)
+    assert await follower.look() is None
+    await follower.look()
+    assert heard.of("stage_started") == [
+        ("prepare/1", TITLES["prepare"]),
+        ("implement/2", TITLES["implement"]),
+    ]
+    assert heard.of("tool_called") == [("implement/2", "read", "calc.py")]
+    assert heard.of("spent") == [(Usage(output=7), 0.5, 1)]
+    assert heard.of("stage_finished") == []
+
+    comment.append(COMMENT)
+    await runs.ended("run", Outcome(kind="comment", text="Done."))
+    assert (await follower.look()).text == "Done."
+    assert set(heard.of("stage_finished")) == {("prepare/1", "at abc"), ("implement/2", "Cost $2")}
+
+
+def test_every_stage_of_the_pipeline_has_a_title():
+    assert {"prepare", "triage", "implement", "publish"} <= set(TITLES)
+
+
+def test_calls_of_unknown_tools_are_left_out():
+    block = {"type": "tool_use", "id": "1", "name": "teleport", "input": {}}
+    assert list(called([block])) == []
+
+
+# --- the end ------------------------------------------------------------------------------------
+
+
+async def test_the_story_is_what_the_local_github_recorded(scene):
+    await finish(scene)
+    told = [(moment.who, moment.what) for moment in await story_of(scene)]
+    assert told[:2] == [("jonas", "opened the issue #1"), ("mara", "set the label bot:resolve")]
+    assert told[2:] == [
+        ("fettle[bot]", "reacted to the issue with eyes"),
+        ("fettle[bot]", "began to report in a comment on the issue"),
+        ("fettle[bot]", "committed: Step 1/1: Add"),
+        ("fettle[bot]", "opened the pull request #2"),
+    ]
+
+
+async def show(scene, store, console, *, stay=False):
+    """Show the whole demo of a run that is over when people begin to look."""
+    await Runs(store).create("run", REQUEST)
+    await Runs(store).started("run", "stage/prepare/1")
+    view = TerminalView(console, TerminalProgress(console), stay=stay)
+    view.note("Fetching")
+    view.scene(scene, None)
+    result = await finish(scene)
+    async with asyncio.timeout(5):
+        while "Fetch the default branch" not in console.file.getvalue():
+            await asyncio.sleep(0.01)
+    await Runs(store).ended("run", Outcome(kind="pull_request", text="Opened."))
+    view.tick(1.0)
+    await view.result(scene, result)
+    view.close()
+    return console.file.getvalue()
+
+
+async def test_a_log_gets_plain_lines_and_everything_is_told(scene, store):
+    shown = await show(scene, store, Console(file=io.StringIO(), width=100))
+    assert "\x1b" not in shown
+    assert "\r" not in shown
+    for words in (
+        "#1 It adds one",
+        "mara sets the label bot:resolve",
+        " s  Fetch the default branch",
+        "   -> at abc",
+        "Pull request #2 Add without one",
+        "It was one too many.",
+        "Step 1/1: Add",
+        "-    return a + b + 1",
+        "+    return a + b",
+        "opened the pull request #2",
+        "exit code 1: 1 failed",
+        "exit code 0: 1 passed",
+        "$0.17 for 3 model answers, 110 tokens in",
+        "9.5 s from label to pull request",
+        "fettle demo --stay",
+        str(scene.github.world.root.parent),
+    ):
+        assert words in shown, words
+    assert "fettle run=1" not in shown
+    assert shown.count("Fetch the default branch") == 1, "a log is no place to repaint"
+
+
+async def test_a_terminal_gets_colours_and_nothing_of_others_that_acts(scene, store):
+    console = Console(file=io.StringIO(), width=100, height=30, force_terminal=True)
+    shown = await show(scene, store, console, stay=True)
+    assert "\x1b[32m" in shown
+    assert "esc \\x1b[31m" in shown
+    assert f"{scene.page}/pull/2" in shown
+    assert shown.endswith("\x1b[0m\n") or shown.rstrip().endswith("/pull/2")
+    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h"), "the cursor is back"
+
+
+async def test_without_a_pull_request_it_says_so(scene, store):
+    console = Console(file=io.StringIO(), width=100)
+    view = TerminalView(console, TerminalProgress(console))
+    verdicts = (Verdict(1, "1 failed"), None)
+    outcome = Outcome(kind="failed", text="The server stopped.")
+    result = await collect(scene, outcome, Spending(1.0, {}, Usage(), 0.0, 0), verdicts)
+    await view.result(scene, result)
+    shown = console.file.getvalue()
+    assert "there is no pull request" in shown
+    assert "The server stopped." in shown
+
+
+def test_a_long_diff_is_cut_and_says_by_how_much():
+    added = "".join(f"+line {number}\n" for number in range(500))
+    diff = (
+        "diff --git a/big.txt b/big.txt\nnew file mode 100644\n"
+        f"index {'0' * 40}..{'1' * 40}\n--- /dev/null\n+++ b/big.txt\n@@ -0,0 +1,500 @@\n{added}"
+    )
+    lines = diff_text(diff.rstrip("\n"), longest=20).plain.splitlines()
+    assert len(lines) == 21
+    assert lines[0] == "big.txt  +500 -0  added"
+    assert lines[-1] == "... 482 more lines"
