@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agents.errors import PolicyInvalid
 
 POLICY_PATH = ".github/fettle.yml"
+FAULTS_SHOWN = 5
 
 PROTECTED_PATHS = (
     ".github/workflows/**",
@@ -46,7 +47,7 @@ class Budget(Strict):
     turns: int = Field(default=150, gt=0)
     """Answers of the model."""
     minutes: float = Field(default=120, gt=0)
-    """Time from the first stage on."""
+    """Time at work; waiting for a place, a person or a restart does not count."""
 
 
 class Policy(Strict):
@@ -77,10 +78,11 @@ def parse_policy(text: bytes | None) -> Policy:
         return Policy()
     try:
         return Policy.model_validate(yaml.safe_load(text) or {})
-    except yaml.YAMLError as error:
-        raise PolicyInvalid(f"`{POLICY_PATH}` is not YAML: {error}") from error
     except ValidationError as error:
         faults = "; ".join(
-            f"`{'.'.join(map(str, e['loc'])) or 'file'}`: {e['msg']}" for e in error.errors()
+            f"`{'.'.join(map(str, e['loc'])) or 'file'}`: {e['msg']}"
+            for e in error.errors(include_url=False)[:FAULTS_SHOWN]
         )
         raise PolicyInvalid(f"`{POLICY_PATH}` is not valid: {faults}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # it reads dates and numbers, too
+        raise PolicyInvalid(f"`{POLICY_PATH}` is not YAML: {error}") from error

@@ -151,8 +151,11 @@ class WorkTree(Protocol):
         """Return the git tree id of the files as they are now, and keep its objects."""
         ...
 
-    async def restore(self, tree: str) -> None:
-        """Put the files back to that commit or tree; untracked, unignored files are removed."""
+    async def restore(self, tree: str, *, pristine: bool = False) -> None:
+        """Put the files back to that commit or tree; untracked files are removed.
+
+        Ignored ones stay, as build output saves time, unless `pristine` asks for the tree alone.
+        """
         ...
 
     async def commit(self, tree: str, parent: str, message: str) -> str:

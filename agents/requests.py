@@ -65,6 +65,11 @@ class ResolveIssue(Frozen):
         return f"{self.title}\n\n{self.body}"
 
     @property
+    def reference(self) -> str:
+        """Return what people call the issue: `owner/repo#n`, or just `repo` where it has none."""
+        return self.lane if self.number else self.repository.name
+
+    @property
     def lane(self) -> str:
         """Return the queue key: one live run for each `owner/repo#n`."""
         return f"{self.repository.full_name}#{self.number}"

@@ -30,8 +30,8 @@ from agents.ports import (
     WorkTree,
 )
 from agents.requests import Frozen, Request
-from agents.text import commit_text, one_line
-from agents.tools.base import Bench
+from agents.text import commit_text, one_line, printable, quote
+from agents.tools.base import Bench, Capability
 from agents.tools.submit import Submission
 
 P = ParamSpec("P")
@@ -74,7 +74,7 @@ class _Record(BaseModel):
     summary: str = ""
     base: str = ""
     head: str = ""
-    started: float = 0.0
+    worked: float = 0.0
     sessions: dict[str, str] = {}
     error: str | None = None
     error_kind: str | None = None
@@ -107,8 +107,9 @@ class Run:
     """The commit of the default branch that the work stands on; empty before `prepare`."""
     head: str = ""
     """The newest commit of the run; equal to `base` while nothing was committed."""
-    started: float = field(default_factory=time.time)
-    """When the first stage began, in unix seconds."""
+    worked: float = 0.0
+    """Seconds that the finished stages took. The time between them, and that of a process that
+    died, is nobody's work: a run must not use up its budget by waiting."""
     sessions: dict[str, str] = field(default_factory=dict)
     """Session id of the newest conversation by name, like {"implement": "implement/2"}."""
     current: str = ""
@@ -117,9 +118,12 @@ class Run:
     """What the stage at work wants people to read beside its name."""
     noreply: str = "users.noreply.github.com"
     """The host of GitHub's no-reply addresses, for the co-author trailer."""
+    clock: Callable[[], float] = time.monotonic
     _tree: WorkTree | None = None
     _policy: Policy | None = None
     _tree_at: str | None = None
+    """What the files are; None: nobody knows, so they are put back before they are used."""
+    _began: float = 0.0
     _seen: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -150,7 +154,7 @@ class Run:
             self.ports.reporter.stage_finished(occurrence, record.error or record.summary)
         if record.error is not None:
             raise _ERRORS.get(record.error_kind or "", RunError)(record.error)
-        self.base, self.head, self.started = record.base, record.head, record.started
+        self.base, self.head, self.worked = record.base, record.head, record.worked
         self.sessions = dict(record.sessions)
         return stage.output.validate_python(record.output)
 
@@ -158,14 +162,15 @@ class Run:
         self, stage: Stage[P, Out], occurrence: str, *inputs: P.args, **named: P.kwargs
     ) -> Json:
         before = (self.base, self.head, dict(self.sessions))
-        self.current, self.summary = occurrence, ""
+        self.current, self.summary, self._began = occurrence, "", self.clock()
         self.ports.reporter.stage_started(occurrence, stage.title)
         try:
             output = await stage.work(self, *inputs, **named)
         except RunError as error:
-            record = _Record(error=str(error), error_kind=type(error).__name__)
+            # Error texts name files, whose names need not be text.
+            record = _Record(error=printable(str(error)), error_kind=type(error).__name__)
         except ConfigError as error:
-            record = _Record(error=f"{_OPERATOR} {error}")
+            record = _Record(error=printable(f"{_OPERATOR} {error}"))
         except BaseException:
             self.base, self.head, self.sessions = before  # the engine runs the stage again
             raise
@@ -180,7 +185,7 @@ class Run:
             summary=self.summary,
             base=self.base,
             head=self.head,
-            started=self.started,
+            worked=self.worked + self.clock() - self._began,
             sessions=self.sessions,
         )
 
@@ -192,32 +197,31 @@ class Run:
             self._policy = parse_policy(await self.ports.source.show(self.base, POLICY_PATH))
         return self._policy
 
-    async def tree(self, at: str | None = None) -> WorkTree:
-        """Return the work tree with the files of `at` (a commit or tree), `head` by default."""
+    async def tree(
+        self, at: str | None = None, *, changing: bool = False, pristine: bool = False
+    ) -> WorkTree:
+        """Return the work tree with the files of `at` (a commit or tree), `head` by default.
+
+        `changing`: what is done with it may change files. `pristine`: ignored files, which no
+        commit holds, are taken away as well.
+        """
         at = at or self.head
         if self._tree is None:
             self._tree = await self.ports.source.open(self.base, await self.policy())
-        if self._tree_at != at:
-            await self._tree.restore(at)
-            self._tree_at = at
+        if self._tree_at != at or pristine:
+            self._tree_at = None
+            await self._tree.restore(at, pristine=pristine)
+        self._tree_at = None if changing else at
         return self._tree
-
-    def tree_moved(self, to: str | None) -> None:
-        """Note that the files are now those of `to`; None: nobody knows, restore before use."""
-        self._tree_at = to
 
     async def converse(self, conversation: Conversation[S], **variables: object) -> S:
         """Hold this stage's conversation with the model and return what it submits."""
         session_id = self._session_id(conversation)
         journal = self.ports.journal
         left = last_tree(await journal.turns(session_id), self.current)
-        bench = Bench(
-            tree=await self.tree(left or self.head),
-            capability=conversation.capability,
-            policy=await self.policy(),
-        )
-        if bench.writable:
-            self.tree_moved(None)
+        changing = conversation.capability is Capability.CHANGE
+        policy = await self.policy()
+        tree = await self.tree(left, changing=changing)
         session = Session(
             id=session_id,
             stage=self.current,
@@ -226,12 +230,13 @@ class Run:
             model=self.ports.model,
             journal=journal,
             reporter=self.ports.reporter,
-            bench=bench,
+            bench=Bench(tree=tree, capability=conversation.capability, policy=policy),
             boundary=self.ports.steps.boundary,
-            used=self._used,
+            limits=self.limits.within(policy.budget),
+            spent=self._spent,
         )
         submission = await session.run(render(conversation.prompt, **variables))
-        self.tree_moved(last_tree(session.turns, self.current) or self.head)
+        self._tree_at = last_tree(session.turns, self.current) or self.head
         return submission
 
     def _session_id(self, conversation: Conversation[S]) -> str:
@@ -248,24 +253,20 @@ class Run:
             messages=(),
         )
 
-    async def _used(self) -> float:
-        """Return the used share of the budget; raise BudgetExceeded once it is used up."""
-        limits = self.limits.within((await self.policy()).budget)
+    async def _spent(self) -> Spent:
         _, usd, turns = await self.ports.journal.spent()
-        spent = Spent(usd, turns, (time.time() - self.started) / 60)
-        spent.check(limits)
-        return spent.share(limits)
+        return Spent(usd, turns, (self.worked + self.clock() - self._began) / 60)
 
     async def commit(self, subject: str, body: str = "") -> str | None:
         """Commit the files as the conversation left them; None when nothing changed."""
-        tree = await self.tree(self._tree_at)
         files = self._tree_at or self.head
+        tree = await self.tree(files)
         if not await tree.changed(self.head, files):
             return None
         self.head = await tree.commit(
             files, self.head, self._message(one_line(subject, 72), commit_text(body))
         )
-        self.tree_moved(self.head)
+        self._tree_at = self.head
         return self.head
 
     def _message(self, subject: str, body: str) -> str:
@@ -276,13 +277,14 @@ class Run:
             trailers.append(f"Co-authored-by: {person.login} <{address}>")
         return "\n\n".join(part for part in (subject, body, "\n".join(trailers)) if part) + "\n"
 
-    def delimiter(self) -> str:
-        """Return the mark that fences untrusted text in this stage's prompt.
+    def fenced(self, text: str, *, limit: int = 20_000) -> str:
+        """Return untrusted text fenced for this stage's prompt, cut to `limit` characters.
 
-        Nobody outside can foresee it, since the run id holds the delivery's id and time; the
-        same stage gets the same mark again, since prompts must not change when a run resumes.
+        Nobody outside can foresee the fence, since the run id holds the delivery's id and time;
+        the same stage gets the same one again, since prompts must not change when a run resumes.
         """
-        return hashlib.sha256(f"{self.id} {self.current}".encode()).hexdigest()[:16]
+        mark = hashlib.sha256(f"{self.id} {self.current}".encode()).hexdigest()[:16]
+        return quote(text, mark, limit=limit)
 
 
 _OPERATOR = "Fettle is not set up right, so the run stopped. Its operator has to act:"

@@ -178,7 +178,7 @@ class Runner:
 
 
 _OUTSIDE = (
-    "Something that Fettle depends on kept failing: {reason}. What was done so far is kept. Set"
+    "Something that Fettle depends on kept failing: {reason}. Nothing was published. Set"
     " the label again once it works; if it happens again, the operator's log says more."
 )
 _OPERATOR = "Fettle is not set up right, so it could not check this. Its operator has to act:"

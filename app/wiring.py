@@ -35,6 +35,7 @@ from app.metrics import Metrics
 from app.redaction import Redactor
 from app.runner import Equip, Runner
 from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.reach import make_passable, require_reach
 from app.server import Readiness, build_server, start_server
 from app.settings import Settings
 from app.store.database import Database
@@ -79,8 +80,9 @@ class Parts:
 @asynccontextmanager
 async def open_parts(settings: Settings, redactor: Redactor) -> AsyncIterator[Parts]:
     """Hold open what every run shares. Raises ConfigError when this machine cannot serve."""
-    settings.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+    make_passable(settings.data_dir)
     sandbox = Bubblewrap(settings.sandbox_uid, settings.toolchains)
+    require_reach([settings.data_dir], sandbox.owner)
     (await sandbox.probe()).require()
     key = settings.anthropic_api_key
     model = ClaudeModel(key.get_secret_value() if key else None, settings.anthropic_base_url)

@@ -34,6 +34,7 @@ class Spent:
     usd: float
     turns: int
     minutes: float
+    """Of work: waiting for a place, for a person or for a restart does not count."""
 
     def share(self, limits: Limits) -> float:
         """Return the largest used share of any limit; 1.0 means used up."""
@@ -48,7 +49,7 @@ class Spent:
         ):
             if used >= limit:
                 raise BudgetExceeded(
-                    f"The run used up its budget: {text}. What it did so far is kept. To go on,"
-                    " raise `budget` in `.github/fettle.yml` (or the operator's limit) and set"
-                    " the label again."
+                    f"The run used up its budget: {text}. To allow more, raise `budget` in"
+                    " `.github/fettle.yml` (or the operator's limit), then set the label again:"
+                    " the work begins anew."
                 )

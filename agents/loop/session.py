@@ -7,13 +7,14 @@ dies loses at most the call in flight: the next process loads the turns and goes
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Generic, TypeVar
 
 from agents.errors import ModelRefused, ToolError
-from agents.loop.budget import WRAP_UP_AT
+from agents.loop.budget import WRAP_UP_AT, Limits, Spent
 from agents.loop.conversation import Conversation
 from agents.ports import Block, Journal, Json, Model, Query, Reporter, Turn
 from agents.tools import gate
@@ -28,7 +29,11 @@ WRAP_UP = (
     " working state, and submit.]"
 )
 SAME_CALL = 4  # the same call with the same result: the model is stuck and is told so
-
+STUCK = (
+    f"\n\n[You have made this very call {SAME_CALL} times with this very result."
+    " Try something else, or submit what you have and say what stopped you.]"
+)
+_SECONDS = re.compile(r"\b\d+\.\d+ ?s\b")  # no two runs of a command take equally long
 
 S = TypeVar("S", bound=Submission)
 
@@ -49,14 +54,16 @@ class Session(Generic[S]):
     bench: Bench
     boundary: Callable[[], Awaitable[None]]
     """Awaited where stopping loses nothing."""
-    used: Callable[[], Awaitable[float]]
-    """Returns the used share of the run's budget; raises BudgetExceeded once it is used up."""
+    limits: Limits
+    spent: Callable[[], Awaitable[Spent]]
+    """Returns what the whole run has used up so far."""
     turns: list[Turn] = field(default_factory=list)
 
     async def run(self, prompt: str) -> S:
         """Hold the conversation until the model submits; return the submission.
 
-        Raises ModelRefused when the model declines, is cut off, or never submits validly.
+        Raises ModelRefused when the model declines, is cut off, or never submits validly, and
+        BudgetExceeded where another answer would be needed that the budget does not allow.
         """
         self.turns = await self.journal.turns(self.id)
         if not self._own_turns():
@@ -73,7 +80,7 @@ class Session(Generic[S]):
 
     async def _ask(self) -> None:
         await self.boundary()
-        await self.used()
+        (await self.spent()).check(self.limits)
         self._check_length()
         answer = await self.model.answer(
             Query(
@@ -102,7 +109,7 @@ class Session(Generic[S]):
         """Give every tool call of the answer its result, in one message."""
         if answer.stop_reason not in ("tool_use", "end_turn", "pause_turn"):
             raise ModelRefused(_refusal(self.stage, answer.stop_reason))
-        calls = [block for block in answer.content if block["type"] == "tool_use"]
+        calls = _calls(answer)
         if not calls:
             await self._nudge()
             return
@@ -115,12 +122,20 @@ class Session(Generic[S]):
         """Return a word to wrap up, once, when most of the budget is used."""
         notice = {"type": "text", "text": WRAP_UP}
         told = any(notice in turn.content for turn in self.turns)
-        return [] if told or await self.used() < WRAP_UP_AT else [notice]
+        used = (await self.spent()).share(self.limits)
+        return [] if told or used < WRAP_UP_AT else [notice]
 
     # --- tool calls -----------------------------------------------------------------------------
 
     async def _results(self, calls: Sequence[Block]) -> list[Block]:
-        """Run the calls: those that only read together, those that change one after another."""
+        """Return each call's result: tools first, since a submission rests on what they did."""
+        tools = [call for call in calls if not _submits(call)]
+        told = iter(results := await self._together(tools))
+        failed = any("is_error" in result for result in results)
+        return [self._accept(call, failed) if _submits(call) else next(told) for call in calls]
+
+    async def _together(self, calls: Sequence[Block]) -> list[Block]:
+        """Run the calls: those that only read at once, those that change one after another."""
         changing = asyncio.Lock()
 
         async def one(call: Block) -> Block:
@@ -129,68 +144,65 @@ class Session(Generic[S]):
             async with changing:
                 return await self._call(call)
 
-        return list(await asyncio.gather(*(one(call) for call in calls)))
+        running = [asyncio.ensure_future(one(call)) for call in calls]
+        try:
+            return list(await asyncio.gather(*running))
+        finally:
+            for each in running:
+                each.cancel()
+            if running:  # none may go on in the work tree of a stage that has ended
+                await asyncio.wait(running)
 
     async def _call(self, call: Block) -> Block:
+        def watch(tool: str, subject: str) -> None:
+            self.reporter.tool_called(self.stage, tool, subject)
+
         try:
-            if call["name"].startswith("submit_"):
-                text = self._accept(call)
-            else:
-                text = await gate.call(
-                    call["name"],
-                    call["input"],
-                    bench=self.bench,
-                    watch=lambda tool, subject: self.reporter.tool_called(
-                        self.stage, tool, subject
-                    ),
-                )
+            text = await gate.call(call["name"], call["input"], bench=self.bench, watch=watch)
+        except ToolError as error:
+            result = _result(call, str(error), error=True)
+        else:
+            result = _result(call, text)
+        if self._stuck(call, result):
+            result["content"] += STUCK
+        return result
+
+    def _accept(self, call: Block, failed: bool) -> Block:
+        """Return what becomes of a submission; `failed`: a call beside it did not work."""
+        output = self.conversation.output
+        if call["name"] != output.tool_name():
+            text = f"This stage ends with {output.tool_name()}, not with {call['name']}."
+            return _result(call, text, error=True)
+        if failed:
+            text = "Not recorded: another call of this answer failed. See to that, then submit."
+            return _result(call, text, error=True)
+        try:
+            output.parse(call["input"])
         except ToolError as error:
             return _result(call, str(error), error=True)
-        return _result(call, text + self._stuck(call, text))
-
-    def _accept(self, call: Block) -> str:
-        expected = self.conversation.output.tool_name()
-        if call["name"] != expected:
-            raise ToolError(f"This stage ends with {expected}, not with {call['name']}.")
-        self.conversation.output.parse(call["input"])
-        return "Recorded."
+        return _result(call, "Recorded.")
 
     def _may_have_changed(self, calls: Sequence[Block]) -> bool:
         return self.bench.writable and any(
             gate.effect(call["name"]) not in (Effect.READ, None) for call in calls
         )
 
-    def _stuck(self, call: Block, text: str) -> str:
-        same: Counter[str] = Counter()
-        inputs = {b["id"]: b for t in self._own_turns() for b in t.content if "input" in b}
-        for turn in self._own_turns():
-            for block in turn.content:
-                if block["type"] == "tool_result" and block["tool_use_id"] in inputs:
-                    past = inputs[block["tool_use_id"]]
-                    same[f"{past['name']} {past['input']} {block['content']}"] += 1
-        if same[f"{call['name']} {call['input']} {text}"] + 1 < SAME_CALL:
-            return ""
-        return (
-            f"\n\n[You have made this very call {SAME_CALL} times with this very result."
-            " Try something else, or submit what you have and say what stopped you.]"
-        )
+    def _stuck(self, call: Block, result: Block) -> bool:
+        def told(result: Block) -> str:
+            return _SECONDS.sub("", result["content"].removesuffix(STUCK))
+
+        this = (call["name"], call["input"], told(result))
+        past = ((c["name"], c["input"], told(r)) for c, r in _settled(self._own_turns()))
+        return sum(each == this for each in past) + 1 >= SAME_CALL
 
     # --- the end of the conversation ------------------------------------------------------------
 
     def _submitted(self) -> S | None:
         """Return the submission that the last two turns of this stage hold, if they hold one."""
-        own = self._own_turns()
-        if len(own) < 2 or own[-1].kind != "results":
-            return None
-        accepted = {
-            block["tool_use_id"]
-            for block in own[-1].content
-            if block["type"] == "tool_result" and not block.get("is_error")
-        }
         output = self.conversation.output
-        for block in own[-2].content:
-            if block.get("name") == output.tool_name() and block["id"] in accepted:
-                return output.parse(block["input"])
+        for call, result in _settled(self._own_turns()[-2:]):
+            if call["name"] == output.tool_name() and "is_error" not in result:
+                return output.parse(call["input"])
         return None
 
     async def _nudge(self) -> None:
@@ -203,12 +215,7 @@ class Session(Generic[S]):
         own = self._own_turns()
         answers = sum(turn.kind == "answer" for turn in own)
         prompts = sum(turn.kind == "prompt" for turn in own)
-        faults = sum(
-            block.get("is_error", False) and "submit_" in str(block["content"])
-            for turn in own
-            if turn.kind == "results"
-            for block in turn.content
-        )
+        faults = sum(_submits(call) and "is_error" in result for call, result in _settled(own))
         if answers >= self.conversation.max_turns or prompts > NUDGES + 1 or faults >= FAULTS:
             raise ModelRefused(
                 f"The stage `{self.stage}` did not come to a result within {answers} answers of"
@@ -239,6 +246,22 @@ def messages(turns: Sequence[Turn]) -> list[dict[str, Json]]:
 def last_tree(turns: Sequence[Turn], stage: str) -> str | None:
     """Return the work tree that a stage's finished calls left, or None if they left it alone."""
     return next((t.tree for t in reversed(turns) if t.stage == stage and t.tree), None)
+
+
+def _settled(turns: Sequence[Turn]) -> Iterator[tuple[Block, Block]]:
+    """Yield the calls of these turns, each with its result."""
+    for answer, results in pairwise(turns):
+        if (answer.kind, results.kind) == ("answer", "results"):
+            told = [block for block in results.content if block["type"] == "tool_result"]
+            yield from zip(_calls(answer), told, strict=True)
+
+
+def _calls(answer: Turn) -> list[Block]:
+    return [block for block in answer.content if block["type"] == "tool_use"]
+
+
+def _submits(call: Block) -> bool:
+    return bool(call["name"].startswith("submit_"))
 
 
 def _result(call: Block, text: str, *, error: bool = False) -> Block:

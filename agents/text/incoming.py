@@ -52,18 +52,24 @@ def quote(text: str, delimiter: str, *, limit: int = 20_000) -> str:
     The delimiter should be one that nobody outside can foresee. Should the text hold it all the
     same, another one, derived from both, takes its place: the same input gives the same fence.
     """
-    body = _bounded(printable(plain_output(text)), limit)
+    body = _bounded(text, limit)
     while delimiter.casefold() in body.casefold():
         delimiter = hashlib.sha256(f"{delimiter}\0{body}".encode()).hexdigest()[:16]
     return f"<untrusted-{delimiter}>\n{body}\n</untrusted-{delimiter}>"
 
 
 def _bounded(text: str, limit: int) -> str:
+    """Return head and tail, cleaned; of a huge text no more than might be shown is cleaned."""
+    part = 4 * limit  # colours and progress bars may be most of it
+    if len(text) <= 2 * part:
+        head = tail = text = printable(plain_output(text))
+    else:
+        head, tail = (printable(plain_output(each)) for each in (text[:part], text[-part:]))
     if len(text) <= limit:
         return text
     half = limit // 2
-    left_out = len(text) - 2 * half
-    return f"{text[:half]}\n[… {left_out:,} characters left out …]\n{text[len(text) - half :]}"
+    left_out = f"[… {len(text) - 2 * half:,} characters left out …]"
+    return f"{head[:half]}\n{left_out}\n{tail[len(tail) - half :]}"
 
 
 # --- what is code -------------------------------------------------------------------------------

@@ -32,20 +32,22 @@ def publish(
     repository_url: str = "",
     mention_ok: frozenset[str] = frozenset(),
     closes: frozenset[int] = frozenset(),
+    limit: int = LIMIT,
 ) -> str:
     """Return the Markdown without images, HTML, foreign links, mentions, commands and closings.
 
     Links below `repository_url`, mentions of `mention_ok` and closing the issues in `closes` stay.
     Code blocks stay as they are, except that drawings become their text. The result closes what
-    it opens, so that more can follow, and publishing it again changes nothing.
+    it opens, so that more can follow, and publishing it again changes nothing. What is beyond
+    `limit` characters is left out, and a line says so.
     """
     allowed = Allowed(repository_url, mention_ok, closes)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text, _ = without_hidden(text, joiner=False)
     text = _MARKER.sub(f"<!--{JOINER}", text).strip("\n")  # nobody but us marks our comments
     kept = len(text)
-    while len(safe := _settled(_shortened(text, kept), allowed)) > LIMIT:
-        kept = int(min(kept, LIMIT) * 0.97 * LIMIT / len(safe))
+    while len(safe := _settled(_shortened(text, kept), allowed)) > limit:
+        kept = int(min(kept, limit) * 0.97 * limit / len(safe))
     return safe
 
 

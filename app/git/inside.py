@@ -78,6 +78,10 @@ class Inside:
         """Put the files back to `tree`."""
         await self._run("restore", tree, writable=True, agent=True, timeout=600)
 
+    async def scrub(self) -> None:
+        """Remove every file that git does not know, the ignored ones as well."""
+        await self._run("scrub", writable=True, agent=False, timeout=600)
+
     async def advance(self, commit: str) -> None:
         """Let the agent's branch be at `commit`."""
         await self._run("advance", commit, writable=False, agent=True, timeout=60)

@@ -18,6 +18,7 @@ from app.git.names import FETCHED, fetched_branch, object_id, own_branch, revisi
 from app.git.objects import Objects
 from app.git.push import push
 from app.git.trusted import Git
+from app.sandbox.reach import make_passable
 
 _FETCH_TIMEOUT = 1800
 _PACKS = 60
@@ -52,7 +53,7 @@ class Mirror(Objects):
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
         """Hold this mirror against every other writer, and have it exist."""
-        self.gitdir.parent.mkdir(parents=True, exist_ok=True)
+        make_passable(self.gitdir.parent)
         async with self._turn, file_lock(self.gitdir.with_name(f"{self.gitdir.name}.lock")):
             if not (self.gitdir / "HEAD").exists():
                 await self._create()

@@ -21,6 +21,7 @@ from app.git.mirror import Mirror
 from app.git.names import commit_ref, object_id, run_refs
 from app.git.snapshot import ChangeLimits, require_harmless
 from app.sandbox.base import Command, Limits, Mount, Sandbox
+from app.sandbox.reach import make_passable
 
 _MOST_FILES, _MOST_BYTES = 200_000, 4_000_000_000
 _PACK_LIMIT = 200_000_000
@@ -101,10 +102,15 @@ class GitWorkTree:
                 self._known = tree
         return tree
 
-    async def restore(self, tree: str) -> None:
-        """Put the files back to that commit or tree; untracked, unignored files are removed."""
+    async def restore(self, tree: str, *, pristine: bool = False) -> None:
+        """Put the files back to that commit or tree; untracked files are removed.
+
+        Ignored ones stay, unless `pristine` asks for the tree alone.
+        """
         async with self._index:
             await self._inside.restore(tree)
+            if pristine:
+                await self._inside.scrub()
 
     async def commit(self, tree: str, parent: str, message: str) -> str:
         """Return the id of the commit of `tree` on `parent`; same arguments, same id."""
@@ -223,7 +229,7 @@ def _built_for(places: Places) -> str | None:
 def _lay_out(places: Places, owner: tuple[int, int]) -> None:
     """Make the empty folders of a run: the outer one ours, those inside the sandbox user's."""
     remove_tree(places.run)
-    places.run.parent.mkdir(parents=True, exist_ok=True)
+    make_passable(places.run.parent)
     places.run.mkdir()
     drop = os.geteuid() == 0
     if drop:

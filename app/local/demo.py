@@ -22,7 +22,7 @@ from app.local.case import Case, load_case
 from app.local.github import LocalGitHub
 from app.local.judge import Verdict, judge
 from app.local.model import LocalModel
-from app.local.places import demo_folder
+from app.local.places import demo_folder, forget_old
 from app.local.result import DemoResult, Spending, collect
 from app.local.scene import Scene, set_scene
 from app.local.server import ServerProcess
@@ -87,6 +87,7 @@ class Demo:
         cache.mkdir(exist_ok=True)
         self.view.note("Fetching the package and a Python for the sandbox (kept for next time)")
         async with file_lock(cache / "lock"):  # a second demo waits for what the first one fetches
+            await asyncio.to_thread(forget_old, folder)
             case, toolchain = await asyncio.gather(load_case("parse", cache), make_toolchain(cache))
         place = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 1000:03}"
         place.mkdir()

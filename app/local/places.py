@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import time
 from pathlib import Path
 
 from agents.errors import ConfigError
 from app.sandbox.reach import make_passable
 
 ROOM = "fettle-demo"
+KEPT_SECONDS = 86_400.0
 
 
 def demo_folder() -> Path:
@@ -28,3 +31,10 @@ def demo_folder() -> Path:
             " at a folder of your own."
         )
     return folder
+
+
+def forget_old(folder: Path) -> None:
+    """Remove what demos of earlier days left for people to look at; the cache stays."""
+    for place in folder.glob("2*-*"):
+        if time.time() - place.stat().st_mtime > KEPT_SECONDS:
+            shutil.rmtree(place, ignore_errors=True)

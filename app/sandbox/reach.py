@@ -1,4 +1,4 @@
-"""Find out why the sandbox's user cannot get at a path: the riddle that bwrap does not solve."""
+"""What the sandbox's user can get at, and why not: the riddle that bwrap does not solve."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agents.errors import ConfigError
+
+
+def make_passable(folder: Path) -> None:
+    """Make a folder that every user may pass but not list, whatever the umask.
+
+    One that is there already is left as it is: its mode is somebody's decision.
+    """
+    if not folder.is_dir():
+        make_passable(folder.parent)
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o711)
 
 
 def require_reach(paths: Iterable[Path], owner: tuple[int, int]) -> None:

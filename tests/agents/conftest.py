@@ -130,11 +130,14 @@ class MemoryTree:
         return CommandResult(done[0], "exit", done[1], 0.01)
 
     async def snapshot(self):
-        return self.history.tree(self.files)
+        return self.history.tree(
+            {path: text for path, text in self.files.items() if not path.startswith("ignored/")}
+        )
 
-    async def restore(self, tree):
+    async def restore(self, tree, *, pristine=False):
+        kept = {} if pristine else {p: t for p, t in self.files.items() if p.startswith("ignored/")}
         self.files.clear()
-        self.files.update(self.history.files(tree))
+        self.files.update(self.history.files(tree), **kept)
 
     async def commit(self, tree, parent, message):
         return self.history.commit(tree, parent, message)
@@ -261,6 +264,7 @@ class World:
     reporter: SilentReporter = field(default_factory=SilentReporter)
     commands: dict = field(default_factory=dict)
     limits: Limits = field(default_factory=lambda: Limits(usd=5, turns=100, minutes=60))
+    now: float = 1000.0
     source: MemorySource = None
 
     def __post_init__(self):
@@ -282,6 +286,7 @@ class World:
             conversations=PIPELINES[type(request)].conversations,
             models={"strong": "big", "fast": "small"},
             limits=self.limits,
+            clock=lambda: self.now,
         )
 
     async def resolve(self, request):

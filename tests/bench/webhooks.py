@@ -1,6 +1,6 @@
 """How fast deliveries are answered: side by side with a bare handler and with Probot.
 
-    python tests/bench/webhooks.py [--seconds N] [--rounds N] [--connections N]
+    python tests/bench/webhooks.py [--seconds N] [--rounds N] [--connections N] [--folder PATH]
 
 Every server runs pinned to one core, the sender to another. They take turns in short slices, so
 that whatever else the machine does hits all of them; a ratio is the median over the rounds.
@@ -72,13 +72,13 @@ def main() -> None:
     print(f"payload: issues.labeled, {origin}; {arguments.connections} connections; ", end="")
     print("one core each" if server_core is not None else "a single core for all: no ratios count")
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=CACHE)))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=arguments.folder)))
         variants = _variants(stack, folder, payload, home, server_core)
         _take_turns(variants, arguments)
         _print_table(variants)
     if home is None:
         print(f"d  Probot: skipped, {why_not}")
-    _kills(payload, arguments.connections, server_core)
+    _kills(payload, arguments, server_core)
 
 
 def _arguments() -> argparse.Namespace:
@@ -86,6 +86,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=6.0, help="for each line of the table")
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument(
+        "--folder", type=Path, default=CACHE, help="where the databases go: the disk that counts"
+    )
     return parser.parse_args()
 
 
@@ -163,13 +166,17 @@ def _over(one: float, other: float) -> float:
     return one / other
 
 
-def _kills(payload: dict, connections: int, core: int | None) -> None:
+def _kills(payload: dict, arguments: argparse.Namespace, core: int | None) -> None:
     print()
     for number in range(KILLS):
-        folder = Path(tempfile.mkdtemp(dir=CACHE))
+        folder = Path(tempfile.mkdtemp(dir=arguments.folder))
         try:
             killed = kill_in_mid_load(
-                folder, payload, after=0.7 + number / 3, connections=connections, core=core
+                folder,
+                payload,
+                after=0.7 + number / 3,
+                connections=arguments.connections,
+                core=core,
             )
         finally:
             shutil.rmtree(folder)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from sqlalchemy import func, select
 
 from app.local.github import LocalGitHub
 from app.local.github.gitdir import GitDir
@@ -21,6 +22,7 @@ from app.local.model import LocalModel
 from app.local.server import ServerProcess
 from app.store.database import Database
 from app.store.runs import Runs
+from app.store.tables import runs, turns
 from app.store.turns import StoredJournal
 from tests.referees.conftest import packages, rest_referee, webhook_referee
 
@@ -54,11 +56,44 @@ class Place:
     people: dict
     databases: list = field(default_factory=list)
 
-    async def label(self, by="mara"):
+    async def label(self, by="mara", issue=None):
         """Set the label; GitHub sends its signed webhook."""
         return await self.github.label_issue(
-            self.repository, self.issue.number, LABEL, self.people[by]
+            self.repository, (issue or self.issue).number, LABEL, self.people[by]
         )
+
+    async def label_again(self, by):
+        """Take the label off and have somebody put it on again at once."""
+        await self.github.unlabel_issue(self.repository, self.issue.number, LABEL, self.people[by])
+        return await self.label(by)
+
+    async def file(self, title, body):
+        """File another issue."""
+        return await self.github.create_issue(self.repository, self.people["jonas"], title, body)
+
+    async def runs(self):
+        """Return all runs, oldest first: id, number of the issue, state, first and last turn."""
+        times = [func.min(turns.c.created_at), func.max(turns.c.created_at)]
+        query = (
+            select(runs.c.id, runs.c.number, runs.c.state, *times)
+            .join_from(runs, turns, isouter=True)
+            .group_by(runs.c.id)
+            .order_by(runs.c.created_at)
+        )
+        database = Database(self.server.database_url)
+        try:
+            return await database.read(lambda connection: connection.execute(query).all())
+        finally:
+            database.close()
+
+    async def all_done(self, number):
+        """Wait until that many runs are done; return them."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                found = await self.runs()
+                if [run.state for run in found] == ["done"] * number:
+                    return found
+                await asyncio.sleep(0.05)
 
     async def ended(self):
         """Wait for the run to end, whichever process ends it; return its outcome."""

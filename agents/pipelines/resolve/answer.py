@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agents.pipelines.resolve.triage import Triage
+from agents.pipelines.shared.implement import Made
 from agents.run import Outcome, Run, stage
 from agents.text import publish
 
@@ -13,12 +16,16 @@ _HEADINGS = {
     "decision": "This needs a decision before it needs code",
 }
 _NEXT = {
-    "ask": "Answer here, then set the label again and I will go on with your answers.",
-    "propose": "Say here which way to go, then set the label again.",
+    "ask": "Put the answers into the issue's text.",
+    "propose": "Put the way to go into the issue's text.",
     "decline": "The issue stays open: closing it is up to you. If you see it differently, say why"
-    " here and set the label again.",
-    "decision": "Once it is decided, write the decision here and set the label again.",
+    " in the issue's text.",
+    "decision": "Once it is decided, put the decision into the issue's text.",
 }
+_AGAIN = (
+    "I read the issue's title and text, not its comments. When they say what you want, take the"
+    " label off and put it on again."
+)
 _OUTCOMES = {
     "ask": "Asked the author some questions.",
     "propose": "Proposed ways to do it.",
@@ -29,17 +36,20 @@ _ANSWER = """### {heading}
 
 {detail}
 
-**Why:** {reasoning}
+**Why:**
+
+{reasoning}
 
 _{next}_"""
 _NOTHING = """### I found nothing to change
 
-I took this for something to change in the code, but making the steps changed no file. What I
-understood:
+I took this for something to change in the code, but making the change came to no changed file.
 
-{understood}
+{reports}
 
-_If I misunderstood, say here what should be different afterwards and set the label again._"""
+_If I misunderstood, say in the issue's text what should be different afterwards. {again}_"""
+
+WORDS_LIMIT = 10_000  # characters of each text of the model
 
 
 @stage
@@ -47,9 +57,9 @@ async def answer(run: Run, finding: Triage) -> Outcome:
     """Answer on the issue."""
     body = _ANSWER.format(
         heading=_HEADINGS[finding.decision],
-        detail=publish(finding.detail),
-        reasoning=publish(finding.reasoning),
-        next=_NEXT[finding.decision],
+        detail=_safe(run, finding.detail),
+        reasoning=_safe(run, finding.reasoning),
+        next=f"{_NEXT[finding.decision]} {_AGAIN}",
     )
     url = await run.ports.publisher.comment("answer", body)
     run.summary = finding.decision
@@ -57,9 +67,15 @@ async def answer(run: Run, finding: Triage) -> Outcome:
 
 
 @stage
-async def nothing_changed(run: Run, finding: Triage) -> Outcome:
+async def nothing_changed(run: Run, made: Sequence[Made]) -> Outcome:
     """Say that the work came to no change."""
-    body = _NOTHING.format(understood=publish(finding.detail))
+    reports = "\n\n".join(_safe(run, f"**{step.title}**\n\n{step.summary}") for step in made)
+    body = _NOTHING.format(reports=reports, again=_AGAIN)
     url = await run.ports.publisher.comment("nothing-changed", body)
     run.summary = "no change"
     return Outcome(kind="comment", text="Found nothing to change.", url=url)
+
+
+def _safe(run: Run, text: str) -> str:
+    # Each text by itself: what it leaves open must not swallow what follows.
+    return publish(text, repository_url=run.request.repository_url, limit=WORDS_LIMIT)

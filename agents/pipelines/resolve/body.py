@@ -9,7 +9,11 @@ from agents.pipelines.resolve.triage import Triage
 from agents.pipelines.shared.quality import Baseline, CheckRun, Quality
 from agents.ports import Usage
 from agents.requests import ResolveIssue
-from agents.text import publish
+from agents.text import one_line, publish
+
+WORDS_LIMIT = 8_000  # characters of each text of the model: what we measured needs its place, too
+NAME_LIMIT, COMMAND_LIMIT = 60, 200
+FAILING_SHOWN = 4  # checks whose output is shown
 
 
 def pull_request_body(
@@ -21,7 +25,7 @@ def pull_request_body(
 ) -> str:
     """Return the body in Markdown: why, what was rejected, how it was verified, what it cost."""
     # Each of the model's texts by itself: what it leaves open must not swallow what follows.
-    safe = partial(publish, repository_url=request.repository_url)
+    safe = partial(publish, repository_url=request.repository_url, limit=WORDS_LIMIT)
     sections = [
         _section("Why", safe(text.why)),
         _section("What was considered and rejected", safe(text.rejected)),
@@ -43,11 +47,10 @@ def _verification(quality: Quality) -> str:
     baseline = quality.baseline
     if not quality.runs:
         return f"**Not verified by any check.** {_unavailable(baseline)}".strip()
-    before = {run.name: run for run in baseline.runs}
     rows = [
         "| Check | Command | Before | After |",
         "| --- | --- | --- | --- |",
-        *(_row(run, before[run.name]) for run in quality.runs),
+        *(_row(before, after) for before, after in quality.compared),
     ]
     where = (
         f"Run by Fettle in a sandbox without network ({baseline.source}): before on the default"
@@ -56,13 +59,19 @@ def _verification(quality: Quality) -> str:
     return "\n\n".join(part for part in ("\n".join(rows), where, _unavailable(baseline)) if part)
 
 
-def _row(after: CheckRun, before: CheckRun) -> str:
-    command = after.command.replace("|", "\\|").replace("`", "'")
-    return f"| {after.name} | `{command}` | {_exit(before)} | {_exit(after)} |"
+def _row(before: CheckRun, after: CheckRun) -> str:
+    cells = (one_line(after.name, NAME_LIMIT), _command(after), _exit(before), _exit(after))
+    escaped = (cell.replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
+
+
+def _command(run: CheckRun) -> str:
+    line = "; ".join(part.strip() for part in run.command.strip().splitlines()).replace("`", "'")
+    return f"`{line}`" if len(line) <= COMMAND_LIMIT else f"`{line[:COMMAND_LIMIT]}…`"
 
 
 def _exit(run: CheckRun) -> str:
-    return f"{'passed' if run.exit_code == 0 else 'failed'} (exit {run.exit_code}, {run.seconds} s)"
+    return f"{'failed' if run.exit_code else 'passed'} (exit {run.exit_code}, {run.seconds} s)"
 
 
 def _unavailable(baseline: Baseline) -> str:
@@ -73,10 +82,14 @@ def _unavailable(baseline: Baseline) -> str:
 
 
 def _failing(quality: Quality) -> str:
-    return "\n\n".join(
-        f"`{run.command}` ended with exit code {run.exit_code}:\n\n{_fenced(run.output)}"
-        for run in quality.failing
-    )
+    shown, rest = quality.failing[:FAILING_SHOWN], quality.failing[FAILING_SHOWN:]
+    parts = [
+        f"{_command(run)} ended with exit code {run.exit_code}:\n\n{_fenced(run.output)}"
+        for run in shown
+    ]
+    if rest:
+        parts.append(f"So did, with output left out here: {', '.join(map(_command, rest))}.")
+    return "\n\n".join(parts)
 
 
 def _fenced(output: str) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from pydantic import Field, field_validator
 
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.shared.docs_review import whole_change
+from agents.pipelines.shared.implement import Made
 from agents.pipelines.shared.quality import Quality
 from agents.run import Run, stage
-from agents.text import quote
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
@@ -61,30 +62,36 @@ CRAFT_DRAFT_PR = Conversation(
 
 
 @stage
-async def craft_pr(run: Run) -> PullRequestText:
+async def craft_pr(run: Run, quality: Quality, made: Sequence[Made]) -> PullRequestText:
     """Write the pull request."""
-    text = await run.converse(CRAFT_PR, commits=await _commits(run), diff=await whole_change(run))
-    run.summary = text.title
-    return text
+    return await _crafted(run, CRAFT_PR, quality, made)
 
 
 @stage
-async def craft_draft_pr(run: Run, quality: Quality) -> PullRequestText:
+async def craft_draft_pr(run: Run, quality: Quality, made: Sequence[Made]) -> PullRequestText:
     """Write the draft pull request."""
     failing = "\n\n".join(
         f"`{check.command}` ended with exit code {check.exit_code}:\n\n{check.output}"
         for check in quality.failing
     )
+    return await _crafted(run, CRAFT_DRAFT_PR, quality, made, failing=run.fenced(failing))
+
+
+async def _crafted(
+    run: Run,
+    conversation: Conversation[PullRequestText],
+    quality: Quality,
+    made: Sequence[Made],
+    **more: str,
+) -> PullRequestText:
+    subjects = await run.ports.source.subjects(run.base, run.head)
     text = await run.converse(
-        CRAFT_DRAFT_PR,
-        failing=quote(failing, run.delimiter()),
-        commits=await _commits(run),
+        conversation,
+        checks=quality.compared,
+        made=run.fenced("\n\n".join(each.report for each in made)),
+        commits=run.fenced("\n".join(f"- {subject}" for subject in subjects)),
         diff=await whole_change(run),
+        **more,
     )
     run.summary = text.title
     return text
-
-
-async def _commits(run: Run) -> str:
-    subjects = await run.ports.source.subjects(run.base, run.head)
-    return quote("\n".join(f"- {subject}" for subject in subjects), run.delimiter())

@@ -41,7 +41,7 @@ class Plan(Submission):
                 title=step.title,
                 brief=step.brief,
                 plan=outline,
-                source=f"The issue, {request.repository.full_name}#{request.number}",
+                source=f"The issue, {request.reference}",
                 wish=request.text,
             )
             for number, step in enumerate(self.steps, 1)

@@ -13,7 +13,7 @@ from agents.pipelines.resolve.decompose import DECOMPOSE, decompose
 from agents.pipelines.resolve.publish import publish
 from agents.pipelines.resolve.triage import TRIAGE, triage
 from agents.pipelines.shared.docs_review import DOCS_REVIEW, docs_review
-from agents.pipelines.shared.implement import IMPLEMENT, implement
+from agents.pipelines.shared.implement import IMPLEMENT, Made, implement
 from agents.pipelines.shared.prepare import prepare
 from agents.pipelines.shared.quality import check_quality, measure_base
 from agents.pipelines.shared.quality_fix import QUALITY_FIX, quality_fix
@@ -40,10 +40,12 @@ async def resolve(run: Run, request: ResolveIssue) -> Outcome:
 
     plan = await run.stage(decompose)
     baseline = await run.stage(measure_base)
+    made: tuple[Made, ...] = ()
     for assignment in plan.assignments(request):
-        await run.stage(implement, assignment)
+        step = await run.stage(implement, assignment)
+        made = (*made, step)
     if run.unchanged:
-        return await run.stage(nothing_changed, finding)
+        return await run.stage(nothing_changed, made)
 
     await run.stage(docs_review)
     quality = await run.stage(check_quality, baseline)
@@ -54,7 +56,7 @@ async def resolve(run: Run, request: ResolveIssue) -> Outcome:
         quality = await run.stage(check_quality, baseline)
 
     if quality.passed:
-        text = await run.stage(craft_pr)
+        text = await run.stage(craft_pr, quality, made)
     else:
-        text = await run.stage(craft_draft_pr, quality)
+        text = await run.stage(craft_draft_pr, quality, made)
     return await run.stage(publish, request, finding, text, quality)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from agents.loop.conversation import Conversation, beside
+from agents.pipelines.shared.implement import WISH_LIMIT
 from agents.requests import ResolveIssue
 from agents.run import Run, stage
-from agents.text import clean, quote
+from agents.text import clean
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
-
-ISSUE_LIMIT = 60_000  # characters of title and body that reach a prompt
 
 
 class Triage(Submission):
@@ -45,10 +44,9 @@ async def triage(run: Run, request: ResolveIssue) -> Triage:
     """Understand the issue and decide."""
     finding = await run.converse(
         TRIAGE,
-        repository=request.repository.full_name,
-        number=request.number,
+        reference=request.reference,
         author=request.author.login,
-        issue=quote(clean(request.text).text, run.delimiter(), limit=ISSUE_LIMIT),
+        issue=run.fenced(clean(request.text).text, limit=WISH_LIMIT),
     )
     run.summary = f"{finding.decision.replace('_', ' ')} ({finding.kind})"
     return finding

@@ -67,7 +67,9 @@ def _python(files: Files) -> Sequence[Candidate]:
             found.append(_candidate("tests", "tox run -q", "command -v tox"))
         if "noxfile.py" in files.paths:
             found.append(_candidate("tests", "nox", "command -v nox"))
-        found.append(_candidate("tests", "python3 -m unittest -q", "python3 -c 'import unittest'"))
+        # In files that do not use it, it finds nothing to run and is content with that.
+        used = "python3 -c 'import unittest' && grep -rqsw --include='*.py' unittest ."
+        found.append(_candidate("tests", "python3 -m unittest -q", used))
     tools = _table(_toml(files.texts.get("pyproject.toml", "")), "tool")
     if "ruff" in tools or "ruff.toml" in files.paths:
         found.append(_candidate("lint", "ruff check .", "command -v ruff"))

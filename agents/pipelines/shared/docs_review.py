@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from agents.loop.conversation import Conversation, beside
 from agents.run import Run, stage
-from agents.text import quote
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
@@ -46,4 +45,4 @@ async def docs_review(run: Run) -> DocsReviewed:
 async def whole_change(run: Run) -> str:
     """Return the diff of the run against its base, fenced and bounded."""
     tree = await run.tree()
-    return quote(await tree.diff(run.base, run.head), run.delimiter(), limit=DIFF_LIMIT)
+    return run.fenced(await tree.diff(run.base, run.head), limit=DIFF_LIMIT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.loop.conversation import Conversation, beside
 from agents.requests import Frozen
 from agents.run import Run, stage
-from agents.text import clean, quote
+from agents.text import clean
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
@@ -18,7 +18,8 @@ class StepDone(Submission):
     summary: str
     """What you changed and why that is the cure, for the commit's body. Two to six lines."""
     tried: str
-    """What you ran to see that it works, and what it printed; what you could not check."""
+    """What you ran to see that it works, and what it printed; what you could not check. Read by
+    whoever writes the pull request."""
 
     @classmethod
     def tool_name(cls) -> str:
@@ -47,12 +48,18 @@ class Assignment(Frozen):
 
 
 class Made(Frozen):
-    """What came of a step."""
+    """What came of a step, in the words of whoever made it."""
 
+    title: str
     summary: str
     tried: str
     commit: str | None
     """None when the step changed no file."""
+
+    @property
+    def report(self) -> str:
+        """Return all of it as text."""
+        return f"{self.title}\n\n{self.summary}\n\nTried: {self.tried}"
 
 
 IMPLEMENT = Conversation(
@@ -70,8 +77,8 @@ async def implement(run: Run, assignment: Assignment) -> Made:
     done = await run.converse(
         IMPLEMENT,
         **assignment.model_dump(exclude={"wish"}),
-        wish=quote(clean(assignment.wish).text, run.delimiter(), limit=WISH_LIMIT),
+        wish=run.fenced(clean(assignment.wish).text, limit=WISH_LIMIT),
     )
     commit = await run.commit(assignment.subject, done.summary)
     run.summary = f"{assignment.title}: {commit[:10] if commit else 'nothing to change'}"
-    return Made(summary=done.summary, tried=done.tried, commit=commit)
+    return Made(title=assignment.title, summary=done.summary, tried=done.tried, commit=commit)

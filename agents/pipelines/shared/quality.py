@@ -6,11 +6,14 @@ people but not held against it: only new failures count.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agents.pipelines.shared.checks import SETTINGS_FILES, Candidate, Files, detect
 from agents.policy import POLICY_PATH, Check
 from agents.ports import CommandResult, WorkTree
 from agents.requests import Frozen
 from agents.run import Run, stage
+from agents.text import plain_output, printable
 
 OUTPUT_KEPT = 6_000  # characters of a check's output that prompts and people see
 
@@ -44,10 +47,14 @@ class Quality(Frozen):
     baseline: Baseline
 
     @property
+    def compared(self) -> tuple[tuple[CheckRun, CheckRun], ...]:
+        """Return each check as it ran before and after the change."""
+        return tuple(zip(self.baseline.runs, self.runs, strict=True))
+
+    @property
     def failing(self) -> tuple[CheckRun, ...]:
         """Return the checks that passed before and fail now."""
-        before = {run.name: run.exit_code for run in self.baseline.runs}
-        return tuple(run for run in self.runs if run.exit_code != 0 and before[run.name] == 0)
+        return tuple(now for before, now in self.compared if now.exit_code and not before.exit_code)
 
     @property
     def passed(self) -> bool:
@@ -59,22 +66,30 @@ class Quality(Frozen):
 async def measure_base(run: Run) -> Baseline:
     """Run the checks on the default branch."""
     checks, unavailable, source = await _find_checks(run)
-    tree = await run.tree(run.base)
-    runs = tuple([await _run_check(tree, check) for check in checks])
-    run.tree_moved(None)
-    run.summary = _say(runs) if runs else "no checks that can run here"
+    runs = await _measure(run, run.base, checks)
     return Baseline(runs=runs, unavailable=unavailable, source=source)
 
 
 @stage
 async def check_quality(run: Run, baseline: Baseline) -> Quality:
     """Run the checks on the change."""
-    tree = await run.tree(run.head)
     checks = [Check(name=r.name, run=r.command, timeout=r.timeout) for r in baseline.runs]
-    runs = tuple([await _run_check(tree, check) for check in checks])
-    run.tree_moved(None)
-    run.summary = _say(runs) if runs else "no checks that can run here"
+    runs = await _measure(run, run.head, checks)
     return Quality(commit=run.head, runs=runs, baseline=baseline)
+
+
+async def _measure(run: Run, commit: str, checks: Sequence[Check]) -> tuple[CheckRun, ...]:
+    """Run the checks on exactly that commit.
+
+    What the engineer left in ignored files is not part of the change, and what one check did to
+    the files must not decide the next; what it built may help the next.
+    """
+    runs: list[CheckRun] = []
+    for check in checks:
+        tree = await run.tree(commit, changing=True, pristine=not runs)
+        runs.append(await _run_check(tree, check))
+    run.summary = _say(runs) if runs else "no checks that can run here"
+    return tuple(runs)
 
 
 async def _find_checks(run: Run) -> tuple[list[Check], tuple[str, ...], str]:
@@ -83,15 +98,15 @@ async def _find_checks(run: Run) -> tuple[list[Check], tuple[str, ...], str]:
         return list(policy.quality), (), f"`{POLICY_PATH}`"
     tree = await run.tree(run.base)
     chosen: dict[str, Check] = {}
-    missing = []
+    missing: dict[str, str] = {}
     for candidate in detect(await _files(run)):
         if candidate.subject in chosen:
             continue
         if await _available(tree, candidate):
             chosen[candidate.subject] = candidate.check
         else:
-            missing.append(candidate.check.run)
-    return list(chosen.values()), tuple(missing), "found in the repository's files"
+            missing.setdefault(candidate.subject, candidate.check.run)
+    return list(chosen.values()), tuple(missing.values()), "found in the repository's files"
 
 
 async def _files(run: Run) -> Files:
@@ -123,9 +138,7 @@ async def _run_check(tree: WorkTree, check: Check) -> CheckRun:
 
 
 def _kept(result: CommandResult, check: Check) -> str:
-    text = result.output.strip()
-    if result.why == "timeout":
-        text += f"\n[stopped after {check.timeout:.0f} s]"
+    text = printable(plain_output(result.output)).strip() + _STOPPED[result.why].format(check=check)
     if len(text) <= OUTPUT_KEPT:
         return text
     third = OUTPUT_KEPT // 3  # the end of a test run says more than its beginning
@@ -133,5 +146,13 @@ def _kept(result: CommandResult, check: Check) -> str:
     return f"{text[:third]}\n[... {left_out} characters left out ...]\n{text[-2 * third :]}"
 
 
-def _say(runs: tuple[CheckRun, ...]) -> str:
-    return ", ".join(f"{r.name} {'passed' if r.exit_code == 0 else 'failed'}" for r in runs)
+def _say(runs: Sequence[CheckRun]) -> str:
+    return ", ".join(f"{r.name} {'failed' if r.exit_code else 'passed'}" for r in runs)
+
+
+_STOPPED = {
+    "exit": "",
+    "timeout": "\n[stopped after {check.timeout:.0f} s, before it had ended]",
+    "output": "\n[stopped: it wrote far too much]",
+    "killed": "\n[killed: out of memory, processor time or disk, or by a signal]",
+}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.shared.quality import Quality
 from agents.run import Run, stage
-from agents.text import quote
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
@@ -39,7 +38,7 @@ async def quality_fix(run: Run, quality: Quality) -> FixDone:
             "name": check.name,
             "command": check.command,
             "exit_code": check.exit_code,
-            "output": quote(check.output, run.delimiter()),
+            "output": run.fenced(check.output),
         }
         for check in quality.failing
     ]

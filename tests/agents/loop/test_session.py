@@ -1,10 +1,11 @@
 """A session: calls settled, prose and faults sent back, budgets kept."""
 
+import asyncio
 import json
 
 import pytest
 
-from agents.errors import BudgetExceeded, ModelRefused
+from agents.errors import BudgetExceeded, ModelRefused, TransientError
 from agents.loop.budget import Limits
 from agents.loop.session import WRAP_UP
 
@@ -101,12 +102,98 @@ async def test_near_the_limit_the_model_is_told_once_to_wrap_up(make_world, requ
     assert world.model.asked[-1]["messages"].count(WRAP_UP[:40]) == 1
 
 
+def stuck(world):
+    return "this very call" in str(last_user_message(world))
+
+
 async def test_the_same_call_with_the_same_result_is_remarked_upon(make_world, request_, talk):
     answers = [[talk.use("read", path="a.txt")]] * 4 + [[triage(talk.use)]]
     world = make_world(FILES, answers)
 
     await world.resolve(request_)
 
-    assert "very same" in str(last_user_message(world)) or "this very" in str(
-        last_user_message(world)
-    )
+    assert stuck(world)
+
+
+async def test_a_call_that_fails_again_and_again_is_remarked_upon(make_world, request_, talk):
+    answers = [[talk.use("read", path="none.txt")]] * 4 + [[triage(talk.use)]]
+    world = make_world(FILES, answers)
+
+    await world.resolve(request_)
+
+    assert stuck(world)
+
+
+async def test_how_long_a_command_took_makes_its_result_no_other_one(make_world, request_, talk):
+    times = iter(["0.31s", "0.29s", "0.30s", "0.33s"])
+    answers = [[talk.use("bash", command="test")]] * 4 + [[triage(talk.use)]]
+    commands = {"test": lambda _: (1, f"1 failed in {next(times)}")}
+    world = make_world(FILES, answers, commands=commands)
+
+    await world.resolve(request_)
+
+    assert stuck(world)
+
+
+async def test_failing_calls_that_speak_of_a_submission_are_no_faulty_submissions(
+    make_world, request_, talk
+):
+    looking = [[talk.use("read", path=f"submit_{n}.py")] for n in range(6)]
+    world = make_world(FILES, [*looking, [triage(talk.use)]])
+
+    assert (await world.resolve(request_)).kind == "comment"
+
+
+async def test_a_submission_that_is_faulty_again_and_again_ends_the_run(make_world, request_, talk):
+    world = make_world(FILES, [[talk.use("submit_plan", steps=[])]] * 9)
+
+    with pytest.raises(ModelRefused, match="did not come to a result"):
+        await world.resolve(request_)
+
+    assert len(world.model.asked) == 5
+
+
+async def test_a_submission_beside_a_call_that_failed_is_not_taken(make_world, request_, talk):
+    use = talk.use
+    hasty = [triage(use), use("read", path="none.txt")]
+    world = make_world(FILES, [hasty, [triage(use)]])
+
+    await world.resolve(request_)
+
+    refused, failed = last_user_message(world)
+    assert "another call of this answer failed" in refused["content"]
+    assert refused["tool_use_id"] == hasty[0]["id"]
+    assert failed["tool_use_id"] == hasty[1]["id"]
+
+
+async def test_what_is_submitted_with_the_last_answer_of_the_budget_counts(
+    make_world, request_, talk
+):
+    answers = [[talk.use("read", path="a.txt")], [triage(talk.use)]]
+    world = make_world(FILES, answers, limits=Limits(usd=9, turns=2, minutes=9))
+
+    assert (await world.resolve(request_)).kind == "comment"
+
+
+async def test_trouble_in_one_call_ends_those_beside_it(make_world, request_, talk):
+    use, ended = talk.use, []
+
+    async def slow():
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.append("slow")
+
+    class Failing(dict):
+        def get(self, name, default):
+            if name == "slow":
+                return lambda _: slow()
+            raise TransientError("the disk is gone")
+
+    calls = [use("grep", pattern="x"), use("bash", command="slow")]
+    world = make_world(FILES, [calls], commands=Failing())
+
+    with pytest.raises(TransientError):
+        await world.resolve(request_)
+
+    assert ended == ["slow"]

@@ -78,6 +78,31 @@ def test_what_the_model_leaves_open_swallows_nothing(body, open_end):
     assert "<!-- hidden" not in text
 
 
+def test_a_command_of_several_lines_stays_in_its_row(body):
+    check = ran(0).model_copy(update={"command": "make a |\n  tee `x`\nmake b\n", "name": "a|b"})
+    text = body(quality((check,), (check,)))
+
+    assert "| a\\|b | `make a \\|; tee 'x'; make b` | passed" in text
+
+
+def test_checks_of_one_name_are_told_apart(body):
+    before, after = (ran(0), ran(1)), (ran(1, "AssertionError"), ran(1))
+
+    assert quality(before, after).failing == (after[0],)
+
+
+def test_long_words_do_not_push_out_what_was_measured(body):
+    long = "word " * 20_000
+    many = tuple(ran(1, "x" * 6_000, name=f"check {n}") for n in range(20))
+    measured = quality(tuple(ran(0, name=c.name) for c in many), many)
+    text = body(measured, why=long, rejected=long, notes=long)
+
+    assert len(text) < 65_000
+    assert "more characters left out]" in text
+    assert "### Cost" in text
+    assert text.endswith("\n\nResolves #7")
+
+
 def test_the_model_cannot_close_other_issues_or_call_people(body):
     text = body(quality((ran(0),), (ran(0),)), notes="Fixes #99, and cc @everyone please look")
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from agents.errors import TransientError
+from agents.errors import BudgetExceeded, RunError, TransientError
+from agents.pipelines import PIPELINES
 
 FILES = {"lib.py": "def add(a, b):\n    return a + b + 1\n", "test_lib.py": "import lib\n"}
 RIGHT = "def add(a, b):\n    return a + b\n"
@@ -227,7 +228,9 @@ async def test_other_decisions_end_in_a_comment(make_world, request_, talk, deci
     outcome = await world.resolve(request_)
 
     assert outcome.kind == "comment"
-    assert "Which one?" in world.publisher.comments["answer"]
+    said = world.publisher.comments["answer"]
+    assert "Which one?" in said
+    assert "not its comments" in said, "nobody may answer where it is not read"
     assert not world.publisher.pulls
 
 
@@ -238,7 +241,7 @@ async def test_steps_that_change_nothing_end_in_a_comment(make_world, request_, 
         [
             [use("submit_triage", decision="action_direct", kind="bug", reasoning="r", detail="d")],
             [use("submit_plan", steps=[{"title": "Nothing", "brief": "There is nothing to do."}])],
-            [use("submit_step", summary="Nothing to do.", tried="-")],
+            [use("submit_step", summary="It cannot be done: see upstream.", tried="-")],
         ],
         commands={CHECK: run_checks},
     )
@@ -246,7 +249,7 @@ async def test_steps_that_change_nothing_end_in_a_comment(make_world, request_, 
     outcome = await world.resolve(request_)
 
     assert outcome.kind == "comment"
-    assert "nothing-changed" in world.publisher.comments
+    assert "It cannot be done" in world.publisher.comments["nothing-changed"]
 
 
 async def test_trouble_outside_reaches_the_engine_and_the_run_goes_on(solved, request_):
@@ -258,3 +261,116 @@ async def test_trouble_outside_reaches_the_engine_and_the_run_goes_on(solved, re
     outcome = await world.resolve(request_)
 
     assert outcome.kind == "pull_request"
+
+
+async def test_checks_run_on_what_is_committed_and_on_nothing_else(make_world, request_, talk):
+    use, say = talk.use, talk.say
+    answers = [*story(use, say), ending(use)]
+    answers.insert(5, [use("bash", command="leave things")])
+    seen = []
+
+    def leave_things(files):
+        files["ignored/build"] = "of the engineer"
+        return (0, "")
+
+    def careless(files):
+        seen.append(dict(files))
+        files["lib.py"] = "changed by the check"
+        files["ignored/cache"] = "of the check"
+        return (0, "")
+
+    policy = "quality: [{name: a, run: careless}, {name: b, run: careless}]"
+    files = FILES | {".github/fettle.yml": policy}
+    commands = {"careless": careless, "leave things": leave_things}
+    world = make_world(files, answers, commands=commands)
+
+    outcome = await world.resolve(request_)
+
+    base, head = world.history.files(world.base), world.history.files(outcome.pull_request.head)
+    cache = {"ignored/cache": "of the check"}
+    assert seen == [base, base | cache, head, head | cache]
+
+
+async def test_trouble_in_a_check_leaves_nothing_to_the_next_try(solved, request_):
+    world = solved()
+    troubles = [TransientError("the sandbox is busy")]
+    seen = []
+
+    def stumble(files):
+        seen.append(files["lib.py"])
+        files["lib.py"] = "half done BROKEN"
+        if troubles:
+            raise troubles.pop()
+        return (0, "")
+
+    world.commands[CHECK] = stumble
+    run = world.run(request_)
+    work = PIPELINES[type(request_)].work
+    with pytest.raises(TransientError):
+        await work(run, request_)
+    run._seen.clear()  # the engine calls the stage again; here the pipeline is
+
+    await work(run, request_)
+
+    assert seen == [FILES["lib.py"], FILES["lib.py"], RIGHT]
+
+
+async def test_time_in_which_nothing_is_done_uses_no_budget(solved, request_, talk):
+    world = solved()
+    for moment in (3, 6):
+        world.model.answers.insert(moment, talk.Killed())
+    for _ in range(2):
+        with pytest.raises(talk.Killed):
+            await world.resolve(request_)
+        world.now += 100_000  # the server was off over a weekend; the limit is an hour
+
+    assert (await world.resolve(request_)).kind == "pull_request"
+
+
+async def test_time_at_work_uses_the_budget_also_over_a_restart(make_world, request_, talk):
+    use, say = talk.use, talk.say
+    answers = [*story(use, say), ending(use)]
+    answers.insert(4, talk.Killed())
+    world = make_world(FILES, answers)
+
+    def slow(files):
+        world.now += 40 * 60  # of 60 minutes
+        return run_checks(files)
+
+    world.commands[CHECK] = slow
+    with pytest.raises(talk.Killed):
+        await world.resolve(request_)
+    with pytest.raises(BudgetExceeded, match="80 of 60 minutes"):
+        await world.resolve(request_)
+
+
+async def test_a_file_name_that_is_no_text_ends_a_run_in_words(solved, request_):
+    world = solved()
+
+    async def refuse(tree, parent, message):
+        raise RunError("The change touches `\udcff.yml`.")
+
+    opening = world.source.open
+
+    async def open_tree(base, policy):
+        tree = await opening(base, policy)
+        tree.commit = refuse
+        return tree
+
+    world.source.open = open_tree
+
+    with pytest.raises(RunError, match=r"touches `\\udcff\.yml`"):
+        await world.resolve(request_)
+
+
+async def test_the_writer_of_the_pull_request_knows_what_the_checks_and_engineers_said(
+    solved, request_
+):
+    world = solved()
+
+    await world.resolve(request_)
+
+    prompt = json.loads(world.model.asked[-1]["messages"])[-1]["content"][0]["text"]
+    assert "tests: 0 before, 0 after" in prompt
+    assert "No more one." in prompt
+    assert "A test." in prompt

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -118,3 +120,16 @@ def test_the_fence_always_holds(text, delimiter):
     first, *inside, last = quote(text, delimiter).split("\n")
     assert last == first.replace("<", "</", 1)
     assert first[1:-1].removeprefix("untrusted-").casefold() not in "\n".join(inside).casefold()
+
+
+def test_a_huge_text_is_quoted_as_fast_as_a_large_one():
+    text = f"first\x1b[31m\n{'some line of a lock file' * 1_000_000}\nlast\x1b[0m"
+    began = time.perf_counter()
+
+    quoted = quote(text, "abc", limit=1000)
+
+    assert time.perf_counter() - began < 0.1
+    assert quoted.startswith("<untrusted-abc>\nfirst\n")
+    assert quoted.endswith("\nlast\n</untrusted-abc>")
+    assert f"[… {len(text) - 1000:,} characters left out …]" in quoted
+    assert len(quoted) < 1200

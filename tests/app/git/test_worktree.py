@@ -180,6 +180,20 @@ async def test_restore_puts_back_and_keeps_what_is_ignored(estate):
         await tree.read("extra/kept.py")
 
 
+async def test_restore_to_the_tree_alone_takes_away_what_is_ignored(estate):
+    tree = await estate.open()
+    await sh(
+        tree,
+        "echo 'A = 9' >src/a.py; echo junk >junk; mkdir -p build/in node_modules src/__pycache__;"
+        "echo x >build/in/f; echo x >node_modules/i.js; echo x >src/__pycache__/a.pyc;"
+        "mkdir -p build/locked && touch build/locked/f && chmod 000 build/locked",
+    )
+    await tree.restore(estate.base, pristine=True)
+    listed = await sh(tree, "find . -path ./.git -prune -o -type f -print | sort; git status -s")
+    assert listed.output.split() == ["./.gitignore", "./README.md", "./src/a.py", "./src/b.py"]
+    assert await tree.read("src/a.py") == b"A = 1\n"
+
+
 async def test_restore_overcomes_lost_permissions_and_a_broken_index(estate):
     tree = await estate.open("r")
     await sh(

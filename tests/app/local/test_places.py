@@ -7,7 +7,7 @@ import tempfile
 import pytest
 
 from agents.errors import ConfigError
-from app.local.places import demo_folder
+from app.local.places import demo_folder, forget_old
 
 
 @pytest.fixture
@@ -49,3 +49,15 @@ def test_somebody_elses_folder_is_refused(temporary):
     os.chown(demo_folder(), 12345, 12345)
     with pytest.raises(ConfigError, match="is not ours alone"):
         demo_folder()
+
+
+def test_what_demos_of_earlier_days_left_goes_and_the_cache_stays(temporary):
+    folder = demo_folder()
+    for name in ("20260101-101010-001", "20260102-101010-001", "cache"):
+        (folder / name).mkdir()
+    os.utime(folder / "20260101-101010-001", (0, 0))
+    os.utime(folder / "cache", (0, 0))
+
+    forget_old(folder)
+
+    assert sorted(path.name for path in folder.iterdir()) == ["20260102-101010-001", "cache"]

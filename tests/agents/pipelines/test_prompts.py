@@ -1,0 +1,117 @@
+"""The prompts: each renders, says which stage it is first, and what varies last."""
+
+import re
+from pathlib import Path
+
+import pytest
+from jinja2 import Environment, UndefinedError, meta
+
+import agents.pipelines
+from agents.loop.prompt import render, system_prompt
+from agents.pipelines import PIPELINES
+
+CONVERSATIONS = {
+    each.name: each for pipeline in PIPELINES.values() for each in pipeline.conversations
+}
+HEADINGS = {
+    "triage": "# Triage",
+    "decompose": "# Plan the steps",
+    "implement": "# Implement one step",
+    "docs_review": "# Review the documentation",
+    "quality_fix": "# Fix the checks",
+    "craft_pr": "# Write the pull request",
+    "craft_draft_pr": "# Write the draft pull request",
+}
+CHECK = {"name": "tests", "command": "make test", "exit_code": 1, "output": "1 failed"}
+VARIABLES = {
+    "reference": "octo/lib#7",
+    "author": "jonas",
+    "issue": "It adds wrong.",
+    "number": 2,
+    "count": 3,
+    "title": "Add right",
+    "brief": "Change add().",
+    "plan": "1. Add right",
+    "source": "The issue, octo/lib#7",
+    "wish": "It adds wrong.",
+    "diff": "diff --git a/lib.py",
+    "checks": [CHECK],
+    "made": "Add right: done.",
+    "commits": "- Add right",
+    "failing": "make test ended with exit code 1",
+}
+OTHER_SHAPE = {"craft_pr", "craft_draft_pr"}  # their checks are pairs: before and after
+
+
+def variables(name):
+    own = {"checks": [(CHECK, CHECK)]} if name in OTHER_SHAPE else {}
+    wanted = meta.find_undeclared_variables(Environment(autoescape=True).parse(text(name)))
+    return {key: value for key, value in (VARIABLES | own).items() if key in wanted}
+
+
+def text(name):
+    return CONVERSATIONS[name].prompt.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_it_renders_with_its_variables_and_not_without_one_of_them(name):
+    given = variables(name)
+    rendered = render(CONVERSATIONS[name].prompt, **given)
+
+    assert "{{" not in rendered
+    assert "{%" not in rendered
+    for missing in given:
+        rest = {key: value for key, value in given.items() if key != missing}
+        with pytest.raises(UndefinedError):
+            render(CONVERSATIONS[name].prompt, **rest)
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_it_begins_with_the_heading_by_which_scripts_know_it(name):
+    assert render(CONVERSATIONS[name].prompt, **variables(name)).startswith(f"{HEADINGS[name]}\n")
+
+
+def test_no_heading_is_the_beginning_of_another():
+    assert sorted(HEADINGS) == sorted(CONVERSATIONS)
+    for one in HEADINGS.values():
+        assert sum(other.startswith(one) for other in HEADINGS.values()) == 1
+
+
+def test_a_step_says_which_it_is_where_scripts_look_for_it():
+    rendered = render(CONVERSATIONS["implement"].prompt, **variables("implement"))
+
+    assert "\n# Implement step 2 of 3: Add right\n" in rendered
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_what_varies_comes_after_the_line(name):
+    fixed, _, _ = text(name).partition("\n---\n")
+
+    assert not re.search(r"\{[{%#]", fixed)
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_it_names_the_submission_that_ends_the_stage(name):
+    fixed, _, _ = text(name).partition("\n---\n")
+
+    assert f"Finish with {CONVERSATIONS[name].output.tool_name()}" in fixed
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_the_fields_it_speaks_of_are_those_of_the_submission(name):
+    described = set(re.findall(r"^- `([a-z]+)`:", text(name), re.MULTILINE))
+    fields = CONVERSATIONS[name].output.model_fields
+
+    assert described <= fields.keys() or name == "triage"  # whose list is of its decisions
+
+
+def test_every_prompt_beside_a_stage_belongs_to_a_conversation():
+    folder = Path(agents.pipelines.__file__).parent
+    found = {path for path in folder.rglob("*.md") if path.name != "README.md"}
+
+    assert found == {each.prompt for each in CONVERSATIONS.values()}
+
+
+def test_the_system_prompt_is_the_same_for_every_session():
+    assert "{{" not in system_prompt()
+    assert "<untrusted-" in system_prompt()
