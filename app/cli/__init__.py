@@ -15,7 +15,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr] # both are text files
     try:
-        cli()
+        cli(prog_name="fettle")
     except (Cancelled, KeyboardInterrupt, asyncio.CancelledError):
         sys.exit(STOPPED)
     except ConfigError as error:

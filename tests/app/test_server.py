@@ -7,6 +7,7 @@ import json
 import random
 import zlib
 
+import lz4.frame
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -52,9 +53,9 @@ async def test_accepted_and_stored(serve, sender):
     async with serve() as served:
         headers, body = sender.make()
         assert await served.post((headers, body)) == (202, "accepted\n")
-        assert await served.rows("id, state, body") == [
-            (headers["X-GitHub-Delivery"], "received", body)
-        ]
+        [(delivery_id, state, stored)] = await served.rows("id, state, body")
+        assert (delivery_id, state) == (headers["X-GitHub-Delivery"], "received")
+        assert lz4.frame.decompress(stored) == body
 
 
 async def test_two_secrets(serve, sender):
