@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Concatenate, Generic, Literal, ParamSpec, TypeVar, get_type_hints
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -64,7 +64,9 @@ class Stage(Generic[P, Out]):
 def stage(work: Callable[Concatenate[Run, P], Awaitable[Out]]) -> Stage[P, Out]:
     """Declare a stage: its name is the function's, its title the first line of the docstring."""
     title = (work.__doc__ or work.__name__).strip().splitlines()[0].rstrip(".")
-    return Stage(work.__name__, title, work, TypeAdapter(get_type_hints(work)["return"]))
+    returns: Any = get_type_hints(work)["return"]
+    output: TypeAdapter[Out] = TypeAdapter(returns)
+    return Stage(work.__name__, title, work, output)
 
 
 class _Record(BaseModel):
