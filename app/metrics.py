@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from app.store.database import Database
 from app.store.deliveries import oldest_waiting
+from app.store.runs import count_by_state
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -56,7 +57,8 @@ class Metrics:
             "Time that commands of repositories and agents took.",
             registry=self.registry,
         )
-        self._looks: list[Callable[[Connection], None]] = [self._look_at_inbox]
+        self.runs = Gauge("fettle_runs", "Runs by state.", ["state"], registry=self.registry)
+        self._looks: list[Callable[[Connection], None]] = [self._look_at_inbox, self._look_at_runs]
 
     def at_scrape(self, look: Callable[[Connection], None]) -> None:
         """Have `look` set gauges from the database whenever somebody reads the numbers."""
@@ -74,3 +76,8 @@ class Metrics:
     def _look_at_inbox(self, connection: Connection) -> None:
         since = oldest_waiting(connection)
         self.oldest.set(max(0.0, time.time() - since) if since is not None else 0.0)
+
+    def _look_at_runs(self, connection: Connection) -> None:
+        self.runs.clear()  # a state that no run is in any more must not keep its last number
+        for state, number in count_by_state(connection).items():
+            self.runs.labels(state).set(number)

@@ -121,9 +121,13 @@ class ServerProcess:
 
     async def numbers(self) -> dict[str, float]:
         """Return the server's metrics that have no labels, by name."""
+        families = text_string_to_metric_families(await self.metrics())
+        return {s.name: s.value for family in families for s in family.samples if not s.labels}
+
+    async def metrics(self) -> str:
+        """Return the server's metrics as Prometheus reads them."""
         async with aiohttp.ClientSession() as session, session.get(f"{self.url}/metrics") as answer:
-            families = text_string_to_metric_families(await answer.text())
-            return {s.name: s.value for family in families for s in family.samples if not s.labels}
+            return await answer.text()
 
     async def kill(self) -> None:
         """End the process as a power cut would."""

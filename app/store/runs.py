@@ -88,9 +88,7 @@ class Runs:
 
     async def by_state(self) -> dict[str, int]:
         """Return how many runs are in each state."""
-        query = select(runs.c.state, func.count().label("number")).group_by(runs.c.state)
-        rows = await self._database.read(lambda c: c.execute(query).all())
-        return {row.state: row.number for row in rows}
+        return await self._database.read(count_by_state)
 
     async def _set(self, run_id: str, **values: Any) -> None:
         change = update(runs).where(runs.c.id == run_id).values(updated_at=time.time(), **values)
@@ -102,3 +100,9 @@ def _loaded(text: str) -> Any:
     with suppress(ValueError):
         return json.loads(text)
     return None
+
+
+def count_by_state(connection: Connection) -> dict[str, int]:
+    """Return how many runs are in each state."""
+    query = select(runs.c.state, func.count().label("number")).group_by(runs.c.state)
+    return {row.state: row.number for row in connection.execute(query)}

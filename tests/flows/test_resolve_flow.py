@@ -19,6 +19,7 @@ async def test_a_labelled_issue_becomes_a_pull_request(make_place):
         assert subjects == ["Step 1/2: Add without one too many", "Step 2/2: Test the sum"]
         [comment] = place.comments()
         assert "**Done.**" in comment
+        assert 'fettle_runs{state="done"} 1.0' in await place.server.metrics()
         assert [r.content for r in place.issue.reactions] == ["eyes"]
 
 
