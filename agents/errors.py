@@ -8,12 +8,16 @@ FettleError
 └─ RunError         a person: ends the run, its text is the report
    ├─ BudgetExceeded
    ├─ ModelRefused
-   └─ PolicyInvalid
+   ├─ PolicyInvalid
+   └─ Unanswered   nobody answered an approval in time
 RunStopped (BaseException)   control flow, so that `except Exception` cannot swallow it
-└─ Cancelled                 somebody or a shutdown stopped the run between two calls
+├─ Cancelled                 somebody or a shutdown stopped the run between two calls
+└─ Parked                    the stage waits for a person's decisions, and holds nothing meanwhile
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class FettleError(Exception):
@@ -60,9 +64,21 @@ class PolicyInvalid(RunError):
     """The repository's `.github/fettle.yml` cannot be read."""
 
 
+class Unanswered(RunError):
+    """An approval expired before anybody answered it."""
+
+
 class RunStopped(BaseException):
     """The run leaves its stage without having failed."""
 
 
 class Cancelled(RunStopped):
     """The run was asked to stop; what it has done so far is kept."""
+
+
+class Parked(RunStopped):
+    """The stage cannot go on before people have decided; `approvals` are the ids they answer."""
+
+    def __init__(self, approvals: Sequence[str]) -> None:
+        super().__init__(", ".join(approvals))
+        self.approvals = tuple(approvals)

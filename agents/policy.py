@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import yaml
 from pathspec import GitIgnoreSpec
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from agents.errors import PolicyInvalid
 
@@ -50,6 +52,65 @@ class Budget(Strict):
     """Time at work; waiting for a place, a person or a restart does not count."""
 
 
+class Rule(Strict):
+    """Calls that a person must approve (`ask`), or that are refused (`deny`).
+
+    A call matches when everything that the rule names matches; it must name something.
+    """
+
+    tool: str | None = None
+    """Pattern of the tool's name, like `bash` or `mcp_*`."""
+    command: str | None = None
+    """Pattern of one simple command as the shell would run it, like `make deploy*`."""
+    path: str | None = None
+    """Pattern, as in .gitignore, of a file that the call would change."""
+    host: str | None = None
+    """Pattern of a host that the call would talk to."""
+    reason: str = ""
+    """Why, for whoever has to decide, and for the model."""
+
+    @model_validator(mode="after")
+    def _names_something(self) -> Self:
+        if not (self.tool or self.command or self.path or self.host):
+            raise ValueError("name at least one of `tool`, `command`, `path`, `host`")
+        return self
+
+
+class Web(Strict):
+    """What the tool `webfetch` may read without asking."""
+
+    hosts: tuple[str, ...] = ()
+    """Host names, or patterns like `*.readthedocs.io`."""
+
+
+class Setup(Strict):
+    """How the repository's dependencies are installed before the agent begins."""
+
+    run: tuple[str, ...] | None = None
+    """Commands for bash, in the repository's root, with network to package indexes alone.
+    Absent: found by looking at the repository. Empty: nothing is installed."""
+    timeout: float = Field(default=900, gt=0, le=7200)
+    """Seconds for all of them."""
+
+
+class Toolset(Strict):
+    """Which tools of one configured MCP server runs on this repository may use."""
+
+    server: str
+    """The name that the operator gave the server."""
+    tools: tuple[str, ...] = ("*",)
+    """Patterns of its tools' names."""
+    stages: tuple[str, ...] = ("*",)
+    """Patterns of the stages that may call them, like `triage`."""
+
+
+class ApprovalTerms(Strict):
+    """How long people have to answer."""
+
+    days: float = Field(default=7, gt=0, le=90)
+    """After that the run ends with a report; its work is kept."""
+
+
 class Policy(Strict):
     """The whole file. Every key is optional."""
 
@@ -59,6 +120,18 @@ class Policy(Strict):
     """Patterns, as in .gitignore, of files that no run may change."""
     budget: Budget = Budget()
     """Limits of one run; the operator's limits hold as well."""
+    ask: tuple[Rule, ...] = ()
+    """Calls that wait for a person's yes, beside those that always do."""
+    deny: tuple[Rule, ...] = ()
+    """Calls that are refused, beside those that always are."""
+    web: Web = Web()
+    """What may be read on the web."""
+    setup: Setup = Setup()
+    """How dependencies are installed."""
+    mcp: tuple[Toolset, ...] = ()
+    """Tools of other servers, out of those that the operator configured. Absent: none."""
+    approvals: ApprovalTerms = ApprovalTerms()
+    """How approvals work here."""
 
     def protects(self, path: str) -> str | None:
         """Return the pattern that protects this path, or None. Case does not matter."""

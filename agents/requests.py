@@ -75,4 +75,29 @@ class ResolveIssue(Frozen):
         return f"{self.repository.full_name}#{self.number}"
 
 
+class Command(Frozen):
+    """Do what a person wrote to Fettle: `/bot approve k3f9`."""
+
+    kind: Literal["command"] = "command"
+    installation_id: int
+    repository: Repository
+    number: int
+    """The issue or pull request where it was said."""
+    verb: Literal["approve", "deny"]
+    approval: str
+    """Id of the approval that is answered, as it was typed."""
+    reason: str = ""
+    asked_by: Person
+    via: Literal["comment", "button"]
+    comment_id: int | None = None
+    """The comment that says it; None for a button."""
+    url: str
+
+    @property
+    def lane(self) -> str:
+        """Return the queue key: commands never wait for the run they are about."""
+        return f"{self.repository.full_name}#{self.number}/commands"
+
+
 Request = ResolveIssue
+"""What starts a run."""

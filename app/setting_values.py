@@ -118,3 +118,13 @@ def readable_directories(paths: tuple[Path, ...]) -> tuple[Path, ...]:
         if not path.is_absolute() or not path.is_dir():
             raise ValueError(f"names {path}, which is not a folder given from the root on")
     return paths
+
+
+def readable_file(path: Path | None) -> Path | None:
+    """Return the path, if it names a file that can be read."""
+    if path is None:
+        return None
+    path = path.expanduser()
+    if not path.is_file() or not os.access(path, os.R_OK):
+        raise ValueError(f"names {path}, which is not a file that can be read")
+    return path

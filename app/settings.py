@@ -26,6 +26,7 @@ from app.setting_values import (
     key_in_file,
     parse_key,
     readable_directories,
+    readable_file,
     split_list,
     split_secrets,
     web_address,
@@ -101,6 +102,24 @@ class Settings(BaseSettings):
         AfterValidator(readable_directories),
     ] = ()
     """Folders that every sandbox sees read-only, their bin first on PATH: comma or JSON list."""
+    sandbox: Literal["auto", "bubblewrap", "container", "landlock", "none"] = "auto"
+    """What holds agents; auto takes bubblewrap, else a container engine, and refuses otherwise."""
+    i_understand_agents_run_unsandboxed: bool = False
+    """true lets FETTLE_SANDBOX=none run what agents write without any hold."""
+    sandbox_image: Word = "python:3-slim"
+    """Image that the container sandbox runs commands in; it needs bash, git and perl."""
+    sandbox_memory_mb: Annotated[int, Field(ge=128)] = 4096
+    """Memory that one command and all it starts may use, where cgroups can be used."""
+    sandbox_disk_mb: Annotated[int, Field(ge=64)] = 10_240
+    """Disk that one run may fill; the command that goes beyond is stopped."""
+    disk_reserve_mb: Annotated[int, Field(ge=0)] = 1024
+    """Free disk below which no command starts."""
+    setup_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = ()
+    """Hosts that set-up commands may reach, beside the package indexes: comma or JSON list."""
+    setup_variables: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = ()
+    """Names of variables of this environment that set-up commands get, such as PIP_INDEX_URL."""
+    mcp_servers: Annotated[Path | None, AfterValidator(readable_file)] = None
+    """JSON file of the MCP servers that policies may name, in the usual `mcpServers` form."""
     sandbox_uid: Annotated[int, Field(ge=1, lt=2**31)] = 58999
     """User id that commands of agents get when Fettle runs as root."""
     worker: Word = "fettle"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from agents.policy import Policy
-from agents.ports import WorkTree
+from agents.ports import Forge, Toolsets, Web, WorkTree
 from agents.tools.schema import described, tool_schema, unusable
 
 
@@ -35,6 +35,16 @@ class Bench:
     tree: WorkTree
     capability: Capability
     policy: Policy
+    stage: str = ""
+    """The stage's name, like `triage`."""
+    head: str = ""
+    """The commit that the work stands on; approvals are bound to it."""
+    tainted: bool = False
+    """Somebody who may not write to the repository has a say in this session: the author of the
+    issue, a web page, another server. What leaves the sandbox is then judged more strictly."""
+    web: Web | None = None
+    forge: Forge | None = None
+    toolsets: Toolsets | None = None
 
     @property
     def writable(self) -> bool:

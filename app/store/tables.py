@@ -46,7 +46,9 @@ runs = Table(
     Column("repository", String(200), nullable=False),  # owner/name as of the request
     Column("number", Integer, nullable=False),
     Column("asked_by", String(60), nullable=False),
-    Column("state", String(12), nullable=False),  # queued | running | done | refused | failed
+    Column(
+        "state", String(12), nullable=False
+    ),  # queued | running | parked | done | refused | failed
     Column("stage", String(60)),
     Column("outcome", Text),  # JSON of agents.run.Outcome
     Column("comment_id", BigInteger),  # the sticky progress comment
@@ -55,6 +57,36 @@ runs = Table(
 )
 Index("runs_by_lane", runs.c.lane, runs.c.created_at)
 Index("runs_by_state", runs.c.state)
+
+approvals = Table(
+    "approvals",
+    metadata,
+    Column("id", String(16), primary_key=True),  # follows from run and call: asked once
+    Column("run_id", String(100), ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("call_id", String(120), nullable=False),
+    Column("session", String(60), nullable=False),
+    Column("stage", String(60), nullable=False),
+    Column("tool", String(120), nullable=False),
+    Column("arguments", Text, nullable=False),  # JSON, the whole call
+    Column("rule", String(120), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("head", String(64), nullable=False),
+    Column("binding", String(64), nullable=False),  # hash of tool, arguments and head
+    Column("branch", String(250)),  # on GitHub, when the run works on one: it must not move
+    Column("state", String(12), nullable=False),  # waiting | approved | denied | expired | void
+    Column("asked_at", Float, nullable=False),
+    Column("expires_at", Float, nullable=False),
+    Column("comment_id", BigInteger),  # the comment that asks
+    Column("decided_at", Float),
+    Column("decided_by_id", BigInteger),  # GitHub account; null for the operator's terminal
+    Column("decided_by", String(80)),  # login at that time, or the operator's user name
+    Column("decided_via", String(12)),  # comment | button | terminal
+    Column("decision_reason", Text),
+    Column("used_at", Float),  # its call has run
+)
+Index("approvals_by_run", approvals.c.run_id)
+Index("approvals_waiting", approvals.c.state, approvals.c.expires_at)
+Index("approvals_decided", approvals.c.decided_at)
 
 turns = Table(
     "turns",

@@ -1,0 +1,72 @@
+"""Step 8: the port of the approvals: one call, one question, one person's decision."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from agents.ports.values import Json
+from agents.requests import Frozen
+
+
+class Asking(Frozen):
+    """One tool call that may not run before a person has said yes."""
+
+    call_id: str
+    """The model's id of the call: the same call, asked again after a crash, is the same asking."""
+    session: str
+    stage: str
+    """The stage occurrence, like `implement/2`."""
+    tool: str
+    arguments: Json
+    """The whole call, as the model made it: what is shown is what would run."""
+    rule: str
+    """Id of the rule of the gate that wants it approved."""
+    reason: str
+    """Why, in words for people."""
+    head: str
+    """The commit that the work stands on."""
+
+    @property
+    def binding(self) -> str:
+        """Return the hash that a decision is bound to: tool, arguments and head."""
+        exact = json.dumps([self.tool, self.arguments, self.head], sort_keys=True)
+        return hashlib.sha256(exact.encode()).hexdigest()
+
+
+ApprovalState = Literal["waiting", "approved", "denied", "expired", "void"]
+
+
+class Approval(Frozen):
+    """Where one asking stands."""
+
+    id: str
+    """Short, for people to type."""
+    state: ApprovalState
+    binding: str
+    """What was decided on; a call with another binding is another call."""
+    decided_by: str = ""
+    """Login of whoever decided; empty while nobody has."""
+    reason: str = ""
+    """What they said, or why it is void: untrusted, for the model and for people."""
+
+
+class Approvals(Protocol):
+    """Asks people, and remembers what they decided, for one run."""
+
+    async def ask(self, asking: Asking) -> Approval:
+        """Return where this asking stands; a new one is stored, then shown to people.
+
+        Asking again changes nothing and shows nothing twice.
+        """
+        ...
+
+    async def settled(self, ids: Sequence[str]) -> bool:
+        """Return whether none of these waits any more; one whose time is up does not."""
+        ...
+
+    async def used(self, ids: Sequence[str]) -> None:
+        """Note that the calls of these approvals have run: none of them counts again."""
+        ...

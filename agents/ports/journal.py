@@ -1,0 +1,48 @@
+"""Step 7: the port of the journal: every turn of every session of one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from agents.ports.model import Usage
+from agents.ports.values import Block
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One entry of a session, in the order of the conversation.
+
+    `prompt` is a user message by us, `answer` the model's, `results` the user message with the
+    results of every tool call of the answer before it.
+    """
+
+    kind: Literal["prompt", "answer", "results"]
+    stage: str
+    """The stage occurrence that added it, like `implement/2`."""
+    content: list[Block]
+    stop_reason: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+    tree: str | None = None
+    """For `results`: the work tree (git tree id) after these calls; None when unchanged."""
+
+
+class Journal(Protocol):
+    """The durable list of turns of each session of one run. Append-only."""
+
+    async def turns(self, session: str) -> list[Turn]:
+        """Return the turns of a session, oldest first; an unknown session has none."""
+        ...
+
+    async def append(self, session: str, number: int, turn: Turn) -> None:
+        """Store the turn as entry `number` (0-based); return once it is on disk.
+
+        Appending the same number twice is an error: two writers are at work on one session.
+        """
+        ...
+
+    async def spent(self) -> tuple[Usage, float, int]:
+        """Return tokens, dollars and answers of the whole run so far."""
+        ...

@@ -1,0 +1,63 @@
+"""Step 7: the port of the language model: what is asked, what it answers, what that took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from agents.ports.values import Block
+from agents.requests import Frozen
+
+
+@dataclass(frozen=True)
+class Query:
+    """One call of the model. Everything but `messages` stays the same within a session."""
+
+    model: str
+    system: str
+    tools: Sequence[Mapping[str, Any]]
+    """Messages-API tool definitions, sorted by name."""
+    messages: Sequence[Mapping[str, Any]]
+    """Messages-API messages exactly as journalled: never edited, trimmed or re-serialised."""
+    max_tokens: int = 32_000
+    effort: Literal["low", "medium", "high"] = "high"
+
+
+class Usage(Frozen):
+    """Tokens of one answer; the whole prompt is `input + cache_write + cache_read`."""
+
+    input: int = 0
+    output: int = 0
+    cache_write_5m: int = 0
+    cache_write_1h: int = 0
+    cache_read: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Return the sum, field by field."""
+        return Usage(**{k: v + getattr(other, k) for k, v in self.model_dump().items()})
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the model said: content blocks verbatim, thinking signatures included."""
+
+    content: list[Block]
+    stop_reason: str
+    usage: Usage
+    cost_usd: float
+    model: str
+    request_id: str | None
+    seconds: float
+
+
+class Model(Protocol):
+    """A language model behind the Messages API."""
+
+    async def answer(self, query: Query) -> Answer:
+        """Return the model's answer.
+
+        Raises TransientError for overload, rate limits and broken streams once its own short
+        retries are used up; ConfigError for bad credentials; RunError for a request refused.
+        """
+        ...

@@ -1,0 +1,67 @@
+"""Step 9: the ports towards people: what is published, and what is told meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from agents.ports.model import Usage
+from agents.requests import Frozen
+
+
+class PullRequest(Frozen):
+    """A pull request that is open on GitHub, or for a local run the branch that would be one."""
+
+    number: int | None
+    url: str
+    branch: str
+    head: str
+    base: str
+    title: str
+    body: str
+    draft: bool
+
+
+class Publisher(Protocol):
+    """Lets a run's result out. Every call may be repeated: it looks before it writes."""
+
+    async def push(self, branch: str, commit: str) -> None:
+        """Put the commit on the run's branch; RunError when someone else moved it."""
+        ...
+
+    async def open_pull_request(
+        self, *, branch: str, commit: str, title: str, body: str, draft: bool
+    ) -> PullRequest:
+        """Open the pull request of this branch, or bring the open one up to date."""
+        ...
+
+    async def comment(self, key: str, body: str) -> str:
+        """Say this on the request's issue once, whatever happens; return its URL."""
+        ...
+
+
+StepState = Literal["waiting", "running", "done", "failed", "skipped"]
+
+
+class Reporter(Protocol):
+    """Keeps people informed while a run works. Never raises: telling must not stop the doing."""
+
+    def stage_started(self, stage: str, title: str) -> None:
+        """Tell that the stage occurrence (`implement/2`) is at work; title is for people."""
+        ...
+
+    def stage_finished(self, stage: str, summary: str) -> None:
+        """Tell that it is done, in a few words."""
+        ...
+
+    def tool_called(self, stage: str, tool: str, subject: str) -> None:
+        """Tell which tool works on what, for live views."""
+        ...
+
+    def spent(self, usage: Usage, cost_usd: float, answers: int) -> None:
+        """Tell the run's totals so far."""
+        ...
+
+    def parked(self, stage: str, approvals: Sequence[str]) -> None:
+        """Tell that the stage waits for people to decide these; `stage_started` ends it."""
+        ...

@@ -1,0 +1,98 @@
+"""Step 8: the ports of the repository: its history, and the work tree with its sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from agents.policy import Policy
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """How a command in the sandbox ended. `output` is stdout and stderr together, as written."""
+
+    exit_code: int
+    why: Literal["exit", "timeout", "output", "killed"]
+    output: str
+    """Head and tail, at most `max_output` bytes; a line in between says how much was left out."""
+    seconds: float
+
+
+class WorkTree(Protocol):
+    """The disposable files of one run. Paths are relative to the repository root, with `/`."""
+
+    async def read(self, path: str, *, limit: int = 1_000_000) -> bytes:
+        """Return a regular file's bytes; ToolError for anything else, symlinks, or over limit."""
+        ...
+
+    async def write(self, path: str, data: bytes) -> None:
+        """Create or replace a regular file, with its folders; ToolError if it would leave."""
+        ...
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        writable: bool = True,
+        max_output: int = 64_000,
+    ) -> CommandResult:
+        """Run a command in the sandbox with the work tree as its folder."""
+        ...
+
+    async def snapshot(self) -> str:
+        """Return the git tree id of the files as they are now, and keep its objects."""
+        ...
+
+    async def restore(self, tree: str, *, pristine: bool = False) -> None:
+        """Put the files back to that commit or tree; untracked files are removed.
+
+        Ignored ones stay, as build output saves time, unless `pristine` asks for the tree alone.
+        """
+        ...
+
+    async def commit(self, tree: str, parent: str, message: str) -> str:
+        """Return the id of the commit of `tree` on `parent`.
+
+        The same arguments give the same id, however often. Raises RunError when the change
+        touches what the policy protects.
+        """
+        ...
+
+    async def diff(self, old: str, new: str, *, context: int = 3) -> str:
+        """Return the unified diff between two commits or trees."""
+        ...
+
+    async def changed(self, old: str, new: str) -> list[str]:
+        """Return the paths that differ between two commits or trees."""
+        ...
+
+    async def show(self, revision: str, path: str) -> bytes | None:
+        """Return a file of a commit, or None; never reads the work tree."""
+        ...
+
+
+class Source(Protocol):
+    """The repository that a run works on: its history, and work trees made from it."""
+
+    async def fetch(self) -> str:
+        """Bring the default branch up to date and return the id of its newest commit."""
+        ...
+
+    async def show(self, revision: str, path: str) -> bytes | None:
+        """Return a file of a commit, or None when it has none there."""
+        ...
+
+    async def files(self, revision: str) -> list[str]:
+        """Return the paths of all files of a commit."""
+        ...
+
+    async def subjects(self, base: str, head: str) -> list[str]:
+        """Return the subjects of the commits after `base` up to `head`, oldest first."""
+        ...
+
+    async def open(self, base: str, policy: Policy) -> WorkTree:
+        """Return the run's work tree, made from `base` or as an earlier process left it."""
+        ...
