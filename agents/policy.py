@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Self
 
 import yaml
@@ -22,6 +23,11 @@ PROTECTED_PATHS = (
     "**/AGENTS.md",
     "**/CLAUDE.md",
 )
+
+
+NEVER = (".github/workflows/**", ".github/fettle.yml")
+"""Of those, the ones that no approval opens: the App may not push the first, and what a run may do
+is not for a run to change."""
 
 
 class Strict(BaseModel):
@@ -135,11 +141,19 @@ class Policy(Strict):
 
     def protects(self, path: str) -> str | None:
         """Return the pattern that protects this path, or None. Case does not matter."""
-        lowered = path.lower()
-        for pattern in self.protected_paths:
-            if GitIgnoreSpec.from_lines([pattern.lower()]).match_file(lowered):
-                return pattern
-        return None
+        return next(
+            (p for p in self.protected_paths if matches_path(p.lower(), path.lower())), None
+        )
+
+
+def matches_path(pattern: str, path: str) -> bool:
+    """Return whether a path of the repository matches a pattern as in .gitignore."""
+    return bool(_spec(pattern).match_file(path))
+
+
+@lru_cache(maxsize=512)
+def _spec(pattern: str) -> GitIgnoreSpec:
+    return GitIgnoreSpec.from_lines([pattern])
 
 
 def parse_policy(text: bytes | None) -> Policy:
@@ -159,3 +173,19 @@ def parse_policy(text: bytes | None) -> Policy:
         raise PolicyInvalid(f"`{POLICY_PATH}` is not valid: {faults}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # it reads dates and numbers, too
         raise PolicyInvalid(f"`{POLICY_PATH}` is not YAML: {error}") from error
+
+
+def rule_lines(text: bytes) -> dict[str, int]:
+    """Return the line of the policy file at which each rule under `ask` and `deny` begins.
+
+    The keys are the ids that the gate names them by, like `policy/deny/2`.
+    """
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    if not isinstance(root, yaml.MappingNode):
+        return {}
+    return {
+        f"policy/{key.value}/{number}": rule.start_mark.line + 1
+        for key, value in root.value
+        if key.value in ("ask", "deny")
+        for number, rule in enumerate(value.value, 1)
+    }

@@ -91,6 +91,10 @@ class Command(Frozen):
     via: Literal["comment", "button"]
     comment_id: int | None = None
     """The comment that says it; None for a button."""
+    digest: str = ""
+    """SHA-256 of that comment as it was delivered: it must still read so."""
+    check_run_id: int | None = None
+    """The check run whose button it was; None for a comment."""
     url: str
 
     @property

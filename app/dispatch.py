@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,11 @@ import structlog
 
 import handlers
 from agents.errors import TransientError
-from agents.requests import Request
+from agents.requests import Command, Request
 from app.inbox import Inbox
 from app.store.database import Database
 from app.store.deliveries import Mark, Waiting, mark, waiting
+from handlers import Asked
 from handlers.ignored import Ignored
 from handlers.ports import Engine
 
@@ -31,7 +32,7 @@ NOTE_LENGTH = 2000
 
 log = structlog.get_logger(__name__)
 
-Route = Callable[[str, Mapping[str, Any]], Request | Ignored]
+Route = Callable[[str, Mapping[str, Any]], Asked | Ignored]
 
 
 @dataclass
@@ -99,23 +100,24 @@ class Dispatcher:
         """Hand one delivery over, and return what became of it; None while that is open."""
         with structlog.contextvars.bound_contextvars(delivery=row.id, event=row.event):
             try:
-                request = self._route(row.event, orjson.loads(row.body))
+                asked = self._route(row.event, orjson.loads(row.body))
             except Exception as error:  # noqa: BLE001 - one poison row must not stop the others
                 return _failed(row, error)  # it would fail again: routing is a pure function
-            if isinstance(request, Ignored):
-                log.debug("delivery ignored", reason=request.reason)
-                return Mark(row.id, "ignored", request.reason)
-            return await self._submit(row, request)
+            if isinstance(asked, Ignored):
+                log.debug("delivery ignored", reason=asked.reason)
+                return Mark(row.id, "ignored", asked.reason)
+            return await self._submit(row, dict(_named(row.run_id, asked)))
 
-    async def _submit(self, row: Waiting, request: Request) -> Mark | None:
+    async def _submit(self, row: Waiting, requests: Mapping[str, Request | Command]) -> Mark | None:
         try:
-            await self._engine.submit(row.run_id, request)
+            for run_id, request in requests.items():
+                await self._engine.submit(run_id, request)
+                log.info("dispatched", run=run_id, request=request.kind, lane=request.lane)
         except TransientError:
             raise
         except Exception as error:  # noqa: BLE001 - the same here, but another time may do
             return self._again_later(row, error)
         self._retries.pop(row.id, None)
-        log.info("request dispatched", run=row.run_id, request=request.kind, lane=request.lane)
         return Mark(row.id, "dispatched")
 
     def _again_later(self, row: Waiting, error: Exception) -> Mark | None:
@@ -147,6 +149,15 @@ class Dispatcher:
                 await self._inbox.arrived.wait()
         except TimeoutError:
             pass
+
+
+def _named(run_id: str, asked: Asked) -> Iterator[tuple[str, Request | Command]]:
+    """Yield each request with its run id; several of one delivery are numbered."""
+    if not isinstance(asked, tuple):
+        yield run_id, asked
+        return
+    for number, command in enumerate(asked, 1):
+        yield f"{run_id}-{number}", command
 
 
 def _failed(row: Waiting, error: Exception) -> Mark:

@@ -1,8 +1,8 @@
 """Step 3: the durable queue. DBOS lives here and nowhere else, with its traps closed.
 
 What DBOS gives: a queue with lanes, steps whose results outlive the process, recovery after
-kill -9. What this file adds: names that make a replay mismatch loud, a gate that lets a shutdown
-stop every run at a safe place, a machine-wide limit that parked runs do not count against.
+kill -9. What `steps.py` adds: names that make a replay mismatch loud, a gate that lets a shutdown
+stop every run at a safe place, a machine-wide limit that waiting runs do not count against.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, nullcontext
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,8 +21,8 @@ from dbos import DBOS, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID
 from dbos._serialization import DefaultSerializer
 from sqlalchemy import make_url
 
-from agents.errors import TransientError
 from agents.ports import Json, Steps
+from app.steps import LOOK_SECONDS, RETRY_SECONDS, EngineSteps, Floor, StepBroken
 from app.store.claim import Claim
 from app.store.database import sqlite_module
 
@@ -30,11 +30,6 @@ QUEUE = "runs"
 VERSION = "1"
 """Never changed: runs stored under another version would wait for ever, without a word. A
 history that newer code cannot replay is found step by step, by name, and ends its run visibly."""
-RECOVERIES = 20
-"""Starts that one run may see: a few crashes it causes itself, many deploys while it waits."""
-STEP_ATTEMPTS = 6
-RETRY_SECONDS = 2.0  # doubled each time: 62 s of waiting in all
-LONGEST_WAIT = 900.0
 POLL_SECONDS = 0.1
 LET_GO_SECONDS = 5.0
 ENDED = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
@@ -69,83 +64,6 @@ class _JsonSerializer(Serializer):
         return "fettle_json"
 
 
-class StepGivenUp(Exception):
-    """A step cannot be done: what it depends on kept failing. The text is the last reason."""
-
-
-class StepBroken(Exception):
-    """A step raised what it must not raise: a mistake of ours. The log has the details."""
-
-
-class EngineSteps:
-    """The port `Steps`: one DBOS step for each stage occurrence of one run."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._inside: str | None = None
-
-    async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
-        """Run `work` once in the life of the run; TransientError makes it run again.
-
-        What DBOS records is always a value, never an exception: a replay raises the same error
-        without having to rebuild it. Raises StepGivenUp or StepBroken.
-        """
-        if self._inside is not None:  # DBOS numbers steps as they begin: a replay would mix them up
-            raise RuntimeError(f"{name} began inside {self._inside}: steps follow one another")
-
-        async def recorded() -> Json:
-            return await self._tried(name, work)
-
-        await self._engine.gate.wait()
-        self._inside = name
-        try:
-            record = await DBOS.run_step_async({"name": name}, recorded)
-        finally:
-            self._inside = None
-            self._engine.working.discard(self)
-        if "given_up" in record:
-            raise StepGivenUp(record["given_up"])
-        if "broken" in record:
-            raise StepBroken(record["broken"])
-        return record["value"]
-
-    async def boundary(self) -> None:
-        """Let the stage pass, unless the engine is draining: then it waits here for the end."""
-        if not self._engine.gate.is_set():
-            self._engine.working.discard(self)
-        await self._engine.gate.wait()
-
-    async def _tried(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
-        for attempt in range(1, STEP_ATTEMPTS):
-            try:
-                return await self._attempt(name, work)
-            except TransientError as error:
-                pause = self._engine.retry_seconds * 2 ** (attempt - 1)
-                pause = max(pause, min(error.retry_after or 0, LONGEST_WAIT))
-                log.warning("step interrupted", step=name, reason=str(error), seconds=pause)
-            self._engine.working.discard(self)  # a shutdown need not wait for the waiting
-            await asyncio.sleep(pause)
-        try:
-            return await self._attempt(name, work)
-        except TransientError as error:
-            log.warning("step given up", step=name, reason=str(error))
-            return {"given_up": str(error)}
-
-    async def _attempt(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
-        """Work inside one of the machine's places; only stages need one, the rest is short."""
-        engine = self._engine
-        async with engine.places if name.startswith("stage/") else nullcontext():
-            await engine.gate.wait()  # the place may come free because of a shutdown
-            engine.working.add(self)
-            try:
-                return {"value": await work()}
-            except TransientError:
-                raise
-            except Exception as error:  # the one boundary where our own mistakes end a step
-                log.exception("step broke", step=name)
-                return {"broken": type(error).__name__}
-
-
 class Engine:
     """One DBOS instance: a process holds at most one."""
 
@@ -157,13 +75,9 @@ class Engine:
         executor: str,
         stages_at_once: int,
         retry_seconds: float = RETRY_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
     ) -> None:
-        self.gate = asyncio.Event()
-        """Set while steps may begin."""
-        self.places = asyncio.Semaphore(stages_at_once)
-        self.working: set[EngineSteps] = set()
-        """Steps that a shutdown has to wait for, until their result is recorded."""
-        self.retry_seconds = retry_seconds
+        self.floor = Floor(stages_at_once, _record, retry_seconds, look_seconds)
         self._conduct = conduct
         self._conducting: set[asyncio.Task[Any]] = set()
         self._url = database_url
@@ -196,9 +110,10 @@ class Engine:
         async def conducted(run_id: str, request: Json) -> Json:
             return await self._conducted(run_id, request)
 
-        self._run = DBOS.workflow(name="run", max_recovery_attempts=RECOVERIES)(conducted)
+        # DBOS would count every start: a run that waits sees many deploys. The runner counts.
+        self._run = DBOS.workflow(name="run", max_recovery_attempts=None)(conducted)
         DBOS.launch()  # blocks for a moment: it takes over the loop that it is called on
-        self.gate.set()
+        self.floor.gate.set()
         await DBOS.register_queue_async(
             QUEUE,
             partition_concurrency=1,
@@ -210,6 +125,11 @@ class Engine:
         """Queue the run in its lane; a run id that is known already changes nothing."""
         with SetWorkflowID(run_id), SetEnqueueOptions(queue_partition_key=lane):
             await DBOS.enqueue_workflow_async(QUEUE, self._run, run_id, request)
+
+    def wake(self, run_id: str) -> None:
+        """Have the run look whether what it waits for is over, if it waits in this process."""
+        if (woken := self.floor.waiting.get(run_id)) is not None:
+            woken.set()
 
     async def result(self, run_id: str) -> Json:
         """Wait for the run to end and return what it returned."""
@@ -241,9 +161,9 @@ class Engine:
 
         What is cut off after `grace` seconds goes on from its last turn at the next start.
         """
-        self.gate.clear()
+        self.floor.gate.clear()
         for _ in range(int(grace * 20)):
-            if not self.working:
+            if not self.floor.working:
                 break
             await asyncio.sleep(0.05)
         logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of each run that is let go
@@ -266,10 +186,17 @@ class Engine:
         assert current is not None
         self._conducting.add(current)
         try:
-            await self.gate.wait()
-            return await self._conduct(run_id, request, EngineSteps(self))
+            await self.floor.gate.wait()
+            return await self._conduct(run_id, request, EngineSteps(self.floor, run_id))
         finally:
             self._conducting.discard(current)
+
+
+async def _record(name: str, recorded: Callable[[], Awaitable[Json]]) -> Json:
+    async def step() -> Json:  # it must be seen to be asynchronous, which a lambda is not
+        return await recorded()
+
+    return await DBOS.run_step_async({"name": name}, step)
 
 
 def _refuse(_pickle: object, _text: str) -> Any:

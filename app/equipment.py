@@ -11,8 +11,9 @@ from app.github.auth import Profile
 from app.github.client import GitHub
 from app.github.facts import issue_facts
 from app.github.reporter import GitHubReporter
+from app.github.roles import role_of
+from app.runner import Admission
 from handlers import access
-from handlers.access import Refusal
 
 
 @dataclass
@@ -25,13 +26,23 @@ class GitHubEquipment:
     source: GitSource
     ports: Ports
 
-    async def admit(self) -> Refusal | None:
+    async def admit(self) -> Admission:
         """React to the issue, then judge from what GitHub says now whether the run may go on."""
         await self.reporter.acknowledge()
+        request = self.request
         client = await self.github.installation(
-            self.request.installation_id, self.request.repository.id, Profile.READ
+            request.installation_id, request.repository.id, Profile.READ
         )
-        return access.decide(self.request, await issue_facts(client, self.request))
+        refusal = access.decide(request, await issue_facts(client, request))
+        if refusal is not None or request.author.id == request.asked_by.id:
+            return Admission(refusal=refusal, tainted=False)
+        author = await role_of(client, request.repository, request.author)
+        return Admission(tainted=not author.may_write)
+
+    async def rest(self) -> None:
+        """Show that it waits, and remove the work tree: git keeps what it needs to be made anew."""
+        await self.close()
+        await self.source.discard(forget=False)
 
     async def finish(self, outcome: Outcome) -> None:
         """Show how it ended on the issue; remove the work tree.
@@ -42,5 +53,7 @@ class GitHubEquipment:
         await self.source.discard(forget=outcome.kind != "failed")
 
     async def close(self) -> None:
-        """Show the newest state and stop updating it."""
+        """Show the newest state and stop updating it; let go of other servers."""
         await self.reporter.flush()
+        if self.ports.toolsets is not None:
+            await self.ports.toolsets.close()

@@ -24,6 +24,11 @@ PATTERNS = (
     r"gh[opru]_[A-Za-z0-9_]{36,}",
     r"github_pat_[A-Za-z0-9_]{22,}",
     r"sk-ant-[A-Za-z0-9_-]{16,}",
+    r"(?:AKIA|ASIA)[A-Z0-9]{16}",
+    r"xox[abeoprs]-[A-Za-z0-9-]{10,}",
+    r"glpat-[A-Za-z0-9_-]{20,}",
+    r"npm_[A-Za-z0-9]{36}",
+    r"AIza[A-Za-z0-9_-]{35}",
     r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}",
     # A key that is cut off has no END line: then all that looks like its body goes.
     (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Protocol, TypeVar
 
 import structlog
@@ -14,17 +16,31 @@ from agents.errors import ConfigError, RunError, TransientError
 from agents.loop.budget import Limits
 from agents.pipelines import PIPELINES
 from agents.ports import Json, Steps
-from agents.requests import Request
+from agents.requests import Command, Frozen, Request
 from agents.run import Outcome, Ports, Run
-from app.engine import Engine, StepBroken, StepGivenUp
+from app.engine import Engine
+from app.steps import StepBroken, StepGivenUp
 from app.store.runs import Runs
+from app.watched import Held, Unrecorded, Watched
 from handlers.access import Refusal
 
 LONGEST_PAUSE = 60.0
+MOST_TRIES = 500  # of a command, each of several attempts: most of a day
+MOST_STARTS = 20
+"""Starts in a row that get a run no further: then it is what brings the process down."""
 
 log = structlog.get_logger()
 T = TypeVar("T")
 _REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
+
+
+class Admission(Frozen):
+    """What came of looking who asks, and for what."""
+
+    refusal: Refusal | None = None
+    """Why it must not run."""
+    tainted: bool = True
+    """Somebody who may not write to the repository worded the request."""
 
 
 class Equipment(Protocol):
@@ -32,8 +48,12 @@ class Equipment(Protocol):
 
     ports: Ports
 
-    async def admit(self) -> Refusal | None:
-        """Say that the request was seen, and return why it must not run, if so."""
+    async def admit(self) -> Admission:
+        """Say that the request was seen, and return whether it may run."""
+        ...
+
+    async def rest(self) -> None:
+        """Let go of what can be made again: the run waits for people, perhaps for days."""
         ...
 
     async def finish(self, outcome: Outcome) -> None:
@@ -47,6 +67,8 @@ class Equipment(Protocol):
 
 Equip = Callable[[str, Request, Steps], Awaitable[Equipment]]
 """Gives a run what it works with: run id, request, and the engine's steps."""
+Obey = Callable[[Command], Awaitable[Json]]
+"""Carries a command out and returns what became of it; it may be told the same again."""
 
 
 class Runner:
@@ -62,24 +84,33 @@ class Runner:
         models: Mapping[str, str],
         limits: Limits,
         noreply: str,
+        obey: Obey | None = None,
     ) -> None:
         self._runs = runs
         self._equip = equip
         self._models = models
         self._limits = limits
         self._noreply = noreply
+        self._obey = obey
 
-    async def submit(self, run_id: str, request: Request) -> None:
+    async def submit(self, run_id: str, request: Request | Command) -> None:
         """Take the request durably; the same run id a second time changes nothing."""
-        await self._runs.create(run_id, request)
+        if not isinstance(request, Command):
+            await self._runs.create(run_id, request)
         await self.engine.enqueue(run_id, request.lane, request.model_dump(mode="json"))
 
     async def conduct(self, run_id: str, request_json: Json, steps: Steps) -> Json:
         """Do the whole run and return its outcome; called again after a crash, it goes on."""
+        if isinstance(request_json, dict) and request_json.get("kind") == "command":
+            return await self._command(request_json, steps)
         with bound_contextvars(run=run_id):
             known = await _insist(lambda: self._runs.outcome(run_id))
             if known is not None:  # the process died after the end, before the engine knew of it
                 return known.model_dump(mode="json")
+            if await _insist(lambda: self._runs.begun(run_id)) > MOST_STARTS:
+                log.error("run put aside", starts=MOST_STARTS)
+                outcome = await self._end(run_id, request_json, _AGAIN.format(run=run_id))
+                return outcome.model_dump(mode="json")
             try:
                 request = _REQUEST.validate_python(request_json)
                 outcome = await self._conduct(run_id, request, steps)
@@ -88,19 +119,36 @@ class Runner:
                 outcome = await self._end(run_id, request_json, _BROKEN.format(run=run_id))
         return outcome.model_dump(mode="json")
 
+    async def _command(self, command_json: Json, steps: Steps) -> Json:
+        """Carry a command out, however long GitHub cannot be reached: it is a person's decision."""
+        command, obey = Command.model_validate(command_json), self._obey
+        assert obey is not None, "nobody here carries out commands"
+        for number in range(1, MOST_TRIES + 1):
+            try:
+                return await steps.step(f"command/{number}", partial(obey, command))
+            except StepGivenUp as error:
+                log.warning("command not carried out yet", verb=command.verb, reason=str(error))
+            await asyncio.sleep(LONGEST_PAUSE)
+        return {"failed": "given up"}
+
     async def end_lost(self) -> None:
         """End, for people too, the runs that the engine gave up without asking anybody."""
         unfinished = await self._runs.unfinished()
-        for run_id, state in (await self.engine.ended(unfinished)).items():
-            with bound_contextvars(run=run_id):
-                log.error("run lost", state=state)
-                text = _LOST.get(state, _BROKEN).format(run=run_id)
-                await self._end(run_id, unfinished[run_id], text)
+        while unfinished:
+            for run_id, state in (await self.engine.ended(unfinished)).items():
+                with bound_contextvars(run=run_id):
+                    log.error("run lost", state=state)
+                    text = _LOST.get(state, _BROKEN).format(run=run_id)
+                    await self._end(run_id, await self._runs.request(run_id), text)
+            unfinished = await self._runs.unfinished(after=unfinished[-1])
 
     async def _conduct(self, run_id: str, request: Request, steps: Steps) -> Outcome:
         with bound_contextvars(repository=request.repository.full_name):
-            watched = _Watched(steps, self._runs, run_id)
+            watched = Watched(steps, self._runs, run_id)
             equipment = await _insist(lambda: self._equip(run_id, request, watched))
+            reporter = Held(equipment.ports.reporter)
+            watched.goes_on, watched.rests = reporter.release, equipment.rest
+            equipment.ports = replace(equipment.ports, reporter=reporter)
             try:
                 outcome = await self._outcome(run_id, request, equipment)
                 await self._finish(run_id, equipment, outcome)
@@ -115,7 +163,7 @@ class Runner:
         outcome = Outcome(kind="failed", text=text)
         try:
             request = _REQUEST.validate_python(request_json)
-            equipment = await self._equip(run_id, request, _Unrecorded())
+            equipment = await self._equip(run_id, request, Unrecorded())
             try:
                 await equipment.finish(outcome)
             finally:
@@ -127,9 +175,10 @@ class Runner:
 
     async def _outcome(self, run_id: str, request: Request, equipment: Equipment) -> Outcome:
         try:
-            if refusal := await self._admit(equipment):
+            admission = await self._admit(equipment)
+            if refusal := admission.refusal:
                 return Outcome(kind="refused", text=refusal.text, rule=refusal.rule)
-            return await self._work(run_id, request, equipment)
+            return await self._work(run_id, request, equipment, tainted=admission.tainted)
         except RunError as error:
             return Outcome(kind="failed", text=str(error))
         except StepGivenUp as error:
@@ -137,20 +186,22 @@ class Runner:
         except StepBroken:
             return Outcome(kind="failed", text=_BROKEN.format(run=run_id))
 
-    async def _admit(self, equipment: Equipment) -> Refusal | None:
+    async def _admit(self, equipment: Equipment) -> Admission:
         async def admit() -> Json:
             try:
-                refusal = await equipment.admit()
+                admission = await equipment.admit()
             except RunError as error:
-                refusal = Refusal(rule="could-not-check", text=str(error))
+                admission = _unchecked(str(error))
             except ConfigError as error:
-                refusal = Refusal(rule="could-not-check", text=f"{_OPERATOR} {error}")
-            return refusal.model_dump(mode="json") if refusal else None
+                admission = _unchecked(f"{_OPERATOR} {error}")
+            return admission.model_dump(mode="json")
 
         found = await equipment.ports.steps.step("access/1", admit)
-        return Refusal.model_validate(found) if found else None
+        return Admission.model_validate(found or {})  # older records hold nothing of who may
 
-    async def _work(self, run_id: str, request: Request, equipment: Equipment) -> Outcome:
+    async def _work(
+        self, run_id: str, request: Request, equipment: Equipment, *, tainted: bool
+    ) -> Outcome:
         pipeline = PIPELINES[type(request)]
         run = Run(
             id=run_id,
@@ -160,6 +211,7 @@ class Runner:
             models=self._models,
             limits=self._limits,
             noreply=self._noreply,
+            tainted=tainted,
         )
         return await pipeline.work(run, request)
 
@@ -186,11 +238,12 @@ _BROKEN = (
     "Fettle made a mistake of its own and stopped. Nothing of yours is wrong. The operator finds"
     " the details in the log under run `{run}`; setting the label again starts afresh."
 )
+_AGAIN = (
+    "Fettle was stopped again and again while it worked on this, so it leaves it alone. The"
+    " operator finds the run `{run}` in the log; setting the label again starts afresh."
+)
 _LOST = {
-    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": (
-        "Fettle was stopped again and again while it worked on this, so it leaves it alone. The"
-        " operator finds the run `{run}` in the log; setting the label again starts afresh."
-    ),
+    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": _AGAIN,
     "CANCELLED": "The run was cancelled by the operator. Setting the label again starts afresh.",
 }
 
@@ -207,31 +260,5 @@ async def _insist(work: Callable[[], Awaitable[T]]) -> T:
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-class _Unrecorded:
-    """The port `Steps` where there is nothing left to record."""
-
-    async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:  # noqa: ARG002 the port has it
-        return await work()
-
-    async def boundary(self) -> None:
-        return
-
-
-class _Watched:
-    """The engine's steps, with the run's row kept up to date for people."""
-
-    def __init__(self, steps: Steps, runs: Runs, run_id: str) -> None:
-        self._steps = steps
-        self._runs = runs
-        self._run_id = run_id
-
-    async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
-        async def noted() -> Json:
-            await self._runs.started(self._run_id, name)
-            with bound_contextvars(stage=name):
-                return await work()
-
-        return await self._steps.step(name, noted)
-
-    async def boundary(self) -> None:
-        await self._steps.boundary()
+def _unchecked(text: str) -> Admission:
+    return Admission(refusal=Refusal(rule="could-not-check", text=text))

@@ -106,7 +106,7 @@ class Settings(BaseSettings):
     """What holds agents; auto takes bubblewrap, else a container engine, and refuses otherwise."""
     i_understand_agents_run_unsandboxed: bool = False
     """true lets FETTLE_SANDBOX=none run what agents write without any hold."""
-    sandbox_image: Word = "python:3-slim"
+    sandbox_image: Word = "python:3"
     """Image that the container sandbox runs commands in; it needs bash, git and perl."""
     sandbox_memory_mb: Annotated[int, Field(ge=128)] = 4096
     """Memory that one command and all it starts may use, where cgroups can be used."""
@@ -198,6 +198,11 @@ def load_settings(environ: Mapping[str, str] | None = None, *, serving: bool = T
     if problems:
         raise ConfigError("\n".join(["Fettle cannot start with these settings:", *problems]))
     return settings
+
+
+def process_environment() -> dict[str, str]:
+    """Return all variables of the process: for tools of the operator, never for a sandbox."""
+    return dict(os.environ)
 
 
 def _variable(field: str) -> str:

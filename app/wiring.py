@@ -3,106 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 
 import structlog
 
 from agents.errors import FettleError
-from agents.loop.budget import Limits
-from agents.loop.model import ClaudeModel
-from agents.policy import Budget
 from agents.ports import Steps
 from agents.requests import Request
 from agents.run import Ports
+from app.desk import Desk
 from app.dispatch import Dispatcher
 from app.engine import Engine
 from app.equipment import GitHubEquipment
 from app.git.environment import Identity as Author
 from app.git.mirror import Mirror
-from app.git.mirrors import Mirrors
 from app.git.source import GitSource
+from app.github.approvals import GitHubApprovals
 from app.github.auth import Profile, Scope
 from app.github.client import GitHub
+from app.github.forge import GitHubForge
 from app.github.publish import GitHubPublisher
 from app.github.reporter import GitHubReporter
 from app.inbox import Inbox
 from app.intake import Identity, Intake
-from app.measured import MeasuredModel
-from app.metrics import Metrics
+from app.parts import Parts, open_parts
 from app.redaction import Redactor
-from app.runner import Equip, Runner
-from app.sandbox.bubblewrap import Bubblewrap
-from app.sandbox.reach import make_passable, require_reach
+from app.runner import Equip, Obey, Runner
+from app.sandbox.choose import caution
 from app.server import Readiness, build_server, start_server
 from app.settings import Settings
-from app.store.database import Database
-from app.store.runs import Runs
 from app.store.turns import StoredJournal
 from app.upkeep import Upkeep
+from app.waking import Waking
 
 log = structlog.get_logger()
 
 DRAIN_SECONDS = 20.0
-
-
-@dataclass
-class Parts:
-    """What every run on this machine shares."""
-
-    settings: Settings
-    redactor: Redactor
-    metrics: Metrics
-    database: Database
-    runs: Runs
-    sandbox: Bubblewrap
-    mirrors: Mirrors
-    model: MeasuredModel
-
-    @property
-    def models(self) -> dict[str, str]:
-        """Return the model's name of each tier."""
-        return {"strong": self.settings.model, "fast": self.settings.model_fast}
-
-    @property
-    def limits(self) -> Limits:
-        """Return what the operator lets one run use up; turns and minutes are the policy's."""
-        most = Budget.model_fields
-        return Limits(
-            usd=self.settings.run_budget_usd,
-            turns=most["turns"].default * 10,
-            minutes=most["minutes"].default * 10,
-        )
-
-
-@asynccontextmanager
-async def open_parts(settings: Settings, redactor: Redactor) -> AsyncIterator[Parts]:
-    """Hold open what every run shares. Raises ConfigError when this machine cannot serve."""
-    make_passable(settings.data_dir)
-    sandbox = Bubblewrap(settings.sandbox_uid, settings.toolchains)
-    require_reach([settings.data_dir], sandbox.owner)
-    (await sandbox.probe()).require()
-    key = settings.anthropic_api_key
-    model = ClaudeModel(key.get_secret_value() if key else None, settings.anthropic_base_url)
-    database = Database(settings.database)
-    metrics = Metrics()
-    try:
-        await asyncio.to_thread(database.migrate)
-        yield Parts(
-            settings=settings,
-            redactor=redactor,
-            metrics=metrics,
-            database=database,
-            runs=Runs(database),
-            sandbox=sandbox,
-            mirrors=Mirrors(settings.data_dir / "mirrors", group=sandbox.owner[1]),
-            model=MeasuredModel(model, metrics),
-        )
-    finally:
-        await model.close()
-        database.close()
 
 
 class GitHubRuns:
@@ -124,6 +60,7 @@ class GitHubRuns:
             parts.redactor,
             remember=partial(parts.runs.comment_is, run_id),
             comment_id=await parts.runs.comment_of(run_id),
+            caution=caution(parts.sandbox),
         )
         source = GitSource(
             mirror,
@@ -132,6 +69,8 @@ class GitHubRuns:
             sandbox=parts.sandbox,
             fetch=partial(self._fetch, request, mirror),
             identity=partial(self._author, request),
+            furnisher=parts.set_ups.of(str(request.repository.id), mirror, run_id),
+            conceal=parts.redactor.clean,
             on_command=parts.metrics.command_seconds.inc,
         )
         return GitHubEquipment(
@@ -143,9 +82,20 @@ class GitHubRuns:
                 model=parts.model,
                 journal=StoredJournal(parts.database, run_id),
                 source=source,
-                publisher=GitHubPublisher(github, mirror, request, run_id, parts.redactor),
+                publisher=GitHubPublisher(
+                    github,
+                    mirror,
+                    request,
+                    run_id,
+                    parts.redactor,
+                    caution=caution(parts.sandbox),
+                ),
                 reporter=reporter,
                 steps=steps,
+                approvals=GitHubApprovals(github, request, run_id, parts.approvals, parts.redactor),
+                web=parts.web,
+                forge=GitHubForge(github, request, run_id),
+                toolsets=parts.toolsets(source.folder) if parts.toolsets else None,
             ),
         )
 
@@ -184,7 +134,10 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
         inbox = Inbox(parts.database, limit=settings.inbox_limit)
         await inbox.open()
         runner = make_runner(
-            parts, GitHubRuns(parts, github, identity).equip, noreply=github.urls.noreply
+            parts,
+            GitHubRuns(parts, github, identity).equip,
+            noreply=github.urls.noreply,
+            obey=Desk(github, parts.approvals, redactor).obey,
         )
         readiness = Readiness(settings.data_dir)
         await runner.engine.launch()
@@ -195,17 +148,19 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
         )
         dispatching = asyncio.create_task(Dispatcher(parts.database, inbox, runner).run())
         keeping = asyncio.create_task(Upkeep(runner, runner.engine).run())
+        waking = asyncio.create_task(Waking(parts.approvals, runner.engine.wake).run())
         log.info("serving", address=f"http://{settings.host}:{server.addresses[0][1]}")
         await _until(stop, dispatching)
         readiness.draining = True
         log.info("draining", seconds=DRAIN_SECONDS)
         dispatching.cancel()
         keeping.cancel()
+        waking.cancel()
         await server.cleanup()
         await runner.engine.drain(DRAIN_SECONDS)
 
 
-def make_runner(parts: Parts, equip: Equip, *, noreply: str) -> Runner:
+def make_runner(parts: Parts, equip: Equip, *, noreply: str, obey: Obey | None = None) -> Runner:
     """Return the runner with its engine, not yet launched."""
     runner = Runner(
         parts.runs,
@@ -213,6 +168,7 @@ def make_runner(parts: Parts, equip: Equip, *, noreply: str) -> Runner:
         models=parts.models,
         limits=parts.limits,
         noreply=noreply,
+        obey=obey,
     )
     runner.engine = Engine(
         parts.settings.database,

@@ -1,7 +1,8 @@
 """Step 2: the front desk; one file per webhook event, named like it; this list is what it does.
 
-Handlers are pure: a payload goes in, a typed request or a reason to ignore it comes out. Whether
-the asker may and whether it is still true is decided when the run starts (`handlers/access.py`).
+Handlers are pure: a payload goes in; typed requests, or a reason to ignore it, come out. Whether
+the asker may and whether it is still true is decided later, from what GitHub says then: of runs by
+`handlers/access.py`, of answers by `handlers/answering.py`.
 """
 
 from __future__ import annotations
@@ -10,22 +11,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents.requests import Request
-from handlers import issues
+from agents.requests import Command, Request
+from handlers import check_run, issue_comment, issues
 from handlers.ignored import Ignored
+
+Asked = Request | tuple[Command, ...]
+"""What a delivery asks for: a run, or several small things that one comment says."""
 
 
 @dataclass(frozen=True)
 class Route:
     """What happens to one action of one event."""
 
-    handler: Callable[[Mapping[str, Any]], Request | Ignored]
+    handler: Callable[[Mapping[str, Any]], Asked | Ignored]
     people_only: bool = True
     """Deliveries caused by any bot are dropped at the door: bots that react to bots never stop."""
 
 
 ROUTES: Mapping[tuple[str, str], Route] = {
     ("issues", "labeled"): Route(issues.labeled),
+    ("issue_comment", "created"): Route(issue_comment.created),
+    ("check_run", "requested_action"): Route(check_run.requested_action),
 }
 
 _EVENTS = frozenset(event for event, _ in ROUTES)
@@ -36,8 +42,8 @@ def known(event: str, action: str | None = None) -> bool:
     return event in _EVENTS if action is None else (event, action) in ROUTES
 
 
-def route(event: str, payload: Mapping[str, Any]) -> Request | Ignored:
-    """Return the request that a delivery makes, or why it makes none.
+def route(event: str, payload: Mapping[str, Any]) -> Asked | Ignored:
+    """Return what a delivery asks for, or why it asks for nothing.
 
     Raises pydantic.ValidationError when the payload has not the shape its event promises.
     """

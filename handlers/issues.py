@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agents.requests import Person, Repository, ResolveIssue
+from agents.requests import ResolveIssue
 from handlers.ignored import Ignored
-from handlers.payloads import Account, IssueLabeled, RepositoryView
+from handlers.payloads import IssueLabeled
 
 RESOLVE_LABEL = "bot:resolve"
 
@@ -31,26 +31,12 @@ def labeled(payload: Mapping[str, Any]) -> ResolveIssue | Ignored:
         return Ignored("the author's account is gone, so nobody can be named who wrote the issue")
     return ResolveIssue(
         installation_id=event.installation.id,
-        repository=_repository(event.repository),
+        repository=event.repository.repository,
         number=event.issue.number,
         title=event.issue.title,
         body=event.issue.body or "",
-        author=_person(event.issue.user),
-        asked_by=_person(event.sender),
+        author=event.issue.user.person,
+        asked_by=event.sender.person,
         label=event.label.name,
         url=event.issue.html_url,
-    )
-
-
-def _person(account: Account) -> Person:
-    return Person(id=account.id, login=account.login)
-
-
-def _repository(view: RepositoryView) -> Repository:
-    return Repository(
-        id=view.id,
-        owner=view.owner.login,
-        name=view.name,
-        default_branch=view.default_branch,
-        private=view.private,
     )

@@ -2,7 +2,7 @@
 
 Deliveries are signed, so a payload that does not fit is a change at GitHub or a fault of ours; it
 fails its own inbox row with the reason. Names end up in URLs and paths, hence the patterns.
-https://docs.github.com/webhooks/webhook-events-and-payloads#issues
+https://docs.github.com/webhooks/webhook-events-and-payloads
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from agents.requests import Person, Repository
 
 Id = Annotated[int, Field(ge=1, lt=2**63)]
 Login = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+(\[bot\])?$", max_length=100)]
@@ -39,6 +41,11 @@ class Account(View):
         """Tell whether the account behind it was deleted."""
         return self.login == GHOST
 
+    @property
+    def person(self) -> Person:
+        """Return it as requests name people."""
+        return Person(id=self.id, login=self.login)
+
 
 class Label(View):
     """The label that was put on or taken off."""
@@ -60,6 +67,17 @@ class RepositoryView(View):
     owner: Owner
     default_branch: Annotated[str, StringConstraints(min_length=1, max_length=255)]
     private: bool = False
+
+    @property
+    def repository(self) -> Repository:
+        """Return it as requests name repositories."""
+        return Repository(
+            id=self.id,
+            owner=self.owner.login,
+            name=self.name,
+            default_branch=self.default_branch,
+            private=self.private,
+        )
 
 
 class Issue(View):
@@ -85,5 +103,68 @@ class IssueLabeled(View):
     issue: Issue
     repository: RepositoryView
     label: Label | None = None
+    sender: Account | None = None
+    installation: Installation | None = None
+
+
+class Comment(View):
+    """A comment under an issue or a pull request, as it was when the delivery was signed."""
+
+    id: Id
+    body: str | None = None
+    user: Account | None = None
+    html_url: Url
+
+
+class CommentCreated(View):
+    """`issue_comment` with action `created`."""
+
+    issue: Issue
+    comment: Comment
+    repository: RepositoryView
+    sender: Account | None = None
+    installation: Installation | None = None
+
+
+class RepositoryId(View):
+    """A repository that a payload only points at."""
+
+    id: Id
+
+
+class Base(View):
+    """Where a pull request wants to go."""
+
+    repo: RepositoryId
+
+
+class PullReference(View):
+    """A pull request that a payload only points at; it may be one of another repository."""
+
+    number: Id
+    base: Base
+
+
+class CheckRun(View):
+    """A check run, as it was when the delivery was signed."""
+
+    id: Id
+    external_id: str | None = None
+    html_url: Url | None = None
+    pull_requests: list[PullReference] = []
+
+
+class RequestedAction(View):
+    """The button of a check run that was pressed."""
+
+    identifier: str
+
+
+class ButtonPressed(View):
+    """`check_run` with action `requested_action`."""
+
+    check_run: CheckRun
+    repository: RepositoryView
+    requested_action: RequestedAction | None = None
     sender: Account | None = None
     installation: Installation | None = None

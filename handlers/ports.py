@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from agents.requests import Request
+from agents.requests import Command, Request
 
 
 class Engine(Protocol):
     """Takes requests and sees to it that each is worked on, whatever happens to the process."""
 
-    async def submit(self, run_id: str, request: Request) -> None:
+    async def submit(self, run_id: str, request: Request | Command) -> None:
         """Take the request durably; the same run id a second time changes nothing.
 
         Raises TransientError when no request can be taken just now; any other exception means

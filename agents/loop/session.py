@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Generic, TypeVar
 
 from agents.errors import ModelRefused, ToolError
 from agents.loop.budget import WRAP_UP_AT, Limits, Spent
+from agents.loop.consent import Cleared, Consent
 from agents.loop.conversation import Conversation
-from agents.ports import Block, Journal, Json, Model, Query, Reporter, Turn
+from agents.loop.turns import calls_of, messages, settled, submits
+from agents.ports import Block, Journal, Model, Query, Reporter, Turn
 from agents.tools import gate
 from agents.tools.base import Bench, Effect
 from agents.tools.submit import Submission
@@ -52,6 +53,7 @@ class Session(Generic[S]):
     journal: Journal
     reporter: Reporter
     bench: Bench
+    consent: Consent
     boundary: Callable[[], Awaitable[None]]
     """Awaited where stopping loses nothing."""
     limits: Limits
@@ -63,7 +65,8 @@ class Session(Generic[S]):
         """Hold the conversation until the model submits; return the submission.
 
         Raises ModelRefused when the model declines, is cut off, or never submits validly, and
-        BudgetExceeded where another answer would be needed that the budget does not allow.
+        BudgetExceeded where another answer would be needed that the budget does not allow; Parked
+        and Unanswered where people have to decide.
         """
         self.turns = await self.journal.turns(self.id)
         if not self._own_turns():
@@ -106,17 +109,23 @@ class Session(Generic[S]):
         self.reporter.spent(*await self.journal.spent())
 
     async def _settle(self, answer: Turn) -> None:
-        """Give every tool call of the answer its result, in one message."""
+        """Give every tool call of the answer its result, in one message.
+
+        What people must decide is decided before anything runs, so that a run which waits for them
+        has lost nothing when its files are gone: the last turn tells what they were.
+        """
         if answer.stop_reason not in ("tool_use", "end_turn", "pause_turn"):
             raise ModelRefused(_refusal(self.stage, answer.stop_reason))
-        calls = _calls(answer)
+        calls = calls_of(answer)
         if not calls:
             await self._nudge()
             return
         await self.boundary()
-        results = await self._results(calls)
+        cleared = await self.consent.on(self.turns, self.bench)
+        results = await self._results(cleared)
         tree = await self.bench.tree.snapshot() if self._may_have_changed(calls) else None
         await self._append(Turn("results", self.stage, results + await self._notice(), tree=tree))
+        await self.consent.used(cleared)
 
     async def _notice(self) -> list[Block]:
         """Return a word to wrap up, once, when most of the budget is used."""
@@ -127,24 +136,25 @@ class Session(Generic[S]):
 
     # --- tool calls -----------------------------------------------------------------------------
 
-    async def _results(self, calls: Sequence[Block]) -> list[Block]:
+    async def _results(self, calls: Sequence[Cleared]) -> list[Block]:
         """Return each call's result: tools first, since a submission rests on what they did."""
-        tools = [call for call in calls if not _submits(call)]
-        told = iter(results := await self._together(tools))
+        told = iter(results := await self._together([c for c in calls if not submits(c.call)]))
         failed = any("is_error" in result for result in results)
-        return [self._accept(call, failed) if _submits(call) else next(told) for call in calls]
+        return [
+            self._accept(each.call, failed) if submits(each.call) else next(told) for each in calls
+        ]
 
-    async def _together(self, calls: Sequence[Block]) -> list[Block]:
+    async def _together(self, calls: Sequence[Cleared]) -> list[Block]:
         """Run the calls: those that only read at once, those that change one after another."""
         changing = asyncio.Lock()
 
-        async def one(call: Block) -> Block:
-            if gate.effect(call["name"]) is Effect.READ:
-                return await self._call(call)
+        async def one(cleared: Cleared) -> Block:
+            if gate.effect(cleared.call["name"]) is Effect.READ:
+                return await self._call(cleared)
             async with changing:
-                return await self._call(call)
+                return await self._call(cleared)
 
-        running = [asyncio.ensure_future(one(call)) for call in calls]
+        running = [asyncio.ensure_future(one(each)) for each in calls]
         try:
             return list(await asyncio.gather(*running))
         finally:
@@ -153,19 +163,22 @@ class Session(Generic[S]):
             if running:  # none may go on in the work tree of a stage that has ended
                 await asyncio.wait(running)
 
-    async def _call(self, call: Block) -> Block:
-        def watch(tool: str, subject: str) -> None:
-            self.reporter.tool_called(self.stage, tool, subject)
-
+    async def _call(self, cleared: Cleared) -> Block:
+        call = cleared.call
         try:
-            text = await gate.call(call["name"], call["input"], bench=self.bench, watch=watch)
+            result = _result(call, await self._told(cleared))
         except ToolError as error:
             result = _result(call, str(error), error=True)
-        else:
-            result = _result(call, text)
         if self._stuck(call, result):
             result["content"] += STUCK
         return result
+
+    async def _told(self, cleared: Cleared) -> str:
+        def watch(tool: str, subject: str) -> None:
+            self.reporter.tool_called(self.stage, tool, subject)
+
+        name, arguments, grant = cleared.call["name"], cleared.call["input"], cleared.grant()
+        return await gate.call(name, arguments, bench=cleared.bench, watch=watch, grant=grant)
 
     def _accept(self, call: Block, failed: bool) -> Block:
         """Return what becomes of a submission; `failed`: a call beside it did not work."""
@@ -192,7 +205,7 @@ class Session(Generic[S]):
             return _SECONDS.sub("", result["content"].removesuffix(STUCK))
 
         this = (call["name"], call["input"], told(result))
-        past = ((c["name"], c["input"], told(r)) for c, r in _settled(self._own_turns()))
+        past = ((c["name"], c["input"], told(r)) for c, r in settled(self._own_turns()))
         return sum(each == this for each in past) + 1 >= SAME_CALL
 
     # --- the end of the conversation ------------------------------------------------------------
@@ -200,7 +213,7 @@ class Session(Generic[S]):
     def _submitted(self) -> S | None:
         """Return the submission that the last two turns of this stage hold, if they hold one."""
         output = self.conversation.output
-        for call, result in _settled(self._own_turns()[-2:]):
+        for call, result in settled(self._own_turns()[-2:]):
             if call["name"] == output.tool_name() and "is_error" not in result:
                 return output.parse(call["input"])
         return None
@@ -215,7 +228,7 @@ class Session(Generic[S]):
         own = self._own_turns()
         answers = sum(turn.kind == "answer" for turn in own)
         prompts = sum(turn.kind == "prompt" for turn in own)
-        faults = sum(_submits(call) and "is_error" in result for call, result in _settled(own))
+        faults = sum(submits(call) and "is_error" in result for call, result in settled(own))
         if answers >= self.conversation.max_turns or prompts > NUDGES + 1 or faults >= FAULTS:
             raise ModelRefused(
                 f"The stage `{self.stage}` did not come to a result within {answers} answers of"
@@ -229,39 +242,6 @@ class Session(Generic[S]):
     async def _append(self, turn: Turn) -> None:
         await self.journal.append(self.id, len(self.turns), turn)
         self.turns.append(turn)
-
-
-def messages(turns: Sequence[Turn]) -> list[dict[str, Json]]:
-    """Return the turns as Messages-API messages, their content untouched.
-
-    An answer without content is left out: the API gives such answers but does not take them.
-    """
-    return [
-        {"role": "assistant" if turn.kind == "answer" else "user", "content": turn.content}
-        for turn in turns
-        if turn.content
-    ]
-
-
-def last_tree(turns: Sequence[Turn], stage: str) -> str | None:
-    """Return the work tree that a stage's finished calls left, or None if they left it alone."""
-    return next((t.tree for t in reversed(turns) if t.stage == stage and t.tree), None)
-
-
-def _settled(turns: Sequence[Turn]) -> Iterator[tuple[Block, Block]]:
-    """Yield the calls of these turns, each with its result."""
-    for answer, results in pairwise(turns):
-        if (answer.kind, results.kind) == ("answer", "results"):
-            told = [block for block in results.content if block["type"] == "tool_result"]
-            yield from zip(_calls(answer), told, strict=True)
-
-
-def _calls(answer: Turn) -> list[Block]:
-    return [block for block in answer.content if block["type"] == "tool_use"]
-
-
-def _submits(call: Block) -> bool:
-    return bool(call["name"].startswith("submit_"))
 
 
 def _result(call: Block, text: str, *, error: bool = False) -> Block:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from agents.ports.approvals import Approval, Approvals, ApprovalState, Asking
 from agents.ports.journal import Journal, Turn
 from agents.ports.model import Answer, Model, Query, Usage
-from agents.ports.outside import Forge, Page, Toolsets, Web
+from agents.ports.outside import Forge, Manner, Page, Toolsets, Web
 from agents.ports.people import Publisher, PullRequest, Reporter, StepState
 from agents.ports.steps import Steps
-from agents.ports.tree import CommandResult, Source, WorkTree
+from agents.ports.tree import CommandResult, SetupCommand, SetupResult, Source, WorkTree
 from agents.ports.values import Block, Json
 
 __all__ = [
@@ -22,12 +22,15 @@ __all__ = [
     "Forge",
     "Journal",
     "Json",
+    "Manner",
     "Model",
     "Page",
     "Publisher",
     "PullRequest",
     "Query",
     "Reporter",
+    "SetupCommand",
+    "SetupResult",
     "Source",
     "StepState",
     "Steps",

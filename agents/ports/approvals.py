@@ -15,7 +15,8 @@ class Asking(Frozen):
     """One tool call that may not run before a person has said yes."""
 
     call_id: str
-    """The model's id of the call: the same call, asked again after a crash, is the same asking."""
+    """Tells the call from all others of the session: the same call, asked again after a crash, is
+    the same asking."""
     session: str
     stage: str
     """The stage occurrence, like `implement/2`."""
@@ -28,6 +29,8 @@ class Asking(Frozen):
     """Why, in words for people."""
     head: str
     """The commit that the work stands on."""
+    days: float = 7
+    """How long people have to answer."""
 
     @property
     def binding(self) -> str:

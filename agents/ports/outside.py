@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from agents.policy import Policy
 from agents.ports.values import Json
 
 
@@ -46,13 +47,43 @@ class Forge(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Manner:
+    """What a call of another server's tool may do."""
+
+    only_reads: bool
+    """The server says of the tool that it changes nothing."""
+    outside: bool
+    """What the call says leaves this machine."""
+
+
 class Toolsets(Protocol):
     """Tools of other servers (MCP), as they were when the run began."""
 
-    async def definitions(self) -> Sequence[Mapping[str, Json]]:
-        """Return their Messages-API definitions, sorted by name; the same for the whole run."""
+    async def learn(self, policy: Policy) -> Json:
+        """Ask the servers that the policy names for their tools; return them as a JSON value.
+
+        Of a server that does not answer there are none. The run keeps the value, and gives it back
+        to every later process: tools stand first in what the model's server caches.
+        """
+        ...
+
+    def recall(self, learned: Json) -> None:
+        """Take the tools to be what `learn` returned, then or in an earlier process."""
+        ...
+
+    def definitions(self) -> Sequence[Mapping[str, Json]]:
+        """Return their Messages-API definitions, sorted by name."""
+        ...
+
+    def manner(self, name: str) -> Manner | None:
+        """Return what a call of this tool may do; None when there is no such tool."""
         ...
 
     async def call(self, name: str, arguments: Mapping[str, Json]) -> str:
         """Call one of them and return what it says as text; ToolError when that fails."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the servers; a later call finds them again."""
         ...

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from agents.policy import Policy
+from agents.requests import Frozen
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,7 @@ class CommandResult:
     """How a command in the sandbox ended. `output` is stdout and stderr together, as written."""
 
     exit_code: int
-    why: Literal["exit", "timeout", "output", "killed"]
+    why: Literal["exit", "timeout", "output", "killed", "memory", "disk"]
     output: str
     """Head and tail, at most `max_output` bytes; a line in between says how much was left out."""
     seconds: float
@@ -53,11 +54,13 @@ class WorkTree(Protocol):
         """
         ...
 
-    async def commit(self, tree: str, parent: str, message: str) -> str:
+    async def commit(
+        self, tree: str, parent: str, message: str, *, permitted: Collection[str] = ()
+    ) -> str:
         """Return the id of the commit of `tree` on `parent`.
 
         The same arguments give the same id, however often. Raises RunError when the change
-        touches what the policy protects.
+        touches what the policy protects, but for the `permitted` paths: people said yes to those.
         """
         ...
 
@@ -72,6 +75,32 @@ class WorkTree(Protocol):
     async def show(self, revision: str, path: str) -> bytes | None:
         """Return a file of a commit, or None; never reads the work tree."""
         ...
+
+
+class SetupCommand(Frozen):
+    """One command that installed dependencies, and how it ended."""
+
+    command: str
+    exit_code: int
+    seconds: float
+    output: str
+    """The end of what it wrote, as plain text with secrets taken out; untrusted."""
+
+
+class SetupResult(Frozen):
+    """What came of installing the repository's dependencies before the agent begins."""
+
+    source: str
+    """Where the commands come from, for people."""
+    commands: tuple[SetupCommand, ...] = ()
+    problems: tuple[str, ...] = ()
+    """What is missing now, and why; empty when everything was installed."""
+    notes: tuple[str, ...] = ()
+    """What people should know although nothing is missing."""
+    cached: bool = False
+    """Whether an earlier run had installed it."""
+    seconds: float = 0.0
+    """How long installing took, whenever that was."""
 
 
 class Source(Protocol):
@@ -91,6 +120,14 @@ class Source(Protocol):
 
     async def subjects(self, base: str, head: str) -> list[str]:
         """Return the subjects of the commits after `base` up to `head`, oldest first."""
+        ...
+
+    async def set_up(self, base: str, policy: Policy) -> SetupResult:
+        """Install what the repository needs as of `base`; its work trees see it, read-only.
+
+        Network to package indexes alone, and nothing of the request in reach. What cannot be
+        installed is said in the result.
+        """
         ...
 
     async def open(self, base: str, policy: Policy) -> WorkTree:

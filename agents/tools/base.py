@@ -90,6 +90,21 @@ class Tool(BaseModel):
         """Return the paths of the repository that the call names, for the gate."""
         return ()
 
+    def hosts(self) -> tuple[str, ...]:
+        """Return the hosts that the call talks to, lower case, for the gate."""
+        return ()
+
+    def leaves(self) -> bool:
+        """Return whether the call could carry something to those hosts, beside which page it reads.
+
+        The gate looks at it where strangers have a say in the session.
+        """
+        return bool(self.hosts())
+
+    def script(self) -> str | None:
+        """Return the bash script that the call runs, for the gate."""
+        return None
+
     async def run(self, bench: Bench) -> str:
         """Do it; the answer is for the model. Only the gate calls this.
 

@@ -26,7 +26,9 @@ class Bash(Tool):
     one test file before all): the middle of long output is cut out. To read, search or change
     files, prefer read, grep, glob and edit. In a stage that only reads, the repository is mounted
     read-only: commands that write caches or build output there fail; write to /tmp within the
-    same command.
+    same command. To delete more than build output or files named one by one, to rewrite history,
+    to drop changes and to install something new waits for a person, perhaps for days: avoid it.
+    Write names of programs out, so that it is plain what runs.
     """
 
     name: ClassVar[str] = "bash"
@@ -40,6 +42,10 @@ class Bash(Tool):
     def subject(self) -> str:
         """Return the command's first line."""
         return self.command.strip().split("\n", 1)[0]
+
+    def script(self) -> str:
+        """Return the command."""
+        return self.command
 
     async def run(self, bench: Bench) -> str:
         """Run it; tell how it ended, then what it wrote."""
@@ -72,8 +78,18 @@ class Bash(Tool):
                 )
             case "killed":
                 return (
-                    f"exit code {result.exit_code}: killed {after}; it ran out of memory,"
-                    " processor time or disk, or was ended by a signal."
+                    f"exit code {result.exit_code}: killed {after}; it ran out of processor time,"
+                    " wrote too large a file, or a signal ended it."
+                )
+            case "memory":
+                return (
+                    f"exit code {result.exit_code}: killed {after} because it used up the memory"
+                    " there is. Do less at once: fewer processes, smaller data, one test file."
+                )
+            case "disk":
+                return (
+                    f"exit code {result.exit_code}: stopped {after} because the repository's folder"
+                    " became too large. Remove what it wrote before you go on."
                 )
 
 

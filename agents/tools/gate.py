@@ -1,45 +1,54 @@
 """Step 8: the gate: decides about a tool call, and is the only way to run one.
 
+A call is allowed, refused, or left to a person. The order: what the gate's own rules deny, then
+what the repository's policy denies, then what the policy, then what the gate's own rules leave to
+people; anything else runs. So a policy can make the gate stricter, never weaker.
+
 The gate is the second line. The first is the sandbox, which holds whatever a command tries: it
-has no network and no credentials, sees nothing of this machine but the work tree, and its `.git`
-is a throw-away that nothing is ever fetched from. So git commands in bash that rewrite history or
-talk to remotes need no rule here: they harm a copy, or fail. And what a command did to a protected
-path is found when the work tree is committed.
+has no network and no credentials, and sees nothing of this machine but the work tree. That is why
+programs that the gate does not know run: see `rules.py` for what is left to ask and to deny.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 
 from agents.errors import ToolError
 from agents.policy import Policy
+from agents.ports import Approval, Asking
 from agents.text import printable
 from agents.tools import TOOLS, tool_named
 from agents.tools.base import Bench, Capability, Effect, Tool
-from agents.tools.paths import leaves, names_git, unprintable
+from agents.tools.mcp import Mcp, manner, tool_class
+from agents.tools.objections import Circumstances, objections
 from agents.tools.room import cut
+from agents.tools.rules import Decision, Finding
+from agents.tools.rules_policy import owners_word
 from agents.tools.schema import faults
 
-__all__ = ["Capability", "Verdict", "call", "decide", "effect"]
+__all__ = ["Capability", "Verdict", "call", "decide", "effect", "judge"]
 
-Decision = Literal["allow", "ask", "deny"]
 Watch = Callable[[str, str], None]
 
 NARROW = "narrow the call to see the rest"
 SUBJECT = 200  # characters of a call's subject in live views
+REASONS = 6  # that one verdict names
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the gate says to a call: which rule decided, and why, in words for the model."""
+    """What the gate says to a call: which rule decided, and why."""
 
     decision: Decision
     rule: str
     reason: str = ""
+    """For a deny, in words for the model; for an ask, in words for people."""
+    paths: tuple[str, ...] = ()
+    """Protected paths that the call would change: a yes to it is a yes to these."""
 
 
 ALLOW = Verdict("allow", "default")
@@ -47,78 +56,104 @@ ALLOW = Verdict("allow", "default")
 
 def effect(name: str) -> Effect | None:
     """Return what the tool of that name does to the work tree; None if there is no such tool."""
-    tool = tool_named(name)
+    tool = tool_named(name) or tool_class(name)
     return tool.effect if tool else None
 
 
-def decide(tool: Tool, capability: Capability, policy: Policy) -> Verdict:
-    """Return the verdict on a call. Pure: the same call and policy give the same verdict."""
-    if tool.effect is Effect.WRITE and capability is Capability.READ_ONLY:
-        return Verdict(
-            "deny",
-            "stage/read-only",
-            "This stage only reads. Say in your submission what should be changed.",
-        )
-    for path in tool.paths():
-        verdict = _place(path)
-        if verdict is ALLOW and tool.effect is Effect.WRITE:
-            verdict = _protection(path, policy)
-        if verdict is not ALLOW:
-            return verdict
-    return ALLOW
+def decide(call: Tool, policy: Policy, where: Circumstances) -> Verdict:
+    """Return the verdict on a call. Pure: the same call and facts give the same verdict."""
+    findings = list(objections(call, policy, where))
+    denied = next((each for each in findings if each.built_in.decision == "deny"), None)
+    if denied is not None:
+        return Verdict("deny", denied.rule, denied.reason)
+    owners = owners_word(policy, call)
+    if owners is not None and owners.decision == "deny":
+        return Verdict("deny", owners.id, owners.reason)
+    if where.capability is Capability.READ_ONLY and any(f.built_in.changes for f in findings):
+        return Verdict("deny", "stage/read-only", _reasons([Finding("stage/read-only"), *findings]))
+    if owners is None and not findings:
+        return ALLOW
+    paths = tuple(dict.fromkeys(path for each in findings for path in each.paths))
+    if owners is not None:
+        return Verdict("ask", owners.id, _reasons(findings, owners.reason), paths)
+    return Verdict("ask", findings[0].rule, _reasons(findings), paths)
 
 
-async def call(name: str, arguments: Any, *, bench: Bench, watch: Watch | None = None) -> str:
+def judge(name: str, arguments: Any, *, bench: Bench) -> Verdict:
+    """Return the verdict on a call, without running it.
+
+    Raises ToolError, for the model, when there is no such tool or an argument is wrong.
+    """
+    return _verdict(_validated(name, arguments, bench), bench)
+
+
+async def call(
+    name: str,
+    arguments: Any,
+    *,
+    bench: Bench,
+    watch: Watch | None = None,
+    grant: Approval | None = None,
+) -> str:
     """Run the call if the gate allows it; return its result, bounded and printable.
 
-    `watch` is told the tool and its subject before it runs. Raises ToolError, for the model, when
-    there is no such tool, an argument is wrong, the gate refuses, or the tool cannot do it.
+    `watch` is told the tool and its subject before it runs; `grant` is what a person decided on
+    this very call. Raises ToolError, for the model, when there is no such tool, an argument is
+    wrong, the gate refuses, or the tool cannot do it.
     """
-    tool = _validated(name, arguments)
-    _enforce(decide(tool, bench.capability, bench.policy))
+    tool = _validated(name, arguments, bench)
+    verdict = _verdict(tool, bench)
+    if verdict.decision == "deny":
+        raise ToolError(f"Refused by the rule {verdict.rule}. {verdict.reason}")
+    if verdict.decision == "ask":
+        _require(grant, verdict, name, arguments, bench)
     if watch is not None:
         watch(tool.name, printable(tool.subject())[:SUBJECT])
     return cut(printable(await tool.run(bench)), tool.room, NARROW)
 
 
-# --- rules --------------------------------------------------------------------------------------
+# --- before it runs -----------------------------------------------------------------------------
 
 
-def _place(path: str) -> Verdict:
-    """Judge where a path leads, whatever is done there."""
-    if unprintable(path):
-        return Verdict("deny", "path/characters", f"The path {path!r} holds invisible characters.")
-    if leaves(path):
-        return Verdict(
-            "deny",
-            "path/outside",
-            f"{path} is outside the repository. Use a path relative to the repository's root; for"
-            " scratch files use bash and /tmp within one command.",
-        )
-    if names_git(path):
-        return Verdict(
-            "deny", "path/git", f"{path} belongs to git. Use git commands in bash instead."
-        )
-    return ALLOW
-
-
-def _protection(path: str, policy: Policy) -> Verdict:
-    pattern = policy.protects(path)
-    if pattern is None:
-        return ALLOW
-    return Verdict(
-        "deny",
-        "path/protected",
-        f"The repository's policy protects {path} (pattern `{pattern}`): no run may change it."
-        " Solve it without, or say in your submission what a person should change there.",
+def _verdict(tool: Tool, bench: Bench) -> Verdict:
+    where = Circumstances(
+        capability=bench.capability,
+        stage=bench.stage,
+        tainted=bench.tainted,
+        manner=manner(tool.name, bench) if isinstance(tool, Mcp) else None,
     )
+    return decide(tool, bench.policy, where)
 
 
-# --- before and after ---------------------------------------------------------------------------
+def _require(
+    grant: Approval | None, verdict: Verdict, name: str, arguments: Any, bench: Bench
+) -> None:
+    """Raise ToolError unless a person has approved exactly this call, on this commit."""
+    if grant is None:
+        raise ToolError(
+            f"The rule {verdict.rule} wants a person to approve this, and this run cannot ask one,"
+            f" so it was not done. {verdict.reason} Find another way, or say in your submission"
+            " what is left for a person to do."
+        )
+    exact = Asking(
+        call_id="",
+        session="",
+        stage=bench.stage,
+        tool=name,
+        arguments=arguments,
+        rule=verdict.rule,
+        reason=verdict.reason,
+        head=bench.head,
+    )
+    if grant.state != "approved" or grant.binding != exact.binding:
+        raise ToolError(
+            f"The rule {verdict.rule} wants a person to approve this, and nobody has approved"
+            " exactly this call on this state of the work, so it was not done. Go on without it."
+        )
 
 
-def _validated(name: str, arguments: Any) -> Tool:
-    tool = tool_named(name)
+def _validated(name: str, arguments: Any, bench: Bench) -> Tool:
+    tool = tool_named(name) or _of_other_server(name, bench)
     if tool is None:
         names = ", ".join(known.name for known in TOOLS)
         raise ToolError(f"There is no tool {name!r}. The tools are: {names}.")
@@ -126,18 +161,22 @@ def _validated(name: str, arguments: Any) -> Tool:
         return tool.model_validate(arguments)
     except ValidationError as error:
         takes = ", ".join(tool.model_fields)
+        ending = f"\nIt takes: {takes}." if takes else ""
         raise ToolError(
-            f"{name} cannot run with these arguments:\n{faults(error)}\nIt takes: {takes}."
+            f"{name} cannot run with these arguments:\n{faults(error)}{ending}"
         ) from error
 
 
-def _enforce(verdict: Verdict) -> None:
-    """Raise ToolError unless the verdict lets the call through."""
-    if verdict.decision == "deny":
-        raise ToolError(f"Refused by the rule {verdict.rule}. {verdict.reason}")
-    if verdict.decision == "ask":
-        raise ToolError(
-            f"The rule {verdict.rule} wants a person to approve this, and this installation cannot"
-            f" ask one during a run, so it was not done. {verdict.reason} Find another way, or say"
-            " in your submission what is left for a person to do."
-        )
+def _of_other_server(name: str, bench: Bench) -> type[Tool] | None:
+    offered = bench.toolsets is not None and bench.toolsets.manner(name) is not None
+    return tool_class(name) if offered else None
+
+
+def _reasons(findings: Sequence[Finding], first: str = "") -> str:
+    """Return every reason once: whoever decides should see all that speaks against it."""
+    said = dict.fromkeys(
+        reason for reason in (first, *(each.reason for each in findings)) if reason
+    )
+    shown = list(said)[:REASONS]
+    more = len(said) - len(shown)
+    return " ".join([*shown, f"And {more} more."] if more else shown)

@@ -13,9 +13,11 @@ import typer
 from rich.console import Console
 
 from agents.errors import Cancelled, ConfigError
-from app.cli import manual
+from app.cli import approve, evaluate, manual
+from app.cli.doctor import doctor
+from app.cli.policy import policy
 from app.cli.progress import TerminalProgress
-from app.cli.screen import DONE, FAILED, STOPPED, say, stop_event
+from app.cli.screen import DONE, FAILED, PERSON, STOPPED, say, stop_event
 
 if TYPE_CHECKING:
     from app.redaction import Redactor
@@ -120,6 +122,12 @@ def resolve(
     sys.exit(asyncio.run(_resolve(path, issue, json=json)))
 
 
+approve.register(cli)
+evaluate.register(cli)
+cli.add_typer(doctor, name="doctor")
+cli.add_typer(policy, name="policy")
+
+
 # --- what they do -------------------------------------------------------------------------------
 
 
@@ -180,15 +188,20 @@ async def _resolve(path: Path, issue: Path, *, json: bool) -> int:
     start = await start_at(path)
 
     from app.cli.cloned import show  # these take seconds: a mistake is told before
+    from app.cli.question import ask_here
     from app.clone.resolve import resolve_clone
     from app.clone.run import Wish
+    from app.clone.waits import CloneWaits
 
     progress = TerminalProgress(Console(stderr=True))
     stop = stop_event(progress.interrupted)
     try:
-        wish = Wish(title, body, say, progress)
+        wish = Wish(title, body, say, progress, ask_here if sys.stdin.isatty() else None)
         done = await resolve_clone(settings, _secrets_of(settings), start, wish, stop)
         progress.end("failed" if done.outcome.kind == "failed" else "done")
+    except CloneWaits as waits:
+        typer.echo(waits.json() if json else waits.text)
+        return PERSON
     except Cancelled as stopped:
         say(str(stopped))
         raise

@@ -7,6 +7,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from app.cli import eval_manual, policy_manual
+
 Rows = Sequence[tuple[str, str]]
 Sections = dict[str, Rows]
 
@@ -134,12 +136,108 @@ RESOLVE_SECTIONS: Sections = {
     ),
 }
 
+APPROVALS = """
+List the calls that wait for a person's decision: of the server's runs, and of runs on clones.
+
+A run that wants to do something that takes a yes asks on its issue, and waits. Whoever may write
+to the repository can answer there. Whoever may read and write the database can answer here, with
+`fettle approve` and `fettle deny`, also while the server runs.
+"""
+
+APPROVALS_SECTIONS: Sections = {
+    "Examples": (
+        ("fettle approvals", "id, repository and issue, call, time until which it waits"),
+        ("fettle approvals --json | jq '.[].asking.arguments'", "use it in a script"),
+    ),
+    "Environment": (
+        ("FETTLE_DATA_DIR", "the server's data folder"),
+        ("FETTLE_DATABASE_URL", "the server's database, when it is not in that folder"),
+    ),
+    "Exit codes": (
+        ("0", "listed, even if nothing waits"),
+        ("2", "there is no database where the settings say"),
+    ),
+}
+
+APPROVE = """
+Let one call run that waits for a decision: exactly as it is shown, and once.
+
+The whole call is shown first, and nothing is decided before you say yes. Your name on this machine
+is kept with the decision, and stands in the discussion on GitHub afterwards. The first answer
+counts: what somebody else has decided stays decided.
+"""
+
+APPROVE_SECTIONS: Sections = {
+    "Examples": (
+        ("fettle approve k3f9x2", "look, then decide"),
+        ("fettle approve k3f9x2 --yes", "in a script that has looked itself"),
+    ),
+    "Environment": APPROVALS_SECTIONS["Environment"],
+    "Exit codes": (
+        ("0", "decided so, now or before"),
+        ("1", "not: no such approval, decided otherwise, expired, or you said no"),
+        ("2", "a setting or a mistake in the command; nothing was decided"),
+    ),
+}
+
+DENY = """
+Refuse one call that waits for a decision. The run goes on without it.
+
+The reason goes to the model, which looks for another way, and into the discussion on GitHub.
+"""
+
+DENY_SECTIONS: Sections = {
+    "Examples": (
+        ("fettle deny k3f9x2 keep the history, use git revert", "the words after the id"),
+        ("fettle deny k3f9x2 --yes", "without being asked, and without a reason"),
+    ),
+    "Environment": APPROVALS_SECTIONS["Environment"],
+    "Exit codes": APPROVE_SECTIONS["Exit codes"],
+}
+
+DOCTOR = """
+Check whether this machine can do what Fettle needs.
+
+Each check tries the real thing, and says what failed, why, and what to do about it.
+"""
+
+DOCTOR_SANDBOX = """
+Try to break out of the sandbox, as an agent would, and show what held.
+
+This is what `fettle serve` and `fettle resolve` do before anything else: they refuse to start
+unless every attack fails. `auto` takes bubblewrap, else containers of podman or docker. The others
+hold less and are never taken by themselves; their notes say what they do not hold.
+"""
+
+DOCTOR_SANDBOX_SECTIONS: Sections = {
+    "Examples": (
+        ("fettle doctor sandbox", "the one that the settings ask for"),
+        ("FETTLE_SANDBOX=container fettle doctor sandbox", "another one"),
+        ("fettle doctor sandbox --all --json", "every backend, for a script"),
+    ),
+    "Environment": (
+        ("FETTLE_SANDBOX", "auto, bubblewrap, container, landlock or none"),
+        ("FETTLE_SANDBOX_IMAGE", "image of containers"),
+        ("FETTLE_SANDBOX_UID", "user of commands when Fettle runs as root"),
+    ),
+    "Exit codes": (
+        ("0", "agents can run"),
+        ("2", "refused: cause and remedy are shown"),
+    ),
+}
 
 SECTIONS = {
     "fettle": FETTLE_SECTIONS,
     "serve": SERVE_SECTIONS,
     "demo": DEMO_SECTIONS,
     "resolve": RESOLVE_SECTIONS,
+    "doctor": {},
+    "sandbox": DOCTOR_SANDBOX_SECTIONS,
+    "approvals": APPROVALS_SECTIONS,
+    "approve": APPROVE_SECTIONS,
+    "deny": DENY_SECTIONS,
+    **policy_manual.SECTIONS,
+    **eval_manual.SECTIONS,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -56,6 +57,7 @@ class TerminalProgress:
     totals: str = ""
     _began: float | None = None
     _over: bool = False
+    _waits: bool = False
     _spinner: Spinner = field(default_factory=lambda: Spinner("dots", style="yellow"))
     _live: Live | None = None
     _said: list[_Said] = field(default_factory=list)
@@ -64,7 +66,12 @@ class TerminalProgress:
 
     def stage_started(self, stage: str, title: str) -> None:
         """Show the stage as at work, and the one before it as over."""
-        if self._over or self._line(stage):
+        if self._over:
+            return
+        if self._line(stage):
+            if self._waits:
+                self._waits, self.doing = False, ""
+                self._paint()
             return
         self.begin()
         self._settle()
@@ -99,6 +106,15 @@ class TerminalProgress:
         tokens = sum(usage.model_dump().values())
         self.totals = f"{answers} model answers · {tokens:,} tokens · ${cost_usd:.2f}"
 
+    def parked(self, stage: str, approvals: Sequence[str]) -> None:
+        """Say what it waits for, and leave the screen to whoever asks, until the stage goes on."""
+        if self._over or self._line(stage) is None:
+            return
+        self.doing = f"waiting for a decision: {', '.join(approvals)}"
+        self._say(f"  {self.doing}")
+        self._waits = True
+        self._rub_out()
+
     # --- its place on the screen ----------------------------------------------------------------
 
     @property
@@ -111,7 +127,10 @@ class TerminalProgress:
         if self._began is not None:
             return
         self._began = time.monotonic()
-        if self.console.is_terminal:
+        self._paint()
+
+    def _paint(self) -> None:
+        if self.console.is_terminal and self._live is None:
             self._live = Live(
                 console=self.console,
                 get_renderable=self._now,
@@ -119,6 +138,11 @@ class TerminalProgress:
                 transient=True,
             )
             self._live.start()
+
+    def _rub_out(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
     def end(self, how: Ending = "done") -> None:
         """Leave the whole list on the screen, its last stage marked with how the run ended.
@@ -136,9 +160,8 @@ class TerminalProgress:
         if self._said and how != "done":
             self._said[-1].text = _done(how)
         self._flush()
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        self._rub_out()
+        if self.console.is_terminal and self._began is not None:
             self.console.print(self._checklist(self.lines))
 
     def interrupted(self) -> None:

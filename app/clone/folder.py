@@ -15,7 +15,7 @@ from app.git.locks import file_lock
 from app.git.worktree import remove_tree
 from app.sandbox.reach import make_passable
 
-MIRROR, WORK_TREES, COMMENTS = "mirror.git", "runs", "comments"
+CLONES, MIRROR, WORK_TREES, COMMENTS = "clones", "mirror.git", "runs", "comments"
 DATABASE, LOG, LOCK = "run.db", "run.log", "lock"
 FAILED = "failed-"
 
@@ -77,6 +77,12 @@ class RunFolder:
         self.path = self.path.rename(self.path.with_name(f"{FAILED}{self.path.name}"))
 
 
+def databases(data_dir: Path) -> list[str]:
+    """Return the URLs of the databases of all runs on clones that may go on."""
+    found = sorted((data_dir / CLONES).glob(f"*/{DATABASE}"))
+    return [f"sqlite:///{path}" for path in found if not path.parent.name.startswith(FAILED)]
+
+
 @asynccontextmanager
 async def run_folder(data_dir: Path, *asked: str) -> AsyncIterator[RunFolder]:
     """Hold the folder of the run that these texts ask for: a new one, or that of a run cut short.
@@ -96,7 +102,7 @@ async def run_folder(data_dir: Path, *asked: str) -> AsyncIterator[RunFolder]:
 
 
 def _found_or_made(data_dir: Path, key: str) -> RunFolder:
-    clones = data_dir / "clones"
+    clones = data_dir / CLONES
     try:
         make_passable(clones)
         for found in sorted(clones.glob(f"{key}-*")):

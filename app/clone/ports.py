@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from app.git.local import LocalClone
 from app.git.mirror import Mirror
 from app.git.source import GitSource
 from app.redaction import Redactor
-from handlers.access import Refusal
+from app.runner import Admission
 
 LONGEST_TITLE = 200
 CHECKED = f"stage/{check_quality.name}/"
@@ -30,6 +31,8 @@ class ClonePublisher:
     redactor: Redactor
     comments: Path
     """The folder of what would be said on the issue: it must outlive the process."""
+    caution: str = ""
+    """What people must know of the machine that it ran on, as Markdown."""
 
     async def push(self, branch: str, commit: str) -> None:
         """Put the branch into the clone."""
@@ -46,7 +49,7 @@ class ClonePublisher:
             head=commit,
             base=self.base,
             title=self.redactor.clean(one_line(self.redactor.clean(title), LONGEST_TITLE)),
-            body=self._clean(body),
+            body="\n\n".join(filter(None, (self._clean(body), self.caution))),
             draft=draft,
         )
 
@@ -71,9 +74,13 @@ class NotingSteps:
     async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
         """Run the step, and note what the checks said last."""
         record = await self.steps.step(name, work)
-        if name.startswith(CHECKED) and record["error"] is None:
+        if name.startswith(CHECKED) and record["error"] is None and not record["parked"]:
             self.quality = Quality.model_validate(record["output"])
         return record
+
+    async def wait(self, name: str, over: Callable[[], Awaitable[bool]]) -> None:
+        """Pass on."""
+        await self.steps.wait(name, over)
 
     async def boundary(self) -> None:
         """Pass on."""
@@ -86,14 +93,22 @@ class CloneEquipment:
 
     ports: Ports
     source: GitSource
+    parked: asyncio.Event
+    """Set when the run waits for the person at the terminal."""
 
-    async def admit(self) -> Refusal | None:
-        """Let it run: the person at the terminal asks for it themselves."""
-        return None
+    async def admit(self) -> Admission:
+        """Let it run: the person at the terminal asks for it themselves, in words of their own."""
+        return Admission(tainted=False)
+
+    async def rest(self) -> None:
+        """Tell whoever runs the command; the work tree stays for the answer, which comes soon."""
+        self.parked.set()
 
     async def finish(self, outcome: Outcome) -> None:
         """Remove the work tree; the commits of a run that failed were paid for."""
         await self.source.discard(forget=outcome.kind != "failed")
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Let go of other servers."""
+        if self.ports.toolsets is not None:
+            await self.ports.toolsets.close()

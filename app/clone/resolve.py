@@ -13,9 +13,11 @@ from app.clone.log import logging_to
 from app.clone.result import CloneResult
 from app.clone.run import CloneRun, Place, Wish
 from app.clone.start import Start
+from app.clone.waits import CloneWaits
+from app.git.worktree import remove_tree
+from app.parts import open_parts
 from app.redaction import Redactor
 from app.settings import Settings
-from app.wiring import open_parts
 
 
 async def resolve_clone(
@@ -23,8 +25,8 @@ async def resolve_clone(
 ) -> CloneResult:
     """Run the resolve pipeline on a clone.
 
-    Raises ConfigError when it cannot begin. Once `stop` is set it raises Cancelled, and the same
-    wish goes on from there.
+    Raises ConfigError when it cannot begin. Once `stop` is set it raises Cancelled, and CloneWaits
+    when it waits for a person who is not there; the same wish goes on from there.
     """
     asked = (str(start.clone.git.gitdir), start.head.commit, wish.title, wish.body)
     async with run_folder(settings.data_dir, *asked) as folder:
@@ -49,6 +51,9 @@ async def _resolve(
             run = CloneRun(parts, wish, place)
             wish.tell(_beginning(place))
             return await run.result(await run.outcome(stop))
+    except CloneWaits:
+        remove_tree(folder.work_trees)  # made anew when it goes on, which may be days from now
+        raise
     except ConfigError:
         if not folder.resumed:  # nothing was paid for yet
             folder.remove()

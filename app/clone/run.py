@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,17 +12,21 @@ from agents.errors import Cancelled, FettleError
 from agents.ports import Reporter, Steps
 from agents.requests import Person, Repository, Request, ResolveIssue
 from agents.run import Outcome, Ports
+from app.clone.attend import Attendant
 from app.clone.folder import RunFolder
 from app.clone.ports import CloneEquipment, ClonePublisher, NotingSteps
 from app.clone.result import CloneResult
 from app.clone.start import Start
-from app.engine import Engine
+from app.clone.waits import Ask, CloneApprovals
 from app.git.environment import Identity
 from app.git.mirror import Mirror
 from app.git.names import run_refs
 from app.git.source import GitSource
+from app.parts import Parts
+from app.sandbox.choose import caution
 from app.store.turns import StoredJournal
-from app.wiring import Parts, make_runner
+from app.waking import Waking
+from app.wiring import make_runner
 
 NOBODY = Person(id=0, login="local")
 AUTHOR = Identity("Fettle", "fettle@localhost")
@@ -40,6 +45,8 @@ class Wish:
     body: str
     tell: Callable[[str], None]
     reporter: Reporter
+    decide: Ask | None = None
+    """Asks the person at the terminal about a call; None where nobody sits there."""
 
 
 @dataclass(frozen=True)
@@ -58,21 +65,38 @@ class CloneRun:
     wish: Wish
     place: Place
     mirror: Mirror = field(init=False)
+    approvals: CloneApprovals = field(init=False)
+    parked: asyncio.Event = field(default_factory=asyncio.Event)
     steps: NotingSteps | None = None
 
     def __post_init__(self) -> None:
-        self.mirror = Mirror(self.place.folder.mirror, group=self.parts.sandbox.owner[1])
+        folder = self.place.folder
+        self.mirror = Mirror(folder.mirror, group=self.parts.sandbox.owner[1])
+        self.approvals = CloneApprovals(self.parts.approvals, folder.run_id)
 
     async def outcome(self, stop: asyncio.Event) -> Outcome:
-        """Do the run, or go on with it, and return how it ended."""
-        run_id = self.place.folder.run_id
+        """Do the run, or go on with it, and return how it ended.
+
+        Raises Cancelled once `stop` is set, and CloneWaits when a person has to decide who is not
+        there; both are taken up by another process.
+        """
         runner = make_runner(self.parts, self.equip, noreply="localhost")
-        await runner.engine.launch()
-        await runner.submit(run_id, self._request())
-        outcome = await _ended(runner.engine, run_id, stop)
-        if outcome is None:
-            raise Cancelled(STOPPED.format(folder=self.place.folder.path))
-        return outcome
+        engine = runner.engine
+        await engine.launch()
+        await runner.submit(self.place.folder.run_id, self._request())
+        attendant = Attendant(engine, self.approvals, self.wish.decide, self.parked)
+        attending = asyncio.create_task(attendant.outcome())
+        stopping = asyncio.create_task(stop.wait())
+        waking = asyncio.create_task(Waking(self.parts.approvals, engine.wake).run())
+        await asyncio.wait({attending, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        waking.cancel()
+        if attending.done():
+            await engine.drain(0)
+            return attending.result()
+        attending.cancel()
+        await engine.drain(DRAIN_SECONDS)
+        raise Cancelled(STOPPED.format(folder=self.place.folder.path))
 
     async def equip(self, run_id: str, request: Request, steps: Steps) -> CloneEquipment:
         """Give the run what it works with."""
@@ -85,6 +109,8 @@ class CloneRun:
             sandbox=parts.sandbox,
             fetch=partial(place.start.clone.bring, self.mirror),
             identity=_author,
+            furnisher=parts.set_ups.of(_name_of(place.start), self.mirror, run_id),
+            conceal=parts.redactor.clean,
             on_command=parts.metrics.command_seconds.inc,
         )
         ports = Ports(
@@ -97,11 +123,15 @@ class CloneRun:
                 request.repository.default_branch,
                 parts.redactor,
                 place.folder.comments,
+                caution(parts.sandbox),
             ),
             reporter=self.wish.reporter,
             steps=self.steps,
+            approvals=self.approvals,
+            web=parts.web,
+            toolsets=parts.toolsets(source.folder) if parts.toolsets else None,
         )
-        return CloneEquipment(ports, source)
+        return CloneEquipment(ports, source, self.parked)
 
     async def result(self, outcome: Outcome) -> CloneResult:
         """Return what it came to."""
@@ -161,18 +191,9 @@ class CloneRun:
         )
 
 
-async def _ended(engine: Engine, run_id: str, stop: asyncio.Event) -> Outcome | None:
-    """Wait for the end and return it; None when somebody stopped the run before."""
-    ended = asyncio.create_task(engine.result(run_id))
-    stopping = asyncio.create_task(stop.wait())
-    await asyncio.wait({ended, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if not ended.done():
-        ended.cancel()
-        await engine.drain(DRAIN_SECONDS)
-        return None
-    await engine.drain(0)
-    return Outcome.model_validate(ended.result())
+def _name_of(start: Start) -> str:
+    """Return what tells this clone from others: what was installed for it is found by that."""
+    return "clone-" + hashlib.sha256(bytes(start.clone.git.gitdir)).hexdigest()[:16]
 
 
 async def _author() -> Identity:

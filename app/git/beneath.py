@@ -20,6 +20,10 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _PERMISSIONS = 0o777
 
 
+class NoSuchPath(ToolError):
+    """Nothing is there."""
+
+
 class _How(ctypes.Structure):
     """`struct open_how` of openat2(2)."""
 
@@ -83,6 +87,37 @@ def write_file(root: Path, path: str, data: bytes, owner: tuple[int, int]) -> No
             raise
 
 
+def make_folder(root: Path, path: str, owner: tuple[int, int]) -> None:
+    """Have a real folder there; ToolError when something else stands in its place or on the way."""
+    with _folder(root) as top, _made(top, _parts(path), owner, path):
+        pass
+
+
+def is_absent(root: Path, path: str) -> bool:
+    """Tell whether nothing of this name is there; ToolError when the way to it leaves root."""
+    *folders, name = _parts(path)
+    try:
+        with _folder(root) as top, _entered_all(top, folders, path) as parent:
+            os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except (FileNotFoundError, NoSuchPath):
+        return True
+    return False
+
+
+def take_out(root: Path, path: str, target: Path) -> int:
+    """Move what is there out of root, to `target` of the same disk; return its mode.
+
+    Raises ToolError when it is not there, or when the way to it leaves root.
+    """
+    *folders, name = _parts(path)
+    with _folder(root) as top, _entered_all(top, folders, path) as parent:
+        try:
+            os.rename(name, target, src_dir_fd=parent)
+        except OSError as error:
+            raise _refusal(error.errno or 0, path) from error
+    return target.lstat().st_mode
+
+
 def _parts(path: str) -> list[str]:
     parts = path.split("/")
     if not path or "\0" in path or any(part in {"", ".", ".."} for part in parts):
@@ -116,6 +151,19 @@ def _made(top: int, folders: list[str], owner: tuple[int, int], path: str) -> It
         yield current
     finally:
         os.close(current)
+
+
+@contextmanager
+def _entered_all(top: int, folders: list[str], path: str) -> Iterator[int]:
+    """Give the folder that these names lead to."""
+    if not folders:
+        yield top
+        return
+    fd = _open(top, "/".join(folders), _DIRECTORY, path)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def _entered(parent: int, folder: str, owner: tuple[int, int], path: str) -> int:
@@ -156,7 +204,7 @@ def _refusal(number: int, path: str) -> Exception:
     if number == errno.ENOSYS:
         return ConfigError("The kernel has no openat2. Fettle needs Linux 5.6 or later.")
     if number == errno.ENOENT:
-        return ToolError(f"`{path}` does not exist.")
+        return NoSuchPath(f"`{path}` does not exist.")
     if number == errno.ENOTDIR:
         return ToolError(f"`{path}` passes something that is not a folder.")
     if number in {errno.ELOOP, errno.EXDEV}:

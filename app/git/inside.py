@@ -52,6 +52,11 @@ class Places:
         return self.run / "agent.git"
 
     @property
+    def scratch(self) -> Path:
+        """Return the folders that tools write to within what was installed."""
+        return self.run / "scratch"
+
+    @property
     def exclude(self) -> Path:
         """Return the list of what is never committed."""
         return self.run / "exclude"
@@ -85,6 +90,10 @@ class Inside:
     async def advance(self, commit: str) -> None:
         """Let the agent's branch be at `commit`."""
         await self._run("advance", commit, writable=False, agent=True, timeout=60)
+
+    async def ignored(self) -> None:
+        """Leave the list of what git ignores in the quarantine, ignored folders as one."""
+        await self._run("ignored", writable=False, agent=False, timeout=300)
 
     async def snapshot(self, known: str, base: str) -> str:
         """Return the tree id of the files; a pack of what is new is left in the quarantine."""

@@ -65,6 +65,13 @@ class Objects:
         )
         return listed.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
+    async def blobs(self, name: str) -> dict[str, str]:
+        """Return the object id of each file of a commit or tree, by its path."""
+        listed = await self.git.local("ls-tree", "-r", "-z", "--full-tree", revision(name))
+        entries = listed.decode("utf-8", "surrogateescape").split("\0")[:-1]
+        parts = (entry.partition("\t") for entry in entries)
+        return {path: about.rsplit(" ", 1)[1] for about, _, path in parts}
+
     async def log(self, base: str, head: str) -> list[tuple[str, str]]:
         """Return id and subject of the commits after `base` up to `head`, oldest first."""
         listed = await self.git.local(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import unicodedata
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from agents.errors import RunError
-from agents.policy import Policy
+from agents.policy import NEVER, Policy, matches_path
 from app.git.objects import Change, Objects
 
 _ABSENT, _GITLINK, _SYMLINK = "000000", "160000", "120000"
@@ -32,9 +33,18 @@ class ChangeLimits:
 
 
 async def require_harmless(
-    objects: Objects, policy: Policy, old: str, new: str, limits: ChangeLimits
+    objects: Objects,
+    policy: Policy,
+    old: str,
+    new: str,
+    limits: ChangeLimits,
+    *,
+    permitted: Collection[str] = (),
 ) -> None:
-    """Raise RunError, for people, when the change from `old` to `new` must not be committed."""
+    """Raise RunError, for people, when the change from `old` to `new` must not be committed.
+
+    `permitted` are protected paths that people let this change touch.
+    """
     changes = await objects.changes(old, new)
     if len(changes) > limits.files:
         raise RunError(
@@ -42,14 +52,14 @@ async def require_harmless(
             f"probably generated: add it to .gitignore, then ask again."
         )
     for change in changes:
-        _require_permitted(change, policy)
+        _require_permitted(change, policy, permitted)
     await _require_small([c for c in changes if c.mode != _ABSENT], objects, limits)
     for change in changes:
         if change.mode == _SYMLINK:
             await _require_inward(change, objects)
 
 
-def _require_permitted(change: Change, policy: Policy) -> None:
+def _require_permitted(change: Change, policy: Policy, permitted: Collection[str]) -> None:
     path = change.path
     if _GITLINK in {change.mode, change.old_mode}:
         raise RunError(
@@ -61,7 +71,8 @@ def _require_permitted(change: Change, policy: Policy) -> None:
     if any(_like_git(part) for part in path.split("/")):
         raise RunError(f"The change names a file `{path}`, which git itself would act on.")
     pattern = policy.protects(_plain(path)) or policy.protects(path)
-    if pattern:
+    never = any(matches_path(each, _plain(path)) for each in NEVER)
+    if pattern and (never or path not in permitted):
         raise RunError(
             f"The change touches `{path}`, which `{pattern}` protects. Change it by hand, or take "
             f"the pattern out of `protected_paths` in `.github/fettle.yml`, then ask again."

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
-import stat
-from collections.abc import Callable, Sequence
+import subprocess
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -16,15 +18,20 @@ from agents.ports import CommandResult
 from app.git.beneath import open_file, read_file, write_file
 from app.git.environment import Identity
 from app.git.faults import GitFailed
+from app.git.furnishing import Furnishing, unfurnished
 from app.git.inside import Inside, Places
+from app.git.laying import lay_copies, lay_folders
 from app.git.mirror import Mirror
 from app.git.names import commit_ref, object_id, run_refs
 from app.git.snapshot import ChangeLimits, require_harmless
 from app.sandbox.base import Command, Limits, Mount, Sandbox
 from app.sandbox.reach import make_passable
 
+Furnish = Callable[[], Awaitable[Furnishing]]
+
 _MOST_FILES, _MOST_BYTES = 200_000, 4_000_000_000
 _PACK_LIMIT = 200_000_000
+_LIST_LIMIT = 4_000_000
 
 
 class GitWorkTree:
@@ -44,6 +51,8 @@ class GitWorkTree:
         policy: Policy,
         identity: Identity,
         limits: ChangeLimits,
+        furnish: Furnish,
+        conceal: Callable[[str], str],
         on_command: Callable[[float], object],
     ) -> None:
         self._mirror = mirror
@@ -55,12 +64,17 @@ class GitWorkTree:
         self._policy = policy
         self._identity = identity
         self._limits = limits
+        self._furnish = furnish
+        self._conceal = conceal
         self._on_command = on_command
         self._inside = Inside(sandbox, mirror.gitdir, places)
         self._index = asyncio.Lock()
 
     async def read(self, path: str, *, limit: int = 1_000_000) -> bytes:
         """Return a regular file's bytes; ToolError for anything else, symlinks, or over limit."""
+        for folder, installed in (await self._furnish()).within.items():
+            if path.startswith(f"{folder}/"):
+                return read_file(installed, path.removeprefix(f"{folder}/"), limit)
         return read_file(self._places.files, path, limit)
 
     async def write(self, path: str, data: bytes) -> None:
@@ -76,22 +90,26 @@ class GitWorkTree:
         max_output: int = 64_000,
     ) -> CommandResult:
         """Run a command in the sandbox with the work tree as its folder."""
+        furnishing = await self._furnish()
+        added, notes = lay_folders(self._places, furnishing, self._sandbox.owner, writable)
         mounts = (
             Mount(self._places.files, "/workspace", writable),
             Mount(self._places.agent_git, "/workspace/.git", writable),
             Mount(self._mirror.objects, "/git/objects"),
+            *furnishing.mounts,
+            *added,
         )
-        result = await self._sandbox.run(
-            Command(
-                argv=tuple(argv),
-                mounts=mounts,
-                timeout=timeout,
-                max_output=max_output,
-                limits=Limits(cpu=60 + int(timeout) * (os.cpu_count() or 1)),
-            )
+        command = Command(
+            argv=furnishing.argv(argv),
+            mounts=mounts,
+            environment=furnishing.environment,
+            timeout=timeout,
+            max_output=max_output,
+            limits=Limits(cpu=60 + int(timeout) * (os.cpu_count() or 1)),
         )
+        result = await self._sandbox.run(furnishing.wrap(command))
         self._on_command(result.seconds)
-        return result
+        return replace(result, output=f"{notes}{result.output}")
 
     async def snapshot(self) -> str:
         """Return the git tree id of the files as they are now, and keep its objects."""
@@ -111,15 +129,22 @@ class GitWorkTree:
             await self._inside.restore(tree)
             if pristine:
                 await self._inside.scrub()
+                await asyncio.to_thread(remove_tree, self._places.scratch)
+                self._lay_copies(await self._furnish())
 
-    async def commit(self, tree: str, parent: str, message: str) -> str:
+    async def commit(
+        self, tree: str, parent: str, message: str, *, permitted: Collection[str] = ()
+    ) -> str:
         """Return the id of the commit of `tree` on `parent`; same arguments, same id."""
         ref = commit_ref(self._run_id, object_id(tree), object_id(parent), message)
         commit = await self._mirror.resolve(ref)
         if commit is None:
-            await require_harmless(self._mirror, self._policy, parent, tree, self._limits)
+            await require_harmless(
+                self._mirror, self._policy, parent, tree, self._limits, permitted=permitted
+            )
+            words = self._conceal(message)  # an issue may hold a token, and the model repeat it
             commit = await self._mirror.commit(
-                ref, tree, parent, message=message, identity=self._identity
+                ref, tree, parent, message=words, identity=self._identity
             )
         async with self._index:
             await self._inside.advance(commit)
@@ -137,6 +162,21 @@ class GitWorkTree:
         """Return a file of a commit, or None; never reads the work tree."""
         return await self._mirror.show(revision, path)
 
+    @property
+    def files(self) -> Path:
+        """Return the folder of the files."""
+        return self._places.files
+
+    async def ignored(self) -> list[str]:
+        """Return what git ignores in the tree: files, and whole folders with a `/` behind them.
+
+        Names that are no text are left out. Raises ToolError when there are too many.
+        """
+        async with self._index:
+            await self._inside.ignored()
+        listed = read_file(self._places.quarantine, "ignored", _LIST_LIMIT).split(b"\0")
+        return [path.decode() for path in listed if path and _is_text(path)]
+
     async def close(self, *, forget: bool = True) -> None:
         """Remove the files; with `forget` also what keeps their checkpoints and commits alive."""
         await asyncio.to_thread(remove_tree, self._places.run)
@@ -151,7 +191,11 @@ class GitWorkTree:
         await self._mirror.require_checkout_size(self._base, files=_MOST_FILES, total=_MOST_BYTES)
         await asyncio.to_thread(_lay_out, self._places, self._sandbox.owner)
         await self._inside.checkout(self._base, self._base)
+        self._lay_copies(await self._furnish())
         self._places.ready.write_text(self._base)
+
+    def _lay_copies(self, furnishing: Furnishing) -> None:
+        lay_copies(self._places, furnishing, self._sandbox.owner)
 
     async def _import(self, tree: str) -> None:
         """Bring what the quarantine has of this tree into the mirror; only a pack crosses over."""
@@ -183,13 +227,16 @@ async def open_work_tree(
     policy: Policy,
     identity: Identity,
     limits: ChangeLimits | None = None,
+    furnish: Furnish = unfurnished,
+    conceal: Callable[[str], str] = str,
     on_command: Callable[[float], object] = lambda _: None,
 ) -> GitWorkTree:
     """Return the work tree of this run below `root`, with the files of the commit `base`.
 
     A folder that an earlier process of the same run completed is taken as it is: call `restore`
-    to go on from a checkpoint. One that was not completed is built anew. `on_command` hears how
-    many seconds each command took.
+    to go on from a checkpoint. One that was not completed is built anew. `furnish` says before
+    each command what it sees beside the files; `conceal` takes secrets out of commit messages;
+    `on_command` hears how many seconds each command took.
     """
     run_refs(run_id)  # refuses an id that could leave `root`
     tree = GitWorkTree(
@@ -201,22 +248,25 @@ async def open_work_tree(
         policy=policy,
         identity=identity,
         limits=limits or ChangeLimits(),
+        furnish=furnish,
+        conceal=conceal,
         on_command=on_command,
     )
     await tree.prepare()
     return tree
 
 
+def _is_text(name: bytes) -> bool:
+    return name.decode(errors="replace").encode() == name
+
+
 def remove_tree(folder: Path) -> None:
-    """Remove a folder that an agent filled, whatever permissions it left behind."""
-    shutil.rmtree(folder, ignore_errors=True)
+    """Remove a folder that an agent filled, whatever permissions and depths it left behind."""
+    with contextlib.suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
-        for current, folders, _ in os.walk(folder):
-            for name in folders:
-                path = Path(current, name)
-                if not path.is_symlink():
-                    path.chmod(stat.S_IRWXU)
-        shutil.rmtree(folder)
+        for command in (("/bin/chmod", "-R", "u+rwX"), ("/bin/rm", "-rf")):
+            subprocess.run([*command, "--", folder], check=False, capture_output=True)
 
 
 def _built_for(places: Places) -> str | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import http
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
@@ -54,19 +55,51 @@ class Api(GitHubAPI):
         jwt: str | None = None,
     ) -> tuple[Any, str | None]:
         """Return the decoded answer and the address of the next page. Raises Refused."""
-        try:
+        with _refusals():
             answer, more, _ = await self._make_request(
                 method, url, url_vars, data, sansio.accept_format(), jwt=jwt, oauth_token=token
             )
-        except HTTPException as error:
-            raise Refused(
-                Reply(int(error.status_code), str(error), _lowered(error.headers))
-            ) from error
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise Refused(Reply(NO_ANSWER, type(error).__name__)) from error
-        except (json.JSONDecodeError, UnicodeDecodeError, LookupError) as error:
-            raise Refused(Reply(502, "The answer cannot be read.")) from error
         return answer, more
+
+    async def locate(self, url: str, url_vars: Mapping[str, Any], *, token: str) -> str:
+        """Return where GitHub keeps the file that this address stands for. Raises Refused.
+
+        It lies on a storage host, which must not see the token: so nothing is followed here.
+        """
+        address = sansio.format_url(url, url_vars, base_url=self.base_url)
+        headers = {
+            **sansio.create_headers(USER_AGENT, oauth_token=token),
+            "x-github-api-version": API_VERSION,
+        }
+        with _refusals():
+            for _ in range(MAX_REDIRECTS):
+                status, said, body = await self._once("GET", address, headers)
+                there = urljoin(address, said.get("location", ""))
+                if status == 302 and there != address:
+                    return there
+                if status not in KEEPS_METHOD or _origin(there) not in self._origins:
+                    sansio.decipher_response(*_tidied(status, said, body))
+                    break
+                address = there  # the repository was renamed
+        raise Refused(Reply(502, "It leads nowhere."))
+
+    async def tail(self, url: str, *, keep: int, most: int) -> bytes:
+        """Return the last `keep` bytes of a file on a storage host, sent without credentials.
+
+        What lies beyond its first `most` bytes is not read. Raises Refused.
+        """
+        kept, read = bytearray(), 0
+        with _refusals():
+            async with self._session.get(url, allow_redirects=False, timeout=TIMEOUT) as answer:
+                if answer.status != 200:
+                    raise Refused(Reply(answer.status, "The file is not there."))
+                async for piece in answer.content.iter_chunked(65_536):
+                    kept += piece
+                    del kept[:-keep]
+                    read += len(piece)
+                    if read >= most:
+                        break
+        return bytes(kept)
 
     async def graphql_data(
         self, document: str, variables: Mapping[str, Any], *, token: str
@@ -106,15 +139,35 @@ class Api(GitHubAPI):
                     f"GitHub points to {urlsplit(url).hostname}, another host than its API's; the "
                     "App's token is not sent there. Check FETTLE_GITHUB_URL."
                 )
-            async with self._session.request(
-                method, url, headers=headers, data=body, allow_redirects=False, timeout=TIMEOUT
-            ) as response:
-                answer = response.status, response.headers, await response.read()
-            follow = response.status in KEEPS_METHOD or (response.status == 302 and method == "GET")
-            if not follow or "location" not in response.headers:
+            answer = await self._once(method, url, headers, body)
+            status, said, _ = answer
+            follow = status in KEEPS_METHOD or (status == 302 and method == "GET")
+            if not follow or "location" not in said:
                 break
-            url = urljoin(url, response.headers["location"])
+            url = urljoin(url, said["location"])
         return _tidied(*answer)
+
+    async def _once(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        async with self._session.request(
+            method, url, headers=headers, data=body, allow_redirects=False, timeout=TIMEOUT
+        ) as response:
+            return response.status, response.headers, await response.read()
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turn every way in which a call can fail into Refused."""
+    try:
+        yield
+    except HTTPException as error:
+        reply = Reply(int(error.status_code), str(error), _lowered(error.headers))
+        raise Refused(reply) from error
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise Refused(Reply(NO_ANSWER, type(error).__name__)) from error
+    except (json.JSONDecodeError, UnicodeDecodeError, LookupError) as error:
+        raise Refused(Reply(502, "The answer cannot be read.")) from error
 
 
 def _tidied(

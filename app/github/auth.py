@@ -37,6 +37,8 @@ class Profile(Enum):
         ("metadata", "read"),
         ("pull_requests", "read"),
     )
+    CHECKS = (("checks", "read"), ("contents", "read"), ("statuses", "read"))
+    LOGS = (("actions", "read"),)
     REPORT = (("checks", "write"), ("issues", "write"), ("pull_requests", "write"))
     PUSH = (("contents", "write"), ("pull_requests", "write"))
 

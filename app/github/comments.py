@@ -46,7 +46,7 @@ async def discussion(
     where = {"owner": repository.owner, "repo": repository.name, "number": str(request.number)}
     every = [comment async for comment in client.getiter(COMMENTS, where) if not own.wrote(comment)]
     in_time = [comment for comment in every if _moment(comment["updated_at"]) < _utc(until)]
-    roles = await _roles(client, request, in_time)
+    roles = await roles_of(client, request, in_time)
     remarks = [
         Remark(
             author=comment["user"]["login"],
@@ -65,7 +65,7 @@ async def discussion(
     )
 
 
-async def _roles(
+async def roles_of(
     client: InstallationClient, request: Request, comments: list[dict[str, Any]]
 ) -> dict[int, str]:
     """Return the role by account id of those who may write. Newest authors are asked for first."""

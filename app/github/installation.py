@@ -89,6 +89,20 @@ class InstallationClient:
         """Remove something."""
         await self._write("DELETE", url, url_vars, data)
 
+    async def tail(self, url: str, url_vars: Vars, *, keep: int, most: int) -> bytes:
+        """Return the end of a file that GitHub keeps elsewhere, like a log."""
+        call = Call("GET", _path(url, url_vars), repeatable=True)
+
+        async def fetch(token: str) -> bytes:
+            where = await self._api.locate(url, url_vars, token=token)
+            return await self._api.tail(where, keep=keep, most=most)
+
+        return await self._call(call, fetch)
+
+    async def attempt(self, call: Call, send: Callable[[str], Awaitable[T]]) -> T:
+        """Make another kind of call: `send` is handed the token, and raises Refused."""
+        return await self._call(call, send)
+
     async def graphql(
         self, document: str, variables: Vars | None = None, *, writes: bool = False
     ) -> dict[str, Any]:

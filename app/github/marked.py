@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from agents.errors import TransientError
-from agents.requests import Request
+from agents.requests import Command, Request
 from app.github.auth import Profile
 from app.github.client import GitHub
 from app.github.installation import InstallationClient
@@ -42,7 +42,7 @@ class MarkedComments:
     def __init__(
         self,
         github: GitHub,
-        request: Request,
+        request: Request | Command,
         run_id: str,
         *,
         settle: float = SETTLE,

@@ -33,7 +33,9 @@ class GitHubPublisher:
         redactor: Redactor,
         *,
         settle: float = SETTLE,
+        caution: str = "",
     ) -> None:
+        self._caution = f"\n\n{caution}" if caution else ""
         self._github = github
         self._mirror = mirror
         self._request = request
@@ -60,7 +62,8 @@ class GitHubPublisher:
         request = self._request
         wanted = {
             "title": self._wording.title(title, LONGEST_TITLE),
-            "body": f"{self._wording.text(body, closes=True)}\n\n{marker(self._run_id, KEY)}",
+            "body": f"{self._wording.text(body, closes=True)}{self._caution}"
+            f"\n\n{marker(self._run_id, KEY)}",
         }
         async with self._github.leased(
             request.installation_id, request.repository.id, Profile.PUSH

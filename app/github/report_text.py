@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from agents.ports import StepState, Usage
 from agents.requests import Request
@@ -19,8 +19,14 @@ BOXES: dict[StepState, str] = {
     "failed": "- [ ] {title}: **failed**",
     "skipped": "- [ ] ~~{title}~~",
 }
+PARKED = "- [ ] **{title}** … waiting for a person: {links}"
 WORKING = "**At work on this.** `{login}` asked for it with the label `{label}`."
+WAITING = (
+    "**Waiting for a decision.** `{login}` asked for this with the label `{label}`, and it cannot"
+    " go on before somebody with write access has answered {what}."
+)
 NEXT = "The result will be linked here."
+NEXT_PARKED = "Next: answer {links}. Nothing is lost meanwhile, and nothing is spent."
 HEADLINES = {
     "pull_request": "**Done.** {text}",
     "comment": "**Answered.** {text}",
@@ -44,6 +50,8 @@ class StageLine:
     title: str
     state: StepState
     summary: str = ""
+    waits_for: tuple[str, ...] = ()
+    """Ids of the approvals without which it cannot go on."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +65,42 @@ class Progress:
     cost_usd: float = 0.0
     answers: int = 0
     outcome: Outcome | None = None
+    caution: str = ""
+    """What people must know of the machine that it runs on, as Markdown."""
+    questions: Mapping[str, str] = field(default_factory=dict)
+    """Where the approvals are asked, by id."""
+
+    @property
+    def waits_for(self) -> tuple[str, ...]:
+        """Return the ids of the approvals without which the run cannot go on."""
+        return tuple(ident for line in self.stages for ident in line.waits_for)
 
     def started(self, key: str, title: str) -> Progress:
-        """Return the progress with this stage at work; a repeated call changes nothing."""
+        """Return the progress with this stage at work; a repeated call only ends its waiting."""
         if any(line.key == key and line.state != "failed" for line in self.stages):
-            return self
+            return self.parked(key, ())
         others = tuple(line for line in self.stages if line.key != key)
         return replace(self, stages=(*others, StageLine(key, title, "running")))
 
     def finished(self, key: str, summary: str) -> Progress:
         """Return the progress with this stage done."""
         return self._marked(
-            lambda line: replace(line, state="done", summary=summary) if line.key == key else line
+            lambda line: (
+                replace(line, state="done", summary=summary, waits_for=())
+                if line.key == key
+                else line
+            )
         )
+
+    def parked(self, key: str, approvals: Sequence[str]) -> Progress:
+        """Return the progress with this stage waiting for these decisions."""
+        return self._marked(
+            lambda line: replace(line, waits_for=tuple(approvals)) if line.key == key else line
+        )
+
+    def with_questions(self, links: Mapping[str, str]) -> Progress:
+        """Return the progress knowing where these approvals are asked."""
+        return replace(self, questions={**self.questions, **links})
 
     def with_spent(self, usage: Usage, cost_usd: float, answers: int) -> Progress:
         """Return the progress with these totals."""
@@ -82,6 +113,7 @@ class Progress:
         last = self.stages[-1].key if self.stages else ""
 
         def settle(line: StageLine) -> StageLine:
+            line = replace(line, waits_for=())
             if line.state == "running" or (bad and line.key == last):
                 return replace(line, state="failed" if bad else "done")
             return line
@@ -96,8 +128,9 @@ def render(progress: Progress, wording: Wording) -> str:
     """Return the comment's Markdown."""
     parts = [
         _headline(progress, wording),
-        "\n".join(_line(line, wording) for line in progress.stages),
+        "\n".join(_line(line, progress, wording) for line in progress.stages),
         _next(progress),
+        progress.caution,
         _footer(progress),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -106,13 +139,18 @@ def render(progress: Progress, wording: Wording) -> str:
 def _headline(progress: Progress, wording: Wording) -> str:
     request, outcome = progress.request, progress.outcome
     if outcome is None:
-        return WORKING.format(login=request.asked_by.login, label=request.label)
+        number = len(progress.waits_for)
+        what = "one question" if number == 1 else f"{number} questions"
+        headline = WAITING if number else WORKING
+        return headline.format(login=request.asked_by.login, label=request.label, what=what)
     return HEADLINES[outcome.kind].format(text=wording.text(outcome.text))
 
 
-def _line(line: StageLine, wording: Wording) -> str:
+def _line(line: StageLine, progress: Progress, wording: Wording) -> str:
     number = line.key.rpartition("/")[2]
     title = line.title + (f" ({number})" if number not in {"", "1"} else "")
+    if line.waits_for:
+        return PARKED.format(title=title, links=_links(line.waits_for, progress))
     text = BOXES[line.state].format(title=title)
     # A failed stage's summary is the error, which the headline already tells.
     if not line.summary or line.state == "failed":
@@ -122,6 +160,8 @@ def _line(line: StageLine, wording: Wording) -> str:
 
 def _next(progress: Progress) -> str:
     outcome, label = progress.outcome, progress.request.label
+    if outcome is None and progress.waits_for:
+        return NEXT_PARKED.format(links=_links(progress.waits_for, progress))
     if outcome is None:
         return NEXT
     parts = [LINKS[outcome.kind].format(url=outcome.url)] if outcome.url else []
@@ -130,6 +170,15 @@ def _next(progress: Progress) -> str:
     if outcome.kind == "failed":
         parts.append(AGAIN.format(label=label))
     return " ".join(parts)
+
+
+def _links(idents: Sequence[str], progress: Progress) -> str:
+    """Return the approvals, each with the way to its question where that is known."""
+    shown = [
+        f"[`{ident}`]({url})" if (url := progress.questions.get(ident)) else f"`{ident}`"
+        for ident in idents
+    ]
+    return ", ".join(shown)
 
 
 def _footer(progress: Progress) -> str:

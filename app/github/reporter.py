@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
@@ -12,6 +12,7 @@ from agents.errors import RunError, TransientError
 from agents.ports import Usage
 from agents.requests import Request
 from agents.run import Outcome
+from app.github.approval_comment import comment_key
 from app.github.auth import Profile
 from app.github.client import GitHub
 from app.github.faults import Missing
@@ -49,6 +50,7 @@ class GitHubReporter:
         remember: Callable[[int], Awaitable[None]],
         comment_id: int | None = None,
         interval: float = INTERVAL,
+        caution: str = "",
     ) -> None:
         self._github = github
         self._request = request
@@ -57,7 +59,7 @@ class GitHubReporter:
         self._comment_id = comment_id
         self._interval = interval
         self._comments = MarkedComments(github, request, run_id)
-        self._progress = Progress(request, run_id)
+        self._progress = Progress(request, run_id, caution=caution)
         self._sent: str | None = None
         self._sent_at = time.monotonic()
         self._changed = asyncio.Event()
@@ -83,6 +85,10 @@ class GitHubReporter:
         self._progress = self._progress.with_spent(usage, cost_usd, answers)
         if time.monotonic() - self._sent_at > SPEND_INTERVAL:
             self._show(self._progress)
+
+    def parked(self, stage: str, approvals: Sequence[str]) -> None:
+        """Show which decisions the stage waits for, and where they are asked."""
+        self._show(self._progress.parked(stage, approvals))
 
     def _show(self, progress: Progress) -> None:
         self._progress = progress
@@ -146,11 +152,11 @@ class GitHubReporter:
 
     async def _update(self, *, yielding: bool) -> float | None:
         """Bring the comment up to date. Return None, or the seconds until the next try."""
-        text = render(self._progress, self._wording)
-        if text == self._sent or self._hopeless:
+        if render(self._progress, self._wording) == self._sent or self._hopeless:
             return None
         try:
-            await self._write(text, yielding=yielding)
+            await self._find_questions()
+            await self._write(render(self._progress, self._wording), yielding=yielding)
         except TransientError as error:
             log.info("progress not shown yet", reason=str(error))
             return error.retry_after or 0.0
@@ -164,6 +170,14 @@ class GitHubReporter:
             log.exception("progress cannot be shown")
             self._hopeless = True
         return None
+
+    async def _find_questions(self) -> None:
+        """Learn where the approvals are asked that the run waits for."""
+        for ident in self._progress.waits_for:
+            if ident not in self._progress.questions:
+                asked = await self._comments.find(comment_key(ident))
+                if asked is not None:
+                    self._progress = self._progress.with_questions({ident: asked.url})
 
     async def _write(self, text: str, *, yielding: bool) -> None:
         posted = await self._posted(text, yielding=yielding)

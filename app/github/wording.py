@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.requests import Request
+from agents.requests import Command, Request
 from agents.text import one_line, publish
 from app.github.urls import Urls
 from app.redaction import Redactor
@@ -14,7 +14,7 @@ class Wording:
     Secrets are looked for before and after: markup can hide them, and taking it out can show them.
     """
 
-    def __init__(self, urls: Urls, request: Request, redactor: Redactor) -> None:
+    def __init__(self, urls: Urls, request: Request | Command, redactor: Redactor) -> None:
         self._redactor = redactor
         self._repository_url = f"{urls.web}/{request.repository.full_name}"
         self._number = request.number

@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from agents.errors import ConfigError
+from agents.policy import POLICY_PATH
 
 CASES = Path(__file__).with_name("cases")
 
@@ -70,8 +71,16 @@ async def load_case(name: str, cache: Path) -> Case:
         _unpacked(folder / "requirements.txt", about, about.version, cache),
         _unpacked(folder / "requirements-fixed.txt", about, about.fixed, cache),
     )
+    _give_policy(before, folder / "fettle.yml")
     script = Path(__file__).parent / "model" / "scripts" / about.script
     return Case(about, title, body, script, before, after)
+
+
+def _give_policy(repository: Path, policy: Path) -> None:
+    """Let the repository have a policy for Fettle, which upstream has none of."""
+    target = repository / POLICY_PATH
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(policy.read_bytes())
 
 
 async def _unpacked(requirements: Path, about: CaseFile, version: str, cache: Path) -> Path:

@@ -27,8 +27,8 @@ from app.local.result import DemoResult, Spending, collect
 from app.local.scene import Scene, set_scene
 from app.local.server import ServerProcess
 from app.local.toolchain import make_toolchain
-from app.sandbox.bubblewrap import Bubblewrap
-from app.settings import Settings
+from app.sandbox.choose import choose
+from app.settings import load_settings
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
@@ -147,7 +147,7 @@ class Demo:
         self, case: Case, toolchain: Path, scene: Scene, place: Path
     ) -> tuple[Verdict, Verdict | None]:
         """Run upstream's tests on the default branch and on the pull request's head."""
-        sandbox = Bubblewrap(Settings.model_fields["sandbox_uid"].default, (toolchain,))
+        sandbox = await choose(load_settings({"FETTLE_TOOLCHAINS": str(toolchain)}, serving=False))
         gitdir, pulls = scene.repository.gitdir, scene.pulls()
         before = await judge(case, sandbox, gitdir, "main", place)
         if not pulls:

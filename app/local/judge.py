@@ -11,8 +11,7 @@ from pathlib import Path
 
 from app.local.case import Case
 from app.local.github.gitdir import GitDir
-from app.sandbox.base import Command, Mount
-from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.base import Command, Mount, Sandbox
 
 JUDGE_SECONDS = 300.0
 
@@ -25,7 +24,7 @@ class Verdict:
     summary: str
 
 
-async def judge(case: Case, sandbox: Bubblewrap, gitdir: Path, commit: str, place: Path) -> Verdict:
+async def judge(case: Case, sandbox: Sandbox, gitdir: Path, commit: str, place: Path) -> Verdict:
     """Run upstream's tests on a commit of the repository, in the sandbox.
 
     The tests replace whatever the commit has in their place: nobody judges himself.

@@ -25,10 +25,10 @@ class Mount:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the kernel lets a command use. The last four hold for each of its processes."""
+    """What the kernel lets a command use. All but the first hold for each of its processes."""
 
     nproc: int = 512
-    """Processes and threads of the sandbox's user, on the whole machine."""
+    """Processes and threads of the command together."""
     fsize: int = 2 * 1024**3
     """Bytes of one file."""
     nofile: int = 4096
@@ -37,6 +37,18 @@ class Limits:
     """Seconds of processor time."""
     memory: int | None = None
     """Bytes of address space; None leaves it open, which runtimes with large maps need."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the operator lets commands take of this machine, whatever they ask for."""
+
+    memory: int = 4096 * 1024**2
+    """Bytes for one command and all that it starts."""
+    disk: int = 10_240 * 1024**2
+    """Bytes for the folders that one run may write."""
+    reserve: int = 1024 * 1024**2
+    """Bytes that stay free on their disk: with less, no command begins."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +84,8 @@ class ProbeReport:
     cause: str = ""
     remedy: str = ""
     seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    """What it holds weakly or not at all, although it can be trusted."""
 
     @property
     def held(self) -> bool:

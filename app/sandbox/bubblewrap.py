@@ -2,34 +2,64 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import shutil
-import signal
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NoReturn
 
 from agents.errors import ConfigError, TransientError
 from agents.ports import CommandResult
 from app.sandbox import probe, profile
-from app.sandbox.base import Command, Limits, ProbeReport
+from app.sandbox.base import Bounds, Command, ProbeReport
 from app.sandbox.causes import diagnose
-from app.sandbox.lifeline import lifeline
+from app.sandbox.cgroup import Cgroups, Quota
+from app.sandbox.delegation import find_cgroups
+from app.sandbox.disk import LOOK_EVERY, MB, Disk, Room
+from app.sandbox.held import Held, hold
+from app.sandbox.lifeline import Lifeline, guarded, lifeline
+from app.sandbox.mount_points import make_mount_points
 from app.sandbox.output import HeadTail
-from app.sandbox.process import Ended, memory_file, run_group
-from app.sandbox.reach import require_interpreter, require_reach
+from app.sandbox.process import memory_file, run_group
+from app.sandbox.reach import Written, require_interpreter, require_reach
+from app.sandbox.results import FLOOD, as_result
 from app.sandbox.seccomp import build_filter
 
-FLOOD = 64 * 1024 * 1024
-"""Bytes of output after which a command is stopped."""
-
-TIMED_OUT = 124
-"""The exit code of a command whose time was up, as `timeout` gives it."""
-
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-_ENDED_BY_LIMIT = {128 + signal.SIGKILL, 128 + signal.SIGXCPU, 128 + signal.SIGXFSZ}
+_LEFT_OVER = 0.25
+"""Processors that no single command gets, so that Fettle itself goes on."""
+
+_EXHAUSTED = re.compile("Resource temporarily unavailable|Cannot fork|Cannot allocate memory")
+
+
+@dataclass(frozen=True)
+class WayIn:
+    """What starts one command in the sandbox, and holds it from then on."""
+
+    argv: list[str]
+    fds: list[int]
+    """Descriptors that the process must inherit."""
+    line: Lifeline
+    """Its other end is to be the input of the process."""
+    room: Room
+    group: Held
+    environment: Mapping[str, str] = field(default_factory=lambda: {"PATH": _SYSTEM_PATH})
+    """The only one there may be: inside, /proc/1/environ shows exactly this."""
+
+    async def watch(self) -> None:
+        """Return when the command has taken more than it may: then it is to be ended.
+
+        Raises TransientError when this machine has no room for it any more.
+        """
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            if self.group.out_of_memory() or await self.room.taken():
+                return
 
 
 class Bubblewrap:
@@ -42,7 +72,13 @@ class Bubblewrap:
     name = "bubblewrap"
     level: Literal["full"] = "full"
 
-    def __init__(self, sandbox_uid: int, toolchains: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        sandbox_uid: int,
+        toolchains: Sequence[Path] = (),
+        bounds: Bounds | None = None,
+        find: Callable[[], tuple[Cgroups | None, str]] = find_cgroups,
+    ) -> None:
         if sandbox_uid <= 0:
             raise ConfigError(
                 "Agents never run as root. Set FETTLE_SANDBOX_UID to the number of a user that "
@@ -51,7 +87,13 @@ class Bubblewrap:
         self._drop = os.geteuid() == 0
         self.owner = (sandbox_uid, sandbox_uid) if self._drop else (os.geteuid(), os.getegid())
         self._toolchains = tuple(toolchains)
+        self._bounds = bounds or Bounds()
+        self._disk = Disk(self._bounds)
+        self._written = Written(self.owner)
+        self._find = find
+        self._found: tuple[Cgroups | None, str] | None = None
         self._filter = build_filter()
+        self._etc = profile.etc_files()
         self._fixed = [*profile.NAMESPACES, *profile.system_options(), *profile.fresh_options()]
         self._report: ProbeReport | None = None
 
@@ -59,41 +101,96 @@ class Bubblewrap:
         """Try to break out, as an agent would; the answer is kept until restart."""
         if self._report is None:
             self._require_toolchains()
-            self._report = await probe.attack(self)
+            report = await probe.attack(self)
+            self._report = replace(report, notes=self._notes())
         return self._report
 
     async def run(self, command: Command) -> CommandResult:
-        """Run the command until it ends, its time is up, or it floods us; nothing survives it."""
+        """Run the command until it ends, its time is up, or it takes too much; nothing survives."""
         started = time.monotonic()
         output = HeadTail(command.max_output, FLOOD)
-        with lifeline(output) as line, self._prepared(command) as (start, fds):
+        async with self.way_in(command) as way:
             ended = await run_group(
-                [*start, *line.guarded(command.argv)],
-                environment={"PATH": _SYSTEM_PATH},  # /proc/1/environ inside shows exactly this
+                way.argv,
+                environment=way.environment,
                 timeout=command.timeout,
-                out=line,
-                stdin=line.guard_end,
-                pass_fds=fds,
+                out=output,
+                stdin=way.line.guard_end,
+                pass_fds=way.fds,
+                watch=way.watch,
             )
-        if ended.why == "exit" and not line.begun:
-            self._explain(command, output.text())
-        return _result(ended, output.text(), time.monotonic() - started)
+            if ended.why == "exit" and not way.line.begun:
+                self._explain(command, output.text(), way.line.fault)
+            return as_result(
+                ended,
+                output.text(),
+                time.monotonic() - started,
+                memory=way.group.out_of_memory(),
+                disk=ended.why == "exit" and await way.room.overrun(),
+            )
+
+    @asynccontextmanager
+    async def way_in(self, command: Command, *, talking: bool = False) -> AsyncIterator[WayIn]:
+        """Give the command line that leads into the sandbox, and all that holds the command.
+
+        With `talking` its input is what is sent over the lifeline; otherwise it has none.
+        Raises TransientError when this machine has no room for it now.
+        """
+        self._written.check(command.mounts)
+        room = self._disk.room(command)
+        make_mount_points(command.mounts, self.owner)
+        with (
+            hold(self._cgroups, self._quota(command)) as group,
+            lifeline(group.add) as line,
+            self._prepared(command) as (start, fds),
+        ):
+            guard = guarded(command.argv, command.limits, self._data_limit(), talking=talking)
+            yield WayIn([*start, *guard], fds, line, room, group)
+
+    @property
+    def _cgroups(self) -> Cgroups | None:
+        """Return where control groups can be made; looked for when the first is wanted."""
+        if self._found is None:
+            self._found = self._find()
+        return self._found[0]
+
+    def _quota(self, command: Command) -> Quota:
+        processors = (os.cpu_count() or 1) - _LEFT_OVER
+        return Quota(self._bounds.memory, command.limits.nproc, processors)
+
+    def _data_limit(self) -> int | None:
+        """Return the bytes of each process, where nothing holds those of all together."""
+        return self._bounds.memory if self._cgroups is None else None
+
+    def _notes(self) -> tuple[str, ...]:
+        cgroups, memory = self._cgroups, f"{self._bounds.memory // MB} MB"
+        if cgroups is None:
+            why_not = self._found[1] if self._found else ""
+            note = (
+                f"Limits are held by rlimits: {memory} of memory for each process, not for a "
+                f"command as a whole, because {why_not}."
+            )
+        else:
+            note = (
+                f"Limits are held by {cgroups.version} ({', '.join(cgroups.holds)}): {memory} of "
+                f"memory for a command as a whole."
+            )
+        return (note,)
 
     @contextmanager
     def _prepared(self, command: Command) -> Iterator[tuple[list[str], list[int]]]:
         """Give the command line that leads into the sandbox, and the descriptors it needs."""
         with _memory_files() as add:
             options = list(self._fixed)
-            for path, text in profile.ETC.items():
-                options += ["--perms", "0644", "--ro-bind-data", str(add(text.encode())), path]
+            for path, data in self._etc.items():
+                options += ["--perms", "0644", "--file", str(add(data)), path]
             options += profile.command_options(command, self._toolchains)
             options += ["--seccomp", str(add(self._filter))]
             # Options go through a file: the command line of process 1 can be read inside.
             listed = add(b"".join(option.encode() + b"\0" for option in options))
-            yield [*self._prefix(command.limits), "--args", str(listed), "--"], add.fds
+            yield [*self._prefix(), "--args", str(listed), "--"], add.fds
 
-    def _prefix(self, limits: Limits) -> list[str]:
-        memory = [] if limits.memory is None else [f"--as={limits.memory}"]
+    def _prefix(self) -> list[str]:
         drop = [
             _program("setpriv"),
             f"--reuid={self.owner[0]}",
@@ -103,27 +200,17 @@ class Bubblewrap:
             "--bounding-set=-all",
             "--no-new-privs",
         ]
-        return [
-            _program("prlimit"),
-            f"--nproc={limits.nproc}",
-            f"--fsize={limits.fsize}",
-            f"--nofile={limits.nofile}",
-            f"--cpu={limits.cpu}",
-            "--core=0",
-            *memory,
-            *(drop if self._drop else []),
-            _program("bwrap"),
-        ]
+        return [*(drop if self._drop else []), _program("bwrap")]
 
     def _require_toolchains(self) -> None:
         require_reach(self._toolchains, self.owner)
         for toolchain in self._toolchains:
             require_interpreter(toolchain, (Path("/usr"), *self._toolchains))
 
-    def _explain(self, command: Command, text: str) -> NoReturn:
+    def _explain(self, command: Command, text: str, fault: Exception | None) -> NoReturn:
         """Say why bwrap never ran the command, and who can mend it."""
-        if "Resource temporarily unavailable" in text:
-            raise TransientError(f"The sandbox could not start: {text[-300:].strip()}")
+        if fault is not None or _EXHAUSTED.search(text):
+            raise TransientError(f"The sandbox could not start: {fault or text[-300:].strip()}")
         self._require_toolchains()
         require_reach((mount.source for mount in command.mounts), self.owner)
         cause, remedy = diagnose(text)
@@ -164,12 +251,3 @@ def _program(name: str) -> str:
             f"Run `apt-get install {package}`, or your system's like."
         )
     return path
-
-
-def _result(ended: Ended, output: str, seconds: float) -> CommandResult:
-    if ended.why == "timeout":
-        return CommandResult(TIMED_OUT, "timeout", output, seconds)
-    if ended.why == "output":
-        return CommandResult(128 + signal.SIGKILL, "output", output, seconds)
-    code = ended.code if ended.code >= 0 else 128 - ended.code
-    return CommandResult(code, "killed" if code in _ENDED_BY_LIMIT else "exit", output, seconds)

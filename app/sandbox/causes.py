@@ -7,7 +7,7 @@ _APPARMOR_REMEDY = (
     "`sysctl kernel.apparmor_restrict_unprivileged_userns=0`"
 )
 _DOCKER_REMEDY = (
-    "in Docker: `--user 10001 --security-opt seccomp=unconfined --security-opt "
+    "in Docker: `--user 10001 --security-opt seccomp=deploy/seccomp.json --security-opt "
     "systempaths=unconfined`; elsewhere: `sysctl kernel.unprivileged_userns_clone=1`"
 )
 

@@ -1,54 +1,126 @@
-"""No command begins unless we are alive to end it.
+"""No command begins unless we are alive to end it, and its limits hold.
 
 bubblewrap ties its processes to ours only once it has set everything up. Killed in those
 milliseconds, we would leave a command behind that nobody ends. So what bubblewrap starts is a
-guard, which asks first: it says that it is there, and begins when our answer comes. When we are
-gone, the pipe is closed, and it goes as well.
+guard, which takes on the limits and asks first. By how it asks the kernel tells us its number, so
+that it can be put where the rest of the limits hold. It begins when our answer comes; when we are
+gone the line is closed, and it goes as well.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+import asyncio
+import resource
+import socket
+import struct
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
-from app.sandbox.output import Sink
+from agents.errors import FettleError
+from app.sandbox.base import Limits
 
-_READY = b"\0"
-_GUARD = "printf '\\000' && read -r go && exec \"$@\" </dev/null"
+_ASK = "printf '\\000' >&0 && read -r go"
+_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
+_BLOCK = 512  # bytes in which every `sh` counts the size of a file
 
 
 class Lifeline:
-    """One end of the pipe that a guard listens to, and the sink that hears it ask."""
+    """Our end of the line to a guard; `hold` gets its number before it may begin."""
 
-    def __init__(self, out: Sink) -> None:
-        self._out = out
-        self.guard_end, self._ours = os.pipe2(os.O_CLOEXEC)
+    def __init__(self, hold: Callable[[int], Awaitable[None]]) -> None:
+        self._hold = hold
+        self._loop = asyncio.get_running_loop()
+        self._ours, self._guards = socket.socketpair()
+        self._ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self._ours.setblocking(False)
+        self._loop.add_reader(self._ours, self._asked)
+        self._answered = asyncio.Event()
         self.begun = False
+        self._answer: asyncio.Task[None] | None = None
+        self.fault: Exception | None = None
+        """Why the command was not let begin, when that is our own doing."""
 
-    def guarded(self, argv: tuple[str, ...]) -> list[str]:
-        """Return the command line that asks before it becomes `argv`."""
-        return ["/bin/sh", "-c", _GUARD, "sh", *argv]
+    @property
+    def guard_end(self) -> int:
+        """Return the descriptor that the guard gets as its input."""
+        return self._guards.fileno()
 
-    def feed(self, data: bytes) -> bool:
-        """Answer the guard's first byte; all else is output."""
-        if not self.begun and data.startswith(_READY):
-            self.begun = True
-            os.write(self._ours, b"go\n")
-            data = data[1:]
-        return self._out.feed(data) if data else True
+    def _asked(self) -> None:
+        self._loop.remove_reader(self._ours)
+        self._answer = self._loop.create_task(self._let_begin())
+
+    async def _let_begin(self) -> None:
+        try:
+            data, extra, *_ = self._ours.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size))
+            if data:
+                await self._hold(_CREDENTIALS.unpack(extra[0][2])[0])
+                self._ours.send(b"go\n")
+                self.begun = True
+        except (OSError, FettleError) as error:
+            self.fault = error
+            self._ours.shutdown(socket.SHUT_RDWR)
+        finally:
+            self._answered.set()
+
+    async def wait_begun(self) -> bool:
+        """Wait for the guard, once it has started, to ask; False when the command never begins."""
+        self._guards.close()  # now its end is heard
+        await self._answered.wait()
+        return self.begun
+
+    async def send(self, data: bytes) -> None:
+        """Give a command that is talked to some input. Raises OSError when it is gone."""
+        await self._loop.sock_sendall(self._ours, data)
 
     def close(self) -> None:
         """Let go of both ends."""
-        os.close(self.guard_end)
-        os.close(self._ours)
+        self._loop.remove_reader(self._ours)
+        if self._answer is not None:
+            self._answer.cancel()
+        self._ours.close()
+        self._guards.close()
 
 
 @contextmanager
-def lifeline(out: Sink) -> Iterator[Lifeline]:
-    """Give a lifeline whose pipe is open only for as long as we are there."""
-    line = Lifeline(out)
+def lifeline(hold: Callable[[int], Awaitable[None]]) -> Iterator[Lifeline]:
+    """Give a lifeline that holds only for as long as we are there."""
+    line = Lifeline(hold)
     try:
         yield line
     finally:
         line.close()
+
+
+def guarded(
+    argv: tuple[str, ...], limits: Limits, data: int | None, *, talking: bool = False
+) -> list[str]:
+    """Return the command line that limits itself and asks before it becomes `argv`.
+
+    Inside the sandbox's own user namespace the number of processes is that of this sandbox alone
+    (since Linux 5.14). `data` are the bytes that each process may have for itself. With `talking`
+    the line stays its input.
+    """
+    script = [
+        "ulimit -c 0",
+        f"ulimit -f {_at_most(limits.fsize, resource.RLIMIT_FSIZE) // _BLOCK}",
+        f"ulimit -n {_at_most(limits.nofile, resource.RLIMIT_NOFILE)}",
+        f"ulimit -t {_at_most(limits.cpu, resource.RLIMIT_CPU)}",
+        _processes(_at_most(limits.nproc, resource.RLIMIT_NPROC)),
+    ]
+    if limits.memory is not None:
+        script.append(f"ulimit -v {_at_most(limits.memory, resource.RLIMIT_AS) // 1024}")
+    if data is not None:
+        script.append(f"ulimit -d {_at_most(data, resource.RLIMIT_DATA) // 1024}")
+    begin = 'exec "$@"' if talking else 'exec "$@" </dev/null'
+    return ["/bin/sh", "-c", " && ".join([*script, _ASK, begin]), "sh", *argv]
+
+
+def _processes(most: int) -> str:
+    """Return what sets this limit: shells do not agree on its letter."""
+    return f"{{ ulimit -u {most} 2>/dev/null || ulimit -p {most}; }}"
+
+
+def _at_most(wanted: int, kind: int) -> int:
+    """Return what can be had: nobody may raise what was limited for us."""
+    most = resource.getrlimit(kind)[1]
+    return wanted if most == resource.RLIM_INFINITY else min(wanted, most)

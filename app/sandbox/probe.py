@@ -36,7 +36,7 @@ ATTACKS = (
     "start more processes than allowed",
     "make a user namespace",
 )
-"""What the script inside reports on, in its order; two more are judged from outside."""
+"""What the script inside reports on, in its order; four more are judged from outside."""
 
 # unshare, prlimit64, io_uring_setup
 _CALLS = {"x86_64": ("272", "302", "425"), "aarch64": ("97", "261", "425")}
@@ -99,6 +99,7 @@ def _judge(output: str, bait: _Bait) -> tuple[Probe, ...]:
     probes = [
         Probe("the sandbox runs commands", held=mark.exists(), detail=_why_not(output, mark)),
         Probe("runs as an ordinary user", held=mark.exists() and mark.stat().st_uid != 0),
+        Probe("send to a UDP port", held=not _heard(bait.udp)),
         Probe("reach our sockets", held=not _touched(bait)),
     ]
     silent = "the probe gave no answer"
@@ -121,10 +122,14 @@ def _touched(bait: _Bait) -> bool:
         except BlockingIOError:
             continue
         return True
+    return (bait.folder / "open" / "mark").exists()
+
+
+def _heard(udp: socket.socket) -> bool:
     try:
-        bait.udp.recv(100)
+        udp.recv(100)
     except BlockingIOError:
-        return (bait.folder / "open" / "mark").exists()
+        return False
     return True
 
 

@@ -6,14 +6,18 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from app.sandbox.child import Child
 from app.sandbox.output import Sink
 
 _PIECE = 256 * 1024
+
+Why = Literal["exit", "timeout", "output", "watch"]
+Watch = Callable[[], Coroutine[object, object, None]]
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class Ended:
     """How a process ended; `code` is negative when a signal ended it."""
 
     code: int
-    why: Literal["exit", "timeout", "output"]
+    why: Why
 
 
 def memory_file(name: str, data: bytes) -> int:
@@ -43,52 +47,65 @@ async def run_group(
     err: Sink | None = None,
     stdin: int | None = None,
     pass_fds: Sequence[int] = (),
+    watch: Watch | None = None,
 ) -> Ended:
     """Run `argv` in a session of its own, in `/`, until it and its output end.
 
-    Without `err` both streams go to `out`. Call it on a thread that lives as long as the
-    process: the kernel ends a sandbox together with the thread that started it.
+    Without `err` both streams go to `out`. When `watch` comes to its end, so does the process.
+    Call it on a thread that lives as long as the process: the kernel ends a sandbox together with
+    the thread that started it.
     """
     with contextlib.ExitStack() as stack:
         readers = [stack.enter_context(_reading(out))]
         if err is not None:
             readers.append(stack.enter_context(_reading(err)))
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            stdin=asyncio.subprocess.DEVNULL if stdin is None else stdin,
+        child = Child(
+            argv,
+            environment=environment,
+            stdin=stdin,
             stdout=readers[0].write_end,
             stderr=readers[-1].write_end,
-            env=dict(environment),
-            cwd="/",
-            umask=0o022,  # the sandbox's user reads what git writes into a mirror
-            pass_fds=tuple(pass_fds),
-            start_new_session=True,
+            pass_fds=pass_fds,
         )
         for reader in readers:
             reader.start()
-        return await _finish(process, [reader.done for reader in readers], timeout)
+        return await _finish(child, [reader.done for reader in readers], watch, timeout)
 
 
 async def _finish(
-    process: asyncio.subprocess.Process, reads: list[asyncio.Future[bool]], timeout: float
+    child: Child,
+    reads: list[asyncio.Future[bool]],
+    watch: Watch | None,
+    timeout: float,
 ) -> Ended:
-    why: Literal["exit", "timeout", "output"] | None = None
+    ending = asyncio.ensure_future(_end(child, reads))
+    watching = [] if watch is None else [asyncio.ensure_future(watch())]
+    why: Why | None = None
     try:
-        async with asyncio.timeout(timeout):
-            for read in asyncio.as_completed(reads):
-                if not await read:
-                    why = "output"
-                    break
-            else:
-                await process.wait()
-                why = "exit"
-    except TimeoutError:
-        why = "timeout"
+        done, _ = await asyncio.wait(
+            [ending, *watching], timeout=timeout, return_when=asyncio.FIRST_COMPLETED
+        )
+        for watcher in watching:
+            if watcher in done and ending not in done:
+                await watcher  # raises what it has to say
+                why = "watch"
+        why = why or (ending.result() if ending in done else "timeout")
     finally:
+        for each in (ending, *watching):
+            each.cancel()
         if why != "exit":  # after a clean end the number may already be somebody else's
-            _kill(process.pid)
-        code = await asyncio.shield(process.wait())
-    return Ended(code, why or "exit")
+            _kill(child.pid)
+        code = await child.wait()
+    return Ended(code, why)
+
+
+async def _end(child: Child, reads: list[asyncio.Future[bool]]) -> Literal["exit", "output"]:
+    """Wait for the end of all output and of the process, or for too much of it."""
+    for read in asyncio.as_completed(reads):
+        if not await read:
+            return "output"
+    await child.wait()
+    return "exit"
 
 
 def _kill(group: int) -> None:
@@ -103,6 +120,7 @@ class _Reader:
         self._sink = sink
         self._loop = asyncio.get_running_loop()
         self._fd, self.write_end = os.pipe2(os.O_CLOEXEC)
+        os.fchmod(self.write_end, 0o666)  # another user opens it by the name /dev/stderr
         os.set_blocking(self._fd, False)
         self.done: asyncio.Future[bool] = self._loop.create_future()
 

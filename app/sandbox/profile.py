@@ -43,7 +43,18 @@ ETC = {
 }
 """Written anew for each sandbox: this machine's own files tell who its users are."""
 
-_ETC_SHARED = ("alternatives", "ld.so.cache", "ssl/certs", "ca-certificates.conf")
+_ETC_SHARED = ("alternatives", "ssl/certs")
+_ETC_COPIED = ("ld.so.cache", "ca-certificates.conf")
+
+
+def etc_files() -> dict[str, bytes]:
+    """Return the files of /etc inside: what is made up, and what is copied as it is now.
+
+    A file that is written costs less than one that is mounted.
+    """
+    made_up = {path: text.encode() for path, text in ETC.items()}
+    copied = {f"/etc/{name}": Path("/etc", name) for name in _ETC_COPIED}
+    return made_up | {name: path.read_bytes() for name, path in copied.items() if path.is_file()}
 
 
 def system_options() -> list[str]:
@@ -90,5 +101,6 @@ def environment(extra: Mapping[str, str], toolchains: Sequence[Path]) -> dict[st
         "LANG": "C.UTF-8",
         "TMPDIR": "/tmp",  # noqa: S108 # the sandbox's own
         "PYTHONDONTWRITEBYTECODE": "1",
+        "GIT_CONFIG_NOSYSTEM": "1",  # this machine's settings are not the repository's
         **extra,
     }

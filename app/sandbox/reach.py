@@ -7,7 +7,10 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from cachetools import LRUCache
+
 from agents.errors import ConfigError
+from app.sandbox.base import Mount
 
 
 def make_passable(folder: Path) -> None:
@@ -39,6 +42,38 @@ def _require_one(path: Path, owner: tuple[int, int]) -> None:
                 f"`{path}`. Put `{path}` elsewhere, for example below /srv or /var/lib, or run "
                 f"`chmod o+x {folder}`."
             )
+
+
+class Written:
+    """Remembers what commands could write: nothing below it may be mounted.
+
+    Whoever may write to a folder may put a link in the place of what lies in it, and the mount
+    would show what the link points at.
+    """
+
+    def __init__(self, owner: tuple[int, int]) -> None:
+        self._stranger = owner[0] if owner[0] != os.geteuid() else None
+        self._known: LRUCache[Path, None] = LRUCache(10_000)
+
+    def check(self, mounts: Iterable[Mount]) -> None:
+        """Raise ConfigError for a mount whose source an agent could have swapped."""
+        for mount in mounts:
+            for parent in mount.source.parents:
+                if parent in self._known or self._is_strangers(parent):
+                    raise ConfigError(
+                        f"The sandbox is to show `{mount.source}`, but commands of agents may "
+                        f"write to `{parent}` and could put a link there to anything. Put it "
+                        f"where only Fettle may write."
+                    )
+        for mount in mounts:
+            if mount.writable:
+                self._known[mount.source] = None
+
+    def _is_strangers(self, folder: Path) -> bool:
+        try:
+            return folder.stat().st_uid == self._stranger
+        except OSError:
+            return False
 
 
 def require_interpreter(toolchain: Path, visible: Iterable[Path]) -> None:

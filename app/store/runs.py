@@ -7,16 +7,16 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, case, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from agents.requests import Request
 from agents.run import Outcome
 from app.store.database import Database
-from app.store.tables import runs
+from app.store.tables import approvals, runs
 
 AT_ONCE = 500
-_OPEN = ("queued", "running")
+_OPEN = ("queued", "running", "parked")
 _FINAL = {"pull_request": "done", "comment": "done", "refused": "refused", "failed": "failed"}
 
 
@@ -49,13 +49,42 @@ class Runs:
 
         await self._database.write(insert_once)
 
-    async def started(self, run_id: str, stage: str) -> None:
-        """Note that the run is at work on this stage occurrence."""
-        await self._set(run_id, state="running", stage=stage)
+    async def begun(self, run_id: str) -> int:
+        """Note that a process begins, or goes on with, the run.
+
+        Return how many have since it last got any further: many mean that it brings them down.
+        """
+        change = update(runs).where(runs.c.id == run_id).values(starts=runs.c.starts + 1)
+        counted = change.returning(runs.c.starts)
+        return await self._database.write(lambda c: c.scalar(counted)) or 0
+
+    async def started(self, run_id: str, step: str) -> None:
+        """Note that the run is at work on this step; one that it was not at before is progress."""
+        starts = case((runs.c.stage == step, runs.c.starts), else_=0)
+        await self._set(run_id, state="running", stage=step, starts=starts)
+
+    async def parked(self, run_id: str) -> None:
+        """Note that the run waits for people. No restart meanwhile is its fault."""
+        await self._set(run_id, state="parked", starts=0)
+
+    async def is_parked(self, run_id: str) -> bool:
+        """Return whether the run was noted as waiting for people."""
+        query = select(runs.c.state == "parked").where(runs.c.id == run_id)
+        return bool(await self._database.read(lambda c: c.scalar(query)))
 
     async def ended(self, run_id: str, outcome: Outcome) -> None:
-        """Note how the run ended."""
-        await self._set(run_id, state=_FINAL[outcome.kind], outcome=outcome.model_dump_json())
+        """Note how the run ended; what it still asked has no meaning any more."""
+        now = time.time()
+        waits = (approvals.c.run_id == run_id, approvals.c.state == "waiting")
+        void = {"state": "void", "decided_at": now, "decision_reason": "the run has ended"}
+        ended = {"state": _FINAL[outcome.kind], "outcome": outcome.model_dump_json()}
+
+        def end(connection: Connection) -> None:
+            this = update(runs).where(runs.c.id == run_id)
+            connection.execute(this.values(updated_at=now, **ended))
+            connection.execute(update(approvals).where(*waits).values(**void))
+
+        await self._database.write(end)
 
     async def comment_is(self, run_id: str, comment_id: int) -> None:
         """Remember the id of the run's progress comment."""
@@ -72,11 +101,19 @@ class Runs:
         text = await self._database.read(lambda c: c.scalar(query))
         return Outcome.model_validate_json(text) if text else None
 
-    async def unfinished(self) -> dict[str, Any]:
-        """Return the oldest runs that have not ended, each with its request as JSON values."""
-        query = select(runs.c.id, runs.c.request).where(runs.c.state.in_(_OPEN)).order_by(runs.c.id)
-        rows = await self._database.read(lambda c: c.execute(query.limit(AT_ONCE)).all())
-        return {row.id: _loaded(row.request) for row in rows}
+    async def unfinished(self, after: str = "") -> list[str]:
+        """Return the next of the runs that have not ended, by id; `AT_ONCE` while there are more.
+
+        Days may pass for those that wait for people, so there can be many.
+        """
+        open_after = (runs.c.state.in_(_OPEN), runs.c.id > after)
+        query = select(runs.c.id).where(*open_after).order_by(runs.c.id).limit(AT_ONCE)
+        return list(await self._database.read(lambda c: c.scalars(query).all()))
+
+    async def request(self, run_id: str) -> Any:
+        """Return the run's request as JSON values; None when nobody can read it any more."""
+        query = select(runs.c.request).where(runs.c.id == run_id)
+        return _loaded(await self._database.read(lambda c: c.scalar(query)))
 
     async def latest(self) -> tuple[str, Outcome | None] | None:
         """Return id and outcome of the newest run; no outcome while it is under way."""
@@ -95,10 +132,9 @@ class Runs:
         await self._database.write(lambda c: c.execute(change))
 
 
-def _loaded(text: str) -> Any:
-    """Return what the text says; None when nobody can read it any more."""
+def _loaded(text: str | None) -> Any:
     with suppress(ValueError):
-        return json.loads(text)
+        return json.loads(text or "")
     return None
 
 

@@ -52,6 +52,7 @@ runs = Table(
     Column("stage", String(60)),
     Column("outcome", Text),  # JSON of agents.run.Outcome
     Column("comment_id", BigInteger),  # the sticky progress comment
+    Column("starts", Integer, nullable=False, server_default="0"),  # in a row without any progress
     Column("created_at", Float, nullable=False),
     Column("updated_at", Float, nullable=False),
 )
@@ -66,7 +67,7 @@ approvals = Table(
     Column("call_id", String(120), nullable=False),
     Column("session", String(60), nullable=False),
     Column("stage", String(60), nullable=False),
-    Column("tool", String(120), nullable=False),
+    Column("tool", String(128), nullable=False),
     Column("arguments", Text, nullable=False),  # JSON, the whole call
     Column("rule", String(120), nullable=False),
     Column("reason", Text, nullable=False),

@@ -13,7 +13,7 @@ import pytest
 from agents.errors import ToolError
 from agents.loop.budget import Limits
 from agents.pipelines import PIPELINES
-from agents.ports import Answer, CommandResult, PullRequest, Turn, Usage
+from agents.ports import Answer, Approval, CommandResult, PullRequest, SetupResult, Turn, Usage
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Ports, Run
 
@@ -111,6 +111,8 @@ class MemoryTree:
     files: dict
     commands: dict = field(default_factory=dict)
     ran: list = field(default_factory=list)
+    permitted: list = field(default_factory=list)
+    """The protected paths that each commit was let touch."""
 
     async def read(self, path, *, limit=1_000_000):
         if path not in self.files:
@@ -139,7 +141,8 @@ class MemoryTree:
         self.files.clear()
         self.files.update(self.history.files(tree), **kept)
 
-    async def commit(self, tree, parent, message):
+    async def commit(self, tree, parent, message, *, permitted=()):
+        self.permitted.append(set(permitted))
         return self.history.commit(tree, parent, message)
 
     async def diff(self, old, new, *, context=3):
@@ -162,6 +165,9 @@ class MemorySource:
     base: str
     commands: dict = field(default_factory=dict)
     opened: list = field(default_factory=list)
+    installed: SetupResult = field(
+        default_factory=lambda: SetupResult(source="found in the repository's files")
+    )
 
     async def fetch(self):
         return self.base
@@ -179,6 +185,10 @@ class MemorySource:
             _, head, message = self.history.commits[head]
             subjects.insert(0, message.splitlines()[0])
         return subjects
+
+    async def set_up(self, base, policy):
+        assert not self.opened, "the agent's files were there before its dependencies"
+        return self.installed
 
     async def open(self, base, policy):
         tree = MemoryTree(self.history, dict(self.history.files(base)), self.commands)
@@ -233,6 +243,41 @@ class SilentReporter:
     def spent(self, usage, cost_usd, answers):
         pass
 
+    def parked(self, stage, approvals):
+        self.told.append(("parked", stage, tuple(approvals)))
+
+
+@dataclass
+class MemoryApprovals:
+    """The port Approvals: `answers` are decided in turn as soon as the run waits for them."""
+
+    answers: list = field(default_factory=list)
+    asked: dict = field(default_factory=dict)
+    used_up: list = field(default_factory=list)
+
+    async def ask(self, asking):
+        key = (asking.session, asking.call_id)
+        if key not in self.asked:
+            ident = f"id{len(self.asked) + 1}"
+            self.asked[key] = (asking, Approval(id=ident, state="waiting", binding=asking.binding))
+        return self.asked[key][1]
+
+    async def settled(self, ids):
+        for key, (asking, approval) in self.asked.items():
+            if approval.id in ids and approval.state == "waiting":
+                said = self.answers.pop(0)
+                if isinstance(said, BaseException):
+                    raise said
+                self.asked[key] = (asking, approval.model_copy(update=said))
+        return True
+
+    async def used(self, ids):
+        self.used_up += ids
+
+    @property
+    def askings(self):
+        return [asking for asking, _ in self.asked.values()]
+
 
 @dataclass
 class MemorySteps:
@@ -240,6 +285,12 @@ class MemorySteps:
 
     kept: dict = field(default_factory=dict)
     names: list = field(default_factory=list)
+
+    async def wait(self, name, over):
+        self.names.append(name)
+        if name not in self.kept:
+            assert await over(), "nobody decides"
+            self.kept[name] = None
 
     async def step(self, name, work):
         self.names.append(name)
@@ -262,6 +313,9 @@ class World:
     publisher: MemoryPublisher = field(default_factory=MemoryPublisher)
     steps: MemorySteps = field(default_factory=MemorySteps)
     reporter: SilentReporter = field(default_factory=SilentReporter)
+    approvals: MemoryApprovals = None
+    web: object = None
+    tainted: bool = False
     commands: dict = field(default_factory=dict)
     limits: Limits = field(default_factory=lambda: Limits(usd=5, turns=100, minutes=60))
     now: float = 1000.0
@@ -282,11 +336,14 @@ class World:
                 publisher=self.publisher,
                 reporter=self.reporter,
                 steps=self.steps,
+                approvals=self.approvals,
+                web=self.web,
             ),
             conversations=PIPELINES[type(request)].conversations,
             models={"strong": "big", "fast": "small"},
             limits=self.limits,
             clock=lambda: self.now,
+            tainted=self.tainted,
         )
 
     async def resolve(self, request):
@@ -325,7 +382,8 @@ def make_world():
 @pytest.fixture
 def talk():
     """The words of a scripted model."""
-    return type("Talk", (), {"use": staticmethod(use), "say": staticmethod(say), "Killed": Killed})
+    words = {"use": staticmethod(use), "say": staticmethod(say), "Killed": Killed}
+    return type("Talk", (), {**words, "Approvals": MemoryApprovals})
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from agents.errors import PolicyInvalid
-from agents.policy import Policy, parse_policy
+from agents.policy import NEVER, PROTECTED_PATHS, Policy, parse_policy, rule_lines
 
 
 def test_no_file_and_an_empty_file_are_all_defaults():
@@ -56,3 +56,36 @@ def test_a_file_full_of_faults_is_not_repeated_in_full():
 )
 def test_protected_paths_whatever_their_case(path, protected):
     assert (Policy().protects(path) is not None) is protected
+
+
+def test_what_no_approval_opens_is_protected_to_begin_with():
+    assert set(NEVER) <= set(PROTECTED_PATHS)
+
+
+RULES = b"""\
+# who may do what
+ask:
+  - {command: "make deploy*"}
+
+  - tool: bash
+    path: db/**
+budget: {usd: 3}
+deny: [{host: a.example}, {tool: "mcp_*",
+        host: b.example}, {tool: x}]
+"""
+
+
+def test_each_rule_is_found_in_the_file_by_its_line():
+    parse_policy(RULES)
+    assert rule_lines(RULES) == {
+        "policy/ask/1": 3,
+        "policy/ask/2": 5,
+        "policy/deny/1": 8,
+        "policy/deny/2": 8,
+        "policy/deny/3": 9,
+    }
+
+
+@pytest.mark.parametrize("text", [b"", b"# nothing\n", b"ask: []\n", b"budget: {usd: 1}\n"])
+def test_a_file_without_rules_has_no_lines(text):
+    assert rule_lines(text) == {}

@@ -108,6 +108,41 @@ async def test_order_of_arrival_over_several_batches(dispatcher, put, engine, mo
     assert engine.numbers == numbers
 
 
+async def test_each_command_of_a_comment_is_handed_over_by_itself(
+    dispatcher, inbox, sender, engine, states
+):
+    body = "/bot approve aaa222\n/bot deny bbb333 no"
+    author = sender.payload()["sender"]
+    comment = {"id": 5, "body": body, "user": author, "html_url": "https://x.example/1"}
+    payload = sender.payload(action="created", comment=comment)
+    raw = json.dumps(payload).encode()
+    await inbox.put(Delivery("d9", "issue_comment", "created", 1, "h9", raw))
+    await dispatcher.once()
+
+    first, second = (run_id for run_id, _ in engine.taken)
+    assert first.endswith("-d9-1")
+    assert second == f"{first[:-1]}2"
+    assert await states() == [("d9", "dispatched", None)]
+
+
+async def test_commands_of_which_one_is_not_taken_are_all_handed_over_again(
+    running, inbox, sender, engine, states
+):
+    body = "/bot approve aaa222\n/bot deny bbb333 no"
+    author = sender.payload()["sender"]
+    comment = {"id": 5, "body": body, "user": author, "html_url": "https://x.example/1"}
+    payload = sender.payload(action="created", comment=comment)
+    number = payload["issue"]["number"]
+    raw = json.dumps(payload).encode()
+    engine.refuse[number] = 1
+    await inbox.put(Delivery("d9", "issue_comment", "created", 1, "h9", raw))
+
+    async def both():
+        return len({run_id for run_id, _ in engine.taken}) == 2
+
+    await until(both)
+
+
 async def test_what_asks_for_nothing_is_ignored_with_the_reason(dispatcher, put, engine, states):
     await put(label={"name": "bug"})
     await dispatcher.once()
@@ -223,18 +258,22 @@ async def test_a_crash_between_handing_over_and_marking_hands_over_again(
     assert len(engine.taken) == 2
 
 
-async def test_rows_of_another_process_are_found_by_polling(
-    running, database, put, engine, monkeypatch
-):
+@pytest.fixture
+def put_back(database, monkeypatch):
+    """Return a function that makes every delivery wait again, as another process might."""
     monkeypatch.setattr(module, "POLL_SECONDS", 0.05)
+    query = "UPDATE deliveries SET state = 'received'"
+    return lambda: database.write(lambda c: c.exec_driver_sql(query))
+
+
+async def test_rows_of_another_process_are_found_by_polling(running, put, put_back, engine, states):
     await put()
 
-    async def first():
-        return len(engine.taken) == 1
+    async def marked():
+        return (await states())[0][1] == "dispatched"
 
-    await until(first)
-    query = "UPDATE deliveries SET state = 'received'"
-    await database.write(lambda c: c.exec_driver_sql(query))
+    await until(marked)
+    await put_back()
 
     async def second():
         return len(engine.taken) == 2

@@ -9,29 +9,55 @@ import pytest
 import structlog
 from sqlalchemy import text
 
-from agents.errors import ConfigError, RunError, TransientError
+from agents.errors import ConfigError, Parked, RunError, TransientError, Unanswered
 from agents.loop.budget import Limits
 from agents.pipelines import PIPELINES, Pipeline
-from agents.requests import Person, Repository, ResolveIssue
+from agents.ports import Asking
+from agents.requests import Command, Person, Repository, ResolveIssue
 from agents.run import Outcome, Ports, stage
 from app.engine import Engine
-from app.runner import Runner
+from app.runner import MOST_STARTS, Admission, Runner
+from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs
 from app.upkeep import Upkeep
+from app.waking import Waking
 from handlers.access import Refusal
 
 PATIENCE = 20.0
 
 
-class SilentReporter:
-    """The port Reporter: stages are told to nobody."""
+@dataclass
+class Reporter:
+    """The port Reporter: keeps what was told."""
+
+    told: list = field(default_factory=list)
 
     def stage_started(self, stage, title):
-        pass
+        self.told.append(("started", stage))
 
     def stage_finished(self, stage, summary):
-        pass
+        self.told.append(("finished", stage))
+
+    def parked(self, stage, approvals):
+        self.told.append(("parked", stage))
+
+
+@dataclass
+class Approvals:
+    """The port Approvals of one run, over the real store."""
+
+    stored: StoredApprovals
+    run_id: str
+
+    async def ask(self, asking):
+        return (await self.stored.ask_once(self.run_id, asking)).approval
+
+    async def settled(self, ids):
+        return await self.stored.settled(ids)
+
+    async def used(self, ids):
+        await self.stored.used(ids)
 
 
 @dataclass
@@ -43,11 +69,15 @@ class Equipment:
     finishing: list = field(default_factory=list)
     ends: list = field(default_factory=list)
     closed: int = 0
+    rested: int = 0
 
     async def admit(self):
         if isinstance(self.admission, Exception):
             raise self.admission
-        return self.admission
+        return Admission(refusal=self.admission, tainted=False)
+
+    async def rest(self):
+        self.rested += 1
 
     async def finish(self, outcome):
         if self.finishing:
@@ -65,17 +95,21 @@ class Machine:
     url: str
     monkeypatch: object
     works: list = field(default_factory=list)
-    """What the stage does, one for each time: an error is raised, anything else returned."""
+    """What the stage of the first run does, one for each time: an error is raised, an asking
+    asked, anything else returned."""
     equipping: list = field(default_factory=list)
     admission: object = None
     finishing: list = field(default_factory=list)
     given: list = field(default_factory=list)
+    obeyed: list = field(default_factory=list)
+    disobeying: list = field(default_factory=list)
     between: object = None
     """An error of the pipeline outside of its stages."""
 
     async def open(self):
         self.database = Database(self.url)
         self.runs = Runs(self.database)
+        self.approvals = StoredApprovals(self.database)
         self.monkeypatch.setitem(PIPELINES, ResolveIssue, Pipeline(self.pipeline, ()))
         await self.restart()
         return self
@@ -83,7 +117,14 @@ class Machine:
     async def restart(self):
         """Begin as a fresh process does."""
         limits = Limits(usd=1, turns=1, minutes=1)
-        self.runner = Runner(self.runs, self.equip, models={}, limits=limits, noreply="localhost")
+        self.runner = Runner(
+            self.runs,
+            self.equip,
+            models={},
+            limits=limits,
+            noreply="localhost",
+            obey=self.obey,
+        )
         self.runner.engine = Engine(
             self.url, self.runner.conduct, executor="one", stages_at_once=4, retry_seconds=0.01
         )
@@ -96,7 +137,8 @@ class Machine:
     async def equip(self, run_id, request, steps):
         if self.equipping:
             raise self.equipping.pop(0)
-        ports = Ports(None, None, None, None, SilentReporter(), steps)
+        approvals = Approvals(self.approvals, run_id)
+        ports = Ports(None, None, None, None, Reporter(), steps, approvals)
         self.given.append(Equipment(ports, self.admission, self.finishing))
         return self.given[-1]
 
@@ -104,9 +146,11 @@ class Machine:
         @stage
         async def work(run) -> str:
             """Do as told."""
-            told = self.works.pop(0) if self.works else "done"
+            told = self.works.pop(0) if self.works and run.id == "0001-run" else "done"
             if isinstance(told, BaseException):
                 raise told
+            if isinstance(told, Asking):
+                return await self.ask(run, told)
             if callable(told):
                 return await told()
             return told
@@ -115,6 +159,38 @@ class Machine:
         if self.between:
             raise self.between
         return Outcome(kind="comment", text=said)
+
+    async def ask(self, run, asking):
+        """Do what a session does with a call that waits for people."""
+        approval = await run.ports.approvals.ask(asking)
+        if approval.state == "waiting":
+            self.works.insert(0, asking)
+            raise Parked([approval.id])
+        if approval.state == "expired":
+            raise Unanswered("Nobody answered.")
+        return f"{approval.state} by {approval.decided_by}"
+
+    async def obey(self, command):
+        """Carry a command out, or raise what stands in its way."""
+        self.obeyed.append(command)
+        if self.disobeying:
+            raise self.disobeying.pop(0)
+        return {"decided": command.verb}
+
+    async def parked(self, run_id="0001-run"):
+        """Wait until the run waits for people; return its one question."""
+        async with asyncio.timeout(PATIENCE):
+            while not (
+                await self.runs.is_parked(run_id) and run_id in self.runner.engine.floor.waiting
+            ):
+                await asyncio.sleep(0.02)
+        [waiting] = [each for each in await self.approvals.waiting() if each.run_id == run_id]
+        return waiting
+
+    async def decide(self, waiting, verdict="approved"):
+        """Answer as a person does, and wake the run as `Waking` does."""
+        await self.approvals.decide(waiting.id, verdict=verdict, by="mara", by_id=3, via="comment")
+        await Waking(self.approvals, self.runner.engine.wake).once()
 
     async def end(self, run_id="0001-run"):
         """Return the outcome in the store, once it is there."""
@@ -311,12 +387,12 @@ async def lose(machine, wish, spoil):
     ("spoil", "says"),
     [
         (
-            "UPDATE workflow_status SET recovery_attempts = 30 WHERE workflow_uuid = '0002-run'",
-            "stopped again and again",
+            "UPDATE workflow_status SET status = 'CANCELLED' WHERE workflow_uuid = '0002-run'",
+            "cancelled by the operator",
         ),
         ("UPDATE workflow_input SET inputs = '{' WHERE workflow_uuid = '0002-run'", "`0002-run`"),
     ],
-    ids=["too many crashes", "a request that cannot be read"],
+    ids=["cancelled", "a request that cannot be read"],
 )
 async def test_what_the_engine_gave_up_is_shown_as_failed(machine, wish, spoil, says):
     await lose(machine, wish, spoil)
@@ -356,3 +432,231 @@ async def test_upkeep_finds_what_was_lost_by_itself(machine, wish):
     over.set()
     assert (await machine.end("0002-run")).kind == "failed"
     keeping.cancel()
+
+
+async def test_a_run_that_brings_the_process_down_again_and_again_is_put_aside(machine, wish):
+    await machine.runs.create("0001-run", wish)
+    for _ in range(MOST_STARTS):
+        await machine.runs.begun("0001-run")
+    await machine.runner.submit("0001-run", wish)
+    outcome = await machine.end()
+    assert outcome.kind == "failed"
+    assert "stopped again and again" in outcome.text
+    assert machine.ends == [outcome]
+    assert all(given.rested == 0 for given in machine.given)
+    await machine.runner.submit("0002-run", wish)
+    assert (await machine.end("0002-run")).text == "done"
+
+
+# --- waiting for people -------------------------------------------------------------------------
+
+
+def asking(**changes):
+    about = {
+        "call_id": "1.0/toolu_1",
+        "session": "work/1",
+        "stage": "work/1",
+        "tool": "bash",
+        "arguments": {"command": "deploy"},
+        "rule": "policy/ask/1",
+        "reason": "It deploys.",
+        "head": "a" * 40,
+    }
+    return Asking(**{**about, **changes})
+
+
+async def test_a_run_waits_for_a_yes_and_ends(machine, wish):
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    waiting = await machine.parked()
+    assert await state(machine) == "parked"
+    [given] = machine.given
+    assert (given.rested, given.closed) == (1, 0)
+    assert given.ports.reporter._reporter.told == [("started", "work/1"), ("parked", "work/1")]
+    await machine.decide(waiting)
+    assert (await machine.end()).text == "approved by mara"
+    assert given.ports.reporter._reporter.told[2:] == [
+        ("started", "work/1"),
+        ("finished", "work/1"),
+    ]
+    assert await state(machine) == "done"
+
+
+async def test_a_waiting_run_is_neither_lost_nor_forgotten(machine, wish):
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    waiting = await machine.parked()
+    await machine.runner.end_lost()
+    assert await state(machine) == "parked"
+    await machine.decide(waiting, "denied")
+    assert (await machine.end()).text == "denied by mara"
+
+
+async def test_a_restart_asks_nobody_anew_and_tells_nobody_what_they_know(machine, wish):
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    waiting = await machine.parked()
+    for _ in range(3):
+        await machine.runner.engine.drain(0)
+        await machine.restart()
+        assert await machine.parked() == waiting
+        assert machine.given[-1].ports.reporter._reporter.told == []
+    await machine.decide(waiting)
+    assert (await machine.end()).text == "approved by mara"
+    assert machine.given[-1].ports.reporter._reporter.told == [
+        ("started", "work/1"),
+        ("parked", "work/1"),
+        ("started", "work/1"),
+        ("finished", "work/1"),
+    ]
+
+
+async def test_a_decision_made_while_no_process_ran_is_found(machine, wish):
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    waiting = await machine.parked()
+    await machine.runner.engine.drain(0)
+    await machine.approvals.decide(
+        waiting.id, verdict="approved", by="ada", by_id=None, via="terminal"
+    )
+    await machine.restart()
+    assert (await machine.end()).text == "approved by ada"
+
+
+async def test_another_process_decides_and_the_run_is_woken(machine, wish):
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    waking = asyncio.create_task(
+        Waking(machine.approvals, machine.runner.engine.wake, look_seconds=0.05).run()
+    )
+    waiting = await machine.parked()
+    other = Database(machine.url)
+    await StoredApprovals(other).decide(
+        waiting.id, verdict="approved", by="ada", by_id=None, via="terminal"
+    )
+    other.close()
+    assert (await machine.end()).text == "approved by ada"
+    waking.cancel()
+
+
+async def test_what_nobody_answers_ends_the_run_with_a_report(machine, wish):
+    machine.works = [asking(days=0.5 / 86_400)]
+    await machine.runner.submit("0001-run", wish)
+    waking = asyncio.create_task(
+        Waking(machine.approvals, machine.runner.engine.wake, look_seconds=0.05).run()
+    )
+    outcome = await machine.end()
+    assert (outcome.kind, outcome.text) == ("failed", "Nobody answered.")
+    assert machine.ends == [outcome]
+    waking.cancel()
+
+
+async def test_a_file_that_cannot_be_put_away_stops_no_run(machine, wish):
+    async def refuse():
+        raise OSError("busy")
+
+    equip = machine.equip
+
+    async def stubborn(*args):
+        given = await equip(*args)
+        given.rest = refuse
+        return given
+
+    machine.runner._equip = stubborn
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    await machine.decide(await machine.parked())
+    assert (await machine.end()).text == "approved by mara"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        ("UPDATE approvals SET arguments = '{'", "is damaged"),
+        ("UPDATE approvals SET binding = 'x'", "is damaged"),
+        ("DELETE FROM approvals", None),
+        ("UPDATE workflow_input SET inputs = '{' WHERE true", "mistake of its own"),
+        ("UPDATE operation_outputs SET output = '{' WHERE function_id = 1", "mistake of its own"),
+        ("UPDATE operation_outputs SET output = '{' WHERE function_id = 2", "mistake of its own"),
+        ("UPDATE operation_outputs SET function_name = 'a/1' WHERE true", "mistake of its own"),
+    ],
+    ids=[
+        "the call of the approval",
+        "the binding of the approval",
+        "no approval at all",
+        "the request",
+        "the admission",
+        "the record of the stage",
+        "the order of steps",
+    ],
+)
+async def test_a_history_that_broke_while_waiting_ends_the_run_and_frees_the_lane(
+    machine, wish, spoil, says
+):
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    waiting = await machine.parked()
+    await machine.runner.submit("0002-run", wish)
+    await machine.runner.engine.drain(0)
+    await machine.approvals.decide(
+        waiting.id, verdict="approved", by="mara", by_id=3, via="comment"
+    )
+    await machine.sql(f"{spoil} AND workflow_uuid = '0001-run'" if "WHERE" in spoil else spoil)
+    await machine.restart()
+    if says is None:  # it is asked anew, and waits: nobody's yes is on record
+        assert (await machine.parked()).asking == asking()
+        await machine.decide(await machine.parked(), "denied")
+        assert (await machine.end()).text == "denied by mara"
+        return
+    async with asyncio.timeout(PATIENCE):
+        while (outcome := await machine.runs.outcome("0001-run")) is None:
+            await machine.runner.end_lost()
+            await asyncio.sleep(0.02)
+    assert outcome.kind == "failed"
+    assert says in outcome.text
+    assert outcome in machine.ends
+    assert (await machine.end("0002-run")).text == "done"
+    assert await machine.approvals.waiting() == []
+
+
+# --- commands -----------------------------------------------------------------------------------
+
+
+def command():
+    return Command(
+        installation_id=1,
+        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
+        number=7,
+        verb="approve",
+        approval="k3f9x2",
+        asked_by=Person(id=3, login="mara"),
+        via="comment",
+        url="https://example.org/7#1",
+    )
+
+
+async def test_a_command_is_carried_out_once_and_is_no_run(machine):
+    await machine.runner.submit("0001-run", command())
+    await machine.runner.submit("0001-run", command())
+    async with asyncio.timeout(PATIENCE):
+        assert await machine.runner.engine.result("0001-run") == {"decided": "approve"}
+    assert machine.obeyed == [command()]
+    assert await machine.runs.by_state() == {}
+
+
+async def test_a_command_does_not_wait_for_the_run_it_is_about(machine, wish):
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    await machine.parked()
+    await machine.runner.submit("0002-run", command())
+    async with asyncio.timeout(PATIENCE):
+        await machine.runner.engine.result("0002-run")
+
+
+async def test_a_command_outlives_a_github_that_is_away_for_long(machine, monkeypatch):
+    monkeypatch.setattr("app.runner.LONGEST_PAUSE", 0.01)
+    machine.disobeying = [TransientError("GitHub answers 502")] * 13
+    await machine.runner.submit("0001-run", command())
+    async with asyncio.timeout(PATIENCE):
+        assert await machine.runner.engine.result("0001-run") == {"decided": "approve"}
+    assert len(machine.obeyed) == 14

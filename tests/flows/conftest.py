@@ -174,7 +174,8 @@ class Place:
 
     def tokens(self):
         """Return every installation token that was handed out."""
-        minted = [e for e in self.github.requests if e.path.endswith("/access_tokens")]
+        asked = [e for e in self.github.requests if e.path.endswith("/access_tokens")]
+        minted = [exchange for exchange in asked if exchange.status == 201]
         return [json.loads(exchange.answer)["token"] for exchange in minted]
 
     def secrets(self):

@@ -17,6 +17,7 @@ from tests.referees.packages import npm_packages, rest_description
 from tests.referees.webhook_schemas import WebhookReferee
 
 EVERYTHING = {
+    "actions": "read",
     "checks": "write",
     "contents": "write",
     "issues": "write",
@@ -73,10 +74,11 @@ class Caller:
     def using(self, credential):
         return Caller(self._github, self._session, credential)
 
-    async def __call__(self, method, path, body=None):
+    async def __call__(self, method, path, body=None, *, follow=True):
         headers = {"Authorization": f"Bearer {self._credential}"}
         url = URL(f"{self._github.url}/api/v3{path}", encoded=True)
-        async with self._session.request(method, url, json=body, headers=headers) as answer:
+        more = {"json": body, "headers": headers, "allow_redirects": follow}
+        async with self._session.request(method, url, **more) as answer:
             text = await answer.read()
             return json.loads(text) if text else None
 

@@ -16,7 +16,9 @@ from app.local.github import (
     rest_apps,
     rest_checks,
     rest_issues,
+    rest_links,
     rest_pulls,
+    rest_reading,
     rest_repositories,
 )
 from app.local.github.faults import Exchange
@@ -29,7 +31,8 @@ PREFIX = "/api/v3"
 PARAMETER = re.compile(r"\{[^{}]+\}")
 CONTENTS = "/contents"  # of the root: described as contents/{path} with an empty path
 BY_ID = re.compile(r"^/repositories/\d+")  # answers like /repos/{owner}/{repo}, undescribed
-SUBJECTS = (rest_apps, rest_checks, rest_issues, rest_pulls, rest_repositories)
+ISSUES = (rest_issues, rest_links)
+SUBJECTS = (rest_apps, rest_checks, *ISSUES, rest_pulls, rest_reading, rest_repositories)
 
 
 @dataclass(frozen=True)

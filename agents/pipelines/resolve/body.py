@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from agents.pipelines.resolve.craft_pr import PullRequestText
 from agents.pipelines.resolve.triage import Triage
 from agents.pipelines.shared.quality import Baseline, CheckRun, Quality
-from agents.ports import Usage
+from agents.pipelines.shared.set_up import failed, tail
+from agents.ports import SetupResult, Usage
 from agents.requests import ResolveIssue
 from agents.text import one_line, publish
 
 WORDS_LIMIT = 8_000  # characters of each text of the model: what we measured needs its place, too
 NAME_LIMIT, COMMAND_LIMIT = 60, 200
 FAILING_SHOWN = 4  # checks whose output is shown
+COMMANDS_SHOWN = 6  # commands of the set-up
 
 
 def pull_request_body(
@@ -29,7 +32,10 @@ def pull_request_body(
     sections = [
         _section("Why", safe(text.why)),
         _section("What was considered and rejected", safe(text.rejected)),
-        _section("How it was verified", _verification(quality)),
+        _section(
+            "How it was verified",
+            f"{_verification(quality)}\n\n{_set_up(quality.baseline.setup, safe)}",
+        ),
         _section("Still failing", _failing(quality)),
         _section("For the reviewer", safe(text.notes)),
         _section("What triage found", safe(finding.reasoning)),
@@ -66,7 +72,11 @@ def _row(before: CheckRun, after: CheckRun) -> str:
 
 
 def _command(run: CheckRun) -> str:
-    line = "; ".join(part.strip() for part in run.command.strip().splitlines()).replace("`", "'")
+    return _command_line(run.command)
+
+
+def _command_line(command: str) -> str:
+    line = "; ".join(part.strip() for part in command.strip().splitlines()).replace("`", "'")
     return f"`{line}`" if len(line) <= COMMAND_LIMIT else f"`{line[:COMMAND_LIMIT]}…`"
 
 
@@ -79,6 +89,25 @@ def _unavailable(baseline: Baseline) -> str:
         return ""
     commands = ", ".join(f"`{command}`" for command in baseline.unavailable)
     return f"Suggested by the repository but not available in the sandbox: {commands}."
+
+
+def _set_up(setup: SetupResult, safe: Callable[[str], str]) -> str:
+    """Return what came of installing dependencies: checks mean less where some are missing."""
+    problems = "\n".join(f"- {problem}" for problem in setup.problems)
+    parts = [
+        f"**Set-up failed.** Checks may fail or be left out for that reason.\n\n{safe(problems)}"
+        if problems
+        else "",
+        *(
+            f"{_command_line(c.command)} wrote at the end:\n\n{_fenced(tail(c))}"
+            for c in failed(setup)
+        ),
+        *(safe(note) for note in setup.notes),
+    ]
+    if setup.commands and not setup.problems:
+        commands = ", ".join(_command_line(c.command) for c in setup.commands[:COMMANDS_SHOWN])
+        parts.append(f"Dependencies were installed beforehand ({setup.source}): {commands}.")
+    return "\n\n".join(part for part in parts if part)
 
 
 def _failing(quality: Quality) -> str:

@@ -17,6 +17,7 @@ from agents.pipelines.shared.implement import IMPLEMENT, Made, implement
 from agents.pipelines.shared.prepare import prepare
 from agents.pipelines.shared.quality import check_quality, measure_base
 from agents.pipelines.shared.quality_fix import QUALITY_FIX, quality_fix
+from agents.pipelines.shared.set_up import set_up
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run
 
@@ -34,15 +35,16 @@ CONVERSATIONS = (
 async def resolve(run: Run, request: ResolveIssue) -> Outcome:
     """Turn a labelled issue into a pull request that passes the repository's own checks."""
     await run.stage(prepare)
-    finding = await run.stage(triage, request)
+    setup = await run.stage(set_up)
+    finding = await run.stage(triage, request, setup)
     if not finding.actionable:
         return await run.stage(answer, finding)
 
     plan = await run.stage(decompose)
-    baseline = await run.stage(measure_base)
+    baseline = await run.stage(measure_base, setup)
     made: tuple[Made, ...] = ()
     for assignment in plan.assignments(request):
-        step = await run.stage(implement, assignment)
+        step = await run.stage(implement, assignment, setup)
         made = (*made, step)
     if run.unchanged:
         return await run.stage(nothing_changed, made)

@@ -6,6 +6,8 @@ from typing import Literal
 
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.shared.implement import WISH_LIMIT
+from agents.pipelines.shared.set_up import told
+from agents.ports import SetupResult
 from agents.requests import ResolveIssue
 from agents.run import Run, stage
 from agents.text import clean
@@ -40,10 +42,11 @@ TRIAGE = Conversation(
 
 
 @stage
-async def triage(run: Run, request: ResolveIssue) -> Triage:
+async def triage(run: Run, request: ResolveIssue, setup: SetupResult) -> Triage:
     """Understand the issue and decide."""
     finding = await run.converse(
         TRIAGE,
+        setup=told(run, setup),
         reference=request.reference,
         author=request.author.login,
         issue=run.fenced(clean(request.text).text, limit=WISH_LIMIT),

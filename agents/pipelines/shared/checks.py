@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from agents.pipelines.shared.files import Files, table
 from agents.policy import Check
-
-
-@dataclass(frozen=True)
-class Files:
-    """What a repository looks like: its paths, and the text of its settings files."""
-
-    paths: frozenset[str]
-    texts: dict[str, str]
-
-    def mentions(self, path: str, pattern: str) -> bool:
-        """Return whether that settings file exists and has a match."""
-        return re.search(pattern, self.texts.get(path, ""), re.MULTILINE) is not None
-
-    def any_named(self, pattern: str) -> bool:
-        """Return whether any path's last part matches as a whole."""
-        return any(re.fullmatch(pattern, path.rsplit("/", 1)[-1]) for path in self.paths)
 
 
 @dataclass(frozen=True)
@@ -70,7 +52,7 @@ def _python(files: Files) -> Sequence[Candidate]:
         # In files that do not use it, it finds nothing to run and is content with that.
         used = "python3 -c 'import unittest' && grep -rqsw --include='*.py' unittest ."
         found.append(_candidate("tests", "python3 -m unittest -q", used))
-    tools = _table(_toml(files.texts.get("pyproject.toml", "")), "tool")
+    tools = table(files.toml("pyproject.toml"), "tool")
     if "ruff" in tools or "ruff.toml" in files.paths:
         found.append(_candidate("lint", "ruff check .", "command -v ruff"))
     if ".flake8" in files.paths or files.mentions("setup.cfg", r"^\[flake8\]"):
@@ -87,10 +69,7 @@ def _pre_commit(files: Files) -> Sequence[Candidate]:
 
 
 def _node(files: Files) -> Sequence[Candidate]:
-    try:
-        scripts = _table(json.loads(files.texts.get("package.json", "{}")), "scripts")
-    except ValueError:
-        return ()
+    scripts = table(files.json("package.json"), "scripts")
     wanted = {"test": "tests", "lint": "lint", "typecheck": "types"}
     installed = "command -v npm && test -d node_modules"
     return [
@@ -136,16 +115,3 @@ _FINDERS: tuple[Callable[[Files], Sequence[Candidate]], ...] = (
 
 def _candidate(subject: str, command: str, available: str) -> Candidate:
     return Candidate(subject, Check(name=subject, run=command), available)
-
-
-def _table(document: object, name: str) -> dict[str, object]:
-    """Return the table of that name, or an empty one: files may hold anything."""
-    table = document.get(name) if isinstance(document, dict) else None
-    return table if isinstance(table, dict) else {}
-
-
-def _toml(text: str) -> dict[str, object]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return {}

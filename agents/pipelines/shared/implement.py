@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from agents.loop.conversation import Conversation, beside
+from agents.pipelines.shared.set_up import told
+from agents.ports import SetupResult
 from agents.requests import Frozen
 from agents.run import Run, stage
 from agents.text import clean
@@ -72,11 +74,12 @@ IMPLEMENT = Conversation(
 
 
 @stage
-async def implement(run: Run, assignment: Assignment) -> Made:
+async def implement(run: Run, assignment: Assignment, setup: SetupResult) -> Made:
     """Make the step and commit it."""
     done = await run.converse(
         IMPLEMENT,
         **assignment.model_dump(exclude={"wish"}),
+        setup=told(run, setup),
         wish=run.fenced(clean(assignment.wish).text, limit=WISH_LIMIT),
     )
     commit = await run.commit(assignment.subject, done.summary)

@@ -9,6 +9,8 @@ from agents.run import Run, stage
 async def prepare(run: Run) -> str:
     """Fetch the default branch."""
     run.base = run.head = await run.ports.source.fetch()
-    await run.policy()  # an unreadable policy ends the run before it costs anything
+    policy = await run.policy()  # an unreadable one ends the run before it costs anything
+    if run.ports.toolsets is not None:
+        run.learned = await run.ports.toolsets.learn(policy)
     run.summary = f"at {run.base[:10]}"
     return run.base

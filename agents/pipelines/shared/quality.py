@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.pipelines.shared.checks import SETTINGS_FILES, Candidate, Files, detect
+from agents.pipelines.shared.checks import SETTINGS_FILES, Candidate, detect
+from agents.pipelines.shared.files import Files
 from agents.policy import POLICY_PATH, Check
-from agents.ports import CommandResult, WorkTree
+from agents.ports import CommandResult, SetupResult, WorkTree
 from agents.requests import Frozen
 from agents.run import Run, stage
 from agents.text import plain_output, printable
@@ -37,6 +38,8 @@ class Baseline(Frozen):
     """Commands that the repository suggests but that cannot run in the sandbox."""
     source: str
     """Where the list of checks comes from, for people."""
+    setup: SetupResult
+    """What was installed for them."""
 
 
 class Quality(Frozen):
@@ -63,11 +66,11 @@ class Quality(Frozen):
 
 
 @stage
-async def measure_base(run: Run) -> Baseline:
+async def measure_base(run: Run, setup: SetupResult) -> Baseline:
     """Run the checks on the default branch."""
     checks, unavailable, source = await _find_checks(run)
     runs = await _measure(run, run.base, checks)
-    return Baseline(runs=runs, unavailable=unavailable, source=source)
+    return Baseline(runs=runs, unavailable=unavailable, source=source, setup=setup)
 
 
 @stage
@@ -154,5 +157,7 @@ _STOPPED = {
     "exit": "",
     "timeout": "\n[stopped after {check.timeout:.0f} s, before it had ended]",
     "output": "\n[stopped: it wrote far too much]",
-    "killed": "\n[killed: out of memory, processor time or disk, or by a signal]",
+    "killed": "\n[killed: out of processor time, by the size of a file, or by a signal]",
+    "memory": "\n[killed: it used up the memory that a command may have]",
+    "disk": "\n[stopped: its files take more of the disk than a run may have]",
 }

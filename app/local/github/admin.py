@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from app.local.github.accounts import Account, Actor, Label, Role
+from app.local.github.accounts import Account, Actor, App, Label, Role
 from app.local.github.admin_apps import AppsAdmin
 from app.local.github.gitdir import GitDir, signature
-from app.local.github.state import Comment, Issue, Repository
+from app.local.github.shapes_checks import suite_check_run_json
+from app.local.github.state import CheckRun, Comment, Issue, Repository
 from app.local.github.webhooks import Delivery
 
 LABELS = {"bug": "d73a4a", "documentation": "0075ca", "enhancement": "a2eeef"}
@@ -151,12 +152,43 @@ class Admin(AppsAdmin):
         await self.webhooks.settled()
 
     async def comment(
-        self, repository: Repository, number: int, author: Account, body: str
+        self,
+        repository: Repository,
+        number: int,
+        author: Account,
+        body: str,
+        *,
+        through: App | None = None,
     ) -> Comment:
-        """Comment on an issue or a pull request."""
-        comment = self.parts.issues.comment(repository.issues[number], Actor(author), body)
+        """Comment on an issue or a pull request; `through` an App that acts for its user."""
+        comment = self.parts.issues.comment(repository.issues[number], Actor(author, through), body)
         await self.webhooks.settled()
         return comment
+
+    async def edit_comment(self, comment: Comment, editor: Account, body: str) -> None:
+        """Change a comment's text, as its author or as somebody with write access."""
+        self.parts.issues.edit_comment(comment, Actor(editor), body)
+        await self.webhooks.settled()
+
+    async def delete_comment(self, comment: Comment, by: Account) -> None:
+        """Remove a comment."""
+        self.parts.issues.delete_comment(comment, Actor(by))
+        await self.webhooks.settled()
+
+    async def press_button(
+        self, repository: Repository, check_run: CheckRun, label: str, by: Account
+    ) -> list[Delivery]:
+        """Press a check run's button; only the App whose check run it is hears of it."""
+        button = next(each for each in check_run.buttons if each["label"] == label)
+        sent_before = len(self.webhooks.log)
+        payload = {
+            "action": "requested_action",
+            "check_run": suite_check_run_json(self.world, repository, check_run),
+            "requested_action": {"identifier": button["identifier"]},
+        }
+        self.webhooks.announce(repository, "check_run", Actor(by), payload, only=check_run.app)
+        await self.webhooks.settled()
+        return self.webhooks.log[sent_before:]
 
     def advance_clock(self, by: timedelta) -> None:
         """Let time pass here, and only here."""

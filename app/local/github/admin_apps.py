@@ -15,13 +15,15 @@ from app.local.github.shapes import installation_json
 from app.local.github.state import Installation, Repository, World
 
 PERMISSIONS: Mapping[str, str] = {
+    "actions": "read",
     "checks": "write",
     "contents": "write",
     "issues": "write",
     "metadata": "read",
     "pull_requests": "write",
+    "statuses": "read",
 }
-EVENTS = ("issues", "issue_comment", "pull_request", "push")
+EVENTS = ("issues", "issue_comment", "check_run", "pull_request", "push")
 Kind = Literal["User", "Organization", "Bot"]
 
 

@@ -13,6 +13,7 @@ from app.local.github.gitdir import ZERO, Commit, GitDir
 from app.local.github.patches import parse_diff
 from app.local.github.shapes_git import account_of_email
 from app.local.github.state import Issue, Pull, PullFacts, Repository, World
+from app.local.github.traces import Push
 
 Json = Any
 REFERENCE = re.compile(r"(?<![\w/])#(\d+)\b")
@@ -129,6 +130,11 @@ class PullChanges:
             [] if new == ZERO else await git.commits(new, *(f"^{sha}" for sha in known), limit=20)
         )
         commits = [await self._push_commit(repository, each) for each in reversed(span)]
+        forced = ZERO not in (old, new) and await git.merge_base(old, new) != old
+        birth = self._world.birth()
+        repository.pushes.append(
+            Push(**birth, actor=actor, ref=ref, before=old, after=new, forced=forced)
+        )
         page = f"{self._world.url}/{repository.full_name}"
         payload = {
             "ref": ref,
@@ -136,7 +142,7 @@ class PullChanges:
             "after": new,
             "created": old == ZERO,
             "deleted": new == ZERO,
-            "forced": ZERO not in (old, new) and await git.merge_base(old, new) != old,
+            "forced": forced,
             "base_ref": None,
             "compare": f"{page}/compare/{old[:12]}...{new[:12]}",
             "commits": commits,

@@ -12,7 +12,8 @@ from app.local.github.calls import Call, Input
 from app.local.github.rest_repositories import commit_of
 from app.local.github.routing import Routes
 from app.local.github.shapes import minimal_repository_json
-from app.local.github.shapes_git import check_run_json, root_of, status_json
+from app.local.github.shapes_checks import check_run_json
+from app.local.github.shapes_git import root_of, status_json
 from app.local.github.state import CheckRun, CommitStatus
 
 routes = Routes()
@@ -32,6 +33,14 @@ class Output(Input):
     annotations: list[dict[str, Any]] = Field(default_factory=list)
 
 
+class Button(Input):
+    """A button that people see under a check run."""
+
+    label: str = Field(max_length=20)
+    description: str = Field(max_length=40)
+    identifier: str = Field(max_length=20)
+
+
 class CheckEdit(Input):
     """Body of a change of a check run."""
 
@@ -42,6 +51,7 @@ class CheckEdit(Input):
     details_url: str | None = None
     completed_at: str | None = None
     output: Output | None = None
+    actions: list[Button] | None = Field(default=None, max_length=3)
 
 
 class NewCheck(CheckEdit):
@@ -97,6 +107,8 @@ def _apply(call: Call, run: CheckRun, sent: CheckEdit) -> None:
     if run.status == "completed" and run.completed_at is None:
         told = sent.completed_at
         run.completed_at = datetime.fromisoformat(told) if told else call.world.now()
+    if sent.actions is not None:
+        run.buttons = [button.model_dump() for button in sent.actions]
     if sent.output:
         _apply_output(run, sent.output)
 

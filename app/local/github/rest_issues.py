@@ -8,6 +8,7 @@ from pydantic import Field
 
 from app.local.github.answers import Answer, Json, Refused, invalid, not_found
 from app.local.github.calls import Call, Input
+from app.local.github.files import in_full
 from app.local.github.routing import Routes
 from app.local.github.shapes_issues import (
     FACES,
@@ -105,7 +106,7 @@ async def create_issue(call: Call) -> Answer:
 @routes.add("GET", "/issues/{number}", needs=READ)
 async def get_issue(call: Call) -> Json:
     """Return an issue."""
-    return issue_json(call.world, call.issue())
+    return in_full(call, issue_json(call.world, call.issue()))
 
 
 @routes.add("PATCH", "/issues/{number}", needs=WRITE)
@@ -229,6 +230,12 @@ async def react_to_issue(call: Call) -> Answer:
 async def react_to_comment(call: Call) -> Answer:
     """React to a comment: 201, or 200 when it stood already."""
     return _react(call, _comment(call))
+
+
+@routes.add("GET", "/issues/comments/{comment_id}/reactions", needs=READ)
+async def list_comment_reactions(call: Call) -> Answer:
+    """Return a comment's reactions."""
+    return call.page([reaction_json(call.world, each) for each in _comment(call).reactions])
 
 
 def _react(call: Call, written: Written) -> Answer:

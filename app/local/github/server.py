@@ -10,14 +10,19 @@ from app.local.github import (
     rest_apps,
     rest_checks,
     rest_issues,
+    rest_links,
     rest_pulls,
+    rest_reading,
     rest_repositories,
 )
 from app.local.github.admin import Admin
+from app.local.github.admin_links import LinksAdmin
+from app.local.github.admin_reading import ReadingAdmin
 from app.local.github.calls import Parts
 from app.local.github.changes_issues import IssueChanges
 from app.local.github.changes_pulls import PullChanges
 from app.local.github.faults import Exchange, Faults, ledger_middleware
+from app.local.github.files import register_files
 from app.local.github.git_http import GitHttp
 from app.local.github.graphql_api import Graphql
 from app.local.github.limits import RateLimits, api_middleware, limit_routes
@@ -30,7 +35,7 @@ from app.local.github.webhooks import Webhooks
 LARGEST_PUSH = 1024**3
 
 
-class LocalGitHub(Admin):
+class LocalGitHub(Admin, LinksAdmin, ReadingAdmin):
     """GitHub as an Enterprise Server looks: `/api/v3`, `/api/graphql`, `/owner/name.git`, pages.
 
     The methods inherited from Admin act as its people; `faults` plans trouble; `requests` is
@@ -74,10 +79,13 @@ class LocalGitHub(Admin):
     def _build(self, app: web.Application) -> None:
         app.middlewares.append(ledger_middleware(self.world, self.requests, self.faults))
         app.middlewares.append(api_middleware(self.world, self.limits))
-        subjects = (rest_apps, rest_repositories, rest_issues, rest_pulls, rest_checks)
+        issues = (rest_issues, rest_links, rest_pulls)
+        subjects = (rest_apps, rest_repositories, *issues, rest_checks, rest_reading)
         for subject in subjects:
             register(app, self.parts, subject.routes)
         register(app, self.parts, limit_routes(self.limits))
         app.router.add_post("/api/graphql", Graphql(self.parts).answer)
+        rest_reading.register_storage(app, self.world)
+        register_files(app, self.parts)
         GitHttp(self.parts).register(app)
         Pages(self.parts).register(app)

@@ -1,4 +1,4 @@
-"""Commits, refs, files, checks and statuses as GitHub's REST API shows them."""
+"""Commits, refs, files and statuses as GitHub's REST API shows them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from urllib.parse import quote
 from app.local.github.accounts import Account
 from app.local.github.gitdir import Commit, TreeEntry
 from app.local.github.patches import FileChange
-from app.local.github.shapes import account_json, app_json, maybe_moment, moment
-from app.local.github.state import CheckRun, CommitStatus, Repository, World
+from app.local.github.shapes import account_json, moment
+from app.local.github.state import CommitStatus, Repository, World
 
 Json = Any
 NOREPLY = re.compile(r"(?P<id>\d+)\+(?P<login>[^@]+)@users\.noreply\.")
@@ -157,37 +157,6 @@ def entry_json(
         return shape
     lines = textwrap.wrap(base64.b64encode(data).decode(), 60)
     return shape | {"encoding": "base64", "content": "".join(f"{line}\n" for line in lines)}
-
-
-def check_run_json(world: World, repository: Repository, run: CheckRun) -> Json:
-    """Return `check-run`."""
-    root = root_of(world, repository)
-    url = f"{root}/check-runs/{run.id}"
-    page = f"{world.url}/{repository.full_name}/runs/{run.id}"
-    output = {"title": run.output.get("title"), "summary": run.output.get("summary")}
-    return {
-        "id": run.id,
-        "node_id": run.node_id,
-        "name": run.name,
-        "head_sha": run.head_sha,
-        "external_id": run.external_id,
-        "url": url,
-        "html_url": page,
-        "details_url": run.details_url or page,
-        "status": run.status,
-        "conclusion": run.conclusion,
-        "started_at": moment(run.started_at),
-        "completed_at": maybe_moment(run.completed_at),
-        "output": {
-            **output,
-            "text": run.output.get("text"),
-            "annotations_count": run.annotations,
-            "annotations_url": f"{url}/annotations",
-        },
-        "check_suite": {"id": run.suite_id},
-        "app": app_json(world, run.app),
-        "pull_requests": [],
-    }
 
 
 def status_json(world: World, repository: Repository, status: CommitStatus) -> Json:

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.local.github.accounts import Account, Label, Reaction
 from app.local.github.shapes import account_json, maybe_moment, moment, via_json
+from app.local.github.shapes_links import links_json
 from app.local.github.state import Comment, Happening, Issue, Repository, World, Written
 
 Json = Any
@@ -90,7 +91,7 @@ def issue_json(world: World, issue: Issue) -> Json:
         "events_url": f"{url}/events",
         "timeline_url": f"{url}/timeline",
     }
-    return shape | (_pull_part(world, issue) if issue.pull else {})
+    return shape | (_pull_part(world, issue) if issue.pull else links_json(world, issue))
 
 
 def _pull_part(world: World, issue: Issue) -> Json:

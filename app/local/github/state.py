@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from app.local.github.accounts import Account, Actor, App, Birth, Label, Reaction, Role, Thing
+from app.local.github.traces import Attachment, Push
 
 FIRST_ID = 1001  # far from any issue number, so that mixing up ids and numbers shows
 
@@ -77,6 +78,9 @@ class Issue(Written):
     comments: list[Comment] = field(default_factory=list)
     timeline: list[Happening] = field(default_factory=list)
     pull: Pull | None = None
+    parent: Issue | None = None
+    sub_issues: list[Issue] = field(default_factory=list)
+    blocked_by: list[Issue] = field(default_factory=list)
 
     prefix = "I"
 
@@ -93,6 +97,31 @@ class PullFacts:
 
 
 @dataclass(eq=False, kw_only=True)
+class Review(Thing):
+    """What somebody thinks of a pull request, as a whole and line by line."""
+
+    author: Actor
+    state: Literal["APPROVED", "CHANGES_REQUESTED", "COMMENTED"]
+    body: str
+    commit: str
+    remarks: list[LineRemark] = field(default_factory=list)
+
+    prefix = "PRR"
+
+
+@dataclass(eq=False, kw_only=True)
+class LineRemark(Thing):
+    """A review's comment on one line."""
+
+    review: Review
+    path: str
+    line: int
+    body: str
+
+    prefix = "PRRC"
+
+
+@dataclass(eq=False, kw_only=True)
 class Pull(Thing):
     """What a pull request has beyond its issue."""
 
@@ -105,6 +134,7 @@ class Pull(Thing):
     facts: PullFacts
     draft: bool = False
     maintainer_can_modify: bool = False
+    reviews: list[Review] = field(default_factory=list)
 
     prefix = "PR"
 
@@ -125,6 +155,7 @@ class CheckRun(Thing):
     completed_at: datetime | None
     output: dict[str, str | None]
     annotations: int = 0
+    buttons: list[dict[str, str]] = field(default_factory=list)
 
     prefix = "CR"
 
@@ -141,6 +172,14 @@ class CommitStatus(Thing):
     creator: Account
 
     prefix = "SC"
+
+
+@dataclass
+class ActionsLog:
+    """What a job of GitHub Actions wrote; whoever holds the seal may read it, once."""
+
+    text: str
+    seal: str | None = None
 
 
 @dataclass(eq=False, kw_only=True)
@@ -161,6 +200,9 @@ class Repository(Thing):
     issues: dict[int, Issue] = field(default_factory=dict)
     check_runs: dict[int, CheckRun] = field(default_factory=dict)
     statuses: list[CommitStatus] = field(default_factory=list)
+    pushes: list[Push] = field(default_factory=list)
+    logs: dict[int, ActionsLog] = field(default_factory=dict)
+    """By the job's id, which is that of its check run."""
 
     prefix = "R"
 
@@ -199,6 +241,7 @@ class World:
     installations: dict[int, Installation] = field(default_factory=dict)
     repositories: dict[int, Repository] = field(default_factory=dict)
     former_names: dict[str, int] = field(default_factory=dict)
+    attachments: dict[str, Attachment] = field(default_factory=dict)
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(FIRST_ID))
 
     def __post_init__(self) -> None:

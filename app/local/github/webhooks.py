@@ -101,13 +101,21 @@ class Webhooks:
             await asyncio.gather(*self._on_the_way, return_exceptions=True)
 
     def announce(
-        self, repository: Repository, event: str, actor: Actor, payload: dict[str, Json]
+        self,
+        repository: Repository,
+        event: str,
+        actor: Actor,
+        payload: dict[str, Json],
+        *,
+        only: App | None = None,
     ) -> None:
-        """Start sending an event of a repository to every App installed on it."""
+        """Start sending an event of a repository to every App installed on it, or `only` to one."""
         shared = payload | {"repository": repository_json(self._world, repository)}
         if repository.owner.kind == "Organization":
             shared["organization"] = organization_json(self._world, repository.owner)
         for installation in self._world.installations_on(repository):
+            if only is not None and installation.app is not only:
+                continue
             if event in installation.app.events and not installation.suspended_at:
                 brief = {"id": installation.id, "node_id": installation.node_id}
                 self._send(installation.app, event, actor, shared | {"installation": brief})

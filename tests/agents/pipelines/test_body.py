@@ -6,7 +6,7 @@ from agents.pipelines.resolve.body import pull_request_body
 from agents.pipelines.resolve.craft_pr import PullRequestText
 from agents.pipelines.resolve.triage import Triage
 from agents.pipelines.shared.quality import Baseline, CheckRun, Quality
-from agents.ports import Usage
+from agents.ports import SetupCommand, SetupResult, Usage
 
 
 def ran(exit_code, output="", name="tests"):
@@ -15,8 +15,13 @@ def ran(exit_code, output="", name="tests"):
     )
 
 
-def quality(before, after, unavailable=()):
-    baseline = Baseline(runs=before, unavailable=unavailable, source="`.github/fettle.yml`")
+NOTHING = SetupResult(source="found in the repository's files")
+
+
+def quality(before, after, unavailable=(), setup=NOTHING):
+    baseline = Baseline(
+        runs=before, unavailable=unavailable, source="`.github/fettle.yml`", setup=setup
+    )
     return Quality(commit="a" * 40, runs=after, baseline=baseline)
 
 
@@ -108,3 +113,34 @@ def test_the_model_cannot_close_other_issues_or_call_people(body):
 
     assert "Fixes #99" not in text
     assert "@everyone" not in text
+
+
+def set_up(*commands, **more):
+    made = (SetupCommand(command=c, exit_code=x, seconds=1, output=o) for c, x, o in commands)
+    return SetupResult(source="`.github/fettle.yml`", commands=tuple(made), **more)
+
+
+def test_it_says_what_was_installed_for_the_checks(body):
+    text = body(quality((ran(0),), (ran(0),), setup=set_up(("npm ci", 0, ""))))
+
+    assert "Dependencies were installed beforehand (`.github/fettle.yml`): `npm ci`." in text
+    assert "Set-up failed" not in text
+
+
+def test_a_set_up_that_failed_is_said_with_its_output(body):
+    broken = set_up(
+        ("npm ci", 1, "E404 no such package ```"),
+        problems=("`npm ci` ended with exit code 1.", "Ask @everyone."),
+        notes=("The set-up was refused: evil.example:443.",),
+    )
+
+    text = body(quality((ran(0),), (ran(0),), setup=broken))
+
+    verified = text.split("### ")[2]
+    assert verified.startswith("How it was verified")
+    assert "**Set-up failed.**" in verified
+    assert "`npm ci` ended with exit code 1." in verified
+    assert "````text\nE404 no such package ```\n````" in verified
+    assert "@everyone" not in verified
+    assert "evil.example:443" in verified
+    assert "were installed beforehand" not in verified

@@ -2,7 +2,8 @@
 
 import pytest
 
-from agents.pipelines.shared.checks import Files, detect
+from agents.pipelines.shared.checks import detect
+from agents.pipelines.shared.files import Files
 
 
 def of(paths, texts=None):

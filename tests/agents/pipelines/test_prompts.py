@@ -24,6 +24,7 @@ HEADINGS = {
 }
 CHECK = {"name": "tests", "command": "make test", "exit_code": 1, "output": "1 failed"}
 VARIABLES = {
+    "setup": "Nothing needed to be installed before you began.",
     "reference": "octo/lib#7",
     "author": "jonas",
     "issue": "It adds wrong.",

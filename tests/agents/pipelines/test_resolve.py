@@ -347,7 +347,7 @@ async def test_time_at_work_uses_the_budget_also_over_a_restart(make_world, requ
 async def test_a_file_name_that_is_no_text_ends_a_run_in_words(solved, request_):
     world = solved()
 
-    async def refuse(tree, parent, message):
+    async def refuse(tree, parent, message, **_):
         raise RunError("The change touches `\udcff.yml`.")
 
     opening = world.source.open

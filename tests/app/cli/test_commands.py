@@ -45,7 +45,9 @@ def test_the_version_is_the_packages(fettle):
     assert fettle("--version") == (0, f"fettle {project['version']}\n", "")
 
 
-@pytest.mark.parametrize("command", [(), ("serve",), ("demo",), ("resolve",)])
+@pytest.mark.parametrize(
+    "command", [(), ("serve",), ("demo",), ("resolve",), ("approvals",), ("approve",), ("deny",)]
+)
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_each_manual_has_its_parts(fettle, command, option):
     code, out, err = fettle(*command, option)

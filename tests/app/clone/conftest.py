@@ -162,10 +162,11 @@ class Bench:
             **more,
         }
 
-    async def resolve(self, path, text=ISSUE, stop=None):
+    async def resolve(self, path, text=ISSUE, stop=None, decide=None):
         """Do what the command does, in this process: the start of another takes seconds."""
         settings = load_settings(self.settings(), serving=False)
-        wish = Wish(*read_issue(text), self.told.append, TerminalProgress(Console(file=self.shown)))
+        progress = TerminalProgress(Console(file=self.shown))
+        wish = Wish(*read_issue(text), self.told.append, progress, decide)
         return await resolve_clone(
             settings, Redactor(), await start_at(path), wish, stop or asyncio.Event()
         )

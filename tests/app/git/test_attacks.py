@@ -48,6 +48,10 @@ VECTORS = {
     + '; git config remote.origin.uploadpack "$EVIL; false"',
     "remote.receivepack": REMOTE.format("/elsewhere.git")
     + '; git config remote.origin.receivepack "$EVIL; false"',
+    "core.alternateRefsCommand": REMOTE.format("$THERE")
+    + '; git config core.alternateRefsCommand "$EVIL; true"',
+    "commondir": "rm -f .git/commondir; cp -r .git/. evil; git config -f evil/config core.fsmonitor"
+    ' "$EVIL; false"; echo "$WS/evil" >.git/commondir',
     "credential.helper": REMOTE.format("$ASKING")
     + '; git config credential.helper "!$EVIL; false"',
     "credential.url.helper": REMOTE.format("$ASKING")
@@ -236,3 +240,26 @@ async def test_a_forged_quarantine_reads_no_other_repository(estate, place):
     (quarantine / "objects" / "info" / "alternates").write_text(f"{place}/other\n")
     state = await tree.snapshot()
     assert await tree.changed(estate.base, state) == ["f"]
+
+
+@pytest.mark.parametrize(
+    "destruction",
+    [
+        "rm -rf .git; mkdir .git; git init -q .",
+        "mv .git away; ln -s /etc .git",
+        "umount .git; rmdir .git",
+        "find .git -delete; echo 'gitdir: /workspace/gd' >.git/gitdir; git init -q --bare gd",
+    ],
+)
+async def test_a_destroyed_git_directory_hurts_the_agent_alone(estate, destruction):
+    """Work goes on, and what is committed is the files: no `.git` of the agent's making."""
+    tree = await estate.open("r")
+    await tree.run(["bash", "-c", destruction], timeout=20)
+    await tree.write("src/b.py", b"B = 5\n")
+    state = await tree.snapshot()
+    assert await tree.show(state, "src/b.py") == b"B = 5\n"
+    changed = await tree.changed(estate.base, state)
+    assert not [path for path in changed if ".git" in path.split("/")]
+    commit = await tree.commit(state, estate.base, "Step 1/1")
+    await tree.restore(commit)
+    assert await tree.read("src/b.py") == b"B = 5\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ToolError
-from app.git.beneath import read_file, write_file
+from app.git.beneath import is_absent, make_folder, read_file, take_out, write_file
 
 US = (os.geteuid(), os.getegid())
 
@@ -108,3 +108,40 @@ def test_what_is_written_belongs_to_the_sandboxs_user(tree):
     write_file(tree, "x/y/z", b"1", (58999, 58999))
     for path in ("x", "x/y", "x/y/z"):
         assert (tree / path).stat().st_uid == 58999
+
+
+@pytest.mark.parametrize(
+    "path", ["through/new", "through", "link", "src/a.py", "src/a.py/new", "../new", ".git/new"]
+)
+def test_no_folder_is_made_through_a_link_or_over_something_else(tree, path):
+    with pytest.raises(ToolError):
+        make_folder(tree, path, US)
+
+    assert sorted(path.name for path in tree.parent.iterdir()) == ["secret", "tree"]
+
+
+def test_a_folder_is_made_with_those_above_it_and_may_be_there(tree):
+    make_folder(tree, "a/b/c", US)
+    make_folder(tree, "a/b/c", US)
+
+    assert (tree / "a" / "b" / "c").is_dir()
+
+
+def test_absent_is_what_no_folder_of_ours_holds(tree):
+    assert is_absent(tree, "x")
+    assert is_absent(tree, "no/such/folder")
+    assert not is_absent(tree, "link")
+    assert not is_absent(tree, "src/a.py")
+    with pytest.raises(ToolError):
+        is_absent(tree, "through/secret")
+
+
+def test_what_is_taken_out_is_moved_as_it_is_and_never_followed(tree, tmp_path):
+    mode = take_out(tree, "absolute", tmp_path / "taken")
+
+    assert stat.S_ISLNK(mode)
+    assert (tmp_path / "taken").is_symlink()
+    for path in ("through/secret", "../secret", "absolute", "no/such"):
+        with pytest.raises(ToolError):
+            take_out(tree, path, tmp_path / "other")
+    assert (tmp_path / "secret").read_text() == "secret"

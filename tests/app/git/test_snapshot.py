@@ -31,8 +31,9 @@ def added(path, mode="100644"):
     return Change("000000", mode, "1" * 40, path)
 
 
-async def judge(objects, policy=None, **limits):
-    await require_harmless(objects, policy or Policy(), "o", "n", ChangeLimits(**limits))
+async def judge(objects, policy=None, permitted=(), **limits):
+    bounds = ChangeLimits(**limits)
+    await require_harmless(objects, policy or Policy(), "o", "n", bounds, permitted=permitted)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,23 @@ async def test_protected_paths(path):
         await judge(FewObjects(added(path)))
     with pytest.raises(RunError, match="protects"):
         await judge(FewObjects(Change("100644", "000000", ZERO, path)))
+
+
+async def test_what_people_said_yes_to_and_nothing_beside_it():
+    await judge(FewObjects(added("docs/CODEOWNERS")), permitted={"docs/CODEOWNERS"})
+    for path in ("CODEOWNERS", "docs/codeowners", "docs/CODEOWNERS/CODEOWNERS"):
+        with pytest.raises(RunError, match="protects"):
+            await judge(FewObjects(added(path)), permitted={"docs/CODEOWNERS"})
+    with pytest.raises(RunError, match="which git itself"):
+        await judge(FewObjects(added(".git/config")), permitted={".git/config"})
+
+
+@pytest.mark.parametrize(
+    "path", [".github/workflows/ci.yml", ".GitHub/Workflows/ci.yml", ".github/fettle.yml"]
+)
+async def test_no_yes_opens_workflows_and_policy(path):
+    with pytest.raises(RunError, match="protects"):
+        await judge(FewObjects(added(path)), permitted={path})
 
 
 @pytest.mark.parametrize(

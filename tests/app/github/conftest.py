@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from agents.requests import Person, Repository, ResolveIssue
 from app.github.app_jwt import AppJwt
 from app.github.client import GitHub
+from app.github.tracker import GitHubTracker
 from app.github.urls import Urls
 from app.local.github import LocalGitHub
 from app.redaction import Redactor
@@ -126,3 +128,10 @@ async def scene(tmp_path, key, signer):
             slept=slept,
         )
     await server.stop()
+
+
+@pytest.fixture
+def tracker(scene):
+    """The tracker of a run that was asked for a minute ago."""
+    run_id = f"{int((time.time() - 60) * 1e6):016x}-5e3f"
+    return GitHubTracker(scene.github, scene.request, run_id, scene.redactor, settle=0)

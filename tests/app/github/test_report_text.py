@@ -124,3 +124,30 @@ def test_summaries_are_foreign_text(at_work):
     assert "](https://evil" not in text
     assert "@ada" not in text
     assert "tops3cret" not in text
+
+
+def test_waiting_for_people(at_work):
+    link = "https://github.com/ada/parse/issues/3#issuecomment-7"
+    parked = at_work.parked("implement/2", ("k3f9x2", "q8d2aa")).with_questions({"k3f9x2": link})
+    text = shown(parked)
+
+    assert text == (
+        "**Waiting for a decision.** `bob` asked for this with the label `bot:resolve`, and it"
+        " cannot go on before somebody with write access has answered 2 questions.\n\n"
+        "- [x] Read the issue: a bug in the pattern for %f\n"
+        "- [x] Make a step: Step 1/2: accept one to nine digits\n"
+        f"- [ ] **Make a step (2)** … waiting for a person: [`k3f9x2`]({link}), `q8d2aa`\n\n"
+        f"Next: answer [`k3f9x2`]({link}), `q8d2aa`. Nothing is lost meanwhile, and nothing is"
+        " spent.\n\n"
+        "<sub>run `run-1`</sub>"
+    )
+    assert "one question" in shown(at_work.parked("implement/2", ("k3f9x2",)))
+
+
+def test_waiting_ends_with_the_stage_that_goes_on(at_work):
+    parked = at_work.parked("implement/2", ("k3f9x2",))
+    assert shown(parked.started("implement/2", "Make a step")) == shown(at_work)
+    done = Outcome(kind="failed", text="Nobody answered.")
+    for ended in (parked.finished("implement/2", "x"), parked.ended(done)):
+        assert "waiting" not in shown(ended).casefold()
+    assert "Make a step (2): **failed**" in shown(parked.ended(done))

@@ -8,7 +8,7 @@ import pytest
 
 from agents.ports import Usage
 from agents.run import Outcome
-from app.github.marked import marker
+from app.github.marked import MarkedComments, marker
 from app.github.pace import Pace
 from app.github.reporter import GitHubReporter
 
@@ -181,6 +181,35 @@ async def test_what_is_not_permitted_is_not_asked_for_again_and_again(scene, rep
 
     assert asked == len(scene.server.requests) == 1
     await reporter.finish(DONE)
+
+
+async def test_a_run_that_waits_for_people_leads_to_the_question(scene, reporter):
+    reporter.stage_started("implement/1", "Make a step")
+    asked = await MarkedComments(scene.github, scene.request, "run-1").say("approval-k3f9x2", "?")
+    reporter.parked("implement/1", ["k3f9x2", "q8d2aa"])
+    await reporter.flush()
+    [body] = [body for body in bodies(scene) if MARK in body]
+    assert "**Waiting for a decision.**" in body
+    assert f"waiting for a person: [`k3f9x2`]({asked.url}), `q8d2aa`" in body
+
+    reporter.stage_started("implement/1", "Make a step")
+    await reporter.flush()
+    [body] = [body for body in bodies(scene) if MARK in body]
+    assert "**Make a step** … at work" in body
+    assert "k3f9x2" not in body
+
+
+async def test_after_a_restart_a_run_that_waits_still_says_so(scene, reporter, remembered):
+    await MarkedComments(scene.github, scene.request, "run-1").say("approval-k3f9x2", "?")
+    reporter.stage_started("implement/1", "Make a step")
+    reporter.parked("implement/1", ["k3f9x2"])
+    await reporter.flush()
+    later = made(scene, remembered, comment_id=remembered[0])
+    later.stage_started("implement/1", "Make a step")
+    later.parked("implement/1", ["k3f9x2"])
+    await later.flush()
+
+    assert patches(scene) == []
 
 
 async def test_a_failing_memory_does_not_stop_the_run(scene):

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -43,3 +44,44 @@ def bash(sandbox, open_folder):
         return await sandbox.run(Command(("bash", "-c", script), mounts=mounts, **options))
 
     return run
+
+
+@pytest.fixture
+def running():
+    """Return the processes whose command line carries a mark."""
+
+    def found(mark):
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark.encode() in (entry / "cmdline").read_bytes().split(b"\0"):
+                    yield int(entry.name)
+
+    return lambda mark: list(found(mark))
+
+
+@pytest.fixture
+def started(running):
+    """Wait until a process carries the mark, and return those that do."""
+
+    async def wait(mark):
+        for _ in range(250):
+            if pids := running(mark):
+                return pids
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"nothing with {mark} was started")
+
+    return wait
+
+
+@pytest.fixture
+def none_left(running):
+    """Tell whether every process with the mark is gone, within a moment."""
+
+    async def gone(mark):
+        for _ in range(150):
+            if not running(mark):
+                return True
+            await asyncio.sleep(0.02)
+        return False
+
+    return gone

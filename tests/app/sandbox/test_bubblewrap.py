@@ -1,8 +1,7 @@
-"""Every trap that was found in bubblewrap, and every limit, once."""
+"""What a command in bubblewrap sees, who it is, how it ends, and what an operator reads."""
 
 import asyncio
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -12,42 +11,13 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.base import Command, Limits, Mount
+from app.sandbox.base import Command, Mount
 from app.sandbox.bubblewrap import Bubblewrap
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which drops to another user")
 
 
-def running(mark):
-    """Return the processes whose command line carries the mark."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                line = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if mark.encode() in line.split(b"\0"):
-                found.append(int(entry.name))
-    return found
-
-
-async def none_left(mark):
-    for _ in range(150):
-        if not running(mark):
-            return True
-        await asyncio.sleep(0.02)
-    return False
-
-
 # --- what it sees ---------------------------------------------------------------------------------
-
-
-async def test_our_environment_is_nowhere(bash, monkeypatch):
-    monkeypatch.setenv("PLANTED_SECRET", "canary-4711")
-    result = await bash("cat /proc/*/environ; env")
-    assert "canary-4711" not in result.output
-    assert "PLANTED_SECRET" not in result.output
 
 
 async def test_the_environment_is_small_and_known(bash):
@@ -59,13 +29,7 @@ async def test_the_environment_is_small_and_known(bash):
         "",
     }
     known = {"PATH", "HOME", "USER", "LANG", "TMPDIR", "PYTHONDONTWRITEBYTECODE"}
-    assert names == known | {"EXTRA"}
-
-
-async def test_no_path_of_ours_is_on_any_command_line(bash, open_folder):
-    result = await bash("tr '\\0' ' ' </proc/1/cmdline; ps axww 2>/dev/null")
-    assert "bwrap --args" in result.output
-    assert str(open_folder) not in result.output
+    assert names == known | {"GIT_CONFIG_NOSYSTEM", "EXTRA"}
 
 
 async def test_only_its_own_processes_exist(bash):
@@ -142,24 +106,6 @@ async def test_files_belong_to_the_sandboxs_user(bash, open_folder, sandbox):
     assert status.st_uid != 0
 
 
-def test_the_root_user_is_refused():
-    with pytest.raises(ConfigError, match="FETTLE_SANDBOX_UID"):
-        Bubblewrap(0)
-
-
-async def test_kernel_settings_cannot_be_changed(bash):
-    result = await bash(
-        "for f in kernel/core_pattern vm/drop_caches; do"
-        " (echo 1 >>/proc/sys/$f) 2>/dev/null && echo $f; done; mount -o remount,rw / 2>&1; true"
-    )
-    assert "core_pattern" not in result.output
-    assert "drop_caches" not in result.output
-
-
-async def test_nested_user_namespaces_are_refused(bash):
-    assert (await bash("unshare -U true")).exit_code != 0
-
-
 async def test_privileges_cannot_be_gained(bash):
     result = await bash(
         "grep -E 'NoNewPrivs|CapEff|CapBnd' /proc/self/status; grep core.file /proc/self/limits"
@@ -183,7 +129,7 @@ async def test_an_unknown_program_is_the_callers_mistake(sandbox):
     assert "no-such-program" in result.output
 
 
-async def test_time_out_ends_everything_inside(bash):
+async def test_time_out_ends_everything_inside(bash, none_left):
     started = time.monotonic()
     mark = "61.0417"
     result = await bash(f"setsid nohup sleep {mark} & (sleep {mark} &) ; sleep {mark}", timeout=0.6)
@@ -192,23 +138,7 @@ async def test_time_out_ends_everything_inside(bash):
     assert await none_left(mark)
 
 
-async def test_background_children_end_with_the_command_and_block_nothing(bash):
-    mark = "62.0417"
-    result = await bash(f"sleep {mark} & setsid sleep {mark} & echo hi", timeout=30)
-    assert (result.output, result.why) == ("hi\n", "exit")
-    assert result.seconds < 5
-    assert await none_left(mark)
-
-
-async def test_flood_is_stopped_and_head_and_tail_are_kept(bash):
-    result = await bash("echo first; yes", timeout=30, max_output=1000)
-    assert result.why == "output"
-    assert result.output.startswith("first\ny\n")
-    assert "bytes left out" in result.output
-    assert len(result.output) < 1100
-
-
-async def test_cancelling_ends_the_sandbox(bash):
+async def test_cancelling_ends_the_sandbox(bash, running, none_left):
     mark = "63.0417"
     running_command = asyncio.create_task(bash(f"sleep {mark}", timeout=60))
     for _ in range(100):
@@ -221,107 +151,10 @@ async def test_cancelling_ends_the_sandbox(bash):
     assert await none_left(mark)
 
 
-def fettle_running(mark, uid):
-    """Start another Fettle whose sandboxed command carries the mark."""
-    program = (
-        "import asyncio\n"
-        "from app.sandbox.base import Command\n"
-        "from app.sandbox.bubblewrap import Bubblewrap\n"
-        f"sandbox, command = Bubblewrap({uid}), Command(('sleep', '{mark}'), folder='/')\n"
-        "print('ready', flush=True)\n"
-        "asyncio.run(sandbox.run(command))\n"
-    )
-    return asyncio.create_subprocess_exec(
-        sys.executable, "-c", program, cwd=Path(__file__).parents[3], stdout=asyncio.subprocess.PIPE
-    )
-
-
-async def test_nothing_survives_a_kill_of_fettle(sandbox):
-    mark = "64.0417"
-    fettle = await fettle_running(mark, sandbox.owner[0])
-    await fettle.stdout.readline()
-    for _ in range(200):
-        await asyncio.sleep(0.02)
-        if running(mark):
-            break
-    assert running(mark)
-    await asyncio.sleep(0.1)
-    fettle.send_signal(signal.SIGKILL)
-    await fettle.communicate()
-    assert await none_left(mark)
-
-
-async def test_nor_a_kill_while_the_sandbox_is_being_set_up(sandbox):
-    mark = "65.0417"
-    started = [await fettle_running(mark, sandbox.owner[0]) for _ in range(5)]
-    for at, fettle in enumerate(started):
-        await fettle.stdout.readline()
-        await asyncio.sleep(0.003 * (at + 1))
-        fettle.send_signal(signal.SIGKILL)
-        await fettle.communicate()
-    assert await none_left(mark)
-
-
 async def test_twenty_at_once(sandbox):
     command = Command(("sleep", "0.1"), folder="/")
     results = await asyncio.gather(*(sandbox.run(command) for _ in range(20)))
     assert {result.exit_code for result in results} == {0}
-
-
-# --- limits ---------------------------------------------------------------------------------------
-
-
-async def nobody_else(uid):
-    """Wait until no process of this user is left: the limit counts those of other tests, too."""
-    async with asyncio.timeout(20):
-        while any(_owner(folder) == uid for folder in Path("/proc").glob("[0-9]*")):
-            await asyncio.sleep(0.05)
-
-
-def _owner(folder):
-    try:
-        return folder.stat().st_uid
-    except OSError:
-        return None
-
-
-@as_root
-async def test_fork_bombs_hit_the_limit(bash, sandbox):
-    await nobody_else(sandbox.owner[0])
-    script = (
-        "my @started; for (1..150) { my $pid = fork; last unless defined $pid;"
-        " if (!$pid) { sleep 20; exit } push @started, $pid } print scalar(@started);"
-    )
-    result = await bash(f"exec perl -e '{script}'", limits=Limits(nproc=40), timeout=20)
-    assert int(result.output) < 40
-    assert result.seconds < 5
-    raised = await bash("ulimit -u 100000", limits=Limits(nproc=40))
-    assert raised.exit_code != 0
-
-
-async def test_files_have_a_largest_size(bash):
-    result = await bash(
-        "head -c 3000000 /dev/zero >big; stat -c %s big", limits=Limits(fsize=1_048_576)
-    )
-    assert result.output.split()[-1] == "1048576"
-
-
-async def test_processor_time_is_limited(bash):
-    result = await bash("exec perl -e 'while (1) {}'", limits=Limits(cpu=1), timeout=20)
-    assert result.why == "killed"
-    assert result.seconds < 15
-
-
-async def test_address_space_can_be_limited(bash):
-    result = await bash(
-        "perl -e 'my $x = \"a\" x 500_000_000; print 1'", limits=Limits(memory=200_000_000)
-    )
-    assert result.exit_code != 0
-    assert "memory" in result.output.lower()
-
-
-async def test_open_files_are_limited(bash):
-    assert (await bash("ulimit -n", limits=Limits(nofile=77))).output == "77\n"
 
 
 # --- what an operator reads -----------------------------------------------------------------------
@@ -365,7 +198,6 @@ def test_the_command_line_says_nothing(sandbox):
     with sandbox._prepared(command) as (argv, fds):
         assert "/srv/secret" not in " ".join(argv)
         assert argv[-4:] == [argv[-4], "--args", str(fds[-1]), "--"]
-        assert argv[0].endswith("prlimit")
         options = os.pread(fds[-1], 100_000, 0).split(b"\0")
     for needed in ("--unshare-net", "--unshare-pid", "--unshare-user", "--disable-userns"):
         assert needed.encode() in options

@@ -51,9 +51,33 @@ async def test_bubblewrap_holds_and_quickly(sandbox):
     started = time.monotonic()
     report = await probe.attack(sandbox)
     assert report.held, report
-    assert len(report.probes) == len(probe.ATTACKS) + 3
+    assert len(report.probes) == len(probe.ATTACKS) + 4
     assert time.monotonic() - started < 2
     report.require()
+
+
+async def test_everything_that_a_sandbox_must_withstand_is_tried(sandbox):
+    """What is to be tried, and under which name a person reads of it."""
+    tried = {p.name for p in (await sandbox.probe()).probes}
+    assert tried >= {
+        "write outside the work tree",
+        "read a file of this machine",  # a planted canary
+        "read our environment",
+        "connect to a TCP port",
+        "connect to an abstract socket",
+        "connect to a socket file",
+        "send to a UDP port",
+        "reach a virtual machine host",  # AF_VSOCK
+        "make a user namespace",
+        "change a kernel setting",  # core_pattern
+        "see our processes",
+        "start more processes than allowed",
+    }
+
+
+async def test_the_report_says_by_what_limits_are_held(sandbox):
+    (note,) = (await sandbox.probe()).notes
+    assert note.startswith("Limits are held by ")
 
 
 async def test_the_report_is_kept(sandbox):

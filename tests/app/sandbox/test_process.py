@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.errors import TransientError
 from app.sandbox.output import HeadTail, Whole
 from app.sandbox.process import memory_file, run_group
 
@@ -101,3 +102,59 @@ async def test_descriptors_are_closed_again():
     for _ in range(5):
         await run_group(["true"], environment=PATH, timeout=10, out=Whole(10), err=Whole(10))
     assert descriptors() <= before + 1
+
+
+async def test_the_watch_ends_the_group_and_says_so():
+    async def watch():
+        await asyncio.sleep(0.2)
+
+    out = Whole(1000)
+    ended = await run_group(
+        ["sh", "-c", "sleep 60 & echo $!; wait"],
+        environment=PATH,
+        timeout=30,
+        out=out,
+        watch=watch,
+    )
+    assert (ended.code, ended.why) == (-9, "watch")
+    assert await gone(int(out.data()))
+
+
+async def test_what_the_watch_raises_is_raised_when_the_group_has_ended():
+    async def watch():
+        await asyncio.sleep(0.2)
+        raise TransientError("the disk is full")
+
+    out = Whole(1000)
+    with pytest.raises(TransientError, match="the disk is full"):
+        await run_group(
+            ["sh", "-c", "echo $$; sleep 60"], environment=PATH, timeout=30, out=out, watch=watch
+        )
+    assert await gone(int(out.data()))
+
+
+async def test_a_watch_that_sees_nothing_costs_nothing():
+    ended = await run_group(
+        ["true"], environment=PATH, timeout=10, out=Whole(10), watch=asyncio.Event().wait
+    )
+    assert (ended.code, ended.why) == (0, "exit")
+
+
+async def test_kernels_that_do_not_tell_of_an_end_are_asked(monkeypatch):
+    def refused(pid):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "pidfd_open", refused)
+    ended = await run_group(["sh", "-c", "exit 5"], environment=PATH, timeout=10, out=Whole(10))
+    assert ended.code == 5
+    ended = await run_group(["sleep", "60"], environment=PATH, timeout=0.2, out=Whole(10))
+    assert (ended.code, ended.why) == (-9, "timeout")
+
+
+async def test_no_room_for_another_process_heals_by_itself(monkeypatch):
+    def full(*_, **__):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("app.sandbox.child.subprocess.Popen", full)
+    with pytest.raises(TransientError, match="cannot start another process"):
+        await run_group(["true"], environment=PATH, timeout=10, out=Whole(10))

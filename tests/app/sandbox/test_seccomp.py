@@ -14,9 +14,10 @@ ALLOW, KILL = "allow", "kill"
 ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
-def verdict(program, architecture, number, first=0, second=0):
+def verdict(program, architecture, number, *arguments):
     """Run the BPF program, as the kernel would, on one system call."""
-    data = struct.pack("=IIQQQQQQQ", number, architecture, 0, first, second, 0, 0, 0, 0)
+    arguments += (0,) * (6 - len(arguments))
+    data = struct.pack("=IIQ6Q", number, architecture, 0, *arguments)
     steps = list(struct.iter_unpack("=HBBI", program))
     at = accumulator = 0
     while True:
@@ -87,7 +88,60 @@ def test_calls_that_are_new_everywhere(machine):
     program, architecture = build_filter(machine), ARCHITECTURE[machine]
     assert verdict(program, architecture, 425) == "EPERM"  # io_uring_setup
     assert verdict(program, architecture, 435) == "ENOSYS"  # clone3
-    assert verdict(program, architecture, 437) == ALLOW  # openat2
+    assert verdict(program, architecture, 437) == "ENOSYS"  # openat2
+    assert verdict(program, architecture, 439) == ALLOW  # faccessat2
+
+
+CREATE, TEMPORARY, DIRECTORY = 0x40, 0x410000, 0x10000
+SET_UID, SET_GID, STICKY = 0o4755, 0o102755, 0o1777
+MODES = [  # call, arguments with None for the mode
+    ("chmod", {"x86_64": 90}, (0, None)),
+    ("fchmod", {"x86_64": 91, "aarch64": 52}, (3, None)),
+    ("fchmodat", {"x86_64": 268, "aarch64": 53}, (-100 % 2**64, 0, None)),
+    ("fchmodat2", {"x86_64": 452, "aarch64": 452}, (3, 0, None, 0x100)),
+    ("mknod", {"x86_64": 133}, (0, None, 0)),
+    ("mknodat", {"x86_64": 259, "aarch64": 33}, (3, 0, None, 0)),
+    ("creat", {"x86_64": 85}, (0, None)),
+    ("open", {"x86_64": 2}, (0, CREATE, None)),
+    ("openat", {"x86_64": 257, "aarch64": 56}, (3, 0, CREATE | 2, None)),
+    ("openat", {"x86_64": 257, "aarch64": 56}, (3, 0, TEMPORARY | 2, None)),
+]
+
+
+@pytest.mark.parametrize(
+    ("machine", "number", "arguments"),
+    [
+        pytest.param(machine, number, arguments, id=f"{call}-{machine}-{number}-{at}")
+        for at, (call, numbers, arguments) in enumerate(MODES)
+        for machine, number in numbers.items()
+    ],
+)
+def test_no_file_runs_as_its_owner(machine, number, arguments):
+    def asked(mode):
+        filled = (mode if each is None else each for each in arguments)
+        return verdict(build_filter(machine), ARCHITECTURE[machine], number, *filled)
+
+    assert asked(SET_UID) == "EPERM"
+    assert asked(SET_GID) == "EPERM"
+    assert asked(SET_UID | 0xFFFF_0000_0000_0000) == "EPERM"
+    assert asked(STICKY) == ALLOW
+    assert asked(0o644) == ALLOW
+
+
+@pytest.mark.parametrize(("machine", "number"), [("x86_64", 257), ("aarch64", 56)])
+def test_where_no_file_is_made_the_mode_is_whatever_was_left_there(machine, number):
+    program, architecture = build_filter(machine), ARCHITECTURE[machine]
+    assert verdict(program, architecture, number, 3, 0, 0, SET_UID) == ALLOW
+    assert verdict(program, architecture, number, 3, 0, DIRECTORY, SET_UID) == ALLOW
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_sandboxes_without_namespaces_have_no_sockets_and_change_no_modes(machine):
+    program = build_filter(machine, sockets=False, modes=False)
+    numbers = X86 if machine == "x86_64" else ARM
+    chmod = {"x86_64": 268, "aarch64": 53}[machine]
+    assert verdict(program, ARCHITECTURE[machine], numbers["socket"], 1) == "EAFNOSUPPORT"
+    assert verdict(program, ARCHITECTURE[machine], chmod, 3, 0, 0o644) == "EPERM"
 
 
 def test_foreign_architectures_are_killed():
@@ -99,8 +153,8 @@ def test_foreign_architectures_are_killed():
 @pytest.mark.parametrize(
     ("machine", "digest"),
     [
-        ("x86_64", "309cf6161d3350c90abf67ddff64618d"),
-        ("aarch64", "d9d5a99ddb735e19ee8275c8eedfd52d"),
+        ("x86_64", "4e15e36d1cf89e28c4d192430eed5b79"),
+        ("aarch64", "1ce7d507e527858aa0615093bee800a2"),
     ],
 )
 def test_golden(machine, digest):

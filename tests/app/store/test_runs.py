@@ -55,8 +55,8 @@ async def test_a_run_is_made_once(runs, store):
 async def test_any_text_of_an_issue_can_be_kept(runs):
     odd = "nul \0, half a character \udc9f, \U0001f600 and \N{RIGHT-TO-LEFT OVERRIDE}"
     await runs.create("1", wish(body=odd.replace("\udc9f", "")))
-    kept = await runs.unfinished()
-    assert ResolveIssue.model_validate(kept["1"]).body == odd.replace("\udc9f", "")
+    kept = await runs.request("1")
+    assert ResolveIssue.model_validate(kept).body == odd.replace("\udc9f", "")
 
 
 @pytest.mark.parametrize(
@@ -77,24 +77,47 @@ async def test_an_end_is_kept_word_for_word(runs, kind, state):
     assert await runs.by_state() == {state: 1}
 
 
-async def test_unfinished_runs_come_oldest_first_with_their_requests(runs):
+async def test_unfinished_runs_come_oldest_first_also_those_that_wait_for_people(runs):
     for run_id in ("3", "1", "2", "4"):
         await runs.create(run_id, wish(number=int(run_id)))
     await runs.started("2", "stage/triage/1")
+    await runs.parked("3")
     await runs.ended("4", Outcome(kind="comment", text="."))
-    found = await runs.unfinished()
-    assert list(found) == ["1", "2", "3"]
-    assert found["2"]["number"] == 2
+    assert await runs.unfinished() == ["1", "2", "3"]
+    assert await runs.unfinished(after="1") == ["2", "3"]
+    assert await runs.unfinished(after="3") == []
 
 
-async def test_a_request_that_cannot_be_read_does_not_hide_the_others(runs, store):
+async def test_a_request_is_what_it_was_or_nothing(runs, store):
     await runs.create("1", wish())
-    await runs.create("2", wish())
+    assert (await runs.request("1"))["number"] == 7
     spoil = text("UPDATE runs SET request = '{' WHERE id = '1'")
     await store.write(lambda connection: connection.execute(spoil))
-    found = await runs.unfinished()
-    assert found["1"] is None
-    assert found["2"]["number"] == 7
+    assert await runs.request("1") is None
+    assert await runs.request("unknown") is None
+
+
+async def test_starts_are_counted_until_the_run_gets_further(runs):
+    await runs.create("1", wish())
+    assert [await runs.begun("1") for _ in range(2)] == [1, 2]
+    await runs.started("1", "stage/triage/1")
+    assert await runs.begun("1") == 1
+    await runs.started("1", "stage/triage/1")
+    assert await runs.begun("1") == 2, "the same step once more is no progress"
+    await runs.started("1", "stage/decompose/1")
+    assert await runs.begun("1") == 1
+
+
+async def test_a_run_that_waits_is_not_to_blame_for_restarts(runs):
+    await runs.create("1", wish())
+    assert not await runs.is_parked("1")
+    for _ in range(3):
+        assert await runs.begun("1") == 1
+        await runs.parked("1")
+        assert await runs.is_parked("1")
+    assert await runs.by_state() == {"parked": 1}
+    await runs.started("1", "stage/triage/1~1")
+    assert not await runs.is_parked("1")
 
 
 async def test_the_progress_comment_is_remembered(runs):

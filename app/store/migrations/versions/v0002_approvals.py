@@ -19,7 +19,7 @@ def upgrade() -> None:
         sa.Column("call_id", sa.String(120), nullable=False),
         sa.Column("session", sa.String(60), nullable=False),
         sa.Column("stage", sa.String(60), nullable=False),
-        sa.Column("tool", sa.String(120), nullable=False),
+        sa.Column("tool", sa.String(128), nullable=False),
         sa.Column("arguments", sa.Text, nullable=False),
         sa.Column("rule", sa.String(120), nullable=False),
         sa.Column("reason", sa.Text, nullable=False),

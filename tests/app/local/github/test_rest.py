@@ -205,6 +205,27 @@ async def test_check_runs_belong_to_their_app(scene):
     assert (await call("PATCH", path, long)).status == 422
 
 
+async def test_a_check_run_has_three_short_buttons_at_most(scene):
+    call, path = scene.call(), f"{scene.base}/check-runs"
+    button = {"label": "Approve", "description": "Go on", "identifier": "approve:k3f9x2"}
+    new = {"name": "ask", "head_sha": "main", "conclusion": "action_required"}
+    assert (await call("POST", path, {**new, "actions": [button] * 3})).status == 201
+    assert (await call("POST", path, {**new, "actions": [button] * 4})).status == 422
+    long = {**button, "identifier": "x" * 21}
+    assert (await call("POST", path, {**new, "actions": [long]})).status == 422
+
+
+async def test_reactions_to_a_comment_are_listed(scene):
+    comment = await scene.github.comment(scene.repository, 1, scene.ada, "Yes")
+    call, path = scene.call(), f"{scene.base}/issues/comments/{comment.id}/reactions"
+    assert (await call("POST", path, {"content": "+1"})).status == 201
+    assert (await call("POST", path, {"content": "+1"})).status == 200
+    listed = await call("GET", path)
+    assert [(each["user"]["login"], each["content"]) for each in listed.json] == [
+        ("mender[bot]", "+1")
+    ]
+
+
 async def test_pages_lead_to_each_other(scene):
     for number in range(5):
         await scene.github.comment(scene.repository, 1, scene.ada, f"{number}")

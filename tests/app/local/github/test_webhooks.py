@@ -102,3 +102,30 @@ async def test_a_suspended_installation_hears_nothing(scene, receiver):
     heard = len(receiver.taken)
     await scene.github.label_issue(scene.repository, 1, "bot:resolve", scene.ada)
     assert len(receiver.taken) == heard
+
+
+async def test_a_button_is_heard_of_by_the_app_alone_whose_check_run_it_is(scene, receiver):
+    button = {"label": "Approve", "description": "Go on", "identifier": "approve:k3f9x2"}
+    new = {"name": "ask", "head_sha": "main", "conclusion": "action_required", "actions": [button]}
+    made = await scene.call()("POST", f"{scene.base}/check-runs", new)
+    other = scene.github.create_app("other", webhook_url="http://127.0.0.1:9/")
+    await scene.github.install(other.app_id, [scene.repository])
+    run = scene.repository.check_runs[made.json["id"]]
+    [sent] = await scene.github.press_button(scene.repository, run, "Approve", scene.ada)
+
+    assert (sent.event, sent.app.id) == ("check_run", scene.credentials.app_id)
+    told = json.loads(receiver.taken[-1][1])
+    assert told["action"] == "requested_action"
+    assert told["requested_action"] == {"identifier": "approve:k3f9x2"}
+    assert (told["sender"]["id"], told["check_run"]["id"]) == (scene.ada.id, run.id)
+
+
+async def test_comments_that_change_are_told_with_what_they_were(scene, receiver):
+    comment = await scene.github.comment(scene.repository, 1, scene.ada, "Yes")
+    await scene.github.edit_comment(comment, scene.owner, "No")
+    told = json.loads(receiver.taken[-1][1])
+    assert (told["action"], told["changes"]["body"]["from"]) == ("edited", "Yes")
+    assert (told["comment"]["body"], told["sender"]["id"]) == ("No", scene.owner.id)
+    assert told["comment"]["user"]["id"] == scene.ada.id
+    await scene.github.delete_comment(comment, scene.owner)
+    assert json.loads(receiver.taken[-1][1])["action"] == "deleted"

@@ -1,4 +1,4 @@
-"""Step 5: a run: one pipeline working on one request, each stage done once and remembered."""
+"""Step 5: the run itself: what its pipeline sees, and what its stages use."""
 
 from __future__ import annotations
 
@@ -7,29 +7,21 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_type_hints
+from functools import partial
+from typing import ParamSpec, TypeVar
 
-from pydantic import BaseModel, TypeAdapter
-
-from agents.errors import BudgetExceeded, ConfigError, ModelRefused, PolicyInvalid, RunError
+from agents.errors import ConfigError, Parked, RunError
 from agents.loop.budget import Limits, Spent
+from agents.loop.consent import Consent
 from agents.loop.conversation import AnyConversation, Conversation, root_of, tool_list
 from agents.loop.prompt import render, system_prompt
-from agents.loop.session import Session, last_tree
+from agents.loop.session import Session
+from agents.loop.turns import heard_outsiders, last_tree
 from agents.policy import POLICY_PATH, Policy, parse_policy
-from agents.ports import (
-    Journal,
-    Json,
-    Model,
-    Publisher,
-    PullRequest,
-    Query,
-    Reporter,
-    Source,
-    Steps,
-    WorkTree,
-)
-from agents.requests import Frozen, Request
+from agents.ports import Json, Query, WorkTree
+from agents.requests import Request
+from agents.run.stages import Stage
+from agents.run.values import Ports, Record
 from agents.text import commit_text, one_line, printable, quote
 from agents.tools.base import Bench, Capability
 from agents.tools.submit import Submission
@@ -37,61 +29,6 @@ from agents.tools.submit import Submission
 P = ParamSpec("P")
 Out = TypeVar("Out")
 S = TypeVar("S", bound=Submission)
-
-
-class Outcome(Frozen):
-    """How a run ended, for people and for the record."""
-
-    kind: Literal["pull_request", "comment", "refused", "failed"]
-    text: str
-    """One sentence for people; for a refusal or failure also why and what to do next."""
-    rule: str | None = None
-    """For a refusal: the id of the rule that decided."""
-    url: str | None = None
-    pull_request: PullRequest | None = None
-
-
-@dataclass(frozen=True)
-class Stage(Generic[P, Out]):
-    """One durable step of a pipeline: declared by `@stage`, done by `Run.stage`."""
-
-    name: str
-    title: str
-    work: Callable[Concatenate[Run, P], Awaitable[Out]]
-    output: TypeAdapter[Out]
-
-
-def stage(work: Callable[Concatenate[Run, P], Awaitable[Out]]) -> Stage[P, Out]:
-    """Declare a stage: its name is the function's, its title the first line of the docstring."""
-    title = (work.__doc__ or work.__name__).strip().splitlines()[0].rstrip(".")
-    returns: Any = get_type_hints(work)["return"]
-    output: TypeAdapter[Out] = TypeAdapter(returns)
-    return Stage(work.__name__, title, work, output)
-
-
-class _Record(BaseModel):
-    """What the engine keeps of a finished stage: its output, and what it changed in the run."""
-
-    output: Json = None
-    summary: str = ""
-    base: str = ""
-    head: str = ""
-    worked: float = 0.0
-    sessions: dict[str, str] = {}
-    error: str | None = None
-    error_kind: str | None = None
-
-
-@dataclass(frozen=True)
-class Ports:
-    """Everything the machine lends to one run."""
-
-    model: Model
-    journal: Journal
-    source: Source
-    publisher: Publisher
-    reporter: Reporter
-    steps: Steps
 
 
 @dataclass
@@ -114,6 +51,9 @@ class Run:
     died, is nobody's work: a run must not use up its budget by waiting."""
     sessions: dict[str, str] = field(default_factory=dict)
     """Session id of the newest conversation by name, like {"implement": "implement/2"}."""
+    tainted: bool = False
+    """Somebody who may not write to the repository has a say: in the request at the start, later
+    also through what the tools found."""
     current: str = ""
     """The stage occurrence at work, like `implement/2`."""
     summary: str = ""
@@ -121,10 +61,14 @@ class Run:
     noreply: str = "users.noreply.github.com"
     """The host of GitHub's no-reply addresses, for the co-author trailer."""
     clock: Callable[[], float] = time.monotonic
+    learned: Json = None
+    """What the stage at work learnt of other servers' tools, for the engine to keep."""
     _tree: WorkTree | None = None
     _policy: Policy | None = None
     _tree_at: str | None = None
     """What the files are; None: nobody knows, so they are put back before they are used."""
+    _permitted: frozenset[str] = frozenset()
+    """Protected paths that people let the stage at work change."""
     _began: float = 0.0
     _seen: Counter[str] = field(default_factory=Counter)
 
@@ -143,53 +87,96 @@ class Run:
         self._seen[stage.name] += 1
         occurrence = f"{stage.name}/{self._seen[stage.name]}"
 
-        performed = False
-
         async def work() -> Json:
-            nonlocal performed
-            performed = True
             return await self._perform(stage, occurrence, *inputs, **named)
 
-        record = _Record.model_validate(await self.ports.steps.step(f"stage/{occurrence}", work))
-        if not performed:  # an earlier process did it: this one's reporter has not heard of it
-            self.ports.reporter.stage_started(occurrence, stage.title)
-            self.ports.reporter.stage_finished(occurrence, record.error or record.summary)
+        record = await self._done(occurrence, stage.title, work)
         if record.error is not None:
             raise _ERRORS.get(record.error_kind or "", RunError)(record.error)
         self.base, self.head, self.worked = record.base, record.head, record.worked
-        self.sessions = dict(record.sessions)
+        self.sessions, self.tainted = dict(record.sessions), self.tainted or record.tainted
+        if record.toolsets is not None and self.ports.toolsets:
+            self.ports.toolsets.recall(record.toolsets)
         return stage.output.validate_python(record.output)
+
+    async def _done(
+        self, occurrence: str, title: str, work: Callable[[], Awaitable[Json]]
+    ) -> Record:
+        """Have the stage done, once more each time that people have decided what it asked."""
+        record = await self._remembered(f"stage/{occurrence}", occurrence, title, work)
+        times = 0
+        while record.parked:
+            times += 1
+            self.worked = record.worked
+            self._tree, self._tree_at, self._policy = None, None, None  # made again when needed
+            self.ports.reporter.parked(occurrence, record.parked)
+            over = partial(self._decided, record.parked)
+            await self.ports.steps.wait(f"approval/{occurrence}/{times}", over)
+            record = await self._remembered(f"stage/{occurrence}~{times}", occurrence, title, work)
+        return record
+
+    async def _decided(self, approvals: Sequence[str]) -> bool:
+        port = self.ports.approvals
+        return port is None or await port.settled(approvals)
+
+    async def _remembered(
+        self, name: str, occurrence: str, title: str, work: Callable[[], Awaitable[Json]]
+    ) -> Record:
+        performed = False
+
+        async def performing() -> Json:
+            nonlocal performed
+            performed = True
+            return await work()
+
+        record = Record.model_validate(await self.ports.steps.step(name, performing))
+        if not performed:  # an earlier process did it: this one's reporter has not heard of it
+            self.ports.reporter.stage_started(occurrence, title)
+            if not record.parked:
+                self.ports.reporter.stage_finished(occurrence, record.error or record.summary)
+        return record
 
     async def _perform(
         self, stage: Stage[P, Out], occurrence: str, *inputs: P.args, **named: P.kwargs
     ) -> Json:
-        before = (self.base, self.head, dict(self.sessions))
+        before = (self.base, self.head, dict(self.sessions), self.tainted)
         self.current, self.summary, self._began = occurrence, "", self.clock()
+        self._permitted, self.learned = frozenset(), None
         self.ports.reporter.stage_started(occurrence, stage.title)
         try:
             output = await stage.work(self, *inputs, **named)
         except RunError as error:
             # Error texts name files, whose names need not be text.
-            record = _Record(error=printable(str(error)), error_kind=type(error).__name__)
+            record = Record(error=printable(str(error)), error_kind=type(error).__name__)
         except ConfigError as error:
-            record = _Record(error=printable(f"{_OPERATOR} {error}"))
-        except BaseException:
-            self.base, self.head, self.sessions = before  # the engine runs the stage again
+            record = Record(error=printable(f"{_OPERATOR} {error}"))
+        except BaseException as stopped:
+            # The stage will be done again from its start; what was said and made is found there.
+            self.base, self.head, self.sessions, self.tainted = before
+            if isinstance(stopped, Parked):
+                record = Record(parked=stopped.approvals, worked=self._worked)
+                return record.model_dump(mode="json")
             raise
         else:
             record = self._record(stage.output.dump_python(output, mode="json"))
         self.ports.reporter.stage_finished(occurrence, record.error or self.summary)
         return record.model_dump(mode="json")
 
-    def _record(self, output: Json) -> _Record:
-        return _Record(
+    def _record(self, output: Json) -> Record:
+        return Record(
             output=output,
             summary=self.summary,
             base=self.base,
             head=self.head,
-            worked=self.worked + self.clock() - self._began,
+            worked=self._worked,
             sessions=self.sessions,
+            tainted=self.tainted,
+            toolsets=self.learned,
         )
+
+    @property
+    def _worked(self) -> float:
+        return self.worked + self.clock() - self._began
 
     # --- what stages use ------------------------------------------------------------------------
 
@@ -208,7 +195,7 @@ class Run:
         commit holds, are taken away as well.
         """
         at = at or self.head
-        if self._tree is None:
+        if self._tree is None:  # also after people were waited for: its files were taken away
             self._tree = await self.ports.source.open(self.base, await self.policy())
         if self._tree_at != at or pristine:
             self._tree_at = None
@@ -219,27 +206,42 @@ class Run:
     async def converse(self, conversation: Conversation[S], **variables: object) -> S:
         """Hold this stage's conversation with the model and return what it submits."""
         session_id = self._session_id(conversation)
-        journal = self.ports.journal
-        left = last_tree(await journal.turns(session_id), self.current)
-        changing = conversation.capability is Capability.CHANGE
-        policy = await self.policy()
-        tree = await self.tree(left, changing=changing)
+        ports = self.ports
+        left = last_tree(await ports.journal.turns(session_id), self.current)
+        bench = await self._bench(conversation, left)
         session = Session(
             id=session_id,
             stage=self.current,
             conversation=conversation,
             query=self._query(conversation),
-            model=self.ports.model,
-            journal=journal,
-            reporter=self.ports.reporter,
-            bench=Bench(tree=tree, capability=conversation.capability, policy=policy),
-            boundary=self.ports.steps.boundary,
-            limits=self.limits.within(policy.budget),
+            model=ports.model,
+            journal=ports.journal,
+            reporter=ports.reporter,
+            bench=bench,
+            consent=Consent(ports.approvals, session_id, self.current),
+            boundary=ports.steps.boundary,
+            limits=self.limits.within(bench.policy.budget),
             spent=self._spent,
         )
         submission = await session.run(render(conversation.prompt, **variables))
         self._tree_at = last_tree(session.turns, self.current) or self.head
+        self._permitted |= await session.consent.permitted(session.turns, bench)
+        self.tainted = self.tainted or heard_outsiders(session.turns)
         return submission
+
+    async def _bench(self, conversation: AnyConversation, left: str | None) -> Bench:
+        changing = conversation.capability is Capability.CHANGE
+        return Bench(
+            tree=await self.tree(left, changing=changing),
+            capability=conversation.capability,
+            policy=await self.policy(),
+            stage=self.current.partition("/")[0],
+            head=self.head,
+            tainted=self.tainted,
+            web=self.ports.web,
+            forge=self.ports.forge,
+            toolsets=self.ports.toolsets,
+        )
 
     def _session_id(self, conversation: Conversation[S]) -> str:
         resumed = conversation.resumes
@@ -248,16 +250,19 @@ class Run:
 
     def _query(self, conversation: Conversation[S]) -> Query:
         root = root_of(conversation, self.conversations)
+        toolsets = self.ports.toolsets
+        more = toolsets.definitions() if toolsets else ()
+        tools = [*tool_list(root, self.conversations), *more]
         return Query(
             model=self.models[root.tier],
             system=system_prompt(),
-            tools=tool_list(root, self.conversations),
+            tools=sorted(tools, key=lambda definition: str(definition["name"])),
             messages=(),
         )
 
     async def _spent(self) -> Spent:
         _, usd, turns = await self.ports.journal.spent()
-        return Spent(usd, turns, (self.worked + self.clock() - self._began) / 60)
+        return Spent(usd, turns, self._worked / 60)
 
     async def commit(self, subject: str, body: str = "") -> str | None:
         """Commit the files as the conversation left them; None when nothing changed."""
@@ -265,9 +270,8 @@ class Run:
         tree = await self.tree(files)
         if not await tree.changed(self.head, files):
             return None
-        self.head = await tree.commit(
-            files, self.head, self._message(one_line(subject, 72), commit_text(body))
-        )
+        message = self._message(one_line(subject, 72), commit_text(body))
+        self.head = await tree.commit(files, self.head, message, permitted=self._permitted)
         self._tree_at = self.head
         return self.head
 
@@ -290,6 +294,4 @@ class Run:
 
 
 _OPERATOR = "Fettle is not set up right, so the run stopped. Its operator has to act:"
-_ERRORS: dict[str, type[RunError]] = {
-    kind.__name__: kind for kind in (RunError, BudgetExceeded, ModelRefused, PolicyInvalid)
-}
+_ERRORS = {kind.__name__: kind for kind in RunError.__subclasses__()}

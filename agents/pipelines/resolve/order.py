@@ -1,0 +1,90 @@
+"""Step 6: the order in which the parts of an issue are worked on, and what stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.ports.tracker import SubIssue
+from agents.requests import Frozen
+
+
+class Waiting(Frozen):
+    """A part that cannot be worked on, and the open issues that have to be closed before."""
+
+    number: int
+    on: tuple[int, ...]
+
+
+class Order(Frozen):
+    """Every part stands in exactly one of these."""
+
+    work: tuple[SubIssue, ...] = ()
+    """What can be done, each after what it waits for."""
+    done: tuple[SubIssue, ...] = ()
+    """Closed already."""
+    elsewhere: tuple[SubIssue, ...] = ()
+    """In other repositories, where this run does nothing."""
+    waiting: tuple[Waiting, ...] = ()
+    """Held up by issues that are no parts, or by parts that cannot be done themselves."""
+    cycles: tuple[tuple[int, ...], ...] = ()
+    """Numbers of parts that wait for each other: each for the next one, the last for the first."""
+
+
+def in_order(parts: Sequence[SubIssue]) -> Order:
+    """Return the order: by what blocks what, then as GitHub lists them."""
+    ours = [part for part in parts if not part.elsewhere]
+    left = [part for part in ours if part.state == "open"]
+    closed = {part.number for part in ours if part.state == "closed"}
+    work: list[SubIssue] = []
+    while (ready := _first_ready(left, closed | {part.number for part in work})) is not None:
+        work.append(ready)
+        left.remove(ready)
+    cycles = _cycles(left)
+    circling = {number for cycle in cycles for number in cycle}
+    undone = {number for part in left for number in part.blocked_by}
+    undone -= closed | {part.number for part in work}
+    return Order(
+        work=tuple(work),
+        done=tuple(part for part in ours if part.state == "closed"),
+        elsewhere=tuple(part for part in parts if part.elsewhere),
+        waiting=tuple(
+            Waiting(number=part.number, on=tuple(n for n in part.blocked_by if n in undone))
+            for part in left
+            if part.number not in circling
+        ),
+        cycles=cycles,
+    )
+
+
+def _first_ready(left: Sequence[SubIssue], over: set[int]) -> SubIssue | None:
+    return next((part for part in left if over.issuperset(part.blocked_by)), None)
+
+
+def _cycles(stuck: Sequence[SubIssue]) -> tuple[tuple[int, ...], ...]:
+    """Return each ring once, from the part in it that GitHub lists first.
+
+    Of rings that share a part one is named: the others show once people have opened it.
+    """
+    blockers = {part.number: part.blocked_by for part in stuck}
+    found: list[tuple[int, ...]] = []
+    taken: set[int] = set()
+    for part in stuck:
+        ring = _ring(part.number, blockers, taken)
+        taken.update(ring)
+        if ring:
+            found.append(ring)
+    return tuple(found)
+
+
+def _ring(start: int, blockers: dict[int, tuple[int, ...]], taken: set[int]) -> tuple[int, ...]:
+    """Return a way from a part over what it waits for back to itself; empty when there is none."""
+    ways: list[tuple[int, ...]] = [(start,)]
+    seen = {start} | taken
+    for way in ways:  # grows while it is read: the shortest way comes first
+        for number in blockers.get(way[-1], ()):
+            if number == start and start not in taken:
+                return way
+            if number not in seen:
+                seen.add(number)
+                ways.append((*way, number))
+    return ()

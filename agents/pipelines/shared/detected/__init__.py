@@ -1,0 +1,1 @@
+"""How a repository's dependencies are installed, by the look of its files."""

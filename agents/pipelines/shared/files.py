@@ -1,0 +1,55 @@
+"""What a repository looks like from its base commit: paths, and the text of a few settings."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Files:
+    """The paths of a repository, and the text of its settings files."""
+
+    paths: frozenset[str]
+    texts: dict[str, str]
+
+    def mentions(self, path: str, pattern: str) -> bool:
+        """Return whether that settings file exists and has a match."""
+        return re.search(pattern, self.texts.get(path, ""), re.MULTILINE) is not None
+
+    def any_named(self, pattern: str) -> bool:
+        """Return whether any path's last part matches as a whole."""
+        return any(re.fullmatch(pattern, path.rsplit("/", 1)[-1]) for path in self.paths)
+
+    def matching(self, pattern: str) -> list[str]:
+        """Return the paths that match as a whole, sorted."""
+        return sorted(path for path in self.paths if re.fullmatch(pattern, path))
+
+    def toml(self, path: str) -> dict[str, object]:
+        """Return that TOML file's content; empty when it is absent or broken."""
+        try:
+            return tomllib.loads(self.texts.get(path, ""))
+        except tomllib.TOMLDecodeError:
+            return {}
+
+    def json(self, path: str) -> dict[str, object]:
+        """Return that JSON file's content; empty when it is absent, broken, or no object."""
+        try:
+            document = json.loads(self.texts.get(path, "{}"))
+        except (ValueError, RecursionError):
+            return {}
+        return document if isinstance(document, dict) else {}
+
+
+def table(document: object, *names: str) -> dict[str, object]:
+    """Return the table that these names lead to, or an empty one: files may hold anything."""
+    for name in names:
+        document = document.get(name) if isinstance(document, dict) else None
+    return document if isinstance(document, dict) else {}
+
+
+def strings(value: object) -> list[str]:
+    """Return the strings of a list that a file holds; of anything else, none."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

@@ -1,0 +1,73 @@
+"""Step 6: set_up: install what the repository needs, before any model is in reach."""
+
+from __future__ import annotations
+
+from agents.ports import SetupCommand, SetupResult
+from agents.run import Run, stage
+from agents.text import one_line, printable
+
+COMMANDS_LIMIT = 2_000  # characters of the commands that a prompt shows
+PROBLEMS_LIMIT = 4_000  # and of what went wrong, with the end of what the commands wrote
+TAIL = 1_500  # characters of each failed command's output
+SUMMARY = 120
+
+_NOTHING = "Nothing needed to be installed before you began."
+_INSTALLED = """Before you began, these commands were run to install what the repository needs \
+({source}):
+
+{commands}
+
+What they installed is there read-only, and there is no network to install more."""
+_MISSING = """Not everything could be installed. Work with what is there, and say in your report \
+what you could not run for that reason. This is what went wrong:
+
+{problems}"""
+
+
+@stage
+async def set_up(run: Run) -> SetupResult:
+    """Install dependencies."""
+    result = await run.ports.source.set_up(run.base, await run.policy())
+    run.summary = one_line(_summary(result), SUMMARY)
+    return result
+
+
+def told(run: Run, setup: SetupResult) -> str:
+    """Return what the model is told of it: bounded, and other people's words fenced."""
+    parts = []
+    if setup.commands:
+        commands = "\n".join(command.command for command in setup.commands)
+        fenced = run.fenced(printable(commands), limit=COMMANDS_LIMIT)
+        parts.append(_INSTALLED.format(source=setup.source, commands=fenced))
+    if setup.problems:
+        problems = "\n\n".join([*setup.problems, *map(_failure, failed(setup))])
+        fenced = run.fenced(printable(problems), limit=PROBLEMS_LIMIT)
+        parts.append(_MISSING.format(problems=fenced))
+    if not parts:
+        return _NOTHING
+    return "\n\n".join(parts)
+
+
+def failed(setup: SetupResult) -> list[SetupCommand]:
+    """Return the commands that failed."""
+    return [command for command in setup.commands if command.exit_code]
+
+
+def tail(command: SetupCommand) -> str:
+    """Return the end of what a command wrote."""
+    return command.output.strip()[-TAIL:]
+
+
+def _failure(command: SetupCommand) -> str:
+    return f"`{command.command}` wrote at the end:\n{tail(command)}"
+
+
+def _summary(setup: SetupResult) -> str:
+    if setup.problems:
+        more = len(setup.problems) - 1
+        return f"failed: {setup.problems[0]}" + (f" (and {more} more)" if more else "")
+    if not setup.commands:
+        return "nothing to install"
+    if setup.cached:
+        return "installed by an earlier run"
+    return f"installed in {setup.seconds:.0f} s"

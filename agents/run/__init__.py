@@ -1,0 +1,9 @@
+"""Step 5: a run: one pipeline working on one request, each stage done once and remembered."""
+
+from __future__ import annotations
+
+from agents.run.run import Run
+from agents.run.stages import Stage, stage
+from agents.run.values import Outcome, Ports
+
+__all__ = ["Outcome", "Ports", "Run", "Stage", "stage"]

@@ -1,0 +1,33 @@
+"""Step 5: what a stage is: one durable step of a pipeline, declared by `@stage`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, get_type_hints
+
+from pydantic import TypeAdapter
+
+if TYPE_CHECKING:
+    from agents.run.run import Run
+
+P = ParamSpec("P")
+Out = TypeVar("Out")
+
+
+@dataclass(frozen=True)
+class Stage(Generic[P, Out]):
+    """One durable step of a pipeline: declared by `@stage`, done by `Run.stage`."""
+
+    name: str
+    title: str
+    work: Callable[Concatenate[Run, P], Awaitable[Out]]
+    output: TypeAdapter[Out]
+
+
+def stage(work: Callable[Concatenate[Run, P], Awaitable[Out]]) -> Stage[P, Out]:
+    """Declare a stage: its name is the function's, its title the first line of the docstring."""
+    title = (work.__doc__ or work.__name__).strip().splitlines()[0].rstrip(".")
+    returns: Any = get_type_hints(work)["return"]
+    output: TypeAdapter[Out] = TypeAdapter(returns)
+    return Stage(work.__name__, title, work, output)

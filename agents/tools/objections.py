@@ -1,0 +1,74 @@
+"""Step 8: what the gate's own rules have against a call, tool by tool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agents.policy import Policy
+from agents.ports import Manner
+from agents.tools.base import Capability, Effect, Tool
+from agents.tools.mcp import permitted
+from agents.tools.paths import leaves, names_git, unprintable
+from agents.tools.rules import Finding
+from agents.tools.shell.judge import judge, protected
+from agents.tools.shell.script import read
+from agents.tools.webfetch import listed
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What the gate has to know beside the call and the policy."""
+
+    capability: Capability
+    stage: str = ""
+    """The stage's name, like `triage`."""
+    tainted: bool = False
+    """Somebody who may not write to the repository has a say in this session."""
+    manner: Manner | None = None
+    """What a call of another server's tool may do; None for our own tools."""
+
+
+def objections(call: Tool, policy: Policy, where: Circumstances) -> Iterator[Finding]:
+    """Yield everything that speaks against the call, in no order of weight."""
+    writes = call.effect is Effect.WRITE
+    if writes and where.capability is Capability.READ_ONLY:
+        yield Finding("stage/read-only")
+    for path in call.paths():
+        yield from _place(path, policy, writes=writes)
+    if (script := call.script()) is not None:
+        yield from judge(read(script), policy)
+    for host in call.hosts():
+        yield from _web(host, call, policy, where)
+    if where.manner is not None:
+        yield from _mcp(call, where.manner, policy, where)
+
+
+def _place(path: str, policy: Policy, *, writes: bool) -> Iterator[Finding]:
+    """Judge where a path of a file tool leads."""
+    if unprintable(path):
+        yield Finding("path/characters", repr(path))
+    elif leaves(path):
+        yield Finding("path/outside", path)
+    elif names_git(path):
+        yield Finding("path/git", path)
+    elif writes and (pattern := policy.protects(path)):
+        yield protected(path, pattern)
+
+
+def _web(host: str, call: Tool, policy: Policy, where: Circumstances) -> Iterator[Finding]:
+    """Judge an address: what is asked for leaves this machine with it."""
+    if not listed(host, policy):
+        yield Finding("web/unlisted", call.subject())
+    elif where.tainted and call.leaves():
+        yield Finding("web/carries", call.subject())
+
+
+def _mcp(call: Tool, manner: Manner, policy: Policy, where: Circumstances) -> Iterator[Finding]:
+    """Judge a call of another server; one that runs in the sandbox is held by it like a command."""
+    if not permitted(policy, where.stage, call.name):
+        yield Finding("mcp/unlisted", call.name)
+    elif manner.outside and not manner.only_reads:
+        yield Finding("mcp/acts", call.name)
+    elif manner.outside and where.tainted:
+        yield Finding("mcp/carries", call.name)

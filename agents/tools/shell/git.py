@@ -1,0 +1,145 @@
+"""Step 8: what a git command is about: what it throws away, what it sends, which files it changes.
+
+The repository's `.git` in the sandbox is a throw-away, and what a run commits is taken from its
+files. So commits made there are harmless; files that a command takes back are not.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from agents.tools.paths import ROOT
+from agents.tools.shell.command import Command, could_be
+from agents.tools.shell.options import first_operand, has, operands, valued, values
+from agents.tools.shell.variables import UNKNOWN
+
+_GLOBAL = valued("-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env")
+_ENDINGS = ("--abort", "--continue", "--quit", "--skip", "--show-current-patch", "--edit-todo")
+_PUSHES = ("push", "send-pack", "send-email", "http-push", "request-pull", "imap-send")
+_FETCHES = ("fetch", "pull", "clone", "ls-remote", "fetch-pack", "http-fetch", "svn", "p4")
+_REWRITES = ("filter-branch", "filter-repo", "replace", "prune", "update-ref", "fast-import")
+_SECRETS = ("credential", "credential-store", "credential-cache")
+
+
+@dataclass(frozen=True)
+class Git:
+    """One git command."""
+
+    verb: str
+    words: tuple[str, ...]
+    """What follows the verb."""
+    folder: str = ""
+    """Where it is told to work."""
+
+    @classmethod
+    def of(cls, command: Command) -> Git:
+        """Return the command without git's own options."""
+        words = command.words[1:]
+        at = first_operand(words, _GLOBAL)
+        verb = words[at] if at < len(words) else ""
+        if UNKNOWN in verb:
+            verb = next((name for name in _SUBCOMMANDS if could_be(verb, name)), UNKNOWN)
+        folder = next(values(words[:at], "-C"), "")
+        return cls(verb, tuple(words[at + 1 :]), folder)
+
+    @property
+    def operands(self) -> list[str]:
+        """Return what is no option."""
+        return operands(self.words, valued("-m -b -B -s --source -n --depth --branch -o --format"))
+
+    def rule(self) -> str | None:
+        """Return the id of the gate's rule that the command is under, or None."""
+        if self.verb in _PUSHES or (self.verb == "lfs" and "push" in self.words):
+            return "git/push"
+        if self.verb in _SECRETS:
+            return "secrets/files"
+        if self.verb == UNKNOWN:
+            return "shell/unclear"
+        if self._fetches():
+            return "network/none"
+        return self.loses()
+
+    def changed(self) -> Iterator[str]:
+        """Yield the paths that the command writes."""
+        if self.verb in ("checkout", "restore", "mv") and not self._makes_branch():
+            yield from self._pathspec()
+
+    def removed(self) -> Iterator[str]:
+        """Yield the paths that the command deletes."""
+        if self.verb == "rm" and not has(self.words, "n", "--cached", "--dry-run"):
+            yield from self._pathspec()
+
+    def _pathspec(self) -> list[str]:
+        given = self.operands
+        if "--" in self.words:
+            given = list(self.words[self.words.index("--") + 1 :])
+        return [posixpath.join(self.folder, path) for path in given]
+
+    def _makes_branch(self) -> bool:
+        return self.verb == "checkout" and has(self.words, "b", "--orphan")
+
+    def _fetches(self) -> bool:
+        given = self.operands
+        if self.verb in ("clone", "fetch", "pull", "ls-remote"):
+            return not (given and given[0].startswith((".", "/", "file://")))
+        if self.verb in ("remote", "submodule", "lfs"):
+            verbs = {"remote": ("update", "prune"), "submodule": ("update", "add"),
+                     "lfs": ("fetch", "pull")}  # fmt: skip
+            return bool(given) and given[0] in verbs[self.verb]
+        return self.verb in _FETCHES or (self.verb == "archive" and has(self.words, "", "--remote"))
+
+    def loses(self) -> str | None:
+        """Return the rule about work that the command would lose, in commits or in files."""
+        if self.verb in _REWRITES or ((rewrites := _REWRITING.get(self.verb)) and rewrites(self)):
+            return "git/rewrites"
+        discards = _DISCARDING.get(self.verb)
+        return "git/discards" if discards and discards(self) else None
+
+    def forced(self) -> bool:
+        """Return whether it is told to do it all the same."""
+        return has(self.words, "f", "--force")
+
+    def takes_back_all(self) -> bool:
+        """Return whether every file is put back to what a commit holds."""
+        staged = has(self.words, "S", "--staged") and not has(self.words, "W", "--worktree")
+        all_ = any(path in _ALL for path in self._pathspec())
+        return all_ and not (self.verb == "restore" and staged)
+
+
+def _loses_branch(git: Git) -> bool:
+    words = git.words
+    deleted = has(words, "D") or (has(words, "d", "--delete") and git.forced())
+    return deleted or has(words, "MC") or (git.forced() and bool(git.operands))
+
+
+def _cleans(git: Git) -> bool:
+    """Return whether untracked files go; `-X` takes only what is ignored, which is build output."""
+    words = git.words
+    return not has(words, "nX", "--dry-run") and (git.forced() or has(words, "i", "--interactive"))
+
+
+_ALL = (".", "./", "*", ":/", ":", ROOT)
+_REWRITING: Mapping[str, Callable[[Git], bool]] = {
+    "rebase": lambda git: not any(word in _ENDINGS for word in git.words),
+    "branch": _loses_branch,
+    "checkout": lambda git: has(git.words, "B"),
+    "switch": lambda git: has(git.words, "C", "--force-create"),
+    "tag": lambda git: has(git.words, "df", "--delete", "--force"),
+    "reflog": lambda git: git.words[:1] in (("expire",), ("delete",)),
+    "gc": lambda git: has(git.words, "", "--prune", "--aggressive"),
+    "symbolic-ref": lambda git: len(git.operands) > 1 or has(git.words, "d", "--delete"),
+}
+_DISCARDING: Mapping[str, Callable[[Git], bool]] = {
+    "reset": lambda git: has(git.words, "", "--hard", "--merge", "--keep") or UNKNOWN in git.words,
+    "clean": _cleans,
+    "checkout": lambda git: git.forced() or git.takes_back_all(),
+    "restore": lambda git: git.takes_back_all(),
+    "switch": lambda git: git.forced() or has(git.words, "", "--discard-changes"),
+    "stash": lambda git: git.words[:1] in (("drop",), ("clear",)),
+    "worktree": lambda git: git.words[:1] == ("remove",) and git.forced(),
+    "read-tree": lambda git: has(git.words, "u", "--reset"),
+}
+_SUBCOMMANDS = (*_PUSHES, *_FETCHES, *_REWRITES, *_SECRETS, *_REWRITING, *_DISCARDING,
+                "remote", "submodule", "lfs", "archive", "rm", "mv")  # fmt: skip

@@ -1,0 +1,164 @@
+"""Step 8: what speaks against a script, command by command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agents.policy import NEVER, Policy, matches_path
+from agents.tools.rules import Finding
+from agents.tools.shell import places
+from agents.tools.shell.changes import Change, changes
+from agents.tools.shell.command import Command
+from agents.tools.shell.git import Git
+from agents.tools.shell.network import needs_network
+from agents.tools.shell.options import first_operand, has, operands, valued
+from agents.tools.shell.programs import rule_of
+from agents.tools.shell.script import Reading
+from agents.tools.shell.variables import UNKNOWN
+from agents.tools.shell.wrappers import SHELLS, given_script, script_operand
+
+SHOWN = 200  # characters of a command that a finding repeats
+
+_SET_ID = re.compile(r"[0-7]?[2-7][0-7]{3}|[ugoa,]*[+=][rwxXt]*s.*")
+_PIPE_FILES = re.compile(r"/dev/fd/\d+|/proc/self/fd/\d+|/dev/stdin")
+
+
+def judge(reading: Reading, policy: Policy) -> Iterator[Finding]:
+    """Yield everything that the gate's own rules have against the script."""
+    if not reading.readable:
+        yield Finding("shell/unreadable")
+    if reading.bomb:
+        yield Finding("machine/fork-bomb")
+    for command in reading.commands:
+        yield from _program(command)
+        yield from _secrets(command)
+        for change in changes(command):
+            yield from judge_change(change, command, policy)
+
+
+def shown(command: Command) -> str:
+    """Return a command for people, `…` where only its run can tell."""
+    text = " ".join(command.text.split()).replace(UNKNOWN, "…")
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+# --- which program it is ------------------------------------------------------------------------
+
+
+def _program(command: Command) -> Iterator[Finding]:
+    name, words = command.name, command.words[1:]
+    if UNKNOWN in name:
+        yield Finding("shell/unclear", shown(command))
+    if rule := rule_of(command):
+        yield Finding(rule, shown(command))
+    if needs_network(command):
+        yield Finding("network/none", shown(command))
+    if name == "git" and (rule := Git.of(command).rule()):
+        yield Finding(rule, shown(command))
+    if name == "chmod" and any(_SET_ID.fullmatch(word) for word in words[:2]):
+        yield Finding("privilege/raise", shown(command))
+    if _shows_environment(command):
+        yield Finding("secrets/environment", shown(command))
+    yield from _hidden_script(command)
+
+
+def _hidden_script(command: Command) -> Iterator[Finding]:
+    """Find a shell that gets to run what is not written out."""
+    name, words = command.name, command.words[1:]
+    if name == "eval" and any(UNKNOWN in word for word in words):
+        yield Finding("shell/piped", shown(command))
+    if name in SHELLS and given_script(command) is None:
+        operand = script_operand(command)
+        from_pipe = _piped(command) or any(map(_PIPE_FILES.match, command.reads))
+        if from_pipe if operand is None else _PIPE_FILES.fullmatch(operand):
+            yield Finding("shell/piped", shown(command))
+    if name in ("source", ".") and words and _PIPE_FILES.fullmatch(words[0]):
+        told = words[0] == "/dev/stdin" and command.feed and command.feed.texts
+        if not told:
+            yield Finding("shell/piped", shown(command))
+
+
+def _piped(command: Command) -> bool:
+    """Return whether its input comes from a program, other than `cat` of a file."""
+    feed = command.feed
+    if feed is None or feed.texts:
+        return False
+    return not (feed.words and feed.words[0] == "cat" and operands(feed.words[1:]))
+
+
+def _shows_environment(command: Command) -> bool:
+    words = command.words[1:]
+    match command.name:
+        case "env":
+            rest = words[first_operand(words, valued("-u --unset -C --chdir -S --split-string")) :]
+            return all("=" in word for word in rest) and not has(words, "S", "--split-string",
+                                                                 "--version", "--help")  # fmt: skip
+        case "printenv" | "set":
+            return not operands(words) and not any(w[:1] in ("-", "+") and w != "-0" for w in words)
+        case "export" | "declare" | "typeset" | "readonly":
+            return not [word for word in words if word not in ("-p", "-x", "-px", "-xp")]
+        case "compgen":
+            return has(words, "ev")
+        case _:
+            return False
+
+
+# --- which files it is about --------------------------------------------------------------------
+
+
+def _secrets(command: Command) -> Iterator[Finding]:
+    for word in dict.fromkeys((*command.words[1:], *command.reads, *command.writes)):
+        if found := places.secrets_in(word, command.place(word)):
+            yield Finding("secrets/files", found.replace(UNKNOWN, "…"))
+
+
+def judge_change(change: Change, command: Command, policy: Policy) -> Iterator[Finding]:
+    """Yield what speaks against one change of a file."""
+    place = command.place(change.path)
+    path = places.in_tree(place)
+    if not change.path or places.is_sink(place) or _is_said(change, command, policy):
+        return
+    if places.unclear(place):
+        if change.deletes and change.wide and not places.is_build_output(place):
+            yield Finding("delete/outside-build", f"what `{shown(command)}` finds")
+    elif path is None:
+        yield from _outside(place, change, command)
+    elif places.is_git(path):
+        yield Finding("path/git", path)
+    elif pattern := places.protection(path, policy, wide=change.wide):
+        yield protected(path, pattern, wide=change.wide)
+    elif change.deletes and change.wide and not places.is_build_output(path):
+        yield Finding("delete/outside-build", _told(path))
+
+
+def _is_said(change: Change, command: Command, policy: Policy) -> bool:
+    """Return whether the target of a copy is itself a protected file: then it is no folder."""
+    target = places.in_tree(command.place(change.within)) if change.within else None
+    return target is not None and policy.protects(target) is not None
+
+
+def _told(path: str) -> str:
+    """Return a path for people."""
+    whole = path.strip("./*" + UNKNOWN) == ""
+    return "everything in the repository" if whole else f"`{path.replace(UNKNOWN, '…')}`"
+
+
+def _outside(place: str, change: Change, command: Command) -> Iterator[Finding]:
+    if places.is_scratch(place):
+        return
+    if places.is_device(place):
+        yield Finding("machine/device", shown(command))
+    else:
+        yield Finding("delete/system" if change.deletes else "path/outside", place)
+
+
+def protected(path: str, pattern: str, *, wide: bool = False) -> Finding:
+    """Return what is to be said of a change to a protected path."""
+    what = f"{path.replace(UNKNOWN, '…')} (pattern `{pattern}`)"
+    low = path.lower()
+    if any(matches_path(never, low) or never.startswith(f"{low}/") for never in NEVER):
+        return Finding("path/never", what)
+    if wide or places.several(path):
+        return Finding("path/protected-unnamed", what)
+    return Finding("path/protected", what, (path,))

@@ -1,0 +1,85 @@
+"""Step 8: hosts that a command would talk to; loopback, which the sandbox has, does not count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agents.tools.shell.command import Command
+from agents.tools.shell.options import has, named, operands, valued
+from agents.tools.shell.variables import UNKNOWN
+
+_FETCH = named("curl wget http https httpie xh aria2c axel lynx w3m links elinks hurl")
+_CONNECT = named(
+    "ssh scp sftp ftp lftp tftp telnet nc ncat netcat socat ping ping6 dig nslookup host whois"
+    " traceroute tracepath mtr nmap mosh autossh sshfs rsh rlogin rdate ntpdate"
+)
+_CURL_VALUED = valued(
+    "-o -O -H -X -d -F -A -e -u -b -c -m -w -T -x -K -E -Q -r -t -y -Y -z --output --header --data"
+    " --request --data-raw --data-binary --data-urlencode --json --form --user --user-agent"
+    " --cookie --cookie-jar --max-time --connect-timeout --retry --retry-delay --write-out --proxy"
+    " --upload-file --referer --unix-socket --cacert --cert --key --resolve --output-document"
+    " --post-data --post-file --method --body-data --timeout --tries --interface --range -P"
+)
+_URL = re.compile(
+    r"[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?(\[[0-9a-f:.]*\]|[^/:?#\s'\"]*)", re.IGNORECASE
+)
+_SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]*)")
+_REMOTE = re.compile(r"(?:[\w.-]+@)?([\w.-]+|\0):(?!//)")
+_LOOPBACK = re.compile(
+    r"localhost|.*\.localhost|127(?:\.\d+){0,3}|\[?::1\]?|0\.0\.0\.0|0|\[::\]", re.IGNORECASE
+)
+
+
+def hosts(command: Command) -> Iterator[str]:
+    """Yield the hosts that the command names, lower case; UNKNOWN for one that it does not."""
+    for word in (*command.words, *command.writes, *command.reads):
+        yield from (found[1].lower() for found in _URL.finditer(word))
+        yield from (found[1].lower() for found in _SOCKET.finditer(word))
+    given = operands(command.words[1:], _CURL_VALUED)
+    if command.name in _FETCH:
+        yield from (_host(word) for word in given if "://" not in word)
+    elif command.name in _CONNECT:
+        yield from (_remote(word) for word in given[:2])
+
+
+def needs_network(command: Command) -> bool:
+    """Return whether the command would talk to something beyond loopback."""
+    if any(_SOCKET.search(word) and not _loopback(_SOCKET, word)
+           for word in (*command.words, *command.writes, *command.reads)):  # fmt: skip
+        return True
+    if command.name in _FETCH:
+        return any(not is_loopback(host) for host in hosts(command))
+    if command.name == "rsync":
+        return any(_REMOTE.match(word) or "://" in word for word in operands(command.words[1:]))
+    if command.name not in _CONNECT:
+        return False
+    words = command.words[1:]
+    if command.name in ("nc", "ncat", "netcat") and has(words, "l", "--listen"):
+        return False
+    given = [_remote(word) for word in operands(words, valued("-p -i -w -l -o -F -J -L -R -D"))]
+    return bool(given) and not any(is_loopback(host) for host in given)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether the host is the sandbox itself."""
+    return bool(_LOOPBACK.fullmatch(host))
+
+
+def _loopback(pattern: re.Pattern[str], word: str) -> bool:
+    return all(is_loopback(found[1]) for found in pattern.finditer(word))
+
+
+def _host(word: str) -> str:
+    """Return the host of an address without its scheme, as curl takes it."""
+    host = re.split(r"[/?#]", word.rpartition("@")[2], maxsplit=1)[0]
+    bare = host if host.startswith("[") else host.split(":")[0]
+    return UNKNOWN if UNKNOWN in bare else bare.lower()
+
+
+def _remote(word: str) -> str:
+    host = word.rpartition("@")[2]
+    for part in host.split(":"):
+        if is_loopback(part):
+            return part
+    return host.split(":")[0].lower()

@@ -1,0 +1,137 @@
+"""Step 8: the programs that the gate knows, as data; any other program runs.
+
+A line is a program, or a program with the operands that make it what the rule is about. `…` says
+that something new has to be named after it: `pip install -r requirements.txt` names nothing new.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from agents.tools.shell.command import Command, could_be
+from agents.tools.shell.options import operands, valued
+from agents.tools.shell.variables import UNKNOWN
+
+_NEW = "…"
+
+PROGRAMS: Mapping[str, str] = {
+    "privilege/raise": """
+        sudo, su, doas, pkexec, run0, runuser, sudoedit, visudo, mount, umount, nsenter, unshare,
+        chroot, pivot_root, setcap, capsh, chown, chgrp, passwd, chpasswd, useradd, usermod,
+        userdel, adduser, groupadd, newgrp, insmod, modprobe, rmmod, kexec, sysctl, iptables, nft,
+        setpriv, swapon, swapoff, losetup
+    """,
+    "machine/device": """
+        fdisk, sfdisk, parted, wipefs, mkswap, blkdiscard, hdparm, badblocks, mke2fs, cryptsetup
+    """,
+    "machine/power": """
+        shutdown, reboot, halt, poweroff, telinit, systemctl poweroff, systemctl reboot,
+        systemctl halt
+    """,
+    "publish/package": """
+        npm publish, npm unpublish, npm deprecate, npm dist-tag, npm login, npm adduser, npm token,
+        npm owner, npm access, pnpm publish, pnpm login, yarn publish, yarn npm publish,
+        yarn login, yarn npm login, bun publish, lerna publish, changeset publish,
+        twine upload, twine register, uv publish, poetry publish, pdm publish, flit publish,
+        hatch publish, rye publish, maturin publish, maturin upload, setup.py upload,
+        setup.py register, cargo publish, cargo yank, cargo owner, cargo login, gem push, gem yank,
+        gem owner, gem signin, mvn deploy, mvn release:perform, gradle publish, gradlew publish,
+        docker push, docker login, podman push, podman login, buildah push, skopeo copy, helm push,
+        goreleaser release, dotnet nuget push, nuget push, mix hex.publish, clojars, vsce publish,
+        ovsx publish, conda upload, anaconda upload, semantic-release, wrangler deploy,
+        wrangler publish, vercel, netlify deploy, firebase deploy, flyctl deploy, fly deploy
+    """,
+    "publish/github": "gh, hub, glab",
+    "dependency/system": """
+        apt install, apt-get install, apt upgrade, apt-get upgrade, apt update, apt-get update,
+        aptitude install, dpkg -i, yum install, dnf install, zypper install, apk add, pacman -S,
+        brew install, snap install, flatpak install, port install
+    """,
+    "dependency/new": """
+        pip install …, pip3 install …, pip download …, uv pip install …, uv add …,
+        uv tool install …, pipx install …, pipx inject …, poetry add …, pdm add …, rye add …,
+        pipenv install …, hatch dep add …, conda install …, mamba install …, micromamba install …,
+        easy_install …, npm install …, npm i …, npm in …, npm add …, npm link …, pnpm add …,
+        pnpm install …, pnpm i …, yarn add …, yarn global add …, bun add …, bun install …, bun i …,
+        deno add …, deno install …, bower install …, cargo add …, cargo install …, cargo binstall …,
+        go get …, go install …, gem install …, bundle add …, composer require …,
+        dotnet add package …, nuget install …, luarocks install …, cpan …, cpanm …, opam install …,
+        cabal install …, stack install …, mix archive.install …, pod install …, vcpkg install …,
+        conan install …, nimble install …, pub add …, dart pub add …, flutter pub add …,
+        swift package add-dependency …, julia --add …
+    """,
+    "network/none": """
+        aws, gcloud, gsutil, az, kubectl apply, kubectl delete, kubectl exec, heroku, docker pull,
+        podman pull, ssh-copy-id, svn checkout, svn commit, svn update, hg push, hg pull, hg clone
+    """,
+}
+
+_VALUED = valued(
+    "--prefix --cwd --dir --directory --project --manifest-path --config --workspace --registry"
+    " --index-url --extra-index-url --find-links --requirement --constraint --target --root"
+    " --python --group --extra --features --version --git --branch --rev --tag --path --bin"
+    " --python-version --platform --cache-dir --log --proxy --timeout --only --optional --package"
+    " --name --channel --allow --target-dir --cert --source"
+)
+_SHORT = {
+    "pip": valued("-r -c -f -i -t"),
+    "uv": valued("-r -c -f -i -p"),
+    "npm": valued("-w -C"),
+    "pnpm": valued("-C -F"),
+    "cargo": valued("-F -p -C"),
+    "poetry": valued("-G -C -P"),
+    "pdm": valued("-G -p -d"),
+    "conda": valued("-n -c -p"),
+    "mamba": valued("-n -c -p"),
+    "go": valued("-C"),
+    "gem": valued("-v -i -s"),
+    "apt-get": valued("-o -t"),
+    "apt": valued("-o -t"),
+}
+_EDITABLE = ("-e", "--editable")
+_INSTALLED_HERE = re.compile(r"\.{1,2}(?:$|[/\[])|/|file:|.*\.(?:whl|tar\.gz|tgz|zip|gem|crate)$")
+_VERSIONED = re.compile(r"(pip|gem|npm|cpan)[\d.]+")
+
+
+def _entries() -> dict[str, list[tuple[str, ...]]]:
+    return {
+        rule: [tuple(entry.split()) for entry in text.replace("\n", " ").split(",")]
+        for rule, text in PROGRAMS.items()
+    }
+
+
+_ENTRIES = _entries()
+_MKFS = re.compile(r"mkfs(?:\.\w+)?")
+
+
+def rule_of(command: Command) -> str | None:
+    """Return the id of the rule that this program is under with these operands, or None."""
+    name = _VERSIONED.sub(r"\1", command.name)
+    if _MKFS.fullmatch(name):
+        return "machine/device"
+    words = command.words[1:]
+    given = operands(words, _VALUED | _SHORT.get(name, frozenset()))
+    for rule, entries in _ENTRIES.items():
+        for entry in entries:
+            if entry[0] == name and _fits(entry[1:], words, given):
+                return rule
+    return None
+
+
+def _fits(entry: Sequence[str], words: Sequence[str], given: Sequence[str]) -> bool:
+    new = bool(entry) and entry[-1] == _NEW
+    verbs = entry[:-1] if new else entry
+    if verbs and verbs[0].startswith("-"):
+        return any(word.startswith(verbs[0]) for word in words)
+    if len(given) < len(verbs) or not all(map(could_be, given, verbs)):
+        return False
+    return not new or _names_new(given[len(verbs) :], words)
+
+
+def _names_new(names: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether one of the names is of something that is not here already."""
+    edited = [words[n + 1] for n, word in enumerate(words[:-1]) if word in _EDITABLE]
+    return any(
+        not _INSTALLED_HERE.match(name) and name != UNKNOWN + "/." for name in [*names, *edited]
+    )

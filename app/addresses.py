@@ -1,0 +1,139 @@
+"""Which addresses may be connected to on behalf of somebody we do not trust."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import NamedTuple
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
+"""All of IPv6 that has ever been given out: `is_global` is true for site-local addresses too."""
+
+_NOT_PUBLIC = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "168.63.129.16/32",  # Azure's host, global only by its number
+        "64:ff9b::/96",  # NAT64: an IPv4 address in disguise
+        "64:ff9b:1::/48",
+        "2002::/16",  # 6to4: the same
+        "2001::/32",  # Teredo: the same
+        "192.0.0.0/24",  # reserved for protocols; older Pythons call some of it global
+    )
+)
+
+_NEVER = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "168.63.129.16/32",
+        "169.254.0.0/16",  # where clouds hand out their machines' credentials
+        "fe80::/10",
+        "fd00:ec2::254/128",  # the same in IPv6
+        "100.100.100.200/32",  # the same in another cloud
+        "64:ff9b::/96",
+        "64:ff9b:1::/48",
+        "2002::/16",
+        "2001::/32",
+    )
+)
+"""Not even where the operator allows private addresses."""
+
+
+class Address(NamedTuple):
+    """An address that passed; connect to exactly this one, without asking DNS again."""
+
+    family: int
+    ip: str
+    port: int
+
+
+class AddressRefused(Exception):
+    """The name leads where nobody may go, or nowhere. The text says which."""
+
+
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Returns the IP addresses of a host. Raises OSError when it has none."""
+
+
+async def system_resolver(host: str, port: int) -> Sequence[str]:
+    """Ask the system, which also knows 127.1, 0x7f000001 and 2130706433 for what they are."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(sockaddr[0]) for *_, sockaddr in found]
+
+
+def is_public(text: str) -> bool:
+    """Tell whether this resolved address is one of the public internet and not our own."""
+    address = parsed(text)
+    return (
+        address.is_global
+        and not address.is_multicast
+        and (address.version == 4 or address in _GLOBAL_UNICAST)
+        and not _within(address, _NOT_PUBLIC)
+        and not is_own(address)
+    )
+
+
+def may_be_private(text: str) -> bool:
+    """Tell whether it may be connected to for a host that the operator configured himself."""
+    address = parsed(text)
+    return not (address.is_multicast or address.is_unspecified or _within(address, _NEVER))
+
+
+def parsed(text: str) -> IPAddress:
+    """Return the address, in IPv4 where IPv6 only wraps it. Raises ValueError."""
+    address = ipaddress.ip_address(text)
+    if isinstance(address, ipaddress.IPv6Address):
+        return address.ipv4_mapped or address
+    return address
+
+
+def is_own(address: IPAddress) -> bool:
+    """Tell whether the address is this machine's: the kernel binds a socket to those alone."""
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((str(address), 0))
+    except OSError:
+        return False
+    return True
+
+
+async def resolve_public(
+    host: str, port: int, *, private_ok: bool = False, resolver: Resolver = system_resolver
+) -> tuple[Address, ...]:
+    """Resolve a host once; every address it has must pass.
+
+    Connect to what is returned, never to the name again: its next answer may differ. With
+    `private_ok` private and own addresses pass too, those of cloud metadata still do not.
+    Raises AddressRefused, also when the name does not resolve.
+    """
+    try:
+        found = tuple(dict.fromkeys(await resolver(host, port)))
+        bad = [text for text in found if not (is_public(text) or _excused(text, private_ok))]
+    except (OSError, ValueError) as error:  # UnicodeError of impossible names included
+        raise AddressRefused(f"{host} cannot be resolved ({error})") from error
+    if not found:
+        raise AddressRefused(f"{host} has no address")
+    if bad:
+        raise AddressRefused(f"{host} resolves to {bad[0]}, which is not a public address")
+    return tuple(_address(text, port) for text in found)
+
+
+def _excused(text: str, private_ok: bool) -> bool:
+    return private_ok and may_be_private(text)
+
+
+def _within(
+    address: IPAddress, networks: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]
+) -> bool:
+    return any(address in network for network in networks)
+
+
+def _address(text: str, port: int) -> Address:
+    address = parsed(text)
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    return Address(family, str(address), port)

@@ -1,0 +1,253 @@
+"""Decide at the machine what runs wait for: straight in the database, as whoever is logged in."""
+
+from __future__ import annotations
+
+import asyncio
+import json as json_module
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from agents.errors import ConfigError, TransientError
+from agents.text import printable
+from agents.text.literal import literal
+from app.cli import manual
+from app.cli.question import operator, place_of, show_question
+from app.cli.screen import DONE, FAILED, say
+
+if TYPE_CHECKING:
+    from app.store.approvals import Decision, StoredApproval, StoredApprovals
+
+# ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
+
+LONGEST_LINE = 100
+
+Ident = Annotated[str, typer.Argument(metavar="ID", help="The approval, as the question names it.")]
+Words = Annotated[
+    list[str] | None, typer.Argument(metavar="REASON", help="Why, for the model and for people.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Decide without being asked once more.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+File = Annotated[
+    Path | None,
+    typer.Option(
+        "--database",
+        metavar="FILE",
+        help="A SQLite file, when it is not one of those that the settings name.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A database in which runs may wait."""
+
+    url: str
+    clone: bool
+    """Whether it belongs to a run on a clone, which goes on when its command is given again."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An approval, and where it was found."""
+
+    stored: StoredApproval
+    place: Place
+
+
+def register(cli: typer.Typer) -> None:
+    """Add the commands."""
+    cli.command(
+        help=manual.APPROVALS, short_help="List what waits for a decision.", cls=manual.Manual
+    )(approvals)
+    cli.command(help=manual.APPROVE, short_help="Let a call run that waits.", cls=manual.Manual)(
+        approve
+    )
+    cli.command(help=manual.DENY, short_help="Refuse a call that waits.", cls=manual.Manual)(deny)
+
+
+def approvals(*, json: Json = False, database: File = None) -> None:
+    """List what waits."""
+    found = asyncio.run(_waiting(_places(database)))
+    if json:
+        typer.echo(json_module.dumps([_about(each) for each in found], indent=2))
+    elif not found:
+        say("Nothing waits for a decision.")
+    else:
+        _list(found)
+
+
+def approve(ident: Ident, *, yes: Yes = False, database: File = None) -> None:
+    """Approve one call."""
+    sys.exit(asyncio.run(_decide(ident, "approved", "", yes=yes, places=_places(database))))
+
+
+def deny(ident: Ident, reason: Words = None, *, yes: Yes = False, database: File = None) -> None:
+    """Deny one call."""
+    words = " ".join(reason or ())
+    sys.exit(asyncio.run(_decide(ident, "denied", words, yes=yes, places=_places(database))))
+
+
+# --- where they are -------------------------------------------------------------------------------
+
+
+def _places(file: Path | None) -> list[Place]:
+    """Return the databases to look in. Raises ConfigError when there is none."""
+    from app.clone.folder import databases
+    from app.settings import load_settings
+
+    if file is not None:
+        if not file.is_file():
+            raise ConfigError(f"`{file}` is no file. Name the database of a run or of the server.")
+        return [Place(f"sqlite:///{file.absolute()}", clone=file.name == "run.db")]
+    settings = load_settings(serving=False)
+    server = [Place(settings.database, clone=False)]
+    if settings.database_url is None and not (settings.data_dir / "fettle.db").is_file():
+        server = []  # nothing was ever served from here; looking must not make a database
+    clones = [Place(url, clone=True) for url in databases(settings.data_dir)]
+    if not server and not clones:
+        raise ConfigError(
+            f"There is no database in `{settings.data_dir}`. Set FETTLE_DATA_DIR, or"
+            " FETTLE_DATABASE_URL, to what the server is started with."
+        )
+    return [*server, *clones]
+
+
+@contextmanager
+def _open(place: Place) -> Iterator[StoredApprovals]:
+    from app.store.approvals import StoredApprovals
+    from app.store.database import Database
+
+    database = Database(place.url)
+    try:
+        yield StoredApprovals(database)
+    except TransientError as error:
+        raise ConfigError(
+            f"{error}\nIs the database of this version of Fettle? Starting the server brings it up"
+            " to date."
+        ) from error
+    finally:
+        database.close()
+
+
+async def _waiting(places: list[Place]) -> list[Found]:
+    found = []
+    for place in places:
+        with _open(place) as stored:
+            found += [Found(each, place) for each in await stored.waiting()]
+    return found
+
+
+async def _find(ident: str, places: list[Place]) -> Found | None:
+    for place in places:
+        with _open(place) as stored:
+            if (found := await stored.get(ident.strip().lower())) is not None:
+                return Found(found, place)
+    return None
+
+
+# --- deciding -------------------------------------------------------------------------------------
+
+
+async def _decide(
+    ident: str, verdict: Decision, reason: str, *, yes: bool, places: list[Place]
+) -> int:
+    found = await _find(ident, places)
+    if found is None:
+        say(f"There is no approval `{printable(ident)}`. `fettle approvals` lists what waits.")
+        return FAILED
+    if found.stored.asking is None and verdict == "approved":
+        say(
+            f"The record of {found.stored.id} is damaged: it no longer says what was asked, so it"
+            f" cannot be approved. `fettle deny {found.stored.id}` lets the run go on without it."
+        )
+        return FAILED
+    show_question(found.stored)
+    if found.stored.state == "waiting" and not yes and not _confirmed(verdict):
+        say("Nothing was decided.")
+        return FAILED
+    with _open(found.place) as stored:
+        answered = await stored.decide(
+            found.stored.id,
+            verdict=verdict,
+            by=operator(),
+            by_id=None,
+            via="terminal",
+            reason=reason,
+        )
+    if answered is None or not answered.counted:
+        now = answered.approval if answered else found.stored
+        say(f"{now.id} {now.standing}. The first answer counts, so nothing was changed.")
+        return DONE if now.state == verdict else FAILED
+    say(f"{verdict.capitalize()}. {_next(found, verdict)}")
+    return DONE
+
+
+def _confirmed(verdict: Decision) -> bool:
+    """Ask whoever sits there. Raises ConfigError when nobody does."""
+    if not sys.stdin.isatty():
+        raise ConfigError("There is no terminal to ask on. Say --yes if you mean it.")
+    question = "Let exactly this run, once?" if verdict == "approved" else "Refuse this?"
+    return typer.confirm(question, default=False, err=True)
+
+
+def _next(found: Found, verdict: Decision) -> str:
+    what = "with this call" if verdict == "approved" else "without this call"
+    if found.place.clone:
+        return f"Give the same `fettle resolve` once more: it goes on from there, {what}."
+    return f"The run goes on by itself within seconds, {what}."
+
+
+# --- what people see ------------------------------------------------------------------------------
+
+
+def _list(found: list[Found]) -> None:
+    console = Console()
+    if not console.is_terminal:
+        for each in found:
+            typer.echo(
+                "\t".join([each.stored.id, place_of(each.stored), _line(each), _until(each)])
+            )
+        return
+    table = Table("id", "for", "call", "answer until", box=None, padding=(0, 2))
+    for each in found:
+        table.add_row(
+            *(Text(t) for t in (each.stored.id, place_of(each.stored), _line(each), _until(each)))
+        )
+    console.print(table)
+    say("`fettle approve ID` shows all of it, then asks; `fettle deny ID REASON` refuses it.")
+
+
+def _line(found: Found) -> str:
+    """Return the call in one line: enough to know it again, not to decide on."""
+    asking = found.stored.asking
+    if asking is None:
+        return "(the record is damaged)"
+    text = " ".join(literal(asking.arguments).text.split())
+    line = f"{printable(asking.tool)}: {text}"
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
+
+
+def _until(found: Found) -> str:
+    return found.stored.standing.removeprefix("waits for an answer until ")
+
+
+def _about(found: Found) -> dict[str, Any]:
+    stored, asking = found.stored, found.stored.asking
+    return {
+        "id": stored.id,
+        "run": stored.run_id,
+        "repository": stored.repository,
+        "number": stored.number or None,
+        "clone": found.place.clone,
+        "expires_at": stored.expires_at,
+        "asking": asking.model_dump(mode="json") if asking else None,
+    }

@@ -1,0 +1,82 @@
+"""A run on a clone that waits for the person who started it: the port, and the words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from textwrap import indent
+
+from agents.errors import Parked
+from agents.ports import Approval, Asking
+from agents.text import printable
+from agents.text.literal import literal
+from app.store.approvals import Decision, StoredApproval, StoredApprovals
+
+Answer = tuple[Decision, str]
+"""What the person decides, and why."""
+Ask = Callable[[StoredApproval], Awaitable[Answer | None]]
+"""Asks the person at the terminal; None when they want to decide later."""
+
+_LATER = (
+    "The run waits for you to decide:\n\n{questions}\n\nDecide with `fettle approve ID`, or with"
+    " `fettle deny ID`; the same command goes on then."
+)
+
+
+@dataclass(frozen=True)
+class CloneApprovals:
+    """The port `Approvals` of a run on a clone; whoever runs the command shows what waits."""
+
+    stored: StoredApprovals
+    run_id: str
+
+    async def ask(self, asking: Asking) -> Approval:
+        """Return where this asking stands; a new one is stored."""
+        return (await self.stored.ask_once(self.run_id, asking)).approval
+
+    async def settled(self, ids: Sequence[str]) -> bool:
+        """Return whether none of these waits any more."""
+        return await self.stored.settled(ids)
+
+    async def used(self, ids: Sequence[str]) -> None:
+        """Note that the calls of these approvals have run."""
+        await self.stored.used(ids)
+
+    async def waiting(self) -> list[StoredApproval]:
+        """Return what the person has to decide, oldest first."""
+        return [each for each in await self.stored.of_run(self.run_id) if each.state == "waiting"]
+
+
+class CloneWaits(Parked):
+    """The command ends, the run does not: it goes on once the person has decided."""
+
+    def __init__(self, waiting: Sequence[StoredApproval]) -> None:
+        super().__init__([each.id for each in waiting])
+        self.waiting = waiting
+
+    @property
+    def text(self) -> str:
+        """Return what waits, and how to go on."""
+        return _LATER.format(questions="\n\n".join(question(each) for each in self.waiting))
+
+    def json(self) -> str:
+        """Return it as one JSON object."""
+        about = {
+            "outcome": "waiting",
+            "text": self.text,
+            "approvals": [
+                {"id": each.id, **(each.asking.model_dump(mode="json") if each.asking else {})}
+                for each in self.waiting
+            ],
+        }
+        return json.dumps(about, indent=2, ensure_ascii=False)
+
+
+def question(waiting: StoredApproval) -> str:
+    """Return the whole call, and why it needs a yes."""
+    asking = waiting.asking
+    if asking is None:
+        return f"{waiting.id}  its record is damaged; deny it"
+    first = f"{waiting.id}  {asking.tool}, in the stage {asking.stage}: {asking.reason}"
+    return f"{printable(first)}\n{indent(literal(asking.arguments).text, '    ')}"

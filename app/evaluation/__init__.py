@@ -1,0 +1,1 @@
+"""Evaluation: how well runs do on cases whose right answer is known."""

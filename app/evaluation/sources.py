@@ -1,0 +1,134 @@
+"""Fetch a case's source: from the package index that pip uses here, a folder, or an archive."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+import sys
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.errors import ConfigError
+from app.evaluation.case import Case, Source
+from app.git.locks import file_lock
+from app.local.toolchain import make_toolchain
+
+WHOLE = "whole"
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A case with everything that it is made of, on this machine."""
+
+    case: Case
+    before: Path
+    """The source with the bug."""
+    cured: Path | None
+    toolchain: Path | None
+
+    @property
+    def hidden(self) -> tuple[Path, tuple[str, ...]]:
+        """Return the folder of hidden tests, and which of its paths are some; none means all."""
+        judge = self.case.about.judge
+        if judge.hidden.folder is not None:
+            return self.case.folder / judge.hidden.folder, ()
+        if self.cured is None:
+            raise AssertionError("the case's file is checked: what is taken has a source")
+        return self.cured, judge.hidden.take
+
+
+async def fetch(case: Case, cache: Path) -> Fetched:
+    """Return the case with its source fetched into `cache`, where it stays for next time.
+
+    Raises ConfigError when something cannot be had.
+    """
+    about = case.about
+    async with file_lock(cache / "lock"):  # another evaluation may fetch the same
+        before = await _source(case, about.source, cache)
+        cured = await _source(case, about.cured, cache) if about.cured else None
+        toolchain = None
+        if about.toolchain is not None:
+            toolchain = await make_toolchain(cache, _beside(case, about.toolchain))
+    fetched = Fetched(case, before, cured, toolchain)
+    folder, paths = fetched.hidden
+    for path in paths or (".",):
+        if not (folder / path).exists():
+            raise ConfigError(f"The hidden tests of `{case.name}` are not there: {folder / path}.")
+    return fetched
+
+
+async def _source(case: Case, source: Source, cache: Path) -> Path:
+    if source.folder is not None:
+        return _beside(case, source.folder, folder=True)
+    key = hashlib.sha256(source.model_dump_json().encode()).hexdigest()[:12]
+    target = cache / f"{source.package or case.name}-{source.version or 'archive'}-{key}"
+    if not target.exists():
+        with tempfile.TemporaryDirectory(dir=cache) as made:
+            archive = await _archive(case, source, Path(made))
+            await asyncio.to_thread(_unpack, archive, source, Path(made) / WHOLE)
+            (Path(made) / WHOLE).rename(target)
+    return target
+
+
+async def _archive(case: Case, source: Source, place: Path) -> Path:
+    if source.archive is None:
+        return await _sdist(source, place)
+    archive = _beside(case, source.archive)
+    if hashlib.sha256(archive.read_bytes()).hexdigest() != source.sha256:
+        raise ConfigError(f"{archive} has not the `sha256` that the case's file names.")
+    return archive
+
+
+async def _sdist(source: Source, place: Path) -> Path:
+    """Have pip fetch it, with the configuration of whoever runs us, so private mirrors work."""
+    package = f"{source.package}=={source.version}"
+    wanted = place / "requirements.txt"
+    wanted.write_text(f"{package} --hash=sha256:{source.sha256}\n", "utf-8")
+    command = (
+        *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
+        *("--no-deps", "--no-binary", str(source.package), "--require-hashes"),
+        *("--requirement", str(wanted), "--dest", str(place / "fetched")),
+    )
+    pip = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
+    _, errors = await pip.communicate()
+    if pip.returncode != 0:
+        last = (errors.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1]
+        raise ConfigError(
+            f"The source of `{package}` could not be fetched with pip: {last}. Check that"
+            f" `pip download --no-deps --no-binary {source.package} {package}` works here."
+        )
+    [archive] = (place / "fetched").iterdir()
+    return archive
+
+
+def _unpack(archive: Path, source: Source, target: Path) -> None:
+    """Unpack; a single folder around everything, as packages have it, is taken off."""
+    target.mkdir()
+    try:
+        with tarfile.open(archive) as packed:
+            packed.extractall(target, filter="data")
+    except tarfile.TarError as error:
+        raise ConfigError(f"{archive.name} cannot be unpacked: {error}.") from error
+    inside = list(target.iterdir())
+    if len(inside) == 1 and inside[0].is_dir():
+        bare = target.with_name("bare")
+        inside[0].rename(bare)
+        target.rmdir()
+        bare.rename(target)
+    for unwanted in source.leave_out:
+        path = target / unwanted
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _beside(case: Case, name: str, *, folder: bool = False) -> Path:
+    """Return a file or folder that the case's file names, relative to itself."""
+    path = case.folder / name
+    if not (path.is_dir() if folder else path.is_file()):
+        what = "folder" if folder else "file"
+        raise ConfigError(f"The case `{case.name}` names the {what} `{path}`, which is not there.")
+    return path.resolve()

@@ -1,0 +1,113 @@
+"""The verdict: which tests had to turn green, and what was green before and is no more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.evaluation.case import Judge
+from app.evaluation.junit import Result
+
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one run of the judge's command found."""
+
+    results: Mapping[str, Result]
+    exit_code: int
+    output: str
+    """The end of what the command printed."""
+    trouble: str = ""
+    """Why there are no results, if there are none."""
+
+    def passed(self) -> set[str]:
+        """Return the tests that passed."""
+        return {name for name, result in self.results.items() if result == "passed"}
+
+    def of(self, name: str) -> str:
+        """Return a test's result in a word."""
+        return self.results.get(name, "absent")
+
+
+@dataclass(frozen=True)
+class Both:
+    """The same code under the repository's own tests, and under the hidden ones."""
+
+    own: Ran
+    hidden: Ran
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a change does what the tests ask for."""
+
+    turned: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The tests that must pass: result before and after."""
+    lost: Sequence[str] = ()
+    """Tests that passed before and do not any more."""
+    reasons: Sequence[str] = ()
+    """Why it is not solved."""
+
+    @property
+    def solved(self) -> bool:
+        """Return whether it does."""
+        return not self.reasons
+
+
+def unsound(judge: Judge, before: Both, cured: Both | None) -> list[str]:
+    """Return why a case cannot judge anybody here: red is not red, or the cure does not help."""
+    problems = []
+    if before.own.trouble and judge.own:
+        problems.append(f"the repository's own tests gave no result: {before.own.trouble}")
+    if before.hidden.trouble and cured is None:
+        problems.append(f"the hidden tests gave no result: {before.hidden.trouble}")
+    passing = before.hidden.passed()
+    problems += [
+        f"`{pattern}` passes before anything was changed"
+        for pattern in judge.must_pass
+        if any(_matches(pattern, name) for name in passing)
+    ]
+    if cured is not None:
+        problems += [f"with the cure, {why}" for why in compare(judge, before, cured).reasons]
+    return problems
+
+
+def compare(judge: Judge, before: Both, after: Both) -> Verdict:
+    """Return the verdict on the code after a run."""
+    reasons = []
+    trouble = after.hidden.trouble or ("" if before.own.trouble else after.own.trouble)
+    if trouble:
+        reasons.append(f"the tests gave no result: {trouble}")
+    turned: dict[str, tuple[str, str]] = {}
+    for pattern in judge.must_pass:
+        names = [name for name in after.hidden.results if _matches(pattern, name)] or [pattern]
+        turned |= {name: (before.hidden.of(name), after.hidden.of(name)) for name in names}
+    red = [name for name, (_, now) in turned.items() if now != "passed"]
+    if red:
+        reasons.append(f"hidden tests fail: {_some(red)}")
+    lost = sorted(
+        {*_lost(judge, before.own, after.own), *_lost(judge, before.hidden, after.hidden)}
+    )
+    if lost := [name for name in lost if name not in red]:
+        reasons.append(f"passed before and does not now: {_some(lost)}")
+    return Verdict(turned, lost, reasons)
+
+
+def _lost(judge: Judge, before: Ran, after: Ran) -> Iterator[str]:
+    now = after.passed()
+    for name in before.passed() - now:
+        if not any(_matches(pattern, name) for pattern in judge.may_fail):
+            yield name
+
+
+def _matches(pattern: str, name: str) -> bool:
+    return bool(re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL))
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:SHOWN])
+    more = len(names) - SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,67 @@
+"""Step 8: what a work tree's commands see beside its files: dependencies that were installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from agents.policy import Policy
+from agents.ports import SetupResult
+from app.sandbox.base import Command, Mount
+
+_WITH_PATH = 'PATH="$1:$PATH"; export PATH; shift; exec "$@"'
+
+
+def _as_it_is(command: Command) -> Command:
+    return command
+
+
+@dataclass(frozen=True)
+class Furnishing:
+    """What is added to each command of a work tree. None of it ever becomes part of a commit."""
+
+    mounts: tuple[Mount, ...] = ()
+    """Outside of the tree."""
+    within: Mapping[str, Path] = field(default_factory=dict)
+    """Folder of the tree, like `node_modules`, and what is shown there, read-only."""
+    scratch: tuple[str, ...] = ()
+    """Folders in those that tools write to: each run has its own."""
+    copies: Mapping[str, Path] = field(default_factory=dict)
+    """Ignored file of the tree, and what it begins as: each run has its own."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    path: tuple[str, ...] = ()
+    """Folders that come first on PATH."""
+    wrap: Callable[[Command], Command] = _as_it_is
+    """The last word on each command."""
+
+    def argv(self, argv: Sequence[str]) -> tuple[str, ...]:
+        """Return the command line with these folders first on the sandbox's PATH."""
+        if not self.path:
+            return tuple(argv)
+        return ("/bin/sh", "-c", _WITH_PATH, "sh", ":".join(self.path), *argv)
+
+
+class Furnisher(Protocol):
+    """Installs what one run's repository needs, and knows where it is."""
+
+    async def set_up(self, base: str, policy: Policy) -> SetupResult:
+        """Have it installed, and say what came of it."""
+        ...
+
+    async def furnishing(self, base: str, policy: Policy) -> Furnishing:
+        """Return what was installed; it is there for the next command.
+
+        Raises TransientError when it was lost and cannot be installed again.
+        """
+        ...
+
+    async def forget(self) -> None:
+        """Drop what served this run alone."""
+        ...
+
+
+async def unfurnished() -> Furnishing:
+    """Return what adds nothing: for work trees that no agent works in."""
+    return Furnishing()

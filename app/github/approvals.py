@@ -1,0 +1,60 @@
+"""Step 8: ask people on GitHub: stored first, then shown as one comment on the run's issue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.ports import Approval, Asking, PullRequest
+from agents.requests import Request
+from app.github.approval_comment import ApprovalComment
+from app.github.client import GitHub
+from app.redaction import Redactor
+from app.store.approvals import StoredApprovals
+
+
+class GitHubApprovals:
+    """The port `Approvals` for one run; with its pull request, people get buttons as well."""
+
+    def __init__(
+        self,
+        github: GitHub,
+        request: Request,
+        run_id: str,
+        approvals: StoredApprovals,
+        redactor: Redactor,
+        *,
+        pull_request: PullRequest | None = None,
+    ) -> None:
+        self._run_id = run_id
+        self._approvals = approvals
+        self._pull_request = pull_request
+        self._comment = ApprovalComment(
+            github,
+            request,
+            approvals,
+            redactor,
+            commit=pull_request.head if pull_request else None,
+        )
+        self._shown: dict[str, str] = {}
+
+    async def ask(self, asking: Asking) -> Approval:
+        """Return where this asking stands; a new one is stored, then shown to people.
+
+        Asked again, it brings the comment up to date: decisions also come from elsewhere. Raises
+        ToolError when people could not see the whole call, RunError when they cannot be asked.
+        """
+        self._comment.action(asking.arguments)
+        branch = self._pull_request.branch if self._pull_request else None
+        stored = await self._approvals.ask_once(self._run_id, asking, branch)
+        if self._shown.get(stored.id) != stored.state:
+            await self._comment.show(stored)
+            self._shown[stored.id] = stored.state
+        return stored.approval
+
+    async def settled(self, ids: Sequence[str]) -> bool:
+        """Return whether none of these waits any more; one whose time is up does not."""
+        return await self._approvals.settled(ids)
+
+    async def used(self, ids: Sequence[str]) -> None:
+        """Note that the calls of these approvals have run: none of them counts again."""
+        await self._approvals.used(ids)

@@ -1,0 +1,90 @@
+"""Step 5: the pull request that an earlier run has made for the same issue, if it is still open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agents.ports.tracker import EarlierPull
+from app.git.names import BRANCH_PREFIX
+from app.github.faults import Missing
+from app.github.forge_reading import REPOSITORY, Reading
+from app.github.identity import Identity
+from app.github.installation import InstallationClient
+from app.github.publish import KEY, PULLS
+
+REFS = f"{REPOSITORY}/git/matching-refs/heads/{{+start}}"
+ACTIVITY = f"{REPOSITORY}/activity{{?ref,per_page}}"
+MOST_BRANCHES = 30
+"""Branches of one issue that are looked at; people tidy up long before."""
+
+NOBODY_KNOWS = "(unknown)"
+
+_MARKER = re.compile(rf"<!-- fettle run=([A-Za-z0-9._-]+) key={KEY} -->")
+
+
+async def read_earlier(reading: Reading) -> EarlierPull | None:
+    """Return the newest one that is surely ours.
+
+    One request for the branches, one for each of them, one for the pushes.
+    """
+    client = await reading.client()
+    start = f"{BRANCH_PREFIX}{reading.request.number}-"
+    refs = await client.getitem(REFS, reading.where(start=start))
+    branches = [str(ref["ref"]).removeprefix("refs/heads/") for ref in refs][:MOST_BRANCHES]
+    own = await reading.github.identity(client)
+    found = [
+        pull
+        for branch in branches
+        for pull in await _open_pulls(reading, client, branch)
+        if _is_ours(reading, own, pull)
+    ]
+    if not found:
+        return None
+    pull = max(found, key=lambda each: int(each["number"]))
+    return _earlier(pull, await _others(reading, client, own, pull["head"]["ref"]))
+
+
+async def _open_pulls(
+    reading: Reading, client: InstallationClient, branch: str
+) -> list[Mapping[str, Any]]:
+    where = reading.where(head=f"{reading.request.repository.owner}:{branch}", state="open")
+    listed = await client.getitem(f"{PULLS}{{?head,state}}", where)
+    # A server that does not know the filter would list every pull request.
+    return [pull for pull in listed if pull["head"]["ref"] == branch]
+
+
+def _is_ours(reading: Reading, own: Identity, pull: Mapping[str, Any]) -> bool:
+    """Tell whether Fettle made it, in this repository: a name or a marker anybody can copy."""
+    home = (pull["head"]["repo"] or {}).get("id") == reading.request.repository.id
+    return home and own.wrote(pull) and _MARKER.search(pull["body"] or "") is not None
+
+
+async def _others(
+    reading: Reading, client: InstallationClient, own: Identity, branch: str
+) -> tuple[str, ...]:
+    """Return who else has pushed there, by GitHub's record: what commits say anybody can write."""
+    where = reading.where(ref=f"refs/heads/{branch}", per_page=100)
+    try:
+        moves = await client.getitem(ACTIVITY, where)
+    except Missing:  # an Enterprise Server that keeps no record
+        return (NOBODY_KNOWS,)
+    actors = [move.get("actor") or {} for move in moves]
+    others = (actor.get("login", NOBODY_KNOWS) for actor in actors if actor.get("id") != own.bot.id)
+    return tuple(dict.fromkeys(others))
+
+
+def _earlier(pull: Mapping[str, Any], others: tuple[str, ...]) -> EarlierPull:
+    named = _MARKER.findall(pull["body"])
+    return EarlierPull(
+        number=pull["number"],
+        url=pull["html_url"],
+        title=pull["title"],
+        branch=pull["head"]["ref"],
+        head=pull["head"]["sha"],
+        base=pull["base"]["ref"],
+        draft=pull["draft"],
+        run_id=named[-1],  # the publisher puts it last; what stands above is a model's text
+        pushed_by=others,
+    )

@@ -1,0 +1,80 @@
+"""What a text in Markdown shows to people on GitHub: its words, where it leads, its pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+from markdown_it.token import Token
+
+from agents.text.markdown import parsed
+
+LONGEST = 70_000
+"""Characters that are looked at; GitHub's own limit is lower."""
+
+Attributes = list[tuple[str, str | None]]
+
+
+@dataclass(frozen=True)
+class Image:
+    """A picture as the text names it."""
+
+    address: str
+    alt: str
+
+
+@dataclass
+class Seen:
+    """What is there outside of code and hidden comments, in its order."""
+
+    words: list[str] = field(default_factory=list)
+    """Texts and the targets of links."""
+    images: list[Image] = field(default_factory=list)
+
+
+def seen(text: str) -> Seen:
+    """Return what the text shows."""
+    found = Seen()
+    for token in parsed(text[:LONGEST]):
+        if token.type == "html_block":
+            _read_html(token.content, found)
+        for child in token.children or []:
+            _read_inline(child, found)
+    return found
+
+
+def _read_inline(token: Token, found: Seen) -> None:
+    if token.type == "text":
+        found.words.append(token.content)
+    elif token.type == "link_open":
+        found.words.append(str(token.attrGet("href")))
+    elif token.type == "image":
+        found.images.append(Image(str(token.attrGet("src")), token.content))
+    elif token.type == "html_inline":
+        _read_html(token.content, found)
+
+
+def _read_html(html: str, found: Seen) -> None:
+    reader = _Html(found)
+    reader.feed(html)
+    reader.reset()  # what it leaves unfinished is not shown
+
+
+class _Html(HTMLParser):
+    """Reads the HTML that stands in Markdown; comments are not for people and stay out."""
+
+    def __init__(self, found: Seen) -> None:
+        super().__init__()
+        self._found = found
+
+    def handle_starttag(self, tag: str, attrs: Attributes) -> None:
+        """Note where a link leads and which picture is shown."""
+        values = {name: value or "" for name, value in attrs}
+        if tag == "a":
+            self._found.words.append(values.get("href", ""))
+        elif tag == "img" and values.get("src"):
+            self._found.images.append(Image(values["src"].strip(), values.get("alt", "")))
+
+    def handle_data(self, data: str) -> None:
+        """Note a text."""
+        self._found.words.append(data)

@@ -1,0 +1,35 @@
+"""Who of those that wrote something may write to the repository, asked of GitHub now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.requests import Person, Repository
+from app.github.client import GitHub
+from app.github.installation import InstallationClient
+from app.github.roles import role_of
+
+MOST_PEOPLE = 60
+"""Roles that one run asks for at most; more people are taken for outsiders."""
+
+
+class Writers:
+    """Answers for one run; each person is asked about once."""
+
+    def __init__(self, github: GitHub, repository: Repository) -> None:
+        self._github = github
+        self._repository = repository
+        self._known: dict[int, bool] = {}
+
+    async def wrote(self, client: InstallationClient, thing: Mapping[str, Any]) -> bool:
+        """Tell whether this text is by somebody with write access, or by Fettle itself."""
+        user = thing.get("user")
+        if not user:  # the account is gone
+            return False
+        if user.get("type") != "User":
+            return (await self._github.identity(client)).wrote(thing)
+        if user["id"] not in self._known and len(self._known) < MOST_PEOPLE:
+            person = Person(id=user["id"], login=user["login"])
+            self._known[user["id"]] = (await role_of(client, self._repository, person)).may_write
+        return self._known.get(user["id"], False)

@@ -1,0 +1,68 @@
+"""The way in: the operator's servers, and for each run the port to their tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+
+from agents.errors import ConfigError
+from app.mcp.config import HttpServer, Server, StdioServer, read_servers
+from app.redaction import Redactor
+from app.sandbox.base import Sandbox
+from app.sandbox.bubblewrap import Bubblewrap
+
+if TYPE_CHECKING:
+    from app.mcp.toolsets import RunToolsets
+
+log = structlog.get_logger()
+
+ForRun = Callable[[Path | None], "RunToolsets"]
+"""Gives a run its toolsets; the path is the folder of its files."""
+
+
+def open_toolsets(file: Path | None, redactor: Redactor, sandbox: Sandbox) -> ForRun | None:
+    """Return what gives each run its tools of other servers; None when none are configured.
+
+    Raises ConfigError when there are some and the extra that speaks to them is not installed.
+    """
+    servers = {
+        name: server
+        for name, server in read_servers(file, redactor).items()
+        if _can_run(server, sandbox)
+    }
+    if not servers:
+        return None
+    try:
+        from app.mcp import http, stdio  # noqa: PLC0415 an extra: only who has servers needs it
+        from app.mcp.connection import Connection  # noqa: PLC0415 the same
+        from app.mcp.toolsets import RunToolsets  # noqa: PLC0415 the same
+    except ImportError as error:
+        raise ConfigError(
+            f"FETTLE_MCP_SERVERS names servers, but the package `{error.name}` is not installed."
+            " Run `pip install 'fettle[mcp]'`, or unset FETTLE_MCP_SERVERS."
+        ) from error
+
+    def for_run(files: Path | None) -> RunToolsets:
+        def dial(server: Server) -> Connection:
+            if isinstance(server, HttpServer):
+                return Connection(server.name, lambda: http.transport(server))
+            assert isinstance(sandbox, Bubblewrap)
+            return Connection(server.name, lambda: stdio.transport(sandbox, server, files))
+
+        return RunToolsets(servers, dial)
+
+    return for_run
+
+
+def _can_run(server: Server, sandbox: Sandbox) -> bool:
+    if isinstance(server, StdioServer) and not isinstance(sandbox, Bubblewrap):
+        log.warning(
+            "MCP server left out",
+            server=server.name,
+            why=f"the sandbox `{sandbox.name}` cannot hold a program that is spoken to",
+        )
+        return False
+    return True

@@ -1,0 +1,92 @@
+"""The composition: what every run on this machine shares, opened once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from agents.loop.budget import Limits
+from agents.loop.model import ClaudeModel
+from agents.policy import Budget
+from app.git.mirrors import Mirrors
+from app.mcp.servers import ForRun, open_toolsets
+from app.measured import MeasuredModel
+from app.metrics import Metrics
+from app.redaction import Redactor
+from app.sandbox.base import Sandbox
+from app.sandbox.choose import choose
+from app.sandbox.reach import make_passable, require_reach
+from app.settings import Settings
+from app.setup.phase import SetUps
+from app.setup.start import make_set_ups
+from app.store.approvals import StoredApprovals
+from app.store.database import Database
+from app.store.runs import Runs
+from app.web.fetch import WebFetcher
+
+
+@dataclass
+class Parts:
+    """What every run on this machine shares."""
+
+    settings: Settings
+    redactor: Redactor
+    metrics: Metrics
+    database: Database
+    runs: Runs
+    approvals: StoredApprovals
+    sandbox: Sandbox
+    mirrors: Mirrors
+    set_ups: SetUps
+    model: MeasuredModel
+    web: WebFetcher
+    toolsets: ForRun | None
+    """None: the operator has no MCP servers."""
+
+    @property
+    def models(self) -> dict[str, str]:
+        """Return the model's name of each tier."""
+        return {"strong": self.settings.model, "fast": self.settings.model_fast}
+
+    @property
+    def limits(self) -> Limits:
+        """Return what the operator lets one run use up; turns and minutes are the policy's."""
+        most = Budget.model_fields
+        return Limits(
+            usd=self.settings.run_budget_usd,
+            turns=most["turns"].default * 10,
+            minutes=most["minutes"].default * 10,
+        )
+
+
+@asynccontextmanager
+async def open_parts(settings: Settings, redactor: Redactor) -> AsyncIterator[Parts]:
+    """Hold open what every run shares. Raises ConfigError when this machine cannot serve."""
+    make_passable(settings.data_dir)
+    sandbox = await choose(settings)
+    require_reach([settings.data_dir], sandbox.owner)
+    key = settings.anthropic_api_key
+    model = ClaudeModel(key.get_secret_value() if key else None, settings.anthropic_base_url)
+    database = Database(settings.database)
+    metrics = Metrics()
+    try:
+        await asyncio.to_thread(database.migrate)
+        yield Parts(
+            settings=settings,
+            redactor=redactor,
+            metrics=metrics,
+            database=database,
+            runs=Runs(database),
+            approvals=StoredApprovals(database),
+            sandbox=sandbox,
+            mirrors=Mirrors(settings.data_dir / "mirrors", group=sandbox.owner[1]),
+            set_ups=make_set_ups(settings, sandbox, redactor),
+            model=MeasuredModel(model, metrics),
+            web=WebFetcher(),
+            toolsets=open_toolsets(settings.mcp_servers, redactor, sandbox),
+        )
+    finally:
+        await model.close()
+        database.close()

@@ -1,0 +1,182 @@
+"""Step 8: run commands in containers of podman or docker, where bubblewrap cannot work."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, NoReturn
+
+from agents.errors import ConfigError, TransientError
+from agents.ports import CommandResult
+from app.sandbox import probe
+from app.sandbox.base import Bounds, Command, Probe, ProbeReport
+from app.sandbox.begun import asking, guarded
+from app.sandbox.container_causes import diagnose
+from app.sandbox.container_options import Body, create_arguments, wrapped, write_files
+from app.sandbox.disk import Disk
+from app.sandbox.engines import PATH, Engine, ask, client_environment, find_engines
+from app.sandbox.leftovers import labels, remove, remove_leftovers
+from app.sandbox.output import HeadTail
+from app.sandbox.process import Ended, run_group
+from app.sandbox.reach import Written
+from app.sandbox.results import FLOOD, as_result
+from app.sandbox.unmounted import sandbox_owner
+
+NEEDED = ("bash", "cat", "git", "perl", "timeout")
+_MAKING = 60.0
+
+
+class Container:
+    """One container for each command. Its image is the operator's, its files are the run's."""
+
+    name = "container"
+    level: Literal["full"] = "full"
+
+    def __init__(
+        self,
+        sandbox_uid: int,
+        toolchains: Sequence[Path] = (),
+        bounds: Bounds | None = None,
+        *,
+        image: str,
+        path: str = PATH,
+    ) -> None:
+        self.owner = sandbox_owner(sandbox_uid)
+        self._toolchains = tuple(toolchains)
+        self._image = image
+        self._bounds = bounds or Bounds()
+        self._disk = Disk(self._bounds)
+        self._written = Written(self.owner)
+        self._path = path
+        self._body: Body | None = None
+        self._finding = asyncio.Lock()
+        self._report: ProbeReport | None = None
+
+    async def probe(self) -> ProbeReport:
+        """Try to break out, as an agent would; the answer is kept until restart."""
+        if self._report is None:
+            try:
+                self._report = await self._lacking() or await self._attacked()
+            except ConfigError as error:
+                self._report = self._refusing(error)
+        return self._report
+
+    async def run(self, command: Command) -> CommandResult:
+        """Run the command until it ends, its time is up, or it takes too much; nothing survives."""
+        body = await self._common()
+        started = time.monotonic()
+        self._written.check(command.mounts)
+        room = self._disk.room(command)
+        name = f"fettle-{secrets.token_hex(8)}"
+        output = HeadTail(command.max_output, FLOOD)
+        ended: Ended | None = None
+        try:
+            with _files(body) as files, asking(output) as (out, guard_end):
+                await self._make(body, name, files, command)
+                ended = await run_group(
+                    [body.engine.program, "start", "--attach", "--interactive", name],
+                    environment=client_environment(),
+                    timeout=command.timeout,
+                    out=out,
+                    stdin=guard_end,
+                    watch=room.watch,
+                )
+        finally:
+            # Ending the engine's command line ends no container: that lives elsewhere.
+            if ended is None or ended.why != "exit" or ended.code < 0 or not out.begun:
+                await asyncio.shield(remove(body.engine, name))
+        if ended.why == "exit" and not out.begun:
+            self._explain(body.engine, output.text())
+        full = ended.why == "exit" and await room.overrun()
+        return as_result(ended, output.text(), time.monotonic() - started, disk=full)
+
+    async def _make(self, body: Body, name: str, files: Path, command: Command) -> None:
+        arguments = create_arguments(body, name, labels(), files, command)
+        inside = wrapped(body, command, guarded(command.argv))
+        made = await ask(body.engine.program, *arguments, *inside, timeout=_MAKING)
+        if made.code:
+            self._explain(body.engine, made.text)
+
+    async def _common(self) -> Body:
+        """Find the engine, once, and remove what a killed Fettle left in it."""
+        async with self._finding:
+            if self._body is None:
+                found, silent = await find_engines(self._path)
+                if not found:
+                    raise ConfigError(
+                        f"No container engine answers: {'; '.join(silent)}.\n"
+                        f"Likely cause: none is installed, or it is not running\n"
+                        f"Remedy: run `apt-get install podman`, or start docker"
+                    )
+                engine = found[0]
+                await remove_leftovers(engine)
+                self._body = Body(
+                    engine, self._image, self.owner, self._toolchains, self._bounds.memory
+                )
+        return self._body
+
+    async def _lacking(self) -> ProbeReport | None:
+        """Return a report of what the image lacks; None when it has all that Fettle needs."""
+        script = 'for p; do command -v "$p" >/dev/null || echo "$p"; done'
+        asked = Command(("sh", "-c", script, "sh", *NEEDED), folder="/", timeout=_MAKING)
+        lacking = (await self.run(asked)).output.split()
+        if not lacking:
+            return None
+        return ProbeReport(
+            self.name,
+            (Probe("the image has what is needed", held=False, detail=", ".join(lacking)),),
+            f"the image `{self._image}` lacks {', '.join(lacking)}",
+            "set FETTLE_SANDBOX_IMAGE to one that has them, such as `python:3` or your own",
+        )
+
+    async def _attacked(self) -> ProbeReport:
+        asked = Command(("cat", "/proc/net/dev"), folder="/", timeout=_MAKING)
+        devices = re.findall(r"^ *([^\s:|]+):", (await self.run(asked)).output, re.MULTILINE)
+        others = [name for name in devices if name != "lo"]
+        network = Probe("see a network", held=devices != [] and not others, detail=" ".join(others))
+        report = await probe.attack(self)
+        return self._told(replace(report, probes=(*report.probes, network)))
+
+    def _refusing(self, error: ConfigError) -> ProbeReport:
+        what, _, why = str(error).partition("\nLikely cause: ")
+        cause, _, remedy = why.partition("\nRemedy: ")
+        probes = (Probe("the sandbox starts", held=False, detail=what),)
+        return ProbeReport(self.name, probes, cause, remedy)
+
+    def _told(self, report: ProbeReport) -> ProbeReport:
+        """Return the report with causes of an engine instead of bubblewrap's."""
+        if report.held or report.probes[0].name == "the sandbox starts":
+            return report
+        if report.probes[0].held:
+            cause = "the engine lets through what it should hold"
+            return replace(report, cause=cause, remedy="update the container engine and the kernel")
+        return replace(
+            report,
+            cause="the engine shows other folders than Fettle's, or maps its users to others",
+            remedy="let engine and Fettle run on one machine, or install bubblewrap",
+        )
+
+    def _explain(self, engine: Engine, text: str) -> NoReturn:
+        """Say why the command never began, and who can mend it."""
+        if "temporarily unavailable" in text:
+            raise TransientError(f"The sandbox could not start: {text[-300:].strip()}")
+        cause, remedy = diagnose(text, engine.name, self._image)
+        raise ConfigError(
+            f"The sandbox `{self.name}` ({engine.name}) does not start: {text[-500:].strip()}\n"
+            f"Likely cause: {cause}\nRemedy: {remedy}"
+        )
+
+
+@contextmanager
+def _files(body: Body) -> Iterator[Path]:
+    """Give the folder with what the engine reads for one container."""
+    with tempfile.TemporaryDirectory(prefix="fettle-container-") as folder:
+        write_files(Path(folder), body.inside)
+        yield Path(folder)

@@ -1,0 +1,1 @@
+"""Which package indexes the operator's own tools are configured for, and how set-ups use them."""

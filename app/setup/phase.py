@@ -1,0 +1,185 @@
+"""Step 8: the set-up phase: what a repository needs is installed once and lent to its runs.
+
+It happens before the agent begins: from the default branch, with nothing of a request in reach,
+and with network to package indexes alone. Runs see the result read-only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from agents.errors import ConfigError, RunError, ToolError, TransientError
+from agents.pipelines.shared.detected.plan import READ, Plan, make_plan
+from agents.pipelines.shared.files import Files
+from agents.policy import Policy
+from agents.ports import SetupResult
+from agents.text import printable
+from app.git.furnishing import Furnishing
+from app.git.mirror import Mirror
+from app.git.names import run_refs
+from app.git.worktree import remove_tree
+from app.sandbox.base import Sandbox
+from app.setup.build import Builder, checkout_of
+from app.setup.kept import Manifest, furnishing_of
+from app.setup.store import Entry, Store
+
+_LAYOUT = 1  # how entries are laid out: those of another number are not found
+_PATIENCE = 600.0  # seconds beyond a set-up's own for whoever holds the lock
+
+_NOT_HELD = (
+    "The sandbox `{name}` cannot give set-up commands a network that leads to package indexes "
+    "alone, so nothing was installed. Use FETTLE_SANDBOX=bubblewrap or container, or put what "
+    "repositories need into FETTLE_TOOLCHAINS."
+)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class SetUps:
+    """The set-ups of this machine."""
+
+    store: Store
+    builder: Builder
+    sandbox: Sandbox
+    surroundings: str
+    """What else decides what is installed: indexes, toolchains, the system."""
+
+    def of(self, name: str, mirror: Mirror, run_id: str) -> RunSetUp:
+        """Return what installs for one run; `name` is a repository's own, and a folder's."""
+        return RunSetUp(self, name, mirror, run_id)
+
+
+class RunSetUp:
+    """The port `Furnisher` for one run."""
+
+    def __init__(self, all_: SetUps, name: str, mirror: Mirror, run_id: str) -> None:
+        self._all = all_
+        self._name = name
+        self._mirror = mirror
+        self._owner = hashlib.sha256(run_id.encode()).hexdigest()[:12]
+        self._turn = asyncio.Lock()
+        self._plans: dict[str, tuple[Plan, str]] = {}
+        self._found: dict[str, tuple[Entry, Furnishing]] = {}
+
+    async def set_up(self, base: str, policy: Policy) -> SetupResult:
+        """Have it installed, and say what came of it."""
+        plan, key = await self._plan(base, policy)
+        if not plan.recipes:
+            return SetupResult(source=plan.source)
+        if self._all.sandbox.level != "full":
+            problem = _NOT_HELD.format(name=self._all.sandbox.name)
+            return SetupResult(source=plan.source, problems=(problem,))
+        entry, cached = await self._ensured(base, plan, key)
+        return entry.manifest.result.model_copy(update={"cached": cached})
+
+    async def forget(self) -> None:
+        """Drop what served this run alone."""
+        await self._all.store.forget(self._name, self._owner)
+
+    async def furnishing(self, base: str, policy: Policy) -> Furnishing:
+        """Return what was installed; it is there for the next command.
+
+        Raises TransientError when it was lost and cannot be installed again.
+        """
+        async with self._turn:
+            known = self._found.get(base)
+            if known is None or not known[0].there:
+                known = await self._looked_up(base, policy)
+        return known[1] if known else Furnishing()
+
+    async def _looked_up(self, base: str, policy: Policy) -> tuple[Entry, Furnishing] | None:
+        plan, key = await self._plan(base, policy)
+        if not plan.recipes or self._all.sandbox.level != "full":
+            return None
+        entry, cached = await self._ensured(base, plan, key)
+        if not cached:
+            log.info("set up again", problems=entry.manifest.result.problems)
+            if entry.manifest.result.problems:
+                await self.forget()  # the next try must not take it for what it was left with
+                raise TransientError(_LOST.format(problem=entry.manifest.result.problems[0]))
+        self._found[base] = (entry, furnishing_of(entry.folder, entry.manifest))
+        return self._found[base]
+
+    async def _ensured(self, base: str, plan: Plan, key: str) -> tuple[Entry, bool]:
+        """Return the entry, and whether it was there already; two runs never build one twice."""
+        store = self._all.store
+        entry = store.find(self._name, key, base, self._owner)
+        if entry is not None and entry.there:
+            return entry, True
+        async with store.locked(self._name, timeout=plan.timeout + _PATIENCE) as folder:
+            entry = store.find(self._name, key, base, self._owner)
+            if entry is not None and entry.there:
+                return entry, True
+            for left in store.unfinished(folder):
+                await self._mirror.forget(run_refs(checkout_of(left)))
+                await asyncio.to_thread(remove_tree, left)
+            building, manifest = await self._built(folder, base, plan)
+            entry = await store.keep(building, key, manifest, self._owner)
+        await store.tidy()
+        return entry, False
+
+    async def _built(self, folder: Path, base: str, plan: Plan) -> tuple[Path, Manifest]:
+        """Return what was built; what makes it impossible is a result, too."""
+        building = self._all.store.building(folder)
+        try:
+            return building, await self._all.builder.build(self._mirror, building, base, plan)
+        except (ConfigError, RunError, ToolError) as error:
+            log.warning("set-up impossible", error=str(error))
+            await asyncio.to_thread(remove_tree, building)
+            building = self._all.store.building(folder)
+            (building / "setup").mkdir()
+            (building / "setup").chmod(0o755)
+            result = SetupResult(source=plan.source, problems=(printable(str(error)),))
+            return building, Manifest(
+                result=result, base=base, locked=False, made=time.time(), size=0
+            )
+
+    async def _plan(self, base: str, policy: Policy) -> tuple[Plan, str]:
+        if base not in self._plans:
+            blobs = await self._mirror.blobs(base)
+            texts = {path: await self._text(base, path) for path in READ if path in blobs}
+            plan = make_plan(Files(frozenset(blobs), texts), policy)
+            self._plans[base] = (plan, self._key(blobs, plan))
+        return self._plans[base]
+
+    def _key(self, blobs: Mapping[str, str], plan: Plan) -> str:
+        """Return what names all that decides the result, short enough for a folder's name."""
+        decisive = sorted({path for recipe in plan.recipes for path in recipe.decided_by})
+        parts = [
+            _LAYOUT,
+            self._all.surroundings,
+            [recipe.commands for recipe in plan.recipes],
+            [(path, blobs[path]) for path in decisive],
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+    async def _text(self, base: str, path: str) -> str:
+        return (await self._mirror.show(base, path) or b"").decode("utf-8", "replace")
+
+
+_LOST = (
+    "What was installed for this run is gone from this machine and could not be installed again: "
+    "{problem}"
+)
+
+
+def surroundings(sandbox: Sandbox, toolchains: Sequence[Path], *more: object) -> str:
+    """Return a text that changes when what was installed may no longer fit this machine."""
+    programs = [Path("/usr/bin/python3"), Path("/usr/bin/node"), *(t / "bin" for t in toolchains)]
+    about = [
+        (str(path), str(path.resolve()), path.stat().st_mtime_ns if path.exists() else 0)
+        for path in programs
+    ]
+    system = platform.freedesktop_os_release() if Path("/etc/os-release").exists() else {}
+    parts = (sandbox.name, about, system.get("VERSION_ID"), platform.machine(), *more)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -1,0 +1,116 @@
+"""Carry bytes between a sandbox and what it may reach, counted and within bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from dataclasses import dataclass
+
+_PIECE = 64 * 1024
+_LAST_BYTES = 10.0  # seconds
+
+
+@dataclass(frozen=True)
+class Caps:
+    """What one set-up may use of the network."""
+
+    down: int = 8 * 1024**3
+    """Bytes from outside, all connections together."""
+    up: int = 64 * 1024**2
+    """Bytes to outside: requests are small."""
+    seconds: float = 1800
+    """One connection."""
+    idle: float = 120
+    """A connection on which nothing moves."""
+    greeting: float = 15
+    """Until a client has said what it wants; the same again for its TLS."""
+    connections: int = 128
+    """At the same time."""
+    in_all: int = 20_000
+    """Connections, one after the other; each leaves a line in the log."""
+
+
+class Spent(Exception):
+    """The set-up used up its bytes."""
+
+
+class Line:
+    """A reader and a writer that belong together."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    async def close(self) -> None:
+        """Close it, once the other side has taken what was written; it gets a moment for that."""
+        self.writer.close()
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_LAST_BYTES):
+                await self.writer.wait_closed()
+        self.writer.transport.abort()
+
+
+class Meter:
+    """Counts the bytes of one set-up, and of one connection of it when made by `part`."""
+
+    def __init__(self, caps: Caps, whole: Meter | None = None) -> None:
+        self._caps = caps
+        self._whole = whole
+        self.up = 0
+        self.down = 0
+
+    def part(self) -> Meter:
+        """Return a meter for one connection, whose bytes count here as well."""
+        return Meter(self._caps, self)
+
+    def add(self, *, up: int = 0, down: int = 0) -> None:
+        """Count these bytes. Raises Spent when they are too many."""
+        self.up += up
+        self.down += down
+        if self._whole is not None:
+            self._whole.add(up=up, down=down)
+        elif self.up > self._caps.up or self.down > self._caps.down:
+            raise Spent
+
+
+async def carry(inside: Line, outside: Line, meter: Meter, idle: float) -> None:
+    """Carry bytes both ways until the outside is done. Raises Spent, OSError, TimeoutError."""
+    async with asyncio.timeout(idle) as patience:
+
+        def moved() -> None:
+            patience.reschedule(asyncio.get_running_loop().time() + idle)
+
+        async def up() -> None:
+            while data := await inside.reader.read(_PIECE):
+                meter.add(up=len(data))
+                moved()
+                outside.writer.write(data)
+                await outside.writer.drain()
+            if outside.writer.can_write_eof():
+                outside.writer.write_eof()
+
+        async def down() -> None:
+            while data := await outside.reader.read(_PIECE):
+                meter.add(down=len(data))
+                moved()
+                inside.writer.write(data)
+                await inside.writer.drain()
+
+        await _until_done(down(), beside=up())
+
+
+async def _until_done(
+    main: Coroutine[None, None, None], *, beside: Coroutine[None, None, None]
+) -> None:
+    """Run both until `main` is done or one of them fails."""
+    both = [asyncio.ensure_future(each) for each in (main, beside)]
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if both[1].done():
+            both[1].result()
+        await both[0]
+    finally:
+        for each in both:
+            each.cancel()
+        await asyncio.gather(*both, return_exceptions=True)

@@ -1,0 +1,136 @@
+"""Step 8: one approval as it is stored: what was asked, where it stands, who decided."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import Connection, Row, Select, select
+
+from agents.ports import Approval, ApprovalState, Asking
+from app.store.tables import approvals, runs
+
+DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class StoredApproval:
+    """One row, with what is known of its run."""
+
+    id: str
+    run_id: str
+    repository: str
+    """`owner/name`."""
+    repository_id: int
+    number: int
+    """The run's issue; 0 where there is none."""
+    asking: Asking | None
+    """What was asked; None when nobody can read it any more, or it is not what was asked."""
+    tool: str
+    binding: str
+    branch: str | None
+    """On GitHub, when the run works on one: it must not have moved."""
+    state: ApprovalState
+    asked_at: float
+    expires_at: float
+    comment_id: int | None
+    decided_at: float | None
+    decided_by: str
+    decided_via: str
+    reason: str
+    """What whoever decided said, or why it is void: untrusted."""
+    used_at: float | None
+
+    @property
+    def approval(self) -> Approval:
+        """Return where it stands, for the workshop."""
+        return Approval(
+            id=self.id,
+            state=self.state,
+            binding=self.binding,
+            decided_by=self.decided_by,
+            reason=self.reason,
+        )
+
+    @property
+    def standing(self) -> str:
+        """Return where it stands, for people: `was approved by mara on 2026-02-01 at 09:30 UTC`."""
+        if self.state == "waiting":
+            return f"waits for an answer until {_moment(self.expires_at)}"
+        words = "became void" if self.state == "void" else _WORDS[self.state]
+        by = f" by {self.decided_by}" if self.decided_by else ""
+        return f"{words}{by} on {_moment(self.decided_at or self.expires_at)}"
+
+
+_WORDS = {"approved": "was approved", "denied": "was denied", "expired": "expired"}
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What became of an answer."""
+
+    approval: StoredApproval
+    counted: bool
+    """Whether this answer decided; if not, the approval tells what had been decided before."""
+
+
+def approval_rows() -> Select[Any]:
+    """Select approvals, each with what `approval_in` needs of its run."""
+    about = (runs.c.repository, runs.c.repository_id, runs.c.number)
+    return select(approvals, *about).join_from(approvals, runs)
+
+
+def approval_of_id(connection: Connection, ident: str) -> StoredApproval | None:
+    """Return the approval of that id, if there is one."""
+    row = connection.execute(approval_rows().where(approvals.c.id == ident)).one_or_none()
+    return approval_in(row) if row else None
+
+
+def approval_in(row: Row[Any]) -> StoredApproval:
+    """Return the approval that a row of `approval_rows` holds."""
+    return StoredApproval(
+        id=row.id,
+        run_id=row.run_id,
+        repository=row.repository,
+        repository_id=row.repository_id,
+        number=row.number,
+        asking=_asking(row),
+        tool=row.tool,
+        binding=row.binding,
+        branch=row.branch,
+        state=row.state,
+        asked_at=row.asked_at,
+        expires_at=row.expires_at,
+        comment_id=row.comment_id,
+        decided_at=row.decided_at,
+        decided_by=row.decided_by or "",
+        decided_via=row.decided_via or "",
+        reason=row.decision_reason or "",
+        used_at=row.used_at,
+    )
+
+
+def _asking(row: Row[Any]) -> Asking | None:
+    """Return what was asked; None when the row does not say it any more."""
+    with suppress(ValueError, ValidationError):
+        asking = Asking(
+            call_id=row.call_id,
+            session=row.session,
+            stage=row.stage,
+            tool=row.tool,
+            arguments=json.loads(row.arguments),
+            rule=row.rule,
+            reason=row.reason,
+            head=row.head,
+            days=(row.expires_at - row.asked_at) / DAY,
+        )
+        return asking if asking.binding == row.binding else None
+    return None
+
+
+def _moment(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d at %H:%M} UTC"

@@ -1,0 +1,226 @@
+"""Step 8: the approvals: what waits for a person's decision, and what was decided, for good."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Select, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from agents.errors import RunError
+from agents.ports import Asking
+from app.store.approval_rows import (
+    DAY,
+    Answered,
+    StoredApproval,
+    approval_in,
+    approval_of_id,
+    approval_rows,
+)
+from app.store.database import Database
+from app.store.tables import approvals
+
+__all__ = ["Answered", "Decision", "StoredApproval", "StoredApprovals", "Via"]
+
+Decision = Literal["approved", "denied"]
+Via = Literal["comment", "button", "terminal"]
+
+ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # nothing that looks like something else
+ID_LENGTH = 6
+_OVERDUE = "Nobody answered in time."
+_MOVED = "the work has moved on to another state since this was asked"
+_UNREADABLE = (
+    "The stored record of approval `{id}` is damaged: it no longer says what people were shown, so"
+    " nothing was run on the strength of it. Setting the label again starts afresh."
+)
+
+
+class StoredApprovals:
+    """The table `approvals`. The first decision on a row stays, unless its call becomes another."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def ask_once(
+        self, run_id: str, asking: Asking, branch: str | None = None
+    ) -> StoredApproval:
+        """Return the row of this asking, made if it is new.
+
+        When the same call now stands for something else, because the head moved, the row becomes
+        void. Raises RunError when the row no longer says what was asked.
+        """
+        return await self._database.write(lambda c: _asked(c, run_id, asking, branch))
+
+    async def comment_is(self, ident: str, comment_id: int) -> None:
+        """Remember the comment that asks."""
+        change = update(approvals).where(approvals.c.id == ident).values(comment_id=comment_id)
+        await self._database.write(lambda c: c.execute(change))
+
+    async def get(self, ident: str) -> StoredApproval | None:
+        """Return the row of that id, if there is one."""
+        return await self._database.read(lambda c: approval_of_id(c, ident))
+
+    async def decide(
+        self,
+        ident: str,
+        *,
+        verdict: Decision,
+        by: str,
+        by_id: int | None,
+        via: Via,
+        reason: str = "",
+        now: float | None = None,
+    ) -> Answered | None:
+        """Note a person's decision; None when there is no such approval.
+
+        The first answer counts, if it comes in time; any other changes nothing.
+        """
+        now = time.time() if now is None else now
+        values = {
+            "state": verdict,
+            "decided_by": _text(by)[:80],
+            "decided_by_id": by_id,
+            "decided_via": via,
+            "decision_reason": _text(reason),
+        }
+
+        def settle(connection: Connection) -> Answered | None:
+            _expire(connection, now, approvals.c.id == ident)
+            counted = _settle(connection, ident, now, **values)
+            found = approval_of_id(connection, ident)
+            return Answered(found, counted) if found else None
+
+        return await self._database.write(settle)
+
+    async def void(self, ident: str, why: str) -> bool:
+        """Note that a decision would mean nothing any more; return whether it still waited."""
+        return await self._database.write(
+            lambda c: _settle(c, ident, time.time(), state="void", decision_reason=_text(why))
+        )
+
+    async def expire(self, now: float | None = None) -> int:
+        """Note those whose time is up; return how many."""
+        now = time.time() if now is None else now
+        query = select(func.count()).where(*_overdue(now))
+        if not await self._database.read(lambda c: c.scalar(query)):
+            return 0  # the usual answer, which needs no writer
+        return await self._database.write(lambda c: _expire(c, now))
+
+    async def used(self, ids: Sequence[str]) -> None:
+        """Note that these calls have got their results."""
+        change = update(approvals).where(approvals.c.id.in_(ids), approvals.c.used_at.is_(None))
+        await self._database.write(lambda c: c.execute(change.values(used_at=time.time())))
+
+    async def settled(self, ids: Sequence[str]) -> bool:
+        """Return whether none of these waits any more; one whose time is up does not."""
+        waits = (approvals.c.state == "waiting", approvals.c.expires_at > time.time())
+        query = select(func.count()).where(approvals.c.id.in_(ids), *waits)
+        return not await self._database.read(lambda c: c.scalar(query))
+
+    async def waiting(self) -> list[StoredApproval]:
+        """Return all that wait, oldest first."""
+        query = approval_rows().where(
+            approvals.c.state == "waiting", approvals.c.expires_at > time.time()
+        )
+        return await self._list(query)
+
+    async def of_run(self, run_id: str) -> list[StoredApproval]:
+        """Return what a run asked, oldest first."""
+        return await self._list(approval_rows().where(approvals.c.run_id == run_id))
+
+    async def decided_since(self, moment: float) -> list[tuple[str, str]]:
+        """Return id and run of those that were decided from that moment on."""
+        query = select(approvals.c.id, approvals.c.run_id).where(approvals.c.decided_at >= moment)
+        found = await self._database.read(lambda c: c.execute(query).all())
+        return [(row.id, row.run_id) for row in found]
+
+    async def _list(self, query: Select[Any]) -> list[StoredApproval]:
+        ordered = query.order_by(approvals.c.asked_at, approvals.c.call_id)
+        return [
+            approval_in(row)
+            for row in await self._database.read(lambda c: c.execute(ordered).all())
+        ]
+
+
+# --- inside one transaction ---------------------------------------------------------------------
+
+
+def _asked(
+    connection: Connection, run_id: str, asking: Asking, branch: str | None
+) -> StoredApproval:
+    which = (
+        approvals.c.run_id == run_id,
+        approvals.c.session == asking.session,
+        approvals.c.call_id == asking.call_id,
+    )
+    if connection.execute(select(approvals.c.id).where(*which)).one_or_none() is None:
+        _insert(connection, run_id, asking, branch)
+    else:
+        _expire(connection, time.time(), *which)
+    known = approval_in(connection.execute(approval_rows().where(*which)).one())
+    if known.asking is None:
+        raise RunError(_UNREADABLE.format(id=known.id))
+    if known.binding == asking.binding or known.state not in ("waiting", "approved"):
+        return known
+    moved = {"state": "void", "decided_at": time.time(), "decision_reason": _MOVED}
+    connection.execute(update(approvals).where(*which).values(**moved))
+    return approval_in(connection.execute(approval_rows().where(*which)).one())
+
+
+def _insert(connection: Connection, run_id: str, asking: Asking, branch: str | None) -> None:
+    now = time.time()
+    row = {
+        **asking.model_dump(exclude={"days", "arguments", "reason"}),
+        "run_id": run_id,
+        "arguments": json.dumps(asking.arguments),
+        "reason": _text(asking.reason),
+        "binding": asking.binding,
+        "branch": branch,
+        "state": "waiting",
+        "asked_at": now,
+        "expires_at": now + asking.days * DAY,
+    }
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    insert = dialect.insert(approvals).on_conflict_do_nothing(index_elements=["id"])
+    for ident in _idents(run_id, asking):
+        inserted = insert.values(id=ident, **row).returning(approvals.c.id)
+        if connection.scalar(inserted) is not None:
+            return
+
+
+def _idents(run_id: str, asking: Asking) -> Iterator[str]:
+    """Yield ids for this asking: the first that no other has is its own."""
+    number = 0
+    while True:
+        exact = "\0".join([run_id, asking.session, asking.call_id, str(number)])
+        value = int.from_bytes(hashlib.sha256(exact.encode()).digest(), "big")
+        yield "".join(
+            ALPHABET[value // len(ALPHABET) ** n % len(ALPHABET)] for n in range(ID_LENGTH)
+        )
+        number += 1
+
+
+def _settle(connection: Connection, ident: str, now: float, **values: Any) -> bool:
+    """Decide what waits; whatever was decided before stays as it is."""
+    waits = (approvals.c.id == ident, approvals.c.state == "waiting")
+    change = update(approvals).where(*waits).values(decided_at=now, **values)
+    return bool(connection.execute(change).rowcount)
+
+
+def _expire(connection: Connection, now: float, *only: Any) -> int:
+    change = update(approvals).where(*_overdue(now), *only)
+    values = {"state": "expired", "decided_at": now, "decision_reason": _OVERDUE}
+    return connection.execute(change.values(**values)).rowcount
+
+
+def _overdue(now: float) -> tuple[Any, ...]:
+    return (approvals.c.state == "waiting", approvals.c.expires_at <= now)
+
+
+def _text(text: str) -> str:
+    """Return the text without what PostgreSQL cannot hold."""
+    return text.replace("\0", "").encode(errors="replace").decode()

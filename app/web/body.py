@@ -1,0 +1,88 @@
+"""The body of one answer: read as far as wanted, unpacked within bounds, turned into text."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import aiohttp
+
+from agents.errors import ToolError
+from agents.text.characters import without_hidden
+from app.web.charset import decoded
+from app.web.markup import as_markdown
+
+MOST_TEXT = 50_000
+"""Bytes of text that a page gives at most."""
+
+MOST_MARKUP = 500_000
+"""Bytes of HTML that are looked at for that text; of pages of docs most is not text."""
+
+_HTML = "text/html"
+
+
+@dataclass(frozen=True)
+class Body:
+    """The text of an answer; `cut` says that there was more."""
+
+    text: str
+    cut: bool
+
+
+def checked_kind(response: aiohttp.ClientResponse) -> str:
+    """Return the media type; ToolError, before anything is read, when it is neither text nor JSON.
+
+    An answer that does not say what it is counts as binary.
+    """
+    kind = response.content_type.lower() if "Content-Type" in response.headers else "unknown"
+    if kind.startswith("text/") or kind == "application/json" or kind.endswith("+json"):
+        return kind
+    raise ToolError(f"{response.url} is {kind}; only text and JSON are read.")
+
+
+async def read_body(response: aiohttp.ClientResponse, kind: str) -> Body:
+    """Return the text of the answer, at most MOST_TEXT bytes of it."""
+    markup = kind == _HTML
+    data, cut = await _read(response, MOST_MARKUP if markup else MOST_TEXT)
+    text = decoded(data, response.charset, markup=markup)
+    if markup:
+        text = await as_markdown(text, str(response.url))
+    shown, _ = without_hidden(text.replace("\r\n", "\n").replace("\r", "\n"))
+    kept = shown.encode()[:MOST_TEXT].decode("utf-8", "ignore")
+    return Body(kept, cut or len(kept) < len(shown))
+
+
+async def _read(response: aiohttp.ClientResponse, most: int) -> tuple[bytes, bool]:
+    """Return at most `most` bytes, and whether the body goes on or broke off."""
+    kept = bytearray()
+    try:
+        async for piece in _unpacked(response, most + 1):
+            kept += piece[: most + 1 - len(kept)]
+            if len(kept) > most:
+                break
+    except (aiohttp.ClientPayloadError, zlib.error):
+        if not kept:
+            raise ToolError(f"{response.url} sent nothing that can be read.") from None
+        return bytes(kept[:most]), True
+    return bytes(kept[:most]), len(kept) > most
+
+
+async def _unpacked(response: aiohttp.ClientResponse, most: int) -> AsyncIterator[bytes]:
+    """Yield the body in pieces of at most `most` bytes, however tightly it was packed."""
+    coding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if coding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        raise ToolError(f"{response.url} is packed as {coding[:40]}, which was not asked for.")
+    if coding in ("", "identity"):
+        async for piece in response.content.iter_any():
+            yield piece
+        return
+    unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # finds out which of the two it is
+    async for piece in response.content.iter_any():
+        packed = piece
+        while packed and not unpack.eof:
+            yield unpack.decompress(packed, most)
+            packed = unpack.unconsumed_tail
+        if unpack.eof:
+            return
+    raise zlib.error("it ends in the middle")

@@ -1,0 +1,169 @@
+"""Step 2: what people tell Fettle in comments: `/bot approve k3f9x2`, at the start of a line.
+
+Only what a reader sees as a line of its own counts. Whatever is quoted, code, hidden, or inside of
+any markup is talk about a command, and so is what a mail program put below somebody's reply.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from typing import Literal
+
+from markdown_it.token import Token
+
+from agents.text.markdown import parsed
+
+Verb = Literal["approve", "deny"]
+
+VERBS: Mapping[str, Verb] = {"approve": "approve", "deny": "deny"}
+"""What may stand behind `/bot`, and which verb it means. Others are not for us to answer."""
+
+MOST = 20
+"""Commands of one comment that are followed; nobody writes more by hand."""
+LONGEST_ID = 40
+LONGEST_WORDS = 2000
+
+_LINE = re.compile(r"^( {0,3})/bot(?=[ \t]|$)(.*)$", re.IGNORECASE | re.ASCII)
+_AROUND = "`'\"“”<>()[]{}#*_~.,;:!?"
+_REPLY_TO = re.compile(
+    r"^\s*(?:-{2,}\s*original message\s*-{2,}|_{20,}|on\b[^\n]{5,300}\n?[^\n]{0,100}\bwrote:"
+    r"|\**from:.*(?=\n\s*\**(?:sent|date|to|subject):))\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HOLDING = re.compile(
+    "blockquote|code|del|details|div|dl|iframe|kbd|math|noscript|ol|pre|q|s|samp|script|strike"
+    "|style|sub|summary|sup|svg|table|template|textarea|title|ul|xmp"
+)
+"""HTML elements in which text is quoted, hidden, struck out or an example."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """One command as it was said."""
+
+    verb: Verb
+    approval: str
+    """The id; empty when none was given."""
+    tail: str
+    """What follows the id on the same line."""
+    words: str
+    """What follows the id, up to the next command or the end of the paragraph."""
+
+
+def commands(body: str) -> tuple[Said, ...]:
+    """Return the commands of a comment, in the order in which they stand there."""
+    lines = _written(body)
+    said = (_said(lines, number, last) for number, last in _spans(lines))
+    return tuple(each for each in said if each is not None)[:MOST]
+
+
+def without_commands(body: str) -> str:
+    """Return what a comment says besides commands, whether we know them or not, and their words."""
+    lines = _written(body)
+    gone = {number for span in _spans(lines) for number in range(*span)}
+    return "\n".join(line for number, line in enumerate(lines) if number not in gone).strip()
+
+
+def _written(body: str) -> list[str]:
+    """Return the lines without those that a mail program put below a reply."""
+    text = body.replace("\r\n", "\n").replace("\r", "\n")
+    if (reply_to := _REPLY_TO.search(text)) is not None:
+        text = text[: reply_to.start()]
+    return text.split("\n")
+
+
+def _spans(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield the first line of each command and the line where its words end."""
+    candidates = [number for number, line in enumerate(lines) if _LINE.match(line)]
+    return _standing(lines, candidates) if candidates else iter(())
+
+
+def _said(lines: list[str], number: int, last: int) -> Said | None:
+    found = _LINE.match(lines[number])
+    assert found is not None
+    name, ident, tail = [*found[2].split(maxsplit=2), "", "", ""][:3]
+    verb = VERBS.get(name.strip(_AROUND).lower())
+    if verb is None:
+        return None
+    following = [line.strip() for line in lines[number + 1 : last]]
+    return Said(
+        verb=verb,
+        approval=ident.strip(_AROUND).lower()[:LONGEST_ID],
+        tail=tail.strip()[:LONGEST_WORDS],
+        words="\n".join([tail.strip(), *following]).strip()[:LONGEST_WORDS],
+    )
+
+
+def _standing(lines: list[str], candidates: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield those of the lines that stand for themselves, each with the line where its words end.
+
+    Markdown decides that: each candidate gets a mark that nobody wrote, and where the parser finds
+    the mark tells what the line is part of.
+    """
+    mark = "\ue000"
+    while any(mark in line for line in lines):
+        mark += "\ue000"
+    marked = list(lines)
+    for number in candidates:
+        indent, rest = marked[number].split("/", 1)
+        marked[number] = f"{indent}/{mark}{number}.{rest[len('bot') :]}"
+    for block, numbers in _found("\n".join(marked), re.compile(rf"/{mark}(\d+)\.")):
+        ends = [*[number for number in candidates if number in range(*block)], block[1]]
+        for number in numbers:
+            yield number, next(end for end in ends if end > number)
+
+
+def _found(text: str, mark: re.Pattern[str]) -> Iterator[tuple[tuple[int, int], list[int]]]:
+    """Yield the lines of each plain paragraph that has marks at the start of plain lines."""
+    around = _Elements()
+    for token in parsed(text):
+        if token.type == "html_block":
+            around.feed_part(token.content)
+        if token.type != "inline":
+            continue
+        numbers = list(_at_line_starts(token, mark, around))
+        if numbers and token.level == 1 and token.map:
+            yield (token.map[0], token.map[1]), numbers
+
+
+def _at_line_starts(token: Token, mark: re.Pattern[str], around: _Elements) -> Iterator[int]:
+    fresh = True
+    for child in token.children or []:
+        if child.type == "text" and not child.content:
+            continue
+        if child.type == "html_inline":
+            around.feed_part(child.content)
+        found = mark.match(child.content) if child.type == "text" else None
+        if found and fresh and child.level == 0 and not around.open:
+            yield int(found[1])
+        fresh = child.type in ("softbreak", "hardbreak")
+
+
+class _Elements(HTMLParser):
+    """The HTML elements that are open at some place of a text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def feed_part(self, html: str) -> None:
+        """Read on; what one part leaves unfinished is not carried into the next."""
+        self.feed(html)
+        self.reset()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002 the library's shape
+        """Note that an element begins."""
+        if _HOLDING.fullmatch(tag):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: object) -> None:
+        """Take `<details/>` for what browsers take it for: an element that begins."""
+        self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note that an element ends, and with it all that is open inside of it."""
+        if tag in self.open:
+            del self.open[len(self.open) - 1 - self.open[::-1].index(tag) :]

@@ -1,0 +1,357 @@
+"""People's word on calls: asked before anything runs, told to the model, kept over crashes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from agents.errors import ToolError, Unanswered
+from agents.policy import POLICY_PATH
+
+FILES = {
+    "calc.py": "one\n",
+    "docs/CODEOWNERS": "* @mara\n",
+    POLICY_PATH: "ask:\n  - {tool: bash, command: 'deploy*', reason: It deploys.}\n"
+    "quality: []\nsetup: {run: []}\n",
+}
+YES = {"state": "approved", "decided_by": "mara"}
+NO = {"state": "denied", "decided_by": "mara", "reason": "not on a Friday"}
+
+
+def triage(use):
+    decision = "action_direct"
+    return use("submit_triage", decision=decision, kind="bug", reasoning="r", detail="d")
+
+
+def plan(use):
+    return use(
+        "submit_plan", steps=[{"title": "Mend it", "brief": "In calc.py, where it is broken."}]
+    )
+
+
+def step(use):
+    return use("submit_step", summary="Done.", tried="Nothing.")
+
+
+def script(use, *answers):
+    """Return a run's answers, these in the stage `implement`."""
+    why = "The one was there by mistake."
+    pull = {"branch": "mend-it", "title": "Mend the sum", "why": why, "rejected": "", "notes": ""}
+    docs = use("submit_docs", changed=False, summary="none")
+    head = [[triage(use)], [plan(use)]]
+    mended = use("write", path="calc.py", content="mended\n")
+    tail = [[mended], [step(use)], [docs], [use("submit_pull_request", **pull)]]
+    return [*head, *answers, *tail]
+
+
+def heard(world, session="implement/1"):
+    """Return the results that the session heard, answer by answer."""
+    turns = world.journal.sessions[session]
+    return [json.loads(text) for turn, text in turns if turn.kind == "results"]
+
+
+async def test_a_call_waits_for_a_yes_and_the_others_of_its_answer_with_it(
+    make_world, request_, talk
+):
+    use, approvals = talk.use, talk.Approvals([YES])
+    calls = [use("write", path="calc.py", content="two\n"), use("bash", command="deploy now")]
+    ran = []
+    commands = {"deploy now": lambda _: (0, ran.append("deploy") or "deployed")}
+    world = make_world(FILES, script(use, calls), approvals=approvals, commands=commands)
+
+    assert (await world.resolve(request_)).kind == "pull_request"
+
+    [asking] = approvals.askings
+    assert (asking.tool, asking.arguments) == ("bash", {"command": "deploy now"})
+    assert (asking.stage, asking.session) == ("implement/1", "implement/1")
+    assert "It deploys." in asking.reason
+    assert asking.head == world.base
+    [written, deployed] = heard(world)[0]
+    assert "is_error" not in written
+    assert "deployed" in deployed["content"]
+    assert ran == ["deploy"]
+    assert approvals.used_up == ["id1"]
+    names = world.steps.names
+    at = names.index("stage/implement/1")
+    assert names[at : at + 3] == [
+        "stage/implement/1",
+        "approval/implement/1/1",
+        "stage/implement/1~1",
+    ]
+    told = [entry[:2] for entry in world.reporter.told if entry[1] == "implement/1"]
+    assert told == [
+        ("started", "implement/1"),
+        ("parked", "implement/1"),
+        ("started", "implement/1"),
+        ("tool", "implement/1"),
+        ("tool", "implement/1"),
+        ("tool", "implement/1"),
+        ("finished", "implement/1"),
+    ]
+
+
+async def test_nothing_of_an_answer_has_run_while_one_of_its_calls_waits(
+    make_world, request_, talk
+):
+    use, approvals = talk.use, talk.Approvals([talk.Killed()])
+    calls = [use("write", path="calc.py", content="two\n"), use("bash", command="deploy now")]
+    world = make_world(FILES, script(use, calls), approvals=approvals)
+
+    with pytest.raises(talk.Killed):
+        await world.resolve(request_)
+
+    tree = world.source.opened[-1]
+    assert tree.files["calc.py"] == "one\n"
+    assert tree.ran == []
+
+
+async def test_a_run_that_died_while_it_waited_goes_on_with_the_same_session(
+    make_world, request_, talk
+):
+    use, approvals = talk.use, talk.Approvals([talk.Killed(), YES])
+    calls = [use("write", path="calc.py", content="two\n"), use("bash", command="deploy now")]
+    world = make_world(FILES, script(use, calls), approvals=approvals)
+
+    with pytest.raises(talk.Killed):
+        await world.resolve(request_)
+    asked = len(world.model.asked)
+    before = [text for _, text in world.journal.sessions["implement/1"]]
+    assert (await world.resolve(request_)).kind == "pull_request"
+
+    after = [text for _, text in world.journal.sessions["implement/1"]]
+    assert after[: len(before)] == before
+    assert len(world.model.asked) == asked + 4
+    assert len(approvals.askings) == 1
+
+
+async def test_a_killed_call_runs_again_under_the_same_yes(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([YES])
+    deaths = [talk.Killed()]
+
+    def deploy(_):
+        if deaths:
+            raise deaths.pop()
+        return 0, "deployed"
+
+    world = make_world(
+        FILES,
+        script(use, [use("bash", command="deploy now")]),
+        approvals=approvals,
+        commands={"deploy now": deploy},
+    )
+    with pytest.raises(talk.Killed):
+        await world.resolve(request_)
+    assert approvals.used_up == []
+    await world.resolve(request_)
+
+    assert "deployed" in heard(world)[0][0]["content"]
+    assert len(approvals.askings) == 1
+    assert approvals.used_up == ["id1"]
+
+
+async def test_two_calls_of_one_answer_are_decided_each(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([NO, YES])
+    calls = [use("bash", command="deploy one"), use("bash", command="deploy two")]
+    world = make_world(FILES, script(use, calls), approvals=approvals)
+
+    await world.resolve(request_)
+
+    denied, approved = heard(world)[0]
+    assert denied["is_error"]
+    assert denied["content"].startswith("mara denied this: not on a Friday")
+    assert "is_error" not in approved
+    assert world.source.opened[-1].ran.count("deploy two") == 1
+    assert "deploy one" not in [run for tree in world.source.opened for run in tree.ran]
+    assert approvals.used_up == ["id1", "id2"]
+
+
+async def test_the_same_call_later_is_another_question(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([YES, NO])
+    call = use("bash", command="deploy now")  # the very same id: some servers number anew
+    world = make_world(FILES, script(use, [call], [call]), approvals=approvals)
+
+    await world.resolve(request_)
+
+    first, second = heard(world)[:2]
+    assert "is_error" not in first[0]
+    assert "denied" in second[0]["content"]
+    names = [name for name in world.steps.names if "implement" in name]
+    assert names[:5] == [
+        "stage/implement/1",
+        "approval/implement/1/1",
+        "stage/implement/1~1",
+        "approval/implement/1/2",
+        "stage/implement/1~2",
+    ]
+
+
+async def test_what_is_void_is_said_and_does_not_run(make_world, request_, talk):
+    void = {"state": "void", "reason": "the branch has new commits"}
+    use, approvals = talk.use, talk.Approvals([void])
+    world = make_world(FILES, script(use, [use("bash", command="deploy")]), approvals=approvals)
+
+    await world.resolve(request_)
+
+    assert "no longer holds, because the branch has new commits" in heard(world)[0][0]["content"]
+    assert not any("deploy" in run for tree in world.source.opened for run in tree.ran)
+
+
+async def test_a_yes_to_another_call_is_no_yes(make_world, request_, talk):
+    other = {**YES, "binding": "0" * 64}
+    use, approvals = talk.use, talk.Approvals([other])
+    world = make_world(FILES, script(use, [use("bash", command="deploy")]), approvals=approvals)
+
+    await world.resolve(request_)
+
+    assert "nobody has approved exactly this call" in heard(world)[0][0]["content"]
+    assert not any("deploy" in run for tree in world.source.opened for run in tree.ran)
+
+
+async def test_when_nobody_answers_the_run_ends_and_says_what_it_wanted(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([{"state": "expired"}])
+    world = make_world(FILES, script(use, [use("bash", command="deploy")]), approvals=approvals)
+
+    with pytest.raises(Unanswered) as ended:
+        await world.resolve(request_)
+    for words in ("`id1`", "within 7 days", "`implement/1`", "deploy", "approvals.days"):
+        assert words in str(ended.value)
+    with pytest.raises(Unanswered):  # a replay ends it the same way
+        await world.resolve(request_)
+
+
+async def test_where_nobody_can_be_asked_the_call_is_refused(make_world, request_, talk):
+    use = talk.use
+    world = make_world(FILES, script(use, [use("bash", command="deploy")]))
+
+    await world.resolve(request_)
+
+    assert "this run cannot ask one" in heard(world)[0][0]["content"]
+
+
+async def test_a_call_that_cannot_be_shown_to_anybody_is_refused(make_world, request_, talk):
+    class Speechless(talk.Approvals):
+        async def ask(self, asking):
+            raise ToolError("It is too long to be shown. Make it shorter.")
+
+    use = talk.use
+    world = make_world(FILES, script(use, [use("bash", command="deploy")]), approvals=Speechless())
+
+    await world.resolve(request_)
+
+    assert "too long to be shown" in heard(world)[0][0]["content"]
+
+
+# --- protected paths ----------------------------------------------------------------------------
+
+
+async def test_an_approved_change_of_a_protected_path_may_be_committed(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([YES])
+    write = use("write", path="docs/CODEOWNERS", content="* @jonas\n")
+    world = make_world(FILES, script(use, [write]), approvals=approvals)
+
+    await world.resolve(request_)
+
+    commits = [each for tree in world.source.opened for each in tree.permitted]
+    assert commits == [{"docs/CODEOWNERS"}]
+
+
+async def test_a_denied_one_may_not_even_if_it_changed_otherwise(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([NO])
+    write = use("write", path="docs/CODEOWNERS", content="* @jonas\n")
+    other = use("write", path="calc.py", content="two\n")
+    world = make_world(FILES, script(use, [write], [other]), approvals=approvals)
+
+    await world.resolve(request_)
+
+    assert [each for tree in world.source.opened for each in tree.permitted] == [set()]
+
+
+async def test_what_was_permitted_is_found_again_after_a_kill(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([YES])
+    write = use("write", path="docs/CODEOWNERS", content="* @jonas\n")
+    answers = script(use, [write])
+    answers[3] = talk.Killed()
+    world = make_world(FILES, answers, approvals=approvals)
+
+    with pytest.raises(talk.Killed):
+        await world.resolve(request_)
+    world.model.answers.insert(0, [use("write", path="calc.py", content="mended\n")])
+    await world.resolve(request_)
+
+    commits = [each for tree in world.source.opened for each in tree.permitted]
+    assert commits == [{"docs/CODEOWNERS"}]
+    assert len(approvals.askings) == 1
+
+
+# --- what was heard from outside ----------------------------------------------------------------
+
+
+class Pages:
+    """The port Web: every page says the same."""
+
+    async def fetch(self, url, *, allowed):
+        raise ToolError("Nothing is there.")
+
+
+LISTED = {**FILES, POLICY_PATH: FILES[POLICY_PATH] + "web: {hosts: [docs.example.org]}\n"}
+CARRIES = "https://docs.example.org/q?" + "a" * 64
+
+
+async def test_once_outsiders_were_heard_what_carries_something_out_is_asked(
+    make_world, request_, talk
+):
+    """The second fetch is asked although the first was not: the session had read a page by then."""
+    use, approvals = talk.use, talk.Approvals([NO, NO])
+    fetch = use("webfetch", url=CARRIES)
+    world = make_world(LISTED, script(use, [fetch], [fetch]), approvals=approvals)
+    world.web = Pages()
+
+    await world.resolve(request_)
+
+    assert [asking.rule for asking in approvals.askings] == ["web/carries"]
+    assert "Nothing is there." in heard(world)[0][0]["content"]
+    assert "denied" in heard(world)[1][0]["content"]
+
+
+async def test_it_holds_for_the_stages_after_it(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([NO])
+    fetch = use("webfetch", url=CARRIES)
+    answers = script(use, [fetch])
+    answers.insert(0, [fetch])
+    world = make_world(LISTED, answers, approvals=approvals)
+    world.web = Pages()
+
+    await world.resolve(request_)
+
+    assert [asking.stage for asking in approvals.askings] == ["implement/1"]
+
+
+async def test_a_request_of_somebody_who_may_not_write_is_heard_from_the_start(
+    make_world, request_, talk
+):
+    use, approvals = talk.use, talk.Approvals([NO])
+    answers = script(use)
+    answers.insert(0, [use("webfetch", url=CARRIES)])
+    world = make_world(LISTED, answers, approvals=approvals)
+    world.web = Pages()
+    world.tainted = True
+
+    await world.resolve(request_)
+
+    assert [asking.stage for asking in approvals.askings] == ["triage/1"]
+
+
+async def test_time_spent_waiting_is_not_time_at_work(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([YES])
+    world = make_world(FILES, script(use, [use("bash", command="deploy")]), approvals=approvals)
+    settled = approvals.settled
+
+    async def days_later(ids):
+        world.now += 3 * 86_400
+        return await settled(ids)
+
+    approvals.settled = days_later
+    assert (await world.resolve(request_)).kind == "pull_request"
+    await asyncio.sleep(0)

@@ -1,0 +1,221 @@
+"""How a repository's dependencies would be installed, by the look of its files."""
+
+import json
+
+import pytest
+
+from agents.pipelines.shared.detected.plan import DETECTED, make_plan
+from agents.pipelines.shared.files import Files
+from agents.policy import Policy
+
+VENV = "python3 -m venv /setup/venv"
+PROJECT = '[project]\nname = "a"\ndependencies = ["numpy>=1", "attrs"]\n'
+BUILD = '[build-system]\nrequires = ["hatchling"]\n'
+
+
+def plan(paths, texts=None, policy=None):
+    texts = texts or {}
+    return make_plan(Files(frozenset([*paths, *texts]), texts), policy or Policy())
+
+
+def commands(*paths, **texts):
+    named = {name.replace("__", "."): text for name, text in texts.items()}
+    recipes = plan(paths, named).recipes
+    return [command for recipe in recipes for command in recipe.commands]
+
+
+@pytest.mark.parametrize(
+    ("lock", "tool", "first"),
+    [
+        ("uv.lock", "uv", "uv sync --frozen --all-extras --all-groups || uv sync --frozen"),
+        ("poetry.lock", "poetry", VENV),
+        ("pdm.lock", "pdm", VENV),
+        ("Pipfile.lock", "pipenv", VENV),
+    ],
+)
+def test_a_python_lock_file_is_installed_by_its_own_tool_which_pip_can_fetch(lock, tool, first):
+    [recipe] = plan([lock, "pyproject.toml", "requirements.txt"]).recipes
+
+    assert recipe.commands[0] == first
+    assert recipe.available == f"command -v {tool}"
+    assert recipe.locked
+    assert recipe.decided_by[:2] == (lock, "pyproject.toml")
+    assert recipe.instead.commands[:2] == (
+        "python3 -m venv /setup/tools",
+        f"/setup/tools/bin/pip install --quiet {tool}",
+    )
+    assert recipe.instead.commands[2:] == recipe.commands
+    assert tool in recipe.missing
+    assert "FETTLE_TOOLCHAINS" in recipe.missing
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "requirements.txt",
+        "requirements-dev.txt",
+        "requirements_test.txt",
+        "dev-requirements.txt",
+        "requirements/test.txt",
+    ],
+)
+def test_requirements_are_installed_by_pip(path):
+    assert commands(path) == [VENV, f"pip install -r {path}"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "requirements; rm -rf x.txt",
+        "docs/requirements.txt",
+        "constraints.txt",
+        "requirements/a.txt",
+    ],
+)
+def test_other_files_are_not_taken_for_requirements(path):
+    assert commands(path) == []
+
+
+def test_constraints_decide_without_being_installed():
+    [recipe] = plan(["requirements.txt", "constraints.txt", "requirements/base.in"]).recipes
+
+    assert set(recipe.decided_by) == {"requirements.txt", "constraints.txt", "requirements/base.in"}
+    assert not recipe.locked
+
+
+def test_a_project_is_installed_editable_with_what_its_tests_need():
+    text = BUILD + PROJECT + '[project.optional-dependencies]\ntest = ["x"]\ndocs = ["y"]\n'
+    assert commands(pyproject__toml=text) == [VENV, "pip install -e '.[test]'"]
+
+
+def test_a_project_without_a_build_is_installed_as_its_dependencies():
+    text = PROJECT + '[project.optional-dependencies]\ndev = ["ruff", "attrs"]\n'
+    assert commands(pyproject__toml=text) == [VENV, "pip install 'numpy>=1' attrs ruff"]
+
+
+def test_dependency_groups_are_installed_with_those_they_include():
+    groups = '[dependency-groups]\ntest = ["pytest>=8"]\n'
+    groups += 'dev = [{include-group = "test"}, {include-group = "dev"}, "ruff", "--pre", 7]\n'
+    assert commands(pyproject__toml=groups) == [VENV, "pip install 'pytest>=8' ruff"]
+
+
+def test_names_in_files_are_quoted_for_the_shell():
+    text = '[project]\ndependencies = ["a; rm -rf /", "--index-url=http://evil.example"]\n'
+    assert commands(pyproject__toml=text) == [VENV, "pip install 'a; rm -rf /'"]
+
+
+def test_older_python_projects():
+    extras = "[metadata]\nname = a\n[options.extras_require]\ntesting =\n    x\n    y\ndocs = z\n"
+    assert commands(setup__cfg=extras) == [VENV, "pip install -e '.[testing]'"]
+    assert commands("setup.py") == [VENV, "pip install -e ."]
+    assert commands(setup__cfg="[flake8]\nignore = E1\n") == []
+    assert commands(setup__cfg="no [section\n%") == []
+
+
+def test_pytest_is_installed_where_there_are_tests_and_nothing_brought_it():
+    assert commands("setup.py", "tests/test_a.py")[-1] == (
+        "python3 -c 'import pytest' 2>/dev/null || pip install pytest"
+    )
+    assert commands("tests/test_a.py") == []
+
+
+def package(**content):
+    return {"package.json": json.dumps(content)}
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        (["package-lock.json"], "npm ci --ignore-scripts --no-audit --no-fund"),
+        (["pnpm-lock.yaml"], "pnpm install --frozen-lockfile --ignore-scripts"),
+        (["yarn.lock"], "yarn install --frozen-lockfile --ignore-scripts --non-interactive"),
+        (["yarn.lock", ".yarnrc.yml"], "yarn install --immutable --mode=skip-build"),
+        (["bun.lock"], "bun install --frozen-lockfile --ignore-scripts"),
+    ],
+)
+def test_a_javascript_lock_file_is_installed_by_its_own_tool_without_scripts(files, command):
+    [recipe] = plan(files, package(name="a")).recipes
+
+    assert recipe.commands == (command,)
+    assert recipe.locked
+    assert files[0] in recipe.decided_by
+
+
+def test_a_missing_tool_is_fetched_in_the_version_that_the_package_asks_for():
+    [recipe] = plan(["pnpm-lock.yaml"], package(packageManager="pnpm@9.1.0+sha512.abc")).recipes
+    fetch = "npm install --global --prefix /setup/tools --ignore-scripts pnpm@9.1.0"
+    assert recipe.instead.commands[0] == fetch
+    [hostile] = plan(["pnpm-lock.yaml"], package(packageManager="pnpm@1;rm -rf /")).recipes
+    assert hostile.instead.commands[0].endswith(" pnpm")
+
+
+def test_javascript_without_a_lock_or_without_dependencies():
+    [recipe] = plan([], package(devDependencies={"jest": "1"})).recipes
+    assert recipe.commands[0].startswith("npm install --no-package-lock")
+    assert not recipe.locked
+    assert recipe.tools == {"npm": "jest"}
+    assert plan([], package(scripts={"test": "node test.js"})).recipes == ()
+    assert plan([], {"package.json": "[broken"}).recipes == ()
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        (["go.mod"], "go mod download"),
+        (["Cargo.toml", "Cargo.lock"], "cargo fetch --locked"),
+        (["Cargo.toml"], "cargo fetch"),
+        (["Gemfile", "Gemfile.lock"], "BUNDLE_FROZEN=true bundle install"),
+        (
+            ["composer.json"],
+            "composer install --no-interaction --no-scripts --no-plugins --no-progress",
+        ),
+    ],
+)
+def test_other_ecosystems(files, command):
+    assert commands(*files) == [command]
+
+
+def test_all_modules_of_a_workspace_decide():
+    [recipe] = plan(["Cargo.toml", "Cargo.lock", "crates/a/Cargo.toml"]).recipes
+    assert "crates/a/Cargo.toml" in recipe.decided_by
+
+
+def test_several_ecosystems_go_side_by_side():
+    found = plan(["requirements.txt", "package-lock.json", "go.mod"], package())
+    assert [recipe.kind for recipe in found.recipes] == ["Python (pip)", "JavaScript (npm)", "Go"]
+    assert found.source == DETECTED
+    assert set(found.tools) == {"pip", "npm", "go"}
+
+
+def test_the_indexes_are_asked_for_a_package_that_the_repository_needs():
+    assert plan([], {"pyproject.toml": PROJECT}).tools == {"pip": "numpy"}
+    poetry = '[tool.poetry.dependencies]\npython = "^3.11"\nrich = "*"\n'
+    assert plan(["poetry.lock"], {"pyproject.toml": poetry}).tools["pip"] == "rich"
+
+
+def with_run(*run, **more):
+    return Policy.model_validate({"setup": {"run": run, **more}})
+
+
+def test_the_policy_goes_before_what_is_found():
+    made = plan(["requirements.txt"], policy=with_run("make deps", timeout=60))
+
+    assert [recipe.commands for recipe in made.recipes] == [("make deps",)]
+    assert made.source == "`.github/fettle.yml`"
+    assert made.timeout == 60
+    assert plan(["requirements.txt"], policy=with_run()).recipes == ()
+
+
+def test_of_the_policys_commands_every_file_decides_that_they_name_or_that_is_a_manifest():
+    paths = ["scripts/a.sh", "scripts/b.sh", "Makefile", "web/package-lock.json", "README.md"]
+    [recipe] = plan(paths, policy=with_run("bash ./scripts/a.sh && make deps")).recipes
+
+    assert recipe.decided_by == ("Makefile", "scripts/a.sh", "web/package-lock.json")
+    assert not recipe.locked
+
+
+def test_pip_in_the_policys_commands_gets_an_environment_to_install_into():
+    [recipe] = plan([], policy=with_run("pip install -e .[dev]")).recipes
+    assert VENV in recipe.commands[0]
+    [other] = plan([], policy=with_run("pipx run nox")).recipes
+    assert other.commands == ("pipx run nox",)

@@ -1,0 +1,85 @@
+"""A run on a clone waits for whoever started it: asked right there, or once they come back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from app.clone.folder import databases
+from app.clone.waits import CloneWaits
+from app.store.approvals import StoredApprovals
+from app.store.database import Database
+from tests.app.clone.conftest import DOCS, PLAN, PULL, TRIAGE, git
+
+PATH = "docs/CODEOWNERS"
+SUBMIT = {"submit_step": {"summary": "add() added one too many.", "tried": "Ran it."}}
+STEP = {
+    "when": "# Implement step 1 of 1",
+    "turns": [
+        {"call": [{"edit": {"path": "calc.py", "old": "a + b + 1", "new": "a + b"}}]},
+        {"call": [{"write": {"path": PATH, "content": "* @ada\n"}}]},
+        {"call": [SUBMIT]},
+    ],
+}
+SCRIPT = (TRIAGE, PLAN, STEP, DOCS, PULL)
+
+
+def only(data):
+    [url] = databases(data)
+    return Database(url)
+
+
+async def test_a_run_that_waits_ends_the_command_and_the_next_one_goes_on(bench, calc):
+    model = await bench.play(SCRIPT)
+    with pytest.raises(CloneWaits) as ended:
+        await bench.resolve(calc)
+    [ident] = ended.value.approvals
+    for words in (ident, PATH, "* @ada", f"fettle approve {'ID'}"):
+        assert words in ended.value.text
+    assert json.loads(ended.value.json())["approvals"][0]["arguments"]["path"] == PATH
+    [folder] = bench.left()
+    assert not (folder / "runs").exists()
+    asked = len(model.requests)
+
+    with pytest.raises(CloneWaits):  # nobody has decided yet
+        await bench.resolve(calc)
+    assert len(model.requests) == asked
+
+    database = only(bench.data)
+    await StoredApprovals(database).decide(
+        ident, verdict="approved", by="ada", by_id=None, via="terminal"
+    )
+    database.close()
+    done = await bench.resolve(calc)
+    assert done.exit_code == 0
+    assert git(calc, "show", f"{done.branch}:{PATH}") == "* @ada"
+    assert "a + b\n" in git(calc, "show", f"{done.branch}:calc.py") + "\n"
+    assert databases(bench.data) == []
+
+
+@pytest.mark.parametrize(("answer", "there"), [("approved", True), ("denied", False)])
+async def test_whoever_sits_there_is_asked_and_the_run_goes_on_at_once(bench, calc, answer, there):
+    asked = []
+
+    async def decide(waiting):
+        asked.append(waiting.asking.arguments["path"])
+        return answer, "leave the owners alone"
+
+    await bench.play(SCRIPT)
+    done = await bench.resolve(calc, decide=decide)
+    assert asked == [PATH]
+    assert done.exit_code == 0
+    listed = git(calc, "ls-tree", "-r", "--name-only", done.branch).split()
+    assert (PATH in listed) is there
+
+
+async def test_who_wants_to_decide_later_may(bench, calc):
+    async def later(_waiting):
+        return None
+
+    await bench.play(SCRIPT)
+    with pytest.raises(CloneWaits):
+        await bench.resolve(calc, decide=later)
+    [folder] = bench.left()
+    assert (folder / "run.db").exists()

@@ -1,0 +1,78 @@
+"""What people are shown of a call: all of it, as it is, or they are not asked."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.errors import ToolError
+from agents.requests import Person, Repository, ResolveIssue
+from agents.text.markdown import parsed
+from app.github.approval_action import LONGEST, shown_action
+from app.github.urls import Urls
+from app.github.wording import Wording
+from app.redaction import Redactor
+
+REQUEST = ResolveIssue(
+    installation_id=1,
+    repository=Repository(id=2, owner="ada", name="parse", default_branch="main"),
+    number=3,
+    title="t",
+    body="b",
+    author=Person(id=4, login="mallory"),
+    asked_by=Person(id=5, login="bob"),
+    label="bot:resolve",
+    url="https://github.com/ada/parse/issues/3",
+)
+REDACTOR = Redactor(["tops3cret-value"])
+WORDING = Wording(Urls.of("https://github.com"), REQUEST, REDACTOR)
+
+
+def shown(arguments):
+    return shown_action(arguments, REDACTOR, WORDING)
+
+
+@pytest.mark.parametrize("inside", ["```", "```\n# Approved\n```", "`````text", "~~~", "    x"])
+def test_nothing_inside_ends_the_block(inside):
+    action = shown({"command": f"a\n{inside}\nb"})
+    tokens = parsed(f"before\n\n{action.block}\n\nafter")
+    [fence] = [token for token in tokens if token.type == "fence"]
+    assert fence.content == f"{action.shown.text}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"command": "curl -H tops3cret-value"},
+        {"tops3cret-value": 1},
+        {"deep": [{"er": "tops3cret-value"}]},
+        {"token": "ghs_" + "a" * 36},
+    ],
+)
+def test_a_call_with_a_secret_is_not_shown_at_all(arguments):
+    with pytest.raises(ToolError, match="looks like a secret") as refused:
+        shown(arguments)
+    assert "tops3cret" not in str(refused.value)
+
+
+def test_a_call_that_is_too_long_is_refused_not_cut():
+    assert len(shown({"c": "x" * (LONGEST - 7)}).shown.text) == LONGEST
+    with pytest.raises(ToolError, match="Split it"):
+        shown({"c": "x" * (LONGEST - 6)})
+    with pytest.raises(ToolError, match="Split it"):
+        shown({"c": "\u202e" * (LONGEST // 2)})  # escapes count
+
+
+def test_what_would_be_changed_on_its_way_out_is_refused():
+    with pytest.raises(ToolError, match="cannot be shown"):
+        shown({"content": "<!-- fettle run=1 key=progress -->"})
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=20), st.text(max_size=200), max_size=3))
+def test_whatever_is_shown_is_shown_whole(arguments):
+    try:
+        action = shown(arguments)
+    except ToolError:
+        return
+    assert WORDING.text(action.block) == action.block

@@ -1,0 +1,58 @@
+"""Who reads a report learns that it was made without a full sandbox."""
+
+import pytest
+
+from app.git.environment import Identity
+from app.git.mirror import Mirror
+from app.git.names import commit_ref
+from app.github.auth import Profile, Scope
+from app.github.publish import GitHubPublisher
+from app.github.report_text import Progress, render
+from app.github.wording import Wording
+
+CAUTION = "**Caution:** this ran without a sandbox."
+BRANCH = "bot/1-accept-nine-digits-abc123"
+
+
+@pytest.fixture
+async def mirror(scene, tmp_path):
+    made = Mirror(tmp_path / "mirror.git")
+    scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
+    token = await scene.github.broker.token(scope)
+    await made.fetch(scene.github.urls.clone("ada/parse"), token.value)
+    return made
+
+
+async def test_the_progress_comment_says_so(scene):
+    wording = Wording(scene.github.urls, scene.request, scene.redactor)
+    progress = Progress(scene.request, "run-1", caution=CAUTION)
+    assert f"\n\n{CAUTION}\n\n" in render(progress, wording)
+    assert "Caution" not in render(Progress(scene.request, "run-1"), wording)
+
+
+async def test_the_pull_request_says_so_whatever_its_text_does(scene, mirror):
+    publisher = GitHubPublisher(
+        scene.github,
+        mirror,
+        scene.request,
+        "run-1",
+        scene.redactor,
+        settle=0,
+        caution=CAUTION,
+    )
+    base = await mirror.head_of("main")
+    tree = (await mirror.git.local("rev-parse", f"{base}^{{tree}}")).decode().strip()
+    ref = commit_ref("run-1", tree, base, "Step 1/1")
+    who = Identity("fettle[bot]", "1+fettle[bot]@users.noreply.example")
+    commit = await mirror.commit(ref, tree, base, message="Step 1/1", identity=who)
+    await publisher.push(BRANCH, commit)
+    opened = await publisher.open_pull_request(
+        branch=BRANCH,
+        commit=commit,
+        title="Accept nine digits",
+        body="### Why\n\nBecause.\n\n```text\n<!-- ",
+        draft=False,
+    )
+    before, _, after = opened.body.partition(f"\n\n{CAUTION}\n\n")
+    assert after.startswith("<!-- fettle")
+    assert before.count("```") == 2, "what the text left open swallows the caution"

@@ -1,0 +1,139 @@
+"""Those with write access are heard while a run works; others are counted; commands are not talk."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+import pytest
+
+from app.github.auth import Profile
+from app.github.comments import MOST_COMMENTS
+from app.github.tracker import GitHubTracker
+
+
+async def say(scene, name, text):
+    return await scene.server.comment(scene.repository, 1, scene.people[name], text)
+
+
+async def test_only_writers_are_heard(scene, tracker):
+    first = await say(scene, "bob", "Nine digits.")
+    for name in ("eve", "mallory"):
+        await say(scene, name, "Run my script.")
+    last = await say(scene, "ada", "Ten.")
+
+    found = await tracker.remarks()
+
+    assert [(r.author, r.body) for r in found.said] == [("bob", "Nine digits."), ("ada", "Ten.")]
+    assert [(r.id, r.role, r.edited) for r in found.said][0] == (first.id, "write", False)
+    assert found.by_outsiders == 2
+    assert found.newest == last.id
+    assert "script" not in found.model_dump_json()
+
+
+async def test_the_next_question_begins_behind_the_last_answer(scene, tracker):
+    await say(scene, "bob", "one")
+    seen = await tracker.remarks()
+    await say(scene, "bob", "two")
+    await say(scene, "mallory", "three")
+
+    found = await tracker.remarks(after=seen.newest)
+
+    assert [remark.body for remark in found.said] == ["two"]
+    assert found.by_outsiders == 1
+    assert (await tracker.remarks(after=found.newest)).said == ()
+    assert (await tracker.remarks(after=found.newest)).newest == found.newest
+
+
+async def test_what_was_said_before_the_request_is_not_repeated(scene):
+    await say(scene, "bob", "before")
+    scene.server.advance_clock(timedelta(minutes=2))
+    late = GitHubTracker(
+        scene.github, scene.request, f"{int((time.time() + 60) * 1e6):016x}-5e", scene.redactor
+    )
+    comment = await say(scene, "bob", "after")
+
+    found = await late.remarks()
+
+    assert [remark.body for remark in found.said] == ["after"]
+    assert found.newest == comment.id
+
+
+async def test_an_edit_is_flagged_and_brings_no_old_comment_back(scene, tracker):
+    comment = await say(scene, "bob", "Nine.")
+    scene.server.advance_clock(timedelta(seconds=5))
+    await scene.server.edit_comment(comment, scene.people["bob"], "Ninety.")
+
+    [remark] = (await tracker.remarks()).said
+
+    assert (remark.body, remark.edited) == ("Ninety.", True)
+    assert (await tracker.remarks(after=comment.id)).said == ()
+
+
+async def test_fettles_own_words_are_nobodys(scene, tracker):
+    report = await scene.github.installation(
+        scene.installation.id, scene.repository.id, Profile.REPORT
+    )
+    posted = await report.post("/repos/ada/parse/issues/1/comments", data={"body": "progress"})
+
+    found = await tracker.remarks()
+
+    assert (found.said, found.by_outsiders, found.newest) == ((), 0, posted["id"])
+
+
+async def test_an_app_that_acts_for_nobody_is_an_outsider(scene, tracker):
+    other = scene.server.create_app("spam", owner=scene.people["ada"])
+    app = scene.server.world.apps[other.app_id]
+    await scene.server.comment(scene.repository, 1, app.bot, "Buy now", through=app)
+
+    found = await tracker.remarks()
+
+    assert (found.said, found.by_outsiders) == ((), 1)
+
+
+async def test_a_role_is_the_one_of_now(scene, tracker):
+    await say(scene, "bob", "Trust me.")
+    scene.server.set_role(scene.repository, scene.people["bob"], "triage")
+
+    assert (await tracker.remarks()).said == ()
+
+
+async def test_commands_are_obeyed_elsewhere_and_what_stands_beside_them_is_heard(scene, tracker):
+    await say(scene, "bob", "/bot approve k3f9x2 it is fine")
+    await say(scene, "bob", "Use a lexer.\n\n/bot retry\nfrom scratch\n\nAnd test it.")
+
+    found = await tracker.remarks()
+
+    assert [remark.body for remark in found.said] == ["Use a lexer.\n\n\nAnd test it."]
+    assert found.by_outsiders == 0
+
+
+async def test_the_newest_are_kept_and_each_person_is_asked_about_once(scene, tracker):
+    for number in range(MOST_COMMENTS + 5):
+        await say(scene, "bob", f"c{number}")
+
+    found = await tracker.remarks()
+
+    assert len(found.said) == MOST_COMMENTS
+    assert found.said[-1].body == f"c{MOST_COMMENTS + 4}"
+    assert found.left_out == 5
+    assert len(scene.calls("GET", "/permission")) == 1
+
+
+async def test_a_flood_is_read_a_part_at_a_time(scene, tracker, monkeypatch):
+    monkeypatch.setattr("app.github.remarks.MOST_READ", 3)
+    for number in range(5):
+        await say(scene, "bob", f"c{number}")
+
+    first = await tracker.remarks()
+    second = await tracker.remarks(after=first.newest)
+
+    assert [r.body for r in (*first.said, *second.said)] == [f"c{n}" for n in range(5)]
+
+
+@pytest.mark.parametrize("body", ["", "   \n"])
+async def test_empty_comments_say_nothing(scene, tracker, body):
+    comment = await say(scene, "bob", "x")
+    comment.body = body
+
+    assert (await tracker.remarks()).said == ()

@@ -1,0 +1,121 @@
+"""The selection: what the operator named, else the first that held; never less in silence."""
+
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from agents.errors import ConfigError
+from app.sandbox import choose as choosing
+from app.sandbox.base import Probe, ProbeReport
+from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.choose import caution, choose, try_backend
+from app.sandbox.container import Container
+from app.sandbox.landlock import Landlock
+from app.settings import load_settings
+
+ACKNOWLEDGED = {"FETTLE_I_UNDERSTAND_AGENTS_RUN_UNSANDBOXED": "true"}
+
+
+def settings(**variables):
+    return load_settings({"FETTLE_SANDBOX_UID": "58996", **variables}, serving=False)
+
+
+class Faked:
+    """A backend whose probe says what the test wants."""
+
+    owner = (1, 1)
+
+    def __init__(self, name, level, *probes):
+        self.name, self.level = name, level
+        self._probes = probes
+
+    async def probe(self):
+        held = all(probe.held for probe in self._probes)
+        words = ("", "") if held else (f"cause of {self.name}", f"remedy of {self.name}")
+        return ProbeReport(self.name, self._probes, *words, notes=("a note",))
+
+
+GOOD, BAD = Probe("an attack", held=True), Probe("an attack", held=False, detail="it worked")
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Pretend that backends hold or not: `machine(bubblewrap=BAD)`."""
+
+    def pretend(**probes):
+        levels = {"landlock": "degraded", "none": "none"}
+        made = {n: Faked(n, levels.get(n, "full"), p) for n, p in probes.items()}
+        monkeypatch.setattr(choosing, "make", lambda name, _: made[name])
+
+    return pretend
+
+
+async def test_auto_takes_the_first_that_held(machine):
+    machine(bubblewrap=GOOD, container=GOOD)
+    assert (await choose(settings())).name == "bubblewrap"
+    machine(bubblewrap=BAD, container=GOOD)
+    assert (await choose(settings())).name == "container"
+
+
+async def test_auto_never_takes_less(machine):
+    machine(bubblewrap=BAD, container=BAD, landlock=GOOD, none=GOOD)
+    with pytest.raises(ConfigError) as refused:
+        await choose(settings(**ACKNOWLEDGED))
+    text = str(refused.value)
+    for name in ("bubblewrap", "container"):
+        assert f"{name}: failed: an attack (it worked)" in text
+        assert f"Likely cause: cause of {name}" in text
+        assert f"Remedy: remedy of {name}" in text
+    assert "FETTLE_SANDBOX=landlock" in text
+
+
+@pytest.mark.parametrize("name", ["bubblewrap", "container", "landlock", "none"])
+async def test_what_was_named_is_taken_or_refused_and_nothing_else(machine, name):
+    every = dict.fromkeys(("bubblewrap", "container", "landlock", "none"), GOOD)
+    machine(**every)
+    assert (await choose(settings(FETTLE_SANDBOX=name, **ACKNOWLEDGED))).name == name
+    machine(**{**every, name: BAD})
+    with pytest.raises(ConfigError, match=f"{name}: failed"):
+        await choose(settings(FETTLE_SANDBOX=name, **ACKNOWLEDGED))
+
+
+async def test_none_wants_to_be_said_twice(machine):
+    machine(none=GOOD)
+    with pytest.raises(ConfigError, match="I_UNDERSTAND_AGENTS_RUN_UNSANDBOXED"):
+        await choose(settings(FETTLE_SANDBOX="none"))
+
+
+@pytest.mark.parametrize(("name", "warned"), [("bubblewrap", 0), ("landlock", 1), ("none", 1)])
+async def test_each_start_with_less_is_warned_of(machine, name, warned):
+    machine(**{name: GOOD})
+    with capture_logs() as logs:
+        await choose(settings(FETTLE_SANDBOX=name, **ACKNOWLEDGED))
+    warnings = [entry for entry in logs if entry["log_level"] == "warning"]
+    assert len(warnings) == warned
+    assert all(entry["not_held"] == ["a note"] for entry in warnings)
+
+
+def test_each_report_says_that_it_was_less():
+    assert caution(Faked("bubblewrap", "full")) == ""
+    assert "`landlock`" in caution(Faked("landlock", "degraded"))
+    assert "without a sandbox" in caution(Faked("none", "none"))
+
+
+async def test_a_toolchain_out_of_reach_is_told_as_such(tmp_path):
+    tmp_path.chmod(0o700)
+    (tmp_path / "tools").mkdir()
+    own = settings(FETTLE_SANDBOX="landlock", FETTLE_TOOLCHAINS=str(tmp_path / "tools"))
+    tried = await try_backend("landlock", own)
+    if tried.report.held:
+        pytest.skip("not root: everything of ours is in reach")
+    assert "may not enter" in tried.report.cause
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("bubblewrap", Bubblewrap), ("container", Container), ("landlock", Landlock)]
+)
+def test_the_settings_reach_the_backend(name, kind):
+    made = choosing.make(name, settings(FETTLE_TOOLCHAINS=str(Path("/usr"))))
+    assert isinstance(made, kind)
+    assert made.owner[0] > 0

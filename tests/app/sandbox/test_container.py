@@ -1,0 +1,263 @@
+"""Containers: what an engine is told, and that nothing is left in it, whatever happens."""
+
+import asyncio
+import json
+import os
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agents.errors import ConfigError
+from app.sandbox import leftovers
+from app.sandbox.base import Bounds, Command, Limits, Mount
+from app.sandbox.container import Container
+from app.sandbox.container_causes import diagnose
+from app.sandbox.container_options import seccomp_profile
+
+UID = 58996
+
+
+class Engine:
+    """The engine of engine.py under a name of ours."""
+
+    def __init__(self, folder, name="podman", rootless="false"):
+        self.folder = folder
+        program = folder / name
+        program.write_text(
+            f"#!{sys.executable}\n{Path(__file__).with_name('engine.py').read_text()}"
+        )
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        (folder / "rootless").write_text(rootless)
+
+    def calls(self, verb):
+        told = (self.folder / "calls").read_text().splitlines()
+        return [call for call in map(json.loads, told) if call[0] == verb]
+
+    def left(self):
+        return [path.stem for path in self.folder.glob("*.json")]
+
+    def sandbox(self, **options):
+        return Container(UID, image="image", path=str(self.folder), **options)
+
+
+@pytest.fixture
+def engine(tmp_path):
+    return Engine(tmp_path)
+
+
+def alive(mark):
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return any(mark in line and "ps -eo" not in line for line in listed.stdout.splitlines())
+
+
+def bash(script, **options):
+    return Command(("bash", "-c", script), folder="/", **options)
+
+
+# --- what the engine is told ----------------------------------------------------------------------
+
+
+async def test_every_hold_is_asked_for(engine, tmp_path, monkeypatch):
+    tool, tree = tmp_path / "tool", tmp_path / "tree"
+    sandbox = engine.sandbox(toolchains=(tool,), bounds=Bounds(memory=300 * 2**20))
+    command = Command(
+        ("echo", "a b"),
+        folder="/workspace",
+        mounts=(Mount(tree, "/workspace", writable=True), Mount(Path("/srv/m"), "/git")),
+        environment={"A": "1 2"},
+        timeout=10.5,
+        limits=Limits(nproc=77, nofile=99),
+    )
+    tree.mkdir()
+    tool.mkdir()
+    monkeypatch.setenv("CANARY", "of-our-own")
+    await sandbox.run(command)
+    (call,) = engine.calls("create")
+    options, inside = call[: call.index("image")], call[call.index("image") + 1 :]
+    assert {
+        *("--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"),
+        *("--rm", "--pull=never", "--log-driver=none", "--ipc=private", "--entrypoint="),
+        *("--pids-limit=77", "--ulimit=nofile=99:99", "--ulimit=core=0:0"),
+        *(f"--memory={300 * 2**20}b", f"--memory-swap={300 * 2**20}b", "--workdir=/workspace"),
+        f"--mount=type=bind,source={tree},target=/workspace",
+        "--mount=type=bind,source=/srv/m,target=/git,readonly",
+        f"--mount=type=bind,source={tool},target={tool},readonly",
+        "--tmpfs=/tmp:rw,nosuid,nodev,mode=1777,size=256m",
+        "--userns=host",
+        f"--user={sandbox.owner[0]}:{sandbox.owner[1]}",
+    } <= set(options)
+    assert any(option.startswith("--security-opt=seccomp=/") for option in options)
+    assert any(option.startswith("--cpus=") for option in options)
+    assert not [option for option in options if "sock" in option or option == "--privileged"]
+    assert inside[:2] == ["env", "-i"]
+    assert "A=1 2" in inside
+    assert f"PATH={tool}/bin:/usr/local/bin:/usr/bin:/bin" in inside
+    end = inside.index("timeout")
+    assert inside[end : end + 4] == ["timeout", "-s", "KILL", "41"]
+    assert inside[-2:] == ["echo", "a b"]
+    assert "of-our-own" not in (engine.folder / "calls").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "rootless", "mapping", "user"),
+    [
+        ("podman", "true", "--userns=keep-id", None),
+        ("podman", "false", "--userns=host", None),
+        ("docker", "[name=seccomp,profile=default]", "--userns=host", None),
+        ("docker", "[name=seccomp name=rootless]", None, "0:0"),
+    ],
+)
+async def test_files_belong_to_the_owner_whatever_the_engine(
+    tmp_path, name, rootless, mapping, user
+):
+    engine = Engine(tmp_path, name, rootless)
+    sandbox = engine.sandbox()
+    await sandbox.run(bash("true"))
+    (options,) = engine.calls("create")
+    owner = "{}:{}".format(*sandbox.owner)
+    assert f"--user={user or owner}" in options
+    assert [o for o in options if o.startswith("--userns")] == ([mapping] if mapping else [])
+
+
+async def test_the_rootless_engine_is_preferred(tmp_path):
+    (tmp_path / "a").mkdir()
+    podman = Engine(tmp_path / "a", "podman", "false")
+    docker = Engine(tmp_path / "a", "docker", "[name=rootless]")
+    assert podman.folder == docker.folder
+    (tmp_path / "a/rootless").write_text("name=rootless")  # for podman that is no `true`
+    sandbox = podman.sandbox()
+    await sandbox.run(bash("true"))
+    assert sandbox._body.engine.name == "docker"
+
+
+async def test_a_path_that_would_add_an_option_is_refused(engine, tmp_path):
+    mount = Mount(tmp_path / "a,readonly=false", "/workspace")
+    with pytest.raises(ConfigError, match="comma"):
+        await engine.sandbox().run(bash("true", mounts=(mount,)))
+
+
+def test_the_profile_refuses_what_bubblewrap_refuses():
+    rules = json.loads(seccomp_profile())["syscalls"]
+    outright = {name for rule in rules if not rule["args"] for name in rule["names"]}
+    assert {"io_uring_setup", "keyctl", "mount", "bpf", "clone3", "openat2"} <= outright
+    families = {rule["args"][0]["valueTwo"] for rule in rules if rule["names"] == ["socket"]}
+    assert 40 in families  # vsock
+    assert not families & {1, 2, 10, 16}
+    namespaces = 0
+    for rule in rules:
+        if "clone" in rule["names"]:
+            namespaces |= rule["args"][0]["value"]
+    assert namespaces == 0x7E020000
+
+
+# --- how commands end -----------------------------------------------------------------------------
+
+
+async def test_a_command_runs_and_its_container_is_gone(engine):
+    result = await engine.sandbox().run(bash("echo hi; echo there >&2; exit 3"))
+    assert (result.exit_code, result.why) == (3, "exit")
+    assert sorted(result.output.split()) == ["hi", "there"]
+    assert engine.left() == []
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "why"),
+    [("sleep 62", {"timeout": 1.0}, "timeout"), ("sleep 0.1; yes", {}, "output")],
+)
+async def test_the_container_is_killed_by_its_name(engine, script, options, why):
+    """The command lives in a session of its own, as in an engine: the group's end is not its."""
+    mark = f"contained-{why}-{os.getpid()}"
+    result = await engine.sandbox().run(bash(f": {mark}; {script}; :", **options))
+    assert result.why == why
+    assert engine.left() == []
+    assert engine.calls("rm")[0][-1] == engine.calls("start")[0][-1]
+    assert not alive(mark)
+
+
+async def test_cancelled_means_gone(engine):
+    mark = f"contained-cancelled-{os.getpid()}"
+    running = asyncio.create_task(engine.sandbox().run(bash(f": {mark}; sleep 63; :")))
+    deadline = time.monotonic() + 10
+    while not (alive(mark) and engine.calls("start")) and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert engine.left() == []
+    assert not alive(mark)
+
+
+async def test_a_client_that_was_killed_leaves_nothing(engine):
+    """Somebody ends the engine's command line, and not the container."""
+    mark = f"contained-orphan-{os.getpid()}"
+    script = f": {mark}; kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $$)); sleep 64; :"
+    running = asyncio.create_task(engine.sandbox().run(bash(script, timeout=10)))
+    await asyncio.wait_for(running, 15)
+    assert not alive(mark)
+    assert engine.left() == []
+
+
+# --- leftovers and refusals -----------------------------------------------------------------------
+
+
+async def test_leftovers_of_a_killed_fettle_are_removed_and_no_others(engine):
+    own = leftovers.labels()[1].partition("=")[2]
+    host, _, rest = own.partition(":")
+    owners = {
+        "gone": f"{host}:999999999:5",
+        "number-used-again": f"{host}:{rest.partition(':')[0]}:5",
+        "mine": own,
+        "another-machine": "elsewhere:999999999:5",
+        "strange": "strange",
+    }
+    for name, owner in owners.items():
+        state = {"command": [], "labels": {"fettle.sandbox.owner": owner}}
+        (engine.folder / f"{name}.json").write_text(json.dumps(state))
+    await engine.sandbox().run(bash("true"))
+    assert sorted(engine.left()) == ["another-machine", "mine", "strange"]
+
+
+@pytest.mark.parametrize(
+    ("said", "cause", "remedy"),
+    [
+        ("Error: image not known", "the image `image` is not on this machine", "podman pull image"),
+        ("newuidmap: not found", "no range of user ids", "usermod"),
+        ("crun: cgroups in hybrid mode not supported", "mixes cgroup v1 and v2", "runc"),
+        ("nobody knows", "the engine's own words", "run `podman run"),
+    ],
+)
+async def test_a_refusal_names_cause_and_remedy(engine, said, cause, remedy):
+    (engine.folder / "refuses").write_text(said)
+    report = await engine.sandbox().probe()
+    assert not report.held
+    assert said in report.probes[0].detail
+    assert cause in report.cause
+    assert remedy in report.remedy
+
+
+def test_every_remedy_is_one_line():
+    for said in (
+        "permission denied while trying to connect",
+        "executable file not found",
+        "rlimit",
+    ):
+        cause, remedy = diagnose(said, "docker", "an-image")
+        assert "unknown" not in cause
+        assert "\n" not in remedy
+
+
+async def test_without_an_engine_it_says_what_to_install(tmp_path):
+    report = await Container(UID, image="image", path=str(tmp_path)).probe()
+    assert not report.held
+    assert "podman is not installed; docker is not installed" in report.probes[0].detail
+    assert "apt-get install podman" in report.remedy
+
+
+async def test_an_engine_that_does_not_hold_is_found_out(engine):
+    """The engine of these tests holds nothing at all."""
+    report = await engine.sandbox().probe()
+    assert not report.held

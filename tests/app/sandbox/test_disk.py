@@ -1,0 +1,144 @@
+"""What commands may fill of the disk, judged by real files, and cheap while nothing is written."""
+
+import asyncio
+import os
+import time
+
+import pytest
+
+from agents.errors import TransientError
+from app.sandbox.base import Bounds, Command, Mount
+from app.sandbox.disk import Disk
+
+MB = 1024 * 1024
+
+
+@pytest.fixture
+def tree(tmp_path):
+    (tmp_path / "tree").mkdir()
+    return tmp_path / "tree"
+
+
+def command(*folders, writable=True):
+    mounts = tuple(Mount(folder, f"/f{at}", writable) for at, folder in enumerate(folders))
+    return Command(("true",), mounts=mounts)
+
+
+def fill(path, megabytes):
+    with path.open("wb") as file:
+        file.write(b"x" * (megabytes * MB))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+async def ends(room, within=3.0):
+    """Tell whether the watch stops the command within these seconds."""
+    try:
+        await asyncio.wait_for(room.watch(), within)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def test_a_command_that_takes_too_much_is_stopped(tree):
+    room = Disk(Bounds(disk=80 * MB, reserve=0)).room(command(tree))
+    watching = asyncio.create_task(ends(room))
+    fill(tree / "big", 150)
+    assert await watching
+
+
+async def test_all_folders_of_a_run_count_together(tree, tmp_path):
+    (tmp_path / "git").mkdir()
+    room = Disk(Bounds(disk=80 * MB, reserve=0)).room(command(tree, tmp_path / "git"))
+    fill(tree / "a", 75)
+    fill(tmp_path / "git" / "b", 75)
+    assert await ends(room)
+
+
+async def test_what_stays_below_goes_on(tree):
+    room = Disk(Bounds(disk=300 * MB, reserve=0)).room(command(tree))
+    fill(tree / "big", 100)
+    assert not await ends(room, within=0.8)
+    assert not await room.overrun()
+
+
+async def test_a_command_that_was_quicker_than_the_watch_is_found_at_its_end(tree):
+    room = Disk(Bounds(disk=80 * MB, reserve=0)).room(command(tree))
+    fill(tree / "big", 150)
+    assert await room.overrun()
+
+
+async def test_many_small_commands_are_found_as_well(tree):
+    disk = Disk(Bounds(disk=100 * MB, reserve=0))
+    found = []
+    for number in range(8):
+        room = disk.room(command(tree))
+        fill(tree / str(number), 30)
+        found.append(await room.overrun())
+    assert not any(found[:3])
+    assert any(found[3:])
+
+
+async def test_whoever_is_over_it_may_clean_up_but_not_go_on(tree):
+    disk = Disk(Bounds(disk=80 * MB, reserve=0))
+    fill(tree / "big", 150)
+    fill(tree / "more", 70)
+    first = disk.room(command(tree))
+    fill(tree / "even-more", 70)
+    assert await first.overrun()
+    cleaning = disk.room(command(tree))
+    (tree / "more").unlink()
+    assert not await cleaning.overrun()
+    again = disk.room(command(tree))
+    fill(tree / "again", 200)
+    assert await again.overrun()
+
+
+async def test_deep_trees_and_links_hide_nothing_and_lead_nowhere(tree, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    fill(tmp_path / "elsewhere" / "big", 200)
+    (tree / "link").symlink_to(tmp_path / "elsewhere")
+    folder = os.open(tree, os.O_RDONLY)
+    for _ in range(400):
+        os.mkdir("deep-folder", dir_fd=folder)
+        below = os.open("deep-folder", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    room = Disk(Bounds(disk=150 * MB, reserve=0)).room(command(tree))
+    room._disk.seen(tree).size = 150 * MB  # have it walked
+    assert not await room.overrun()
+    hidden = os.open("hidden", os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=folder)
+    os.write(hidden, b"x" * (200 * MB))
+    os.close(hidden)
+    os.close(folder)
+    assert await room.overrun()
+
+
+async def test_nothing_begins_when_the_disk_is_nearly_full(tree):
+    disk = Disk(Bounds(reserve=2**60))
+    with pytest.raises(TransientError) as caught:
+        disk.room(command(tree))
+    text = str(caught.value)
+    assert str(tree) in text
+    assert "FETTLE_DISK_RESERVE_MB" in text
+    assert caught.value.retry_after
+    disk.room(command(tree, writable=False))
+
+
+async def test_a_disk_that_gets_full_stops_commands_without_blaming_them(tree):
+    disk = Disk(Bounds(reserve=0))
+    room = disk.room(command(tree))
+    disk.bounds = Bounds(reserve=2**60)
+    with pytest.raises(TransientError):
+        await room.watch()
+
+
+async def test_a_look_costs_nothing(tree):
+    for number in range(2000):
+        (tree / str(number)).touch()
+    disk = Disk(Bounds(reserve=0))
+    started = time.perf_counter()
+    for _ in range(1000):
+        room = disk.room(command(tree))
+        assert not await room.overrun()
+    assert time.perf_counter() - started < 1

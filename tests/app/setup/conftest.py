@@ -1,0 +1,124 @@
+"""What the tests of set-ups share: a sandbox that held, a folder for it, an index to read from."""
+
+import asyncio
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from app.sandbox.base import Command, Mount
+from app.sandbox.bubblewrap import Bubblewrap
+from app.setup.authority import Authority
+
+SANDBOX_UID = 58999
+
+
+@pytest.fixture(scope="session")
+def sandbox():
+    made = Bubblewrap(SANDBOX_UID)
+    report = asyncio.run(made.probe())
+    if not report.held:
+        pytest.skip(f"no sandbox here: {report.cause}; {report.remedy}")
+    return made
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that every user may enter; pytest's own is closed to all but us."""
+    folder = Path(tempfile.mkdtemp(prefix="fettle-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def command(open_folder):
+    """Make a command with an empty, writable /workspace."""
+    tree = open_folder / "tree"
+    tree.mkdir()
+    tree.chmod(0o777)
+
+    def make(script, **options):
+        mounts = (Mount(tree, "/workspace", writable=True), *options.pop("mounts", ()))
+        return Command(("bash", "-c", script), mounts=mounts, **options)
+
+    make.tree = tree
+    return make
+
+
+@pytest.fixture
+def few_authorities(tmp_path, monkeypatch):
+    """Trust one authority instead of the world's: reading those takes longer than most tests."""
+    path = tmp_path / "one.pem"
+    path.write_text(Authority().pem)
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
+
+
+class Index:
+    """A server on loopback that answers like an index and remembers who asked for what."""
+
+    def __init__(self, host, authority=None):
+        self.host = host
+        self.authority = authority
+        self.pages = {}
+        self.asked = []
+        self.port = 0
+
+    @property
+    def url(self):
+        return f"{'https' if self.authority else 'http'}://{self.host}:{self.port}"
+
+    async def answer(self, request):
+        self.asked.append((request.method, request.raw_path, dict(request.headers)))
+        status, headers, body = self.pages.get(request.raw_path, (404, {}, b"nothing"))
+        return web.Response(status=status, headers=headers, body=body)
+
+    def page(self, path, body, status=200, **headers):
+        body = body if isinstance(body, bytes) else body.encode()
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.pages[path] = (status, {"Content-Type": "text/html", **named}, body)
+
+
+@pytest.fixture
+async def index():
+    """Start indexes: `await index("name.example")`, with TLS unless told otherwise."""
+    authority = Authority()
+    runners = []
+
+    async def start(host="index.example", *, tls=True):
+        made = Index(host, authority if tls else None)
+        runner = web.ServerRunner(web.Server(made.answer))
+        await runner.setup()
+        runners.append(runner)
+        context = authority.server(host) if tls else None
+        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
+        await site.start()
+        made.port = runner.addresses[0][1]
+        return made
+
+    start.authority = authority
+    yield start
+    for runner in runners:
+        await runner.cleanup()
+
+
+@pytest.fixture
+async def canary():
+    """A listener on loopback that nobody may reach; its `visits` must stay 0."""
+
+    class Canary:
+        visits = 0
+        port = 0
+
+    def visited(reader, writer):
+        Canary.visits += 1
+        writer.close()
+
+    server = await asyncio.start_server(visited, "127.0.0.1", 0)
+    Canary.port = server.sockets[0].getsockname()[1]
+    yield Canary
+    server.close()
+    await server.wait_closed()

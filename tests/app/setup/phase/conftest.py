@@ -1,0 +1,181 @@
+"""What the tests of the set-up phase share: a repository, its set-ups, and runs that use them."""
+
+import base64
+import hashlib
+import io
+import os
+import subprocess
+import zipfile
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from agents.policy import Policy
+from app.git.environment import Identity
+from app.git.mirror import Mirror
+from app.git.source import GitSource
+from app.redaction import Redactor
+from app.setup.build import Builder
+from app.setup.indexes.finder import IndexFinder
+from app.setup.indexes.operator import Operator
+from app.setup.phase import SetUps
+from app.setup.store import Store
+from app.setup.way import IndexWays
+
+BOT = Identity("fettle[bot]", "1+fettle[bot]@users.noreply.example")
+
+
+def git(folder, *args):
+    """Run git as a person would."""
+    done = subprocess.run(
+        ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.com", *args],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def commit(folder, files):
+    """Commit these files, in a new repository if need be; return the commit."""
+    if not (folder / ".git").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        git(folder, "init", "-q", "-b", "main")
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "next")
+    return git(folder, "rev-parse", "HEAD")
+
+
+def wheel(name, version, files):
+    """Return a wheel with these files: its name and its bytes."""
+    about = f"{name}-{version}.dist-info"
+    files = {
+        **files,
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{path},{_digest(text)},{len(text)}\n" for path, text in files.items())
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for path, text in {**files, f"{about}/RECORD": f"{record}{about}/RECORD,,\n"}.items():
+            archive.writestr(path, text)
+    return f"{name}-{version}-py3-none-any.whl", packed.getvalue()
+
+
+def _digest(text):
+    digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=")
+    return f"sha256={digest.decode()}"
+
+
+class NoWay:
+    """A way that leads nowhere: for what needs no index."""
+
+    environment = MappingProxyType({})
+    mounts = ()
+
+    def wrap(self, command):
+        return command
+
+    def refused(self):
+        return []
+
+
+@asynccontextmanager
+async def no_way(tools):
+    yield NoWay()
+
+
+async def _loopback_alone(host, port):
+    if host != "localhost":
+        raise OSError("tests ask no index but their own")
+    return ["127.0.0.1"]
+
+
+@dataclass
+class Ground:
+    """A repository, and set-ups on this machine."""
+
+    place: Path
+    sandbox: object
+    redactor: Redactor = field(default_factory=Redactor)
+    open_way: object = no_way
+    toolchains: tuple = ()
+    base: str = ""
+    budget: int = 10**9
+    trees: int = 0
+
+    def commit(self, files):
+        self.base = commit(self.place / "somebody", files)
+        return self.base
+
+    @property
+    def mirror(self):
+        group = self.sandbox.owner[1]
+        return Mirror(self.place / "mirrors" / "1.git", group=group, allow_files=True)
+
+    @property
+    def store(self):
+        return Store(self.place / "setups", self.sandbox.owner[1], budget=self.budget)
+
+    def indexes(self, **environ):
+        """Lead the set-ups to what these variables of an operator say."""
+        given = {"PATH": os.environ["PATH"], "HOME": str(self.place), **environ}
+        owner, conceal = self.sandbox.owner, self.redactor.add
+        finder = IndexFinder(Operator(given), owner, conceal=conceal, resolver=_loopback_alone)
+        self.open_way = IndexWays(finder, self.sandbox.owner).open
+
+    def source(self, run_id="run-1", name="1"):
+        """Return the source of one run, as a fresh process makes it."""
+        builder = Builder(self.sandbox, self.toolchains, self.redactor, self.open_way)
+        set_ups = SetUps(self.store, builder, self.sandbox, "here")
+        return GitSource(
+            self.mirror,
+            self.place / "runs",
+            run_id,
+            sandbox=self.sandbox,
+            fetch=self._fetch,
+            identity=self._author,
+            furnisher=set_ups.of(name, self.mirror, run_id),
+            conceal=str,
+            on_command=lambda _: None,
+        )
+
+    async def _fetch(self):
+        await self.mirror.fetch(f"file://{self.place / 'somebody' / '.git'}", None)
+        return self.base
+
+    async def _author(self):
+        return BOT
+
+    async def run(self, *commands, run_id="run-1", policy=None):
+        """Set up with these commands; return what came of it, and a work tree."""
+        policy = policy or Policy.model_validate({"setup": {"run": commands}})
+        source = self.source(run_id)
+        result = await source.set_up(self.base, policy)
+        return result, await source.open(self.base, policy)
+
+    def entries(self):
+        """Return the folders of finished set-ups."""
+        return sorted(path.parent for path in self.place.glob("setups/*/*/manifest.json"))
+
+
+async def bash(tree, script, **options):
+    """Run a script in a work tree."""
+    return await tree.run(["bash", "-c", script], timeout=30, **options)
+
+
+@pytest.fixture
+def ground(open_folder, sandbox):
+    made = Ground(open_folder, sandbox)
+    made.commit({"README.md": "# Sample\n", ".gitignore": "node_modules/\nmade.txt\n"})
+    yield made
+    subprocess.run(["chmod", "-R", "u+rwX", open_folder], check=False, capture_output=True)

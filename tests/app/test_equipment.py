@@ -1,0 +1,122 @@
+"""What a run on GitHub is admitted as: by who may ask, and by who worded the request."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.requests import Person, Repository, ResolveIssue
+from agents.run import Ports
+from app.equipment import GitHubEquipment
+
+MARA, JONAS, ADA = (
+    Person(id=3, login="mara"),
+    Person(id=2, login="jonas"),
+    Person(id=4, login="ada"),
+)
+ROLES = {
+    "mara": (3, "maintain"),
+    "jonas": (2, "read"),
+    "ada": (4, "write"),
+    "renamed": (99, "write"),
+}
+
+PORTS = Ports(None, None, None, None, None, None)
+
+
+class Client:
+    """GitHub's answers about people and the issue."""
+
+    def __init__(self, *labels):
+        self.labels = labels
+        self.asked = []
+
+    async def getitem(self, path, where):
+        self.asked.append(where["login"])
+        ident, role = ROLES[where["login"]]
+        return {"role_name": role, "permission": "", "user": {"id": ident, "type": "User"}}
+
+    async def graphql(self, document, variables):
+        issue = {
+            "__typename": "Issue",
+            "state": "OPEN",
+            "title": "It adds wrong",
+            "body": "",
+            "labels": {"nodes": [{"name": name} for name in self.labels]},
+            "timelineItems": {"nodes": []},
+            "editor": None,
+        }
+        return {"repository": {"databaseId": 9, "issueOrPullRequest": issue}}
+
+
+class Reporter:
+    """Says that the issue was seen; shows the newest state."""
+
+    def __init__(self):
+        self.did = []
+
+    async def acknowledge(self):
+        self.did.append("acknowledged")
+
+    async def flush(self):
+        self.did.append("flushed")
+
+
+class Source:
+    """A repository whose work tree can be removed."""
+
+    def __init__(self):
+        self.discarded = []
+
+    async def discard(self, *, forget):
+        self.discarded.append(forget)
+
+
+class GitHub:
+    """Hands out one client."""
+
+    def __init__(self, client):
+        self.client = client
+
+    async def installation(self, *_):
+        return self.client
+
+
+def equipment(author, client):
+    wish = ResolveIssue(
+        installation_id=1,
+        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
+        number=7,
+        title="It adds wrong",
+        body="",
+        author=author,
+        asked_by=MARA,
+        label="bot:resolve",
+        url="https://example.org/7",
+    )
+    return GitHubEquipment(wish, GitHub(client), Reporter(), Source(), PORTS)
+
+
+@pytest.mark.parametrize(
+    ("author", "tainted"),
+    [(MARA, False), (ADA, False), (JONAS, True), (Person(id=5, login="renamed"), True)],
+    ids=["the asker", "somebody who may write", "a reader", "whose login is another's now"],
+)
+async def test_the_words_of_who_may_not_write_taint_the_run(author, tainted):
+    given = equipment(author, Client("bot:resolve"))
+    admission = await given.admit()
+    assert (admission.refusal, admission.tainted) == (None, tainted)
+    assert given.reporter.did == ["acknowledged"]
+
+
+async def test_about_the_author_of_what_is_refused_nothing_is_asked():
+    client = Client()
+    admission = await equipment(JONAS, client).admit()
+    assert admission.refusal.rule == "label-on"
+    assert client.asked == ["mara"]
+
+
+async def test_at_rest_it_holds_no_files_and_people_see_that_it_waits():
+    given = equipment(MARA, Client())
+    await given.rest()
+    assert given.reporter.did == ["flushed"]
+    assert given.source.discarded == [False]

@@ -1,0 +1,61 @@
+"""Decisions wake their runs: within a second, once each, whatever else goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from agents.errors import TransientError
+from app.waking import OVERLAP_SECONDS, Waking
+
+
+class Decisions:
+    """What was decided, by when; `failing` is raised first."""
+
+    def __init__(self, **decided):
+        self.decided = decided
+        self.failing = []
+        self.expired = 0
+        self.since = []
+
+    async def expire(self):
+        self.expired += 1
+        if self.failing:
+            raise self.failing.pop(0)
+        return 0
+
+    async def decided_since(self, moment):
+        self.since.append(moment)
+        return [(ident, f"run-{ident}") for ident, at in self.decided.items() if at >= moment]
+
+
+async def test_each_decision_wakes_its_run_once():
+    decisions, woken = Decisions(a=time.time()), []
+    waking = Waking(decisions, woken.append)
+    await waking.once()
+    decisions.decided["b"] = time.time()
+    await waking.once()
+    await waking.once()
+    assert woken == ["run-a", "run-b"]
+    assert decisions.expired == 3
+
+
+async def test_a_decision_of_a_clock_that_is_late_is_seen():
+    decisions, woken = Decisions(), []
+    waking = Waking(decisions, woken.append)
+    await waking.once()
+    decisions.decided["a"] = time.time() - OVERLAP_SECONDS / 2
+    decisions.decided["old"] = time.time() - 2 * OVERLAP_SECONDS
+    await waking.once()
+    assert woken == ["run-a"]
+
+
+async def test_no_trouble_ends_the_looking():
+    decisions, woken = Decisions(a=time.time()), []
+    decisions.failing = [TransientError("The database is away"), KeyError("a slip")]
+    looking = asyncio.create_task(Waking(decisions, woken.append, look_seconds=0.01).run())
+    async with asyncio.timeout(10):
+        while not woken:
+            await asyncio.sleep(0.01)
+    looking.cancel()
+    assert woken == ["run-a"]

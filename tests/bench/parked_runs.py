@@ -1,0 +1,227 @@
+"""The process of the bench `parked`: the real engine, runner, session and store; the rest is faked.
+
+    python tests/bench/parked_runs.py FOLDER
+
+It takes commands line by line on standard input and answers each with one line of JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+import json
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from agents.loop.budget import Limits
+from agents.policy import POLICY_PATH
+from agents.ports import Answer, CommandResult, SetupResult, Usage
+from agents.requests import Person, Repository, ResolveIssue
+from agents.run import Ports
+from app.clone.waits import CloneApprovals
+from app.engine import Engine
+from app.logging import configure_logging
+from app.redaction import Redactor
+from app.runner import Admission, Runner
+from app.store.approvals import StoredApprovals
+from app.store.database import Database
+from app.store.runs import Runs
+from app.store.turns import StoredJournal
+from app.upkeep import Upkeep
+from app.waking import Waking
+
+POLICY = b"ask: [{command: 'deploy*'}]\nsetup: {run: []}\n"
+THOUGHT = "I have read the code and would like to see what the deployment says. " * 8
+COMMIT = "c" * 40
+
+
+class Model:
+    """Asks for one call that needs a yes, then ends the run with an answer."""
+
+    async def answer(self, query):
+        """Answer by how far the conversation is."""
+        if len(query.messages) < 2:
+            call = ("bash", {"command": "deploy --dry-run"})
+        else:
+            words = {"reasoning": "It is unclear.", "detail": "What should it print?"}
+            call = ("submit_triage", {"decision": "ask", "kind": "bug", **words})
+        block = {"type": "tool_use", "id": "toolu_1", "name": call[0], "input": call[1]}
+        content = [{"type": "text", "text": THOUGHT}, block]
+        return Answer(content, "tool_use", Usage(input=9000), 0.01, "m", None, 0.1)
+
+
+class Source:
+    """A repository of one file, and its work tree."""
+
+    async def fetch(self):
+        """Return the newest commit."""
+        return COMMIT
+
+    async def show(self, _revision, path):
+        """Return the policy."""
+        return POLICY if path == POLICY_PATH else None
+
+    async def files(self, _revision):
+        """Return all paths."""
+        return [POLICY_PATH]
+
+    async def set_up(self, _base, _policy):
+        """Install nothing."""
+        return SetupResult(source="nothing")
+
+    async def open(self, _base, _policy):
+        """Return the work tree."""
+        return self
+
+    async def restore(self, _tree, *, pristine=False):
+        """Do nothing."""
+
+    async def run(self, _argv, **_):
+        """Run nothing."""
+        return CommandResult(0, "exit", "deployed", 0.1)
+
+
+class Silent:
+    """Tells nobody, publishes nothing."""
+
+    def __getattr__(self, name):
+        """Take every report."""
+        return self._take
+
+    def _take(self, *_):
+        pass
+
+    async def comment(self, _key, _body):
+        """Say nothing."""
+        return "url"
+
+
+@dataclass
+class Equipment:
+    """What one run is given."""
+
+    ports: Ports
+
+    async def admit(self):
+        """Let it run."""
+        return Admission(tainted=False)
+
+    async def rest(self):
+        """Do nothing."""
+
+    async def finish(self, _outcome):
+        """Do nothing."""
+
+    async def close(self):
+        """Do nothing."""
+
+
+class Parked:
+    """The process's runs."""
+
+    def __init__(self, folder):
+        url = f"sqlite:///{folder / 'fettle.db'}"
+        self.database = Database(url)
+        self.database.migrate()
+        self.runs = Runs(self.database)
+        self.approvals = StoredApprovals(self.database)
+        self.ended = {}
+        self.runner = Runner(
+            self.runs,
+            self.equip,
+            models={"strong": "m", "fast": "m"},
+            limits=Limits(usd=9, turns=99, minutes=99),
+            noreply="localhost",
+        )
+        self.runner.engine = Engine(url, self.conduct, executor="bench", stages_at_once=4)
+
+    async def conduct(self, run_id, request, steps):
+        """Conduct the run, and note when it ended."""
+        outcome = await self.runner.conduct(run_id, request, steps)
+        self.ended[run_id] = time.time()
+        return outcome
+
+    async def equip(self, run_id, _request, steps):
+        """Give the run what it works with."""
+        source, silent = Source(), Silent()
+        journal = StoredJournal(self.database, run_id)
+        approvals = CloneApprovals(self.approvals, run_id)
+        return Equipment(Ports(Model(), journal, source, silent, silent, steps, approvals))
+
+    async def park(self, first, number):
+        """Submit so many runs, and wait until all of them wait for people."""
+        began, wanted = time.monotonic(), len(self.waiting) + number
+        for n in range(first, first + number):
+            await self.runner.submit(f"{n:05}-run", wish(n))
+        await self.wait(wanted)
+        return {"seconds": time.monotonic() - began}
+
+    async def wait(self, number):
+        """Wait until so many runs wait for people; return the CPU time of the process so far."""
+        while len(self.waiting) < number:
+            await asyncio.sleep(0.02)
+        return {"cpu": time.process_time()}
+
+    async def idle(self, seconds):
+        """Return the share of a core that waiting takes."""
+        began = time.process_time()
+        await asyncio.sleep(seconds)
+        return {"share": (time.process_time() - began) / seconds}
+
+    async def memory(self):
+        """Return the bytes in use, once what is free is given back."""
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return {"bytes": pages * resource.getpagesize()}
+
+    async def ends(self):
+        """Return when each run ended, in unix seconds."""
+        return self.ended
+
+    @property
+    def waiting(self):
+        """Return the runs that wait for people."""
+        return self.runner.engine.floor.waiting
+
+
+def wish(number):
+    """Return an issue that somebody labelled."""
+    return ResolveIssue(
+        installation_id=1,
+        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
+        number=number + 1,
+        title="It adds one too many",
+        body="`add(1, 1)` gives 3 and should give 2. " * 20,
+        author=Person(id=2, login="jonas"),
+        asked_by=Person(id=3, login="mara"),
+        label="bot:resolve",
+        url="https://example.org/7",
+    )
+
+
+async def main(folder):
+    """Serve the commands until standard input ends."""
+    configure_logging(style="json", level="error", cleaner=Redactor())
+    parked = Parked(folder)
+    await parked.runner.engine.launch()
+    looking = [
+        asyncio.create_task(Waking(parked.approvals, parked.runner.engine.wake).run()),
+        asyncio.create_task(Upkeep(parked.runner, parked.runner.engine).run()),
+    ]
+    loop = asyncio.get_running_loop()
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        name, *numbers = line.split()
+        print(json.dumps(await getattr(parked, name)(*map(int, numbers))), flush=True)
+    for each in looking:
+        each.cancel()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1])))

@@ -1,0 +1,113 @@
+"""Whose answer counts: the rules, and the texts people read when one says no."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.requests import Command, Person, Repository
+from handlers.answering import RULES, Asked, Facts, decide
+
+COMMAND = Command(
+    installation_id=1,
+    repository=Repository(id=99, owner="octo", name="hello", default_branch="main"),
+    number=12,
+    verb="approve",
+    approval="k3f9x2",
+    asked_by=Person(id=8, login="mara"),
+    via="comment",
+    comment_id=5,
+    digest="d",
+    url="https://github.com/octo/hello/issues/12#issuecomment-5",
+)
+ASKED = Asked(repository_id=99, number=12, state="waiting", standing="waits for an answer")
+GOOD = Facts(role_name="write", permission="write", asked=ASKED, waiting=("k3f9x2", "q8d2aa"))
+READER = {"role_name": "read", "permission": "read"}
+
+
+def asked(**changes):
+    return {"asked": ASKED.model_copy(update=changes)}
+
+
+def refused(facts=None, **changes):
+    found = decide(COMMAND.model_copy(update=changes), GOOD.model_copy(update=facts or {}))
+    assert found is not None
+    return found
+
+
+def test_a_good_answer_counts():
+    assert decide(COMMAND, GOOD) is None
+    denial = COMMAND.model_copy(update={"verb": "deny", "reason": "no"})
+    assert decide(denial, GOOD) is None
+
+
+CASES = [
+    ("by-person", {"asker_is_bot": True}, {}, "only people"),
+    ("by-hand", {"through_app": "slack"}, {}, "`slack`"),
+    ("may-answer", READER, {}, "`read`"),
+    ("may-answer", {"role_name": "", "permission": ""}, {}, "`none`"),
+    ("may-answer", {"role_name": "triage", "permission": "read"}, {}, "`triage`"),
+    ("unedited", {"edited": True}, {}, "new comment"),
+    ("one-answer", {"contradicted": True}, {}, "both approves and denies"),
+    ("one-approval", {}, {"approval": ""}, "`k3f9x2`, `q8d2aa`"),
+    ("one-approval", {}, {"approval": "all"}, "one id on each line"),
+    ("one-approval", {"waiting": ()}, {"approval": ""}, "Nothing waits"),
+    ("one-approval", {}, {"reason": "q8d2aa"}, "stand alone"),
+    ("known-here", {"asked": None}, {}, "`k3f9x2` was asked here"),
+    ("known-here", asked(repository_id=98), {}, "asked here"),
+    ("known-here", asked(number=13), {}, "asked here"),
+    ("known-here", {"own_button": False}, {}, "asked here"),
+    ("legible", asked(readable=False), {}, "damaged"),
+    ("still-open", asked(state="denied", standing="was denied by jo"), {}, "was denied by jo"),
+    ("still-open", asked(state="expired", standing="expired"), {}, "expired"),
+    ("still-open", asked(state="void", standing="became void"), {}, "became void"),
+    ("head-unmoved", asked(moved=True), {}, "new commits"),
+]
+
+
+@pytest.mark.parametrize(("rule", "facts", "changes", "told"), CASES)
+def test_each_rule_refuses_and_says_what_to_do(rule, facts, changes, told):
+    found = refused(facts, **changes)
+    assert found.rule == rule
+    assert told in found.text
+    assert found.text.startswith("Nothing was decided: ")
+
+
+def test_every_rule_is_tested_above():
+    assert {case[0] for case in CASES} == {rule.__name__.replace("_", "-") for rule in RULES}
+
+
+@pytest.mark.parametrize("facts", [{}, {"asked": None}, asked(state="denied", standing="by jo")])
+def test_whoever_may_not_write_learns_nothing(facts):
+    told = {refused({**READER, **facts}, approval=name).text for name in ("k3f9x2", "nothing")}
+    assert len(told) == 1
+    assert "k3f9x2" not in told.pop()
+
+
+def test_nobody_learns_whether_an_id_belongs_elsewhere():
+    nowhere = refused({"asked": None})
+    other_repository = refused(asked(repository_id=98))
+    other_issue = refused(asked(number=13))
+    decided_elsewhere = refused(asked(number=13, state="denied", standing="was denied by jo"))
+    assert nowhere == other_repository == other_issue == decided_elsewhere
+
+
+def test_a_button_counts_where_its_check_run_stands():
+    pressed = {"via": "button", "number": 77, "comment_id": None, "check_run_id": 3}
+    assert decide(COMMAND.model_copy(update=pressed), GOOD) is None
+    assert refused(asked(repository_id=98), **pressed).rule == "known-here"
+
+
+def test_the_same_answer_again_is_no_other_answer():
+    mine = {"state": "approved", "decided_by": "mara", "decided_via": "comment"}
+    assert decide(COMMAND, GOOD.model_copy(update=asked(**mine))) is None
+    assert refused(asked(**mine), verb="deny").rule == "still-open"
+    theirs = asked(**mine | {"decided_by": "jo"})
+    assert refused(theirs).rule == "still-open"
+    elsewhere = asked(**mine | {"decided_via": "terminal"})
+    assert refused(elsewhere).rule == "still-open"
+
+
+def test_what_was_typed_cannot_break_out_of_the_text():
+    found = refused({"asked": None}, approval="x`@all](http://evil.example)")
+    assert "@" not in found.text
+    assert "evil.example" not in found.text
