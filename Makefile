@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo test check gates bench charts lock clean setup-runtime setup-dev
+.PHONY: help demo test attack check gates bench charts lock clean setup-runtime setup-dev
 
 BIN := .venv/bin
 UV := $(BIN)/python deploy/uv_like_pip.py
@@ -18,6 +18,9 @@ demo: setup-runtime ## Watch a labelled issue become a pull request, all on this
 
 test: gates ## Run every check and every test
 	@$(BIN)/pytest $(ARGS)
+
+attack: setup-dev ## Attack all of it with a model that obeys, and print what was blocked
+	@$(BIN)/pytest -q tests/attacks $(ARGS)
 
 check: gates ## Check format, style, types, layers and sizes
 	@$(BIN)/pytest -q -rP tests/test_architecture.py tests/test_repository.py
