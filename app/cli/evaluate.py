@@ -88,9 +88,10 @@ def _may_spend(plan: Plan, settings: Settings, *, yes: bool) -> bool:
         )
     attempts = len(plan.cases) * plan.repeat
     most = attempts * settings.run_budget_usd
+    cases = "1 case" if len(plan.cases) == 1 else f"{len(plan.cases)} cases"
     each = "" if plan.repeat == 1 else f", {plan.repeat} attempts at each"
     say(
-        f"{len(plan.cases)} cases{each}, with {settings.model} and {settings.model_fast}: up to"
+        f"{cases}{each}, with {settings.model} and {settings.model_fast}: up to"
         f" ${settings.run_budget_usd:.2f} an attempt, ${most:.2f} at the very most."
     )
     if yes:

@@ -147,7 +147,7 @@ async def test_a_real_model_solves_it_without_ever_seeing_the_hidden_tests(place
     [result] = json.loads(out)["results"]
     assert (code, result["state"]) == (0, "solved"), err
     _check_solved(result)
-    assert "1 cases, with claude" in err
+    assert "1 case, with claude" in err
     assert "at the very most" in err
     said = b"\n".join(bodies)
     assert b"seen-by-all" in said, "the search finds what is there"
@@ -190,7 +190,7 @@ def test_it_spends_nothing_when_nobody_can_be_asked(place):
         place, place / "calc", "--repeat", 3, ANTHROPIC_API_KEY="k", FETTLE_RUN_BUDGET_USD="2"
     )
     assert (code, out) == (2, "")
-    assert "1 cases, 3 attempts at each" in err
+    assert "1 case, 3 attempts at each" in err
     assert "$6.00 at the very most" in err
     assert "Say `--yes`" in err
     assert not (place / "data").exists()
