@@ -8,6 +8,17 @@ from agents.ports.model import Answer, Model, Query, Usage
 from agents.ports.outside import Forge, Manner, Page, Toolsets, Web
 from agents.ports.people import Publisher, PullRequest, Reporter, StepState
 from agents.ports.steps import Steps
+from agents.ports.tracker import (
+    EarlierPull,
+    LinkedIssue,
+    NewSubIssue,
+    Picture,
+    Pictures,
+    Remark,
+    Remarks,
+    SubIssue,
+    Tracker,
+)
 from agents.ports.tree import CommandResult, SetupCommand, SetupResult, Source, WorkTree
 from agents.ports.values import Block, Json
 
@@ -19,22 +30,31 @@ __all__ = [
     "Asking",
     "Block",
     "CommandResult",
+    "EarlierPull",
     "Forge",
     "Journal",
     "Json",
+    "LinkedIssue",
     "Manner",
     "Model",
+    "NewSubIssue",
     "Page",
+    "Picture",
+    "Pictures",
     "Publisher",
     "PullRequest",
     "Query",
+    "Remark",
+    "Remarks",
     "Reporter",
     "SetupCommand",
     "SetupResult",
     "Source",
     "StepState",
     "Steps",
+    "SubIssue",
     "Toolsets",
+    "Tracker",
     "Turn",
     "Usage",
     "Web",

@@ -8,7 +8,9 @@ from app.git.mirror import Mirror
 from app.github.auth import Profile, Scope
 from app.github.marked import marker
 from app.github.publish import GitHubPublisher
+from app.local.github import rest_pulls as served
 from app.local.github.accounts import Actor
+from app.local.github.gitdir import GitDir, signature
 
 BRANCH = "bot/1-accept-nine-digits-abc123"
 MARK = marker("0006-ab", "pull-request")
@@ -78,24 +80,30 @@ async def test_the_pull_request_of_an_earlier_run(scene, tracker, publish):
     assert (found.draft, found.run_id, found.pushed_by) == (True, "0006-ab", ())
 
 
-@pytest.mark.parametrize("forged", [False, True])
-async def test_who_else_has_pushed_is_told_by_github_not_by_commits(
-    scene, tracker, publish, forged
-):
+async def test_who_else_has_pushed_is_told(scene, tracker, publish):
     await publish()
-    bob = scene.people["bob"]
-    if forged:  # a commit can claim to be anybody's
-        app = scene.server.world.apps[scene.app.app_id]
-        bob = type(bob)(id=app.bot.id, login="bob", created_at=bob.created_at)
-        bob.id = scene.people["bob"].id
     theirs = await scene.server.commit(
-        scene.repository, {"a": "b"}, author=bob, message="Mine", branch=BRANCH
+        scene.repository, {"a": "b"}, author=scene.people["bob"], message="Mine", branch=BRANCH
     )
 
     found = await tracker.earlier_pull_request()
 
     assert found.pushed_by == ("bob",)
     assert found.head == theirs
+
+
+async def test_a_commit_that_claims_to_be_ours_hides_nobody(scene, tracker, publish):
+    pull = await publish()
+    git, bot = GitDir(scene.repository.gitdir), scene.server.world.apps[scene.app.app_id].bot
+    before, ours = await git.refs(), signature(bot.login, bot.email, scene.server.world.now())
+    tree = await git.tree_with(pull.head, {"a": b"b"})
+    forged = await git.commit_tree(tree, [pull.head], "As if by Fettle", ours)
+    await git.update_ref(f"refs/heads/{BRANCH}", forged)
+    await scene.server.parts.pulls.pushed(scene.repository, Actor(scene.people["bob"]), before)
+
+    found = await tracker.earlier_pull_request()
+
+    assert (found.head, found.pushed_by) == (forged, ("bob",))
 
 
 async def test_an_update_of_it_is_pushed_over_its_head(scene, tracker, publish, mirror):
@@ -150,8 +158,6 @@ async def test_one_of_ours_without_its_marker_is_none(scene, tracker):
 
 
 async def test_one_from_a_fork_is_none(scene, tracker, publish, monkeypatch):
-    import app.local.github.rest_pulls as served
-
     await publish()
     plain = served.pull_simple_json
 
@@ -184,8 +190,6 @@ async def test_the_number_of_requests_is_bounded(scene, tracker):
     head = await scene.server.commit(
         scene.repository, {"a": "b"}, author=bob, message="m", branch="bot/1-a"
     )
-    from app.local.github.gitdir import GitDir
-
     for n in range(40):
         await GitDir(scene.repository.gitdir).update_ref(f"refs/heads/bot/1-{n}", head)
 

@@ -12,7 +12,6 @@ import pytest
 from app.github.picture_file import LONGEST_SIDE, Unfit, measured
 from tests.app.github.picture_samples import gif, jpeg, png, webp
 
-
 MAKERS = {"image/png": png, "image/jpeg": jpeg, "image/gif": gif, "image/webp": webp}
 KINDS = pytest.mark.parametrize("kind", MAKERS)
 
@@ -71,7 +70,7 @@ POLYGLOTS = {
     "HTML with a PNG's first bytes": png()[:8] + b"<html><script>fetch('//evil')</script></html>",
     "HTML behind a PNG's header": png()[:33] + b"<html>" * 50,
     "a PNG without pixels": png()[:33] + png()[-12:],
-    "a PNG with a wrong checksum": png().replace(b"IDAT", b"IDAU"),
+    "a PNG with a flipped bit": png().replace(b"\x78\x9c", b"\x79\x9c"),
     "HTML with a JPEG's first bytes": b"\xff\xd8\xff<html></html>\xff\xd9",
     "HTML with a GIF's first bytes": b"GIF89a<html>;</html>;",
     "a GIF without a picture": gif(blocks=b""),
@@ -113,7 +112,7 @@ def test_every_cut_and_many_garbled_files_are_judged_without_a_crash(kind):
     for end in range(len(whole)):
         with pytest.raises(Unfit):
             measured(whole[:end])
-    for _ in range(2_000):
+    for _ in range(500):
         garbled = bytearray(whole)
         for _ in range(chance.randint(1, 4)):
             garbled[chance.randrange(3, len(whole))] = chance.randrange(256)

@@ -1,4 +1,4 @@
-"""Those with write access are heard while a run works; others are counted; commands are not talk."""
+"""Those with write access are heard while a run works; others are counted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ async def test_only_writers_are_heard(scene, tracker):
     found = await tracker.remarks()
 
     assert [(r.author, r.body) for r in found.said] == [("bob", "Nine digits."), ("ada", "Ten.")]
-    assert [(r.id, r.role, r.edited) for r in found.said][0] == (first.id, "write", False)
+    heard = found.said[0]
+    assert (heard.id, heard.role, heard.edited) == (first.id, "write", False)
     assert found.by_outsiders == 2
     assert found.newest == last.id
     assert "script" not in found.model_dump_json()

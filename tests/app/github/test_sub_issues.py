@@ -6,6 +6,7 @@ import pytest
 
 from agents.errors import TransientError
 from agents.pipelines.resolve.order import in_order
+from app.local.github import rest_links as served
 
 
 @pytest.fixture
@@ -166,8 +167,6 @@ async def test_a_server_in_trouble_is_no_answer(scene, tracker, divide):
 
 async def test_a_part_whose_author_is_gone(scene, tracker, divide, monkeypatch):
     await divide("Orphan")
-    import app.local.github.rest_links as served
-
     plain = served.issue_json
     monkeypatch.setattr(served, "issue_json", lambda w, i: plain(w, i) | {"user": None})
 
