@@ -9,15 +9,18 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 PREFIX = "fettle."
 """What the names of our groups begin with; the number of their process follows."""
 
 _PERIOD = 100_000  # microseconds, the kernel's own default
 _PATIENCE = 200  # times 10 ms: processes that were killed take a moment to be gone
+_THREADS = 4
 _OPTIONAL = ("swap", "memsw", "oom.group")  # files that a kernel built without swap does not have
 
 Writes = list[tuple[str, str, str]]
@@ -69,6 +72,8 @@ class Group:
 class Cgroups:
     """The places where this process may make control groups."""
 
+    _numbers: ClassVar = itertools.count()  # for the whole process, like the names
+
     def __init__(
         self,
         version: str,
@@ -84,7 +89,8 @@ class Cgroups:
         self._home = home
         self._settings = settings
         self._events = events
-        self._numbers = itertools.count()
+        self.threads = ThreadPoolExecutor(_THREADS, "cgroup")
+        """Where all of this is called; what is left to do there is done before the process ends."""
 
     def make(self, quota: Quota) -> Group:
         """Return a new group with these limits. Raises OSError when the kernel refuses it.

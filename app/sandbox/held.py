@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import TypeVar
 
 from agents.errors import TransientError
 from app.sandbox.cgroup import Cgroups, Group, Quota
-
-T = TypeVar("T")
 
 
 class Held:
     """One command's control group, which is being made while its sandbox is set up."""
 
     def __init__(self, cgroups: Cgroups | None, quota: Quota) -> None:
-        self._wanted = cgroups is not None
+        self._cgroups = cgroups
+        self._quota = quota
+        self._made: Future[Group] | None = None
         self._over = False
-        self._made: asyncio.Future[Group] | None = None
-        if cgroups is not None:
-            # Not at once: first the process is started, which is busy enough by itself.
-            asyncio.get_running_loop().call_soon(self._begin, cgroups, quota)
+        # Not at once: first the process is started, which is busy enough by itself.
+        asyncio.get_running_loop().call_soon(self._begin)
 
-    def _begin(self, cgroups: Cgroups, quota: Quota) -> None:
-        if not self._over:
-            self._made = _beside(lambda: cgroups.make(quota))
+    def _begin(self) -> None:
+        if self._cgroups is not None and not self._over:
+            self._made = self._cgroups.threads.submit(self._cgroups.make, self._quota)
 
     async def add(self, pid: int) -> None:
         """Put a process in. Raises TransientError when the kernel refuses."""
-        if not self._wanted:
+        if self._cgroups is None:
             return
         if self._made is None:
             raise TransientError("A command asked to begin before anything could hold it.")
         try:
-            group = await asyncio.shield(self._made)
-            await _beside(lambda: group.add(pid))
+            group = await asyncio.shield(asyncio.wrap_future(self._made))
+            await asyncio.wrap_future(self._cgroups.threads.submit(group.add, pid))
         except OSError as error:
             raise TransientError(f"The kernel refuses a control group: {error}") from error
 
@@ -47,10 +45,14 @@ class Held:
         return self._made.result().out_of_memory()
 
     def let_go(self) -> None:
-        """Remove it, as soon as nothing runs in it."""
+        """Remove it, as soon as nothing runs in it; also when the event loop ends meanwhile."""
         self._over = True
         if self._made is not None:
-            self._made.add_done_callback(_remove)
+            self._made.add_done_callback(self._remove)
+
+    def _remove(self, made: Future[Group]) -> None:
+        if self._cgroups is not None and not made.cancelled() and made.exception() is None:
+            self._cgroups.threads.submit(made.result().remove)
 
 
 @contextmanager
@@ -61,12 +63,3 @@ def hold(cgroups: Cgroups | None, quota: Quota) -> Iterator[Held]:
         yield held
     finally:
         held.let_go()
-
-
-def _remove(made: asyncio.Future[Group]) -> None:
-    if not made.cancelled() and made.exception() is None:
-        _beside(made.result().remove)
-
-
-def _beside(work: Callable[[], T]) -> asyncio.Future[T]:
-    return asyncio.get_running_loop().run_in_executor(None, work)
