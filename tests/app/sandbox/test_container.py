@@ -27,9 +27,9 @@ class Engine:
     def __init__(self, folder, name="podman", rootless="false"):
         self.folder = folder
         program = folder / name
-        program.write_text(
-            f"#!{sys.executable}\n{Path(__file__).with_name('engine.py').read_text()}"
-        )
+        # Shell first, then Python: no `#!` line can name an interpreter whose path has a space.
+        shell = f"""#!/bin/sh\n''':'\nexec '{sys.executable}' "$0" "$@"\n'''\n"""
+        program.write_text(shell + Path(__file__).with_name("engine.py").read_text())
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         (folder / "rootless").write_text(rootless)
 
