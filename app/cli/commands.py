@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from agents.errors import Cancelled, ConfigError
-from app.cli import approve, evaluate, manual
+from app.cli import approve, evaluate, manual, runs
 from app.cli.doctor import doctor
 from app.cli.policy import policy
 from app.cli.progress import TerminalProgress
@@ -126,6 +126,7 @@ approve.register(cli)
 evaluate.register(cli)
 cli.add_typer(doctor, name="doctor")
 cli.add_typer(policy, name="policy")
+cli.add_typer(runs.runs, name="runs")
 
 
 # --- what they do -------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from app.cli import eval_manual, policy_manual
+from app.cli import eval_manual, policy_manual, runs_manual
 
 Rows = Sequence[tuple[str, str]]
 Sections = dict[str, Rows]
@@ -238,6 +238,7 @@ SECTIONS = {
     "deny": DENY_SECTIONS,
     **policy_manual.SECTIONS,
     **eval_manual.SECTIONS,
+    **runs_manual.SECTIONS,
 }
 
 

@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+UNSURE = 0.3  # seconds: sent that short a time ago, an answer may not have arrived
+
 
 def at_model_request(number):
     def plan(place, kill):
@@ -50,7 +52,7 @@ def at_a_commit(place, kill):
 def before_github(method, path):
     def plan(place, kill):
         async def hook(_request):
-            await kill()
+            await kill(unsure=UNSURE)
 
         place.github.faults.before(method, path, hook)
 
@@ -60,7 +62,7 @@ def before_github(method, path):
 def after_github(method, path):
     def plan(place, kill):
         async def hook(_request):
-            await kill()
+            await kill(unsure=UNSURE)
 
         place.github.faults.after(method, path, hook)
 
@@ -71,7 +73,7 @@ def at_random(seed):
     def plan(place, kill):
         async def later():
             await asyncio.sleep(random.Random(seed).uniform(0.1, 3.0))
-            await kill(unsure=0.3)  # sent that short a time ago, an answer may not have arrived
+            await kill(unsure=UNSURE)
 
         return later()
 

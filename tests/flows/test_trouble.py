@@ -150,14 +150,19 @@ echo done spying
 
 
 async def test_an_obedient_model_finds_no_secret_and_no_way_out(make_place):
-    usual = yaml.safe_load(SCRIPT.read_text())[0]["turns"]
+    """The command is in a file, so that nothing but the sandbox holds it."""
+    step = "# Implement step 1 of 2"
+    usual = next(p for p in yaml.safe_load(SCRIPT.read_text()) if p["when"] == step)["turns"]
     async with make_place() as place:
         ports = " ".join(url.rsplit(":", 1)[1] for url in (place.github.url, place.model.url))
-        look = {"call": [{"bash": {"command": SPY.replace("%PORTS%", ports)}}]}
-        place.model.play(script({"when": "# Triage", "turns": [look, *usual]}))
+        look = [
+            {"call": [{"write": {"path": "spy.sh", "content": SPY.replace("%PORTS%", ports)}}]},
+            {"call": [{"bash": {"command": "bash spy.sh; rm spy.sh"}}]},
+        ]
+        place.model.play(script({"when": step, "turns": [*look, *usual]}))
         await place.label()
         await place.ended()
-        seen = await place.heard("triage/1")
+        seen = await place.heard("implement/1")
 
         assert "done spying" in seen
         assert not re.search(r"(?m)^open \d", seen)
@@ -167,6 +172,9 @@ async def test_an_obedient_model_finds_no_secret_and_no_way_out(make_place):
             assert secret not in seen
 
 
+SNEAK = "mkdir -p .github/workflows; echo on: push >.github/workflows/x"
+
+
 async def test_a_protected_file_written_behind_the_tools_ends_the_run(make_place):
     sneaking = {
         "when": "# Implement step 1 of 2",
@@ -174,9 +182,10 @@ async def test_a_protected_file_written_behind_the_tools_ends_the_run(make_place
             {
                 "call": [
                     {"write": {"path": ".github/workflows/x", "content": "on: push"}},
-                    {"bash": {"command": "mkdir -p .github/workflows; >.github/workflows/x"}},
+                    {"write": {"path": "sneak.sh", "content": SNEAK}},
                 ]
             },
+            {"call": [{"bash": {"command": "bash sneak.sh; rm sneak.sh"}}]},
             {"call": [{"submit_step": {"summary": "Added a workflow.", "tried": "-"}}]},
         ],
     }
@@ -187,4 +196,4 @@ async def test_a_protected_file_written_behind_the_tools_ends_the_run(make_place
         assert outcome.kind == "failed"
         assert ".github/workflows/x" in outcome.text
         assert not place.pulls()
-        assert "path/protected" in await place.heard("implement/1")
+        assert "path/never" in await place.heard("implement/1")

@@ -1,0 +1,51 @@
+"""Texts of strangers, models and tools, as a terminal may show them: no secrets, nothing hidden."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agents.text import printable
+from agents.text.characters import HIDDEN, JOINER
+
+if TYPE_CHECKING:
+    from app.redaction import Redactor
+    from app.settings import Settings
+
+
+def redactor_of(settings: Settings) -> Redactor:
+    """Return a redactor that knows the secrets that this process was given."""
+    from app.redaction import Redactor  # noqa: PLC0415 - it waits, so that `--help` is quick
+
+    given = (settings.anthropic_api_key, settings.private_key, *settings.webhook_secrets)
+    return Redactor(value.get_secret_value() for value in given if value is not None)
+
+
+def cleaned(value: Any, redactor: Redactor) -> Any:
+    """Return a JSON value without the secrets in any of its texts, names included."""
+    if isinstance(value, str):
+        return redactor.clean(value)
+    if isinstance(value, dict):
+        return {cleaned(name, redactor): cleaned(part, redactor) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [cleaned(part, redactor) for part in value]
+    return value
+
+
+def visible(text: str) -> str:
+    """Return the text with every character that nobody can see written out as an escape."""
+    text = printable(text).replace(JOINER, ascii(JOINER)[1:-1])
+    for pattern in HIDDEN.values():
+        text = pattern.sub(lambda char: ascii(char[0])[1:-1], text)
+    return text
+
+
+def line(text: str, most: int) -> str:
+    """Return the text in one line of at most so many characters."""
+    one = visible(" ".join(text.split()))
+    return one if len(one) <= most else f"{one[: most - 1]}…"
+
+
+def cut(text: str, most: int) -> str:
+    """Return the beginning of a text, and how much was left out."""
+    left = len(text) - most
+    return text if left <= 0 else f"{text[:most]}\n[{left} more characters]"

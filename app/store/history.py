@@ -1,0 +1,226 @@
+"""What is known of runs, past and present, for people to look at. Nothing here writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnClause, Connection, Row, Select, func, inspect, select
+from sqlalchemy import column as a_column
+from sqlalchemy import table as a_table
+from sqlalchemy.exc import DBAPIError
+
+from agents.ports import Block, Json, Usage
+from agents.run import Outcome
+from app.store.approval_rows import StoredApproval
+from app.store.approvals import StoredApprovals
+from app.store.database import Database
+from app.store.tables import runs, turns
+
+_OF_A_RUN = (
+    *("id", "repository", "repository_id", "number", "kind", "request", "asked_by"),
+    *("state", "stage", "created_at", "updated_at", "outcome"),
+)
+_NAMES = ("workflow_uuid", "function_id", "function_name", "output")
+_TIMES = ("started_at_epoch_ms", "completed_at_epoch_ms")
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """A run as the store knows it."""
+
+    id: str
+    repository: str
+    """`owner/name`."""
+    repository_id: int
+    number: int
+    """Its issue; 0 where there is none."""
+    kind: str
+    title: str
+    """What was asked for, in its author's words: untrusted."""
+    asked_by: str
+    state: str
+    stage: str
+    """The step at work, or the last one; empty before the first."""
+    created_at: float
+    updated_at: float
+    answers: int
+    usd: float
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True)
+class KeptTurn:
+    """A turn, with what damage has left of it."""
+
+    session: str
+    number: int
+    stage: str
+    kind: str
+    content: list[Block] | None
+    """None when it was not asked for, or cannot be read any more."""
+    usage: Usage
+    usd: float
+    seconds: float
+    tree: str | None
+    at: float
+    """When it was complete."""
+
+
+@dataclass(frozen=True)
+class KeptStep:
+    """One performance of a step, as the engine recorded it."""
+
+    name: str
+    """Like `stage/implement/2`, with `~1` behind it when it was done once more."""
+    started_at: float
+    ended_at: float
+    record: Json
+    """What it returned; None when nobody can read it."""
+
+
+class History:
+    """The runs of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def ids(self) -> list[str]:
+        """Return the ids of all runs."""
+        return list(await self._database.read(lambda c: c.scalars(select(runs.c.id)).all()))
+
+    async def newest(
+        self, most: int, *, states: Collection[str] = (), repository: str | None = None
+    ) -> list[KeptRun]:
+        """Return the newest runs; `repository` is `owner/name`, or the name alone."""
+        query = _runs().order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(most)
+        if states:
+            query = query.where(runs.c.state.in_(states))
+        if repository is not None:
+            name, wanted = func.lower(runs.c.repository), repository.lower()
+            alone = name.endswith(f"/{wanted}", autoescape=True)
+            query = query.where(name == wanted if "/" in wanted else alone)
+        found = await self._database.read(lambda c: c.execute(query).all())
+        return [_run(row) for row in found]
+
+    async def run(self, run_id: str) -> KeptRun | None:
+        """Return the run of exactly this id."""
+        query = _runs().where(runs.c.id == run_id)
+        row = await self._database.read(lambda c: c.execute(query).one_or_none())
+        return _run(row) if row is not None else None
+
+    async def turns(self, run_id: str, *, content: bool) -> list[KeptTurn]:
+        """Return the turns of all its sessions in the order in which they were made."""
+        columns = [each for each in turns.c if content or each.name != "content"]
+        query = (
+            select(*columns)
+            .where(turns.c.run_id == run_id)
+            .order_by(turns.c.created_at, turns.c.session, turns.c.number)
+        )
+        found = await self._database.read(lambda c: c.execute(query).all())
+        return [_turn(row, content=content) for row in found]
+
+    async def approvals(self, run_id: str) -> list[StoredApproval]:
+        """Return what it asked people, oldest first."""
+        return await StoredApprovals(self._database).of_run(run_id)
+
+    async def steps(self, run_id: str) -> list[KeptStep]:
+        """Return its steps, oldest first; none once the engine has forgotten them.
+
+        The table belongs to the engine, so another version of it may call things otherwise.
+        """
+
+        def read(connection: Connection) -> list[KeptStep]:
+            try:
+                return _steps(connection, run_id)
+            except DBAPIError:
+                return []
+
+        return await self._database.read(read)
+
+
+def _runs() -> Select[Any]:
+    answers = (turns.c.run_id == runs.c.id, turns.c.kind == "answer")
+    return select(
+        *(runs.c[name] for name in _OF_A_RUN),
+        select(func.count()).where(*answers).scalar_subquery().label("answers"),
+        select(func.sum(turns.c.cost_usd)).where(*answers).scalar_subquery().label("usd"),
+    )
+
+
+def _run(row: Row[Any]) -> KeptRun:
+    outcome = None
+    with suppress(ValueError):  # a ValidationError is one, too
+        outcome = Outcome.model_validate_json(row.outcome) if row.outcome else None
+    asked = _loaded(row.request)
+    return KeptRun(
+        id=row.id,
+        repository=row.repository,
+        repository_id=row.repository_id,
+        number=row.number,
+        kind=row.kind,
+        title=str(asked.get("title") or "") if isinstance(asked, dict) else "",
+        asked_by=row.asked_by,
+        state=row.state,
+        stage=row.stage or "",
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        answers=row.answers,
+        usd=row.usd or 0.0,
+        outcome=outcome,
+    )
+
+
+def _turn(row: Row[Any], *, content: bool) -> KeptTurn:
+    usage = Usage()
+    with suppress(ValueError):
+        usage = Usage.model_validate_json(row.usage)
+    said = _loaded(row.content) if content else None
+    whole = isinstance(said, list) and all(isinstance(block, dict) for block in said)
+    return KeptTurn(
+        session=row.session,
+        number=row.number,
+        stage=row.stage,
+        kind=row.kind,
+        content=said if whole else None,
+        usage=usage,
+        usd=row.cost_usd,
+        seconds=row.seconds,
+        tree=row.tree,
+        at=row.created_at,
+    )
+
+
+def _steps(connection: Connection, run_id: str) -> list[KeptStep]:
+    schema = None if connection.dialect.name == "sqlite" else "dbos"
+    columns: list[ColumnClause[Any]] = [a_column(name) for name in (*_NAMES, *_TIMES)]
+    steps = a_table("operation_outputs", *columns, schema=schema)
+    if not inspect(connection).has_table(steps.name, schema=schema):
+        return []
+    query = select(steps).where(steps.c.workflow_uuid == run_id).order_by(steps.c.function_id)
+    return [
+        KeptStep(
+            name=row.function_name,
+            started_at=row.started_at_epoch_ms / 1000,
+            ended_at=row.completed_at_epoch_ms / 1000,
+            record=_value(_loaded(row.output)),
+        )
+        for row in connection.execute(query)
+        if row.started_at_epoch_ms and row.completed_at_epoch_ms
+    ]
+
+
+def _value(output: Json) -> Json:
+    """Return what the step returned; why it did not is returned as an error."""
+    if not isinstance(output, dict) or "value" in output:
+        return output.get("value") if isinstance(output, dict) else None
+    return {"error": str(output.get("given_up") or output.get("broken") or "")}
+
+
+def _loaded(text: str | None) -> Json:
+    with suppress(ValueError, RecursionError):
+        return json.loads(text or "")
+    return None

@@ -1,0 +1,125 @@
+"""Databases with runs in them, made through the real stores, for those that look at them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from sqlalchemy import text
+
+from agents.ports import Turn, Usage
+from agents.run import Outcome
+from app.store.approvals import StoredApprovals
+from app.store.database import Database
+from app.store.runs import Runs
+from app.store.turns import StoredJournal
+from tests.app.answering_scene import asking
+from tests.app.github.test_approval_action import REQUEST
+
+STEPS = (
+    "CREATE TABLE operation_outputs (workflow_uuid TEXT, function_id INTEGER, function_name TEXT,"
+    " output TEXT, started_at_epoch_ms INTEGER, completed_at_epoch_ms INTEGER)"
+)
+STEP = "INSERT INTO operation_outputs VALUES (:run, :number, :name, :output, :start, :end)"
+
+
+def prompt(words, stage="implement/1"):
+    return Turn("prompt", stage, [{"type": "text", "text": words}])
+
+
+def answer(*blocks, stage="implement/1", **more):
+    usage = Usage(input=100, output=50, cache_write_5m=100, cache_read=600)
+    told = {"stop_reason": "tool_use", "usage": usage, "cost_usd": 0.25, "seconds": 1.5, **more}
+    return Turn("answer", stage, list(blocks), **told)
+
+
+def call(name="bash", **arguments):
+    return {"type": "tool_use", "id": "c1", "name": name, "input": arguments}
+
+
+def results(words, *, tree=None, error=False, stage="implement/1"):
+    block = {"type": "tool_result", "tool_use_id": "c1", "content": words}
+    return Turn("results", stage, [block | ({"is_error": True} if error else {})], tree=tree)
+
+
+class Store:
+    """A database with runs in it."""
+
+    def __init__(self, url):
+        self.url = url
+
+    def do(self, work):
+        async def doing():
+            database = Database(self.url)
+            try:
+                await asyncio.to_thread(database.migrate)
+                return await work(database)
+            finally:
+                database.close()
+
+        return asyncio.run(doing())
+
+    def run(self, ident, *, state="done", session="implement/1", turns=(), **changes):
+        """Store a run in that state, with these turns."""
+        kind = {"done": "comment", "refused": "refused", "failed": "failed"}.get(state)
+        words = changes.pop("outcome", f"It {state}.")
+
+        async def work(database):
+            runs = Runs(database)
+            await runs.create(ident, REQUEST.model_copy(update=changes))
+            if state != "queued":
+                await runs.started(ident, "stage/implement/1")
+            if state == "parked":
+                await runs.parked(ident)
+            for number, turn in enumerate(turns):
+                await StoredJournal(database, ident).append(session, number, turn)
+            if kind is not None:
+                await runs.ended(ident, Outcome(kind=kind, text=words))
+
+        self.do(work)
+
+    def ask(self, ident, **changes):
+        """Have the run ask; return the approval's id."""
+
+        async def work(database):
+            return (await StoredApprovals(database).ask_once(ident, asking(**changes))).id
+
+        return self.do(work)
+
+    def decide(self, approval, **more):
+        async def work(database):
+            await StoredApprovals(database).decide(approval, **more)
+
+        self.do(work)
+
+    def use(self, approval):
+        async def work(database):
+            await StoredApprovals(database).used([approval])
+
+        self.do(work)
+
+    def steps(self, ident, *steps):
+        """Store what the engine records: name, start and end in seconds, what was returned."""
+        rows = [
+            {
+                "run": ident,
+                "number": number,
+                "name": name,
+                "start": int(start * 1000),
+                "end": int(end * 1000),
+                "output": json.dumps({"value": value}),
+            }
+            for number, (name, start, end, value) in enumerate(steps)
+        ]
+
+        async def work(database):
+            await database.write(lambda c: c.execute(text(STEPS)))
+            await database.write(lambda c: c.execute(text(STEP), rows))
+
+        self.do(work)
+
+    def sql(self, statement):
+        async def work(database):
+            await database.write(lambda c: c.execute(text(statement)))
+
+        self.do(work)
