@@ -26,8 +26,8 @@ PROTECTED_PATHS = (
 
 
 NEVER = (".github/workflows/**", ".github/fettle.yml")
-"""Of those, the ones that no approval opens: the App may not push the first, and what a run may do
-is not for a run to change."""
+"""Of those, the ones that no approval opens, nor any list of the owners: the App may not push the
+first, and what a run may do is not for a run to change."""
 
 
 class Strict(BaseModel):
@@ -123,7 +123,8 @@ class Policy(Strict):
     quality: tuple[Check, ...] | None = None
     """The commands that must pass. Absent: found by looking at the repository."""
     protected_paths: tuple[str, ...] = PROTECTED_PATHS
-    """Patterns, as in .gitignore, of files that no run may change."""
+    """Patterns, as in .gitignore, of files that no run may change; workflows and this file never
+    need listing."""
     budget: Budget = Budget()
     """Limits of one run; the operator's limits hold as well."""
     ask: tuple[Rule, ...] = ()
@@ -141,9 +142,12 @@ class Policy(Strict):
 
     def protects(self, path: str) -> str | None:
         """Return the pattern that protects this path, or None. Case does not matter."""
-        return next(
-            (p for p in self.protected_paths if matches_path(p.lower(), path.lower())), None
-        )
+        return next((p for p in self.protection if matches_path(p.lower(), path.lower())), None)
+
+    @property
+    def protection(self) -> tuple[str, ...]:
+        """Return the patterns of all protected paths: those that hold by themselves come first."""
+        return (*NEVER, *self.protected_paths)
 
 
 def matches_path(pattern: str, path: str) -> bool:

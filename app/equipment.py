@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from agents.requests import Request
 from agents.run import Outcome, Ports
 from app.git.source import GitSource
+from app.github.approval_end import OpenQuestions
 from app.github.auth import Profile
 from app.github.client import GitHub
 from app.github.facts import issue_facts
@@ -25,6 +26,7 @@ class GitHubEquipment:
     reporter: GitHubReporter
     source: GitSource
     ports: Ports
+    questions: OpenQuestions
 
     async def admit(self) -> Admission:
         """React to the issue, then judge from what GitHub says now whether the run may go on."""
@@ -45,11 +47,12 @@ class GitHubEquipment:
         await self.source.discard(forget=False)
 
     async def finish(self, outcome: Outcome) -> None:
-        """Show how it ended on the issue; remove the work tree.
+        """Show how it ended on the issue; withdraw what it still asks; remove the work tree.
 
         The commits of a run that failed stay in the mirror: they were paid for.
         """
         await self.reporter.finish(outcome)
+        await self.questions.withdraw()
         await self.source.discard(forget=outcome.kind != "failed")
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
 """Step 1: decide on a delivery from its headers and raw bytes; no sockets, no disk, no clock.
 
 The order is fixed, cheap checks first: size, type, headers, signature, event, action, JSON object,
-ping, own events. What passes all of it goes to the inbox.
+ping, own events, comments without commands. What passes all of it goes to the inbox.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import orjson
 
 from agents.errors import DeliveryError
 from handlers import ROUTES, known
+from handlers.commands import may_hold
 
 MAX_BODY = 26 * 1024 * 1024
 """Bytes. GitHub sends no payload over 25 MB, and drops the event instead."""
@@ -95,6 +96,8 @@ class Intake:
             return _UNHANDLED
         if self._from_a_bot(head.event, action, payload.get("sender")):
             return Answer(204, "", "from_bot")
+        if _only_talk(head.event, payload.get("comment")):
+            return Answer(204, "", "no_command")
         installation_id = _id_of(payload.get("installation"))
         return Delivery(
             head.delivery_id, head.event, action, installation_id, head.signature[7:], body
@@ -180,6 +183,15 @@ def _nothing_handles(event: str, body: bytes) -> bool:
         return True
     first = _ACTION_FIRST.match(body)
     return first is not None and not known(event, first[1].decode("ascii"))
+
+
+def _only_talk(event: str, comment: Any) -> bool:
+    """Tell whether it is a comment without commands: what people tell each other is not kept.
+
+    Comments of an odd shape are left to the handler.
+    """
+    body = comment.get("body") if isinstance(comment, dict) else None
+    return event == "issue_comment" and isinstance(body, str) and not may_hold(body)
 
 
 def _json_object(body: bytes) -> dict[str, Any]:

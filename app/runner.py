@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Protocol, TypeVar
 
 import structlog
@@ -148,6 +149,8 @@ class Runner:
             equipment = await _insist(lambda: self._equip(run_id, request, watched))
             reporter = Held(equipment.ports.reporter)
             watched.goes_on, watched.rests = reporter.release, equipment.rest
+            looks = count(2)
+            watched.stands = lambda: self._still_admitted(equipment, looks)
             equipment.ports = replace(equipment.ports, reporter=reporter)
             try:
                 outcome = await self._outcome(run_id, request, equipment)
@@ -175,18 +178,34 @@ class Runner:
 
     async def _outcome(self, run_id: str, request: Request, equipment: Equipment) -> Outcome:
         try:
-            admission = await self._admit(equipment)
+            admission = await self._admit(equipment, 1)
             if refusal := admission.refusal:
                 return Outcome(kind="refused", text=refusal.text, rule=refusal.rule)
             return await self._work(run_id, request, equipment, tainted=admission.tainted)
-        except RunError as error:
+        except (RunError, _Withdrawn) as error:
             return Outcome(kind="failed", text=str(error))
         except StepGivenUp as error:
             return Outcome(kind="failed", text=_OUTSIDE.format(reason=error))
         except StepBroken:
             return Outcome(kind="failed", text=_BROKEN.format(run=run_id))
 
-    async def _admit(self, equipment: Equipment) -> Admission:
+    async def _still_admitted(self, equipment: Equipment, looks: Iterator[int]) -> None:
+        """Look again, after days perhaps; for as long as GitHub is away, nothing goes on."""
+        for tries in range(1, MOST_TRIES + 1):
+            try:
+                refusal = (await self._admit(equipment, next(looks))).refusal
+                break
+            except StepGivenUp as error:
+                if tries == MOST_TRIES:
+                    raise
+                log.warning("run waits", reason=str(error), seconds=LONGEST_PAUSE)
+            await asyncio.sleep(LONGEST_PAUSE)
+        if refusal is not None:
+            log.info("request no longer stands", rule=refusal.rule)
+            why = _WITHDRAWN.get(refusal.rule, refusal.text)
+            raise _Withdrawn(_STOPPED.format(why=why))
+
+    async def _admit(self, equipment: Equipment, look: int) -> Admission:
         async def admit() -> Json:
             try:
                 admission = await equipment.admit()
@@ -196,7 +215,7 @@ class Runner:
                 admission = _unchecked(f"{_OPERATOR} {error}")
             return admission.model_dump(mode="json")
 
-        found = await equipment.ports.steps.step("access/1", admit)
+        found = await equipment.ports.steps.step(f"access/{look}", admit)
         return Admission.model_validate(found or {})  # older records hold nothing of who may
 
     async def _work(
@@ -229,6 +248,22 @@ class Runner:
         log.info("run ended", outcome=outcome.kind, text=outcome.text)
 
 
+class _Withdrawn(Exception):
+    """The request no longer stood when people had decided. The text is for them."""
+
+
+_STOPPED = (
+    "The run had waited for a person to decide, and was not to go on after that: {why} What waited"
+    " was not done. What was committed until then was not pushed: it stays on the machine that runs"
+    " Fettle. Setting the label again starts afresh."
+)
+_WITHDRAWN = {
+    "installation-active": "the app's installation is suspended.",
+    "asker-may-write": "whoever asked for it may no longer write to the repository.",
+    "issue-open": "the issue was closed.",
+    "label-on": "the label was taken off.",
+    "text-unchanged": "somebody other than the asker edited the title or the text of the issue.",
+}
 _OUTSIDE = (
     "Something that Fettle depends on kept failing: {reason}. Nothing was published. Set"
     " the label again once it works; if it happens again, the operator's log says more."

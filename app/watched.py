@@ -69,6 +69,8 @@ class Watched:
         """Called before anything is done that no earlier process did."""
         self.rests: Callable[[], Awaitable[None]] | None = None
         """Called when the run begins to wait for people."""
+        self.stands: Callable[[], Awaitable[None]] | None = None
+        """Called when it has waited, before anything is done; raises when it is not to go on."""
 
     async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
         """Have it done, and note that it began."""
@@ -95,6 +97,8 @@ class Watched:
             return False
 
         await self._steps.wait(name, noted)
+        if self.stands is not None:
+            await self.stands()
 
     async def _park(self, name: str) -> None:
         if not await self._runs.is_parked(self._run_id):  # else an earlier process told people

@@ -18,6 +18,7 @@ from app.equipment import GitHubEquipment
 from app.git.environment import Identity as Author
 from app.git.mirror import Mirror
 from app.git.source import GitSource
+from app.github.approval_end import OpenQuestions
 from app.github.approvals import GitHubApprovals
 from app.github.auth import Profile, Scope
 from app.github.client import GitHub
@@ -97,6 +98,7 @@ class GitHubRuns:
                 forge=GitHubForge(github, request, run_id),
                 toolsets=parts.toolsets(source.folder) if parts.toolsets else None,
             ),
+            OpenQuestions(github, request, run_id, parts.approvals, parts.redactor),
         )
 
     async def _fetch(self, request: Request, mirror: Mirror) -> str:

@@ -53,6 +53,11 @@ class Said:
     """What follows the id, up to the next command or the end of the paragraph."""
 
 
+def may_hold(body: str) -> bool:
+    """Tell cheaply whether there can be a command: most comments of a busy account hold none."""
+    return "/bot" in body.lower()
+
+
 def commands(body: str) -> tuple[Said, ...]:
     """Return the commands of a comment, in the order in which they stand there."""
     lines = _written(body)

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from agents.errors import Parked, ToolError, Unanswered
-from agents.loop.turns import calls_of, heard_outsiders, submits
+from agents.loop.turns import OUTSIDE, calls_of, heard_outsiders, last_tree, submits
 from agents.ports import Approval, Approvals, Asking, Block, Turn
 from agents.text import one_line, printable
 from agents.tools import gate
-from agents.tools.base import Bench
+from agents.tools.base import Bench, Effect
+from agents.tools.mcp import PREFIX, manner
 
 Word = Approval | ToolError | None
 """What people decided on a call, or why they cannot be asked; None where nobody needs to."""
 
 LONGEST_ID = 80  # characters of the model's own id of a call
 SHOWN = 160  # characters of a call in a report
+_MAY_HAVE_RUN = (
+    "This may already have run: Fettle was interrupted, and nothing is known of its result. It was"
+    " not repeated. Look at what it was to change before you ask for it again."
+)
+_BESIDE = (
+    "Not done: another call of the same answer changes protected files, and no command may run"
+    " beside it. Make this call again in an answer of its own if it is still needed."
+)
 UNITS = (("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0), ("second", 1.0))
 
 
@@ -38,6 +47,14 @@ class Cleared:
     bench: Bench
     """What it works with, and what its session had heard by then."""
     said: Word
+
+    @property
+    def leaves(self) -> bool:
+        """Return whether it may reach beyond the sandbox, where nothing is ever put back."""
+        name: str = self.call["name"]
+        if name.startswith(PREFIX):
+            return manner(name, self.bench).outside
+        return name.startswith(OUTSIDE)
 
     def grant(self) -> Approval | None:
         """Return the yes that the call runs on, if it needs one. Raises ToolError without it."""
@@ -74,30 +91,48 @@ class Consent:
         approvals = [each for each in said if isinstance(each, Approval)]
         if waiting := [each.id for each in approvals if each.state == "waiting"]:
             raise Parked(waiting)
-        return [
-            Cleared(call, bench, word) for call, word in zip(calls_of(turns[-1]), said, strict=True)
-        ]
+        calls = calls_of(turns[-1])
+        if any(each and each.paths for each in questions):
+            said = [_alone(call, word) for call, word in zip(calls, said, strict=True)]
+        return [Cleared(call, bench, word) for call, word in zip(calls, said, strict=True)]
 
-    async def used(self, calls: Sequence[Cleared]) -> None:
-        """Note that these calls have got their results, so that no decision counts twice."""
-        ids = [each.said.id for each in calls if isinstance(each.said, Approval)]
-        if self.approvals is not None and ids:
-            await self.approvals.used(ids)
+    async def claimed(self, call: Cleared) -> Cleared:
+        """Note that the call is about to run, if people approved it: one yes, one use.
 
-    async def permitted(self, turns: Sequence[Turn], bench: Bench) -> frozenset[str]:
+        One that was noted before may have run, and its result is lost. In the sandbox it may run
+        once more, since the files are back to what they were; elsewhere it may not.
+        """
+        said = call.said
+        if self.approvals is None or not isinstance(said, Approval) or said.state != "approved":
+            return call
+        free = await self.approvals.claim([said.id])
+        return call if free or not call.leaves else replace(call, said=ToolError(_MAY_HAVE_RUN))
+
+    async def permitted(self, turns: Sequence[Turn], bench: Bench) -> dict[str, str]:
         """Return the protected paths that people let the calls of this stage change.
 
-        Made from what was said and decided, so that a stage that is done again finds the same.
+        Each has the tree that the approved call left: the yes is to the file as it is there. Made
+        from what was said and decided, so that a stage that is done again finds the same.
         """
-        found: set[str] = set()
+        found: dict[str, str] = {}
         for number, turn in enumerate(turns[:-1], 1):
             if turn.stage == self.stage and turns[number].kind == "results":
-                then = _having_heard(turns[:number], bench)
-                for each in self._questions(turns[:number], then):
-                    said = await self._said(each) if each and each.paths else None
-                    if each and isinstance(said, Approval) and said.state == "approved":
-                        found.update(each.paths)
-        return frozenset(found)
+                left = turns[number].tree
+                paths = await self._approved_paths(turns[:number], bench) if left else set()
+                before = last_tree(turns[:number], self.stage) or bench.head
+                for path in sorted(paths):
+                    # What nobody was shown may not ride along on a yes to a part of the file.
+                    if left and await _known(path, before, {bench.head, found.get(path)}, bench):
+                        found[path] = left
+        return found
+
+    async def _approved_paths(self, turns: Sequence[Turn], bench: Bench) -> set[str]:
+        found: set[str] = set()
+        for each in self._questions(turns, _having_heard(turns, bench)):
+            said = await self._said(each) if each and each.paths else None
+            if each and isinstance(said, Approval) and said.state == "approved":
+                found.update(each.paths)
+        return found
 
     async def _said(self, question: _Question | None) -> Word:
         if question is None or self.approvals is None:
@@ -147,6 +182,21 @@ def _refusal(said: Approval) -> str:
     )
 
 
+def _alone(call: Block, word: Word) -> Word:
+    """Return the word on a call beside one that may change a protected path.
+
+    What that one leaves is taken as approved, so no command may have a hand in it unasked.
+    """
+    if word is None and gate.effect(call["name"]) is Effect.EXECUTE:
+        return ToolError(_BESIDE)
+    return word
+
+
+async def _known(path: str, tree: str, states: Iterable[str | None], bench: Bench) -> bool:
+    """Return whether the path is in the tree what it is in one of these states."""
+    return any([each and path not in await bench.tree.changed(each, tree) for each in states])
+
+
 def _having_heard(turns: Sequence[Turn], bench: Bench) -> Bench:
     """Return the bench for the calls of the last turn: what came before may have tainted it."""
     return replace(bench, tainted=bench.tainted or heard_outsiders(turns[:-1]))
@@ -157,8 +207,9 @@ def _unanswered(asking: Asking, approval: Approval) -> str:
     return (
         f"Nobody answered approval `{approval.id}` within {_span(asking.days)}, so the run ended."
         f" The stage `{asking.stage}` wanted to call `{asking.tool}` with `{call}`, which the rule"
-        f" `{asking.rule}` leaves to people. What was committed until then is kept. To try again,"
-        " set the label again; `approvals.days` in `.github/fettle.yml` gives people more time."
+        f" `{asking.rule}` leaves to people. What was committed until then was not pushed: it stays"
+        " on the machine that runs Fettle. To try again, set the label again; `approvals.days` in"
+        " `.github/fettle.yml` gives people more time."
     )
 
 

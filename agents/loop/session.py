@@ -125,7 +125,6 @@ class Session(Generic[S]):
         results = await self._results(cleared)
         tree = await self.bench.tree.snapshot() if self._may_have_changed(calls) else None
         await self._append(Turn("results", self.stage, results + await self._notice(), tree=tree))
-        await self.consent.used(cleared)
 
     async def _notice(self) -> list[Block]:
         """Return a word to wrap up, once, when most of the budget is used."""
@@ -166,7 +165,7 @@ class Session(Generic[S]):
     async def _call(self, cleared: Cleared) -> Block:
         call = cleared.call
         try:
-            result = _result(call, await self._told(cleared))
+            result = _result(call, await self._told(await self.consent.claimed(cleared)))
         except ToolError as error:
             result = _result(call, str(error), error=True)
         if self._stuck(call, result):

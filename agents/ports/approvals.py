@@ -70,6 +70,9 @@ class Approvals(Protocol):
         """Return whether none of these waits any more; one whose time is up does not."""
         ...
 
-    async def used(self, ids: Sequence[str]) -> None:
-        """Note that the calls of these approvals have run: none of them counts again."""
+    async def claim(self, ids: Sequence[str]) -> Sequence[str]:
+        """Note, for good, that the calls of these are about to run; return which were free.
+
+        One that was claimed before may have run: its process died before the result was kept.
+        """
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -55,12 +55,13 @@ class WorkTree(Protocol):
         ...
 
     async def commit(
-        self, tree: str, parent: str, message: str, *, permitted: Collection[str] = ()
+        self, tree: str, parent: str, message: str, *, permitted: Mapping[str, str] | None = None
     ) -> str:
         """Return the id of the commit of `tree` on `parent`.
 
         The same arguments give the same id, however often. Raises RunError when the change
-        touches what the policy protects, but for the `permitted` paths: people said yes to those.
+        touches what the policy protects, but for the `permitted` paths: people said yes to what
+        each of them is, or is not, in the tree behind it.
         """
         ...
 

@@ -67,8 +67,9 @@ class Run:
     _policy: Policy | None = None
     _tree_at: str | None = None
     """What the files are; None: nobody knows, so they are put back before they are used."""
-    _permitted: frozenset[str] = frozenset()
-    """Protected paths that people let the stage at work change."""
+    _permitted: dict[str, str] = field(default_factory=dict)
+    """Protected paths that people let the stage at work change, each with a tree that has there
+    what they said yes to."""
     _began: float = 0.0
     _seen: Counter[str] = field(default_factory=Counter)
 
@@ -141,7 +142,7 @@ class Run:
     ) -> Json:
         before = (self.base, self.head, dict(self.sessions), self.tainted)
         self.current, self.summary, self._began = occurrence, "", self.clock()
-        self._permitted, self.learned = frozenset(), None
+        self._permitted, self.learned = {}, None
         self.ports.reporter.stage_started(occurrence, stage.title)
         try:
             output = await stage.work(self, *inputs, **named)

@@ -99,7 +99,7 @@ class _Writer:
                 self.changed = True
                 self._text(child.content)
             case "code_inline":
-                self.out.append(_code(child.content))
+                self.out.append(code_span(child.content))
             case "softbreak" | "hardbreak":
                 self._line_end(child.type == "hardbreak")
             case "link_open":
@@ -130,7 +130,7 @@ class _Writer:
     def _piece(self, piece: Piece) -> str:
         match piece.kind:
             case "code":
-                return _code(piece.text)
+                return code_span(piece.text)
             case "url" if not self._links:
                 return f"<{piece.text}>"
         if not self._at_line_start():
@@ -159,7 +159,7 @@ class _Writer:
         self._links.append(href)
         if not own:
             if child.markup == "autolink":
-                self.out.append(_code(shown_url(href)))
+                self.out.append(code_span(shown_url(href)))
                 self._silent = True
             return
         if self.out and self.out[-1].endswith("!"):
@@ -170,8 +170,8 @@ class _Writer:
         href = self._links.pop()
         if self._allowed.link(href):
             self.out.append(f"](<{href}>)" if _NEEDS_ANGLES.search(href) else f"]({href})")
-        elif not self._silent and href and self.out[-1:] != [_code(shown_url(href))]:
-            self.out.append(f" ({_code(shown_url(href))})")
+        elif not self._silent and href and self.out[-1:] != [code_span(shown_url(href))]:
+            self.out.append(f" ({code_span(shown_url(href))})")
         self._silent = False
 
 
@@ -191,8 +191,8 @@ def _escaped_start(text: str) -> str:
     return _NUMBERED.sub(r"\1\\\2", _BLOCK_START.sub(r"\\\g<0>", text))
 
 
-def _code(text: str) -> str:
-    """Return text as a code span."""
+def code_span(text: str) -> str:
+    """Return text as a code span that nothing in it can end."""
     text = " ".join(text.split("\n"))
     if not text.strip():
         return text

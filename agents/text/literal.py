@@ -15,6 +15,7 @@ from typing import Any
 MOST_LETTERS = 5
 
 _INDENT = "    "
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _LINE_END_SPACE = re.compile(r"[ \t]+$", re.MULTILINE)
 _BLANK_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
 _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
@@ -28,7 +29,10 @@ class Literal:
     """Named values as people read them."""
 
     text: str
-    """All of it, to be shown as it is, each value in lines of its own below its name."""
+    """All of it, to be shown as it is, each value in lines of its own below its name.
+
+    A text stands there as it is; whatever else, and the empty text, is JSON, and said to be.
+    """
     raw: str
     """Every text in it, as it is, one after another."""
     escaped: int
@@ -40,19 +44,27 @@ class Literal:
 def literal(values: Any) -> Literal:
     """Return JSON values, mostly the arguments of a call, so that nothing in them hides."""
     named = values.items() if isinstance(values, dict) else [("arguments", values)]
-    text = "\n".join(f"{_escaped(name)}:\n{_value(value)}" for name, value in named)
+    text = "\n".join(f"{_name(name)}{_value(value)}" for name, value in named)
     raw = "\n".join(_strings(values))
     return Literal(text or "(no arguments)", raw, sum(map(_hidden, raw)), tuple(_letters(raw)))
 
 
+def spelled(text: str) -> str:
+    """Return a text as one line in which nothing hides."""
+    return _escaped(text).replace("\n", "\\n")
+
+
+def _name(name: str) -> str:
+    """Return a name as it is, or as JSON where it could look like more than a name."""
+    return name if _PLAIN_NAME.fullmatch(name) else _escaped(json.dumps(name, ensure_ascii=False))
+
+
 def _value(value: Any) -> str:
     """Return a value in indented lines: no value can pose as another one's name."""
-    written = _escaped(
-        value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
-    )
-    if not written:
-        return f"{_INDENT}(empty)"
-    return "\n".join(f"{_INDENT}{line}" if line else "" for line in written.split("\n"))
+    plain = isinstance(value, str) and value
+    written = _escaped(value if plain else json.dumps(value, indent=2, ensure_ascii=False))
+    lines = (f"{_INDENT}{line}" if line else "" for line in written.split("\n"))
+    return "\n".join([":" if plain else " (JSON):", *lines])
 
 
 def _escaped(text: str) -> str:

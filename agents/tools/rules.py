@@ -101,6 +101,11 @@ RULES: Mapping[str, BuiltIn] = {
         " issues and checks of this repository gh; dependencies are installed before you begin."
         " Write loopback addresses out: http://127.0.0.1:8000."
     ),
+    "network/submodules": _deny(
+        "`{what}` would fetch submodules, and commands have no network. Work with the files that"
+        " are there: what set-up could fetch is in place. If a submodule is empty, say in your"
+        " submission that it is missing."
+    ),
     "publish/package": _deny("`{what}` publishes. People do that, with a release of their own."),
     "publish/github": _deny(
         "`{what}` needs GitHub's credentials, which are not in here. To read, use the tool gh;"

@@ -18,6 +18,8 @@ from agents.tools.shell.places import in_tree
 from agents.tools.shell.script import read
 from agents.tools.shell.variables import UNKNOWN
 
+MOST_FORMS = 32  # of one command, by which words count as options' values
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 LONGEST = 4_000  # characters of one command that a pattern is held against
 
 
@@ -27,7 +29,7 @@ class Act:
 
     tool: str
     commands: tuple[str, ...] = ()
-    """One simple command, as it is written and with its program's bare name."""
+    """One simple command: as it is written, with its program's bare name, without its options."""
     paths: tuple[str, ...] = ()
     """Files that it would change."""
     hosts: tuple[str, ...] = ()
@@ -79,14 +81,33 @@ def _acts(call: Tool) -> Iterator[Act]:
 
 
 def _act(tool: str, command: Command) -> Act:
-    bare = " ".join((command.name, *command.words[1:]))
+    texts = (command.text, *(" ".join((command.name, *rest)) for rest in _bare(command.words[1:])))
     places = (in_tree(command.place(change.path)) for change in changes(command))
     return Act(
         tool,
-        commands=tuple(dict.fromkeys(text[:LONGEST] for text in (command.text, bare))),
+        commands=tuple(dict.fromkeys(text[:LONGEST] for text in texts)),
         paths=tuple(path for path in places if path is not None),
         hosts=tuple(hosts(command)),
     )
+
+
+def _bare(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the arguments as they are, and without options and variables.
+
+    What follows an option may be its value or not: with `make -C a deploy`, each is tried.
+    """
+    yield words
+    kept: list[tuple[str, ...]] = [()]
+    for at, word in enumerate(words):
+        if word == "--":
+            kept = [(*before, *words[at + 1 :]) for before in kept]
+            break
+        if word[:1] == "-" or _VARIABLE.match(word):
+            continue
+        longer = [(*before, word) for before in kept]
+        may_be_value = at > 0 and words[at - 1][:1] == "-" and "=" not in words[at - 1]
+        kept = [*longer, *kept] if may_be_value and len(kept) < MOST_FORMS else longer
+    yield from kept
 
 
 def _matches(rule: Rule, act: Act) -> bool:

@@ -19,8 +19,9 @@ from rich.text import Text
 from agents.errors import ConfigError, TransientError
 from agents.text import printable
 from agents.text.literal import literal
+from app.account import operator
 from app.cli import manual
-from app.cli.question import operator, place_of, show_question
+from app.cli.question import place_of, show_question
 from app.cli.screen import DONE, FAILED, say
 
 if TYPE_CHECKING:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import pwd
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,7 +11,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from agents.text import printable
-from agents.text.literal import literal
+from agents.text.literal import literal, spelled
 from app.cli.screen import say
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ def show_question(stored: StoredApproval) -> None:
         console.print(Panel(Text(shown.text), title=Text(printable(title)), padding=(1, 2)))
     else:
         say(f"{printable(title)}\n{shown.text}")
-    say(printable(f"Why it asks: {asking.reason} (rule {asking.rule})"))
+    say(printable(f"Why it asks: {spelled(asking.reason)} (rule {asking.rule})"))
     say(f"It stands on commit {asking.head}.")
     if shown.escaped:
         say(f"Look twice: {shown.escaped} characters that nobody can see are written as escapes.")
@@ -76,11 +74,3 @@ async def _typed() -> str:
 def place_of(stored: StoredApproval) -> str:
     """Return what the run works on, as people call it."""
     return stored.repository + (f"#{stored.number}" if stored.number else "")
-
-
-def operator() -> str:
-    """Return the name of who runs this, as the system knows it; variables could say anything."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # a user without a name, as in some containers
-        return f"user {os.getuid()}"

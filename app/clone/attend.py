@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import pwd
 from dataclasses import dataclass, field
 
 from agents.run import Outcome
+from app.account import operator
 from app.clone.waits import Ask, CloneApprovals, CloneWaits
 from app.engine import Engine
 
@@ -46,13 +45,10 @@ class Attendant:
                 raise CloneWaits(await self.approvals.waiting())
             verdict, reason = answer
             await self.approvals.stored.decide(
-                waiting.id, verdict=verdict, by=_who(), by_id=None, via="terminal", reason=reason
+                waiting.id,
+                verdict=verdict,
+                by=operator(),
+                by_id=None,
+                via="terminal",
+                reason=reason,
             )
-
-
-def _who() -> str:
-    """Return what the system calls whoever runs this; variables could say anything."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # a user without a name, as in some containers
-        return f"user {os.getuid()}"

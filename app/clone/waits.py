@@ -10,7 +10,7 @@ from textwrap import indent
 from agents.errors import Parked
 from agents.ports import Approval, Asking
 from agents.text import printable
-from agents.text.literal import literal
+from agents.text.literal import literal, spelled
 from app.store.approvals import Decision, StoredApproval, StoredApprovals
 
 Answer = tuple[Decision, str]
@@ -39,9 +39,9 @@ class CloneApprovals:
         """Return whether none of these waits any more."""
         return await self.stored.settled(ids)
 
-    async def used(self, ids: Sequence[str]) -> None:
-        """Note that the calls of these approvals have run."""
-        await self.stored.used(ids)
+    async def claim(self, ids: Sequence[str]) -> list[str]:
+        """Note that the calls of these are about to run; return which were free."""
+        return await self.stored.claim(ids)
 
     async def waiting(self) -> list[StoredApproval]:
         """Return what the person has to decide, oldest first."""
@@ -78,5 +78,5 @@ def question(waiting: StoredApproval) -> str:
     asking = waiting.asking
     if asking is None:
         return f"{waiting.id}  its record is damaged; deny it"
-    first = f"{waiting.id}  {asking.tool}, in the stage {asking.stage}: {asking.reason}"
+    first = f"{waiting.id}  {asking.tool}, in the stage {asking.stage}: {spelled(asking.reason)}"
     return f"{printable(first)}\n{indent(literal(asking.arguments).text, '    ')}"

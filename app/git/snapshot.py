@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from agents.errors import RunError
-from agents.policy import NEVER, Policy, matches_path
+from agents.policy import NEVER, Policy
 from app.git.objects import Change, Objects
 
 _ABSENT, _GITLINK, _SYMLINK = "000000", "160000", "120000"
@@ -39,11 +39,12 @@ async def require_harmless(
     new: str,
     limits: ChangeLimits,
     *,
-    permitted: Collection[str] = (),
+    permitted: Mapping[str, str] | None = None,
 ) -> None:
     """Raise RunError, for people, when the change from `old` to `new` must not be committed.
 
-    `permitted` are protected paths that people let this change touch.
+    `permitted` are protected paths that people let this change touch, each with a tree that has
+    there what they said yes to: with anything else in its place, it is not permitted.
     """
     changes = await objects.changes(old, new)
     if len(changes) > limits.files:
@@ -51,12 +52,22 @@ async def require_harmless(
             f"The change touches {len(changes)} files, more than {limits.files}. Something was "
             f"probably generated: add it to .gitignore, then ask again."
         )
+    approved = await _as_approved(objects, new, permitted or {})
     for change in changes:
-        _require_permitted(change, policy, permitted)
+        _require_permitted(change, policy, approved)
     await _require_small([c for c in changes if c.mode != _ABSENT], objects, limits)
     for change in changes:
         if change.mode == _SYMLINK:
             await _require_inward(change, objects)
+
+
+async def _as_approved(objects: Objects, new: str, permitted: Mapping[str, str]) -> set[str]:
+    """Return the permitted paths that are in `new` exactly what they were permitted to be."""
+    found = set(permitted)
+    for tree in set(permitted.values()):
+        differing = await objects.changed(tree, new)
+        found -= {path for path in differing if permitted.get(path) == tree}
+    return found
 
 
 def _require_permitted(change: Change, policy: Policy, permitted: Collection[str]) -> None:
@@ -71,10 +82,15 @@ def _require_permitted(change: Change, policy: Policy, permitted: Collection[str
     if any(_like_git(part) for part in path.split("/")):
         raise RunError(f"The change names a file `{path}`, which git itself would act on.")
     pattern = policy.protects(_plain(path)) or policy.protects(path)
-    never = any(matches_path(each, _plain(path)) for each in NEVER)
-    if pattern and (never or path not in permitted):
+    if pattern in NEVER:
         raise RunError(
-            f"The change touches `{path}`, which `{pattern}` protects. Change it by hand, or take "
+            f"The change touches `{path}`, which `{pattern}` protects: no policy and no approval "
+            f"opens that to a run. Change it by hand, then ask again for the rest."
+        )
+    if pattern and path not in permitted:
+        raise RunError(
+            f"The change touches `{path}`, which `{pattern}` protects, and nobody approved the file"
+            f" as it is now. Change it by hand, or take "
             f"the pattern out of `protected_paths` in `.github/fettle.yml`, then ask again."
         )
 

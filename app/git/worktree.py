@@ -7,7 +7,7 @@ import contextlib
 import os
 import shutil
 import subprocess
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -133,7 +133,7 @@ class GitWorkTree:
                 self._lay_copies(await self._furnish())
 
     async def commit(
-        self, tree: str, parent: str, message: str, *, permitted: Collection[str] = ()
+        self, tree: str, parent: str, message: str, *, permitted: Mapping[str, str] | None = None
     ) -> str:
         """Return the id of the commit of `tree` on `parent`; same arguments, same id."""
         ref = commit_ref(self._run_id, object_id(tree), object_id(parent), message)

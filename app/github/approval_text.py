@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 
 from app.github.approval_action import Action
 from app.github.wording import Wording
@@ -10,13 +11,14 @@ from app.store.approval_rows import StoredApproval
 
 LONGEST_REASON = 1000
 """Characters of a reason; more of it would crowd out what is decided."""
+LONGEST_NAME = 200
 
 WAITING = (
     "**Waiting for a decision.** {asked}Fettle wants to do something that takes a person's yes. It"
     " waits until {until}, and does nothing else meanwhile."
 )
-APPROVED = "**Approved** by `{by}`{via} on {at}: the call below may run, once, as it stands here."
-DENIED = "**Denied** by `{by}`{via} on {at}: the call below is not run. Fettle goes on without it."
+APPROVED = "**Approved** by {by}{via} on {at}: the call below may run, once, as it stands here."
+DENIED = "**Denied** by {by}{via} on {at}: the call below is not run. Fettle goes on without it."
 EXPIRED = (
     "**Expired** on {at}: nobody answered in time. The call below is not run. The run ends with a"
     " report, and what it did until then is kept."
@@ -27,8 +29,11 @@ VIA = {
     "button": " with a button",
     "terminal": " on the machine that Fettle runs on",
 }
-CALL = "The tool `{tool}`, in the stage `{stage}`, with exactly this:"
-WHY = "Why it asks: {reason} (rule `{rule}`). It stands on commit `{head}`."
+CALL = "The tool {tool}, in the stage {stage}, with exactly this:"
+WHY = (
+    "Why it asks: {reason} (rule {rule}; the reason may hold words of the call, which are not"
+    " Fettle's). It stands on commit {head}."
+)
 ESCAPES = (
     "Look twice: what cannot be seen, or not told apart, is written as an escape like `\\u202e`,"
     " {count} characters in all."
@@ -53,7 +58,8 @@ def question(stored: StoredApproval, action: Action, wording: Wording, *, login:
 
 def _standing(stored: StoredApproval, wording: Wording, login: str) -> str:
     at = _moment(stored.decided_at or stored.expires_at)
-    by, via = stored.decided_by, VIA.get(stored.decided_via, "")
+    by, via = wording.quoted(stored.decided_by, LONGEST_NAME), VIA.get(stored.decided_via, "")
+    said = wording.quoted(stored.reason, LONGEST_REASON)
     match stored.state:
         case "waiting":
             asked = f"@{login}, " if login else ""
@@ -61,25 +67,29 @@ def _standing(stored: StoredApproval, wording: Wording, login: str) -> str:
         case "approved":
             return APPROVED.format(by=by, via=via, at=at)
         case "denied":
-            return _because(DENIED.format(by=by, via=via, at=at), stored.reason, wording)
+            return _because(DENIED.format(by=by, via=via, at=at), said)
         case "expired":
             return EXPIRED.format(at=at)
         case "void":
-            return _because(VOID.format(at=at), stored.reason, wording)
+            return _because(VOID.format(at=at), wording.line(stored.reason, LONGEST_REASON))
 
 
-def _because(told: str, reason: str, wording: Wording) -> str:
-    return f"{told} Reason: {wording.line(reason, LONGEST_REASON)}" if reason else told
+def _because(told: str, reason: str) -> str:
+    return f"{told} Reason: {reason}" if reason else told
 
 
 def _call(stored: StoredApproval, action: Action, wording: Wording) -> list[str]:
     asking = stored.asking
     assert asking is not None
-    why = wording.line(asking.reason, LONGEST_REASON).rstrip(".")
+    name = partial(wording.quoted, limit=LONGEST_NAME)
     parts = [
-        CALL.format(tool=asking.tool, stage=asking.stage),
+        CALL.format(tool=name(asking.tool), stage=name(asking.stage)),
         action.block,
-        WHY.format(reason=why, rule=asking.rule, head=asking.head[:12]),
+        WHY.format(
+            reason=wording.quoted(asking.reason, LONGEST_REASON),
+            rule=name(asking.rule),
+            head=name(asking.head[:12]),
+        ),
     ]
     if action.shown.escaped:
         parts.append(ESCAPES.format(count=action.shown.escaped))

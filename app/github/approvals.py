@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import structlog
+
+from agents.errors import FettleError
 from agents.ports import Approval, Asking, PullRequest
 from agents.requests import Request
 from app.github.approval_comment import ApprovalComment
 from app.github.client import GitHub
 from app.redaction import Redactor
-from app.store.approvals import StoredApprovals
+from app.store.approvals import StoredApproval, StoredApprovals
+
+log = structlog.get_logger()
 
 
 class GitHubApprovals:
@@ -40,21 +45,30 @@ class GitHubApprovals:
     async def ask(self, asking: Asking) -> Approval:
         """Return where this asking stands; a new one is stored, then shown to people.
 
-        Asked again, it brings the comment up to date: decisions also come from elsewhere. Raises
-        ToolError when people could not see the whole call, RunError when they cannot be asked.
+        Asked again, it brings the comment up to date: decisions also come from elsewhere. What is
+        decided holds whether or not GitHub can be reached to say so. Raises ToolError when people
+        could not see the whole call, RunError when they cannot be asked.
         """
         self._comment.action(asking.arguments)
         branch = self._pull_request.branch if self._pull_request else None
         stored = await self._approvals.ask_once(self._run_id, asking, branch)
         if self._shown.get(stored.id) != stored.state:
-            await self._comment.show(stored)
+            await self._show(stored)
             self._shown[stored.id] = stored.state
         return stored.approval
+
+    async def _show(self, stored: StoredApproval) -> None:
+        try:
+            await self._comment.show(stored)
+        except FettleError as error:
+            if stored.state == "waiting":  # nobody could answer what nobody was shown
+                raise
+            log.warning("a decision is not shown", approval=stored.id, reason=str(error))
 
     async def settled(self, ids: Sequence[str]) -> bool:
         """Return whether none of these waits any more; one whose time is up does not."""
         return await self._approvals.settled(ids)
 
-    async def used(self, ids: Sequence[str]) -> None:
-        """Note that the calls of these approvals have run: none of them counts again."""
-        await self._approvals.used(ids)
+    async def claim(self, ids: Sequence[str]) -> list[str]:
+        """Note that the calls of these are about to run; return which were free."""
+        return await self._approvals.claim(ids)

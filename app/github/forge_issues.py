@@ -39,7 +39,8 @@ async def read_pull_request(reading: Reading, arguments: Mapping[str, Json]) -> 
     client, where = await reading.client(), reading.where(number=number)
     pull = await client.getitem(f"{REPOSITORY}/pulls/{{number}}", where)
     state = "merged" if pull["merged"] else pull["state"]
-    facts = f"{state}; {line(pull['head']['label'])} into {line(pull['base']['ref'])}"
+    head = line(pull["head"]["label"]) if await _by_us(reading, pull) else "a fork"
+    facts = f"{state}; {head} into {line(pull['base']['ref'])}"
     return sections(
         [
             f"# Pull request #{number} ({facts}; head {pull['head']['sha']})",
@@ -85,8 +86,7 @@ async def _reviews(reading: Reading, number: int) -> str:
 
 async def _files(reading: Reading, pull: Mapping[str, Any], *, diff: bool) -> str:
     """Return the names of what it changes; a fork's files are an outsider's words, too."""
-    home = (pull["head"]["repo"] or {}).get("id") == reading.request.repository.id
-    if not home and not await reading.shown(pull):
+    if not await _by_us(reading, pull):
         return f"{pull['changed_files']} changed files: {HIDDEN}"
     client, where = await reading.client(), reading.where(number=pull["number"])
     path = f"{REPOSITORY}/pulls/{{number}}/files"
@@ -102,3 +102,9 @@ async def _files(reading: Reading, pull: Mapping[str, Any], *, diff: bool) -> st
     patches = [f"--- {each['filename']}\n{each.get('patch', '(no text)')}" for each in files]
     whole = cut("\n".join(patches), DIFF, "read the branch's files for the rest")
     return f"{listing}\n\n{whole}"
+
+
+async def _by_us(reading: Reading, pull: Mapping[str, Any]) -> bool:
+    """Tell whether those who may write named its branch and wrote what it changes."""
+    home = (pull["head"]["repo"] or {}).get("id") == reading.request.repository.id
+    return home or await reading.shown(pull)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from agents.requests import Command, Request
 from agents.text import one_line, publish
+from agents.text.inline import code_span
+from agents.text.literal import spelled
 from app.github.urls import Urls
 from app.redaction import Redactor
 
@@ -33,6 +35,11 @@ class Wording:
     def title(self, text: str, limit: int) -> str:
         """Return the text as a title, where no Markdown is read."""
         return self._redactor.clean(one_line(self._redactor.clean(text), limit))
+
+    def quoted(self, text: str, limit: int) -> str:
+        """Return words that are not Fettle's so that nobody takes them for its own."""
+        seen = spelled(self._redactor.clean(text))
+        return code_span(seen if len(seen) <= limit else f"{seen[: limit - 1]}…")
 
     def line(self, text: str, limit: int) -> str:
         """Return the text as a part of one line of Markdown."""

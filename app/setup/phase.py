@@ -11,7 +11,7 @@ import hashlib
 import json
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +43,9 @@ _NOT_HELD = (
 
 log = structlog.get_logger()
 
+Origins = Callable[[Mapping[str, str]], Awaitable[Sequence[str]]]
+"""Tells where these tools get packages from here; what came from elsewhere is not used again."""
+
 
 @dataclass(frozen=True)
 class SetUps:
@@ -52,7 +55,8 @@ class SetUps:
     builder: Builder
     sandbox: Sandbox
     surroundings: str
-    """What else decides what is installed: indexes, toolchains, the system."""
+    """What else decides what is installed: toolchains, the system, what is passed on."""
+    origins: Origins
 
     def of(self, name: str, mirror: Mirror, run_id: str) -> RunSetUp:
         """Return what installs for one run; `name` is a repository's own, and a folder's."""
@@ -149,15 +153,17 @@ class RunSetUp:
             blobs = await self._mirror.blobs(base)
             texts = {path: await self._text(base, path) for path in READ if path in blobs}
             plan = make_plan(Files(frozenset(blobs), texts), policy)
-            self._plans[base] = (plan, self._key(blobs, plan))
+            origins = await self._all.origins(plan.tools) if plan.recipes else ()
+            self._plans[base] = (plan, self._key(blobs, plan, origins))
         return self._plans[base]
 
-    def _key(self, blobs: Mapping[str, str], plan: Plan) -> str:
+    def _key(self, blobs: Mapping[str, str], plan: Plan, origins: Sequence[str]) -> str:
         """Return what names all that decides the result, short enough for a folder's name."""
         decisive = sorted({path for recipe in plan.recipes for path in recipe.decided_by})
         parts = [
             _LAYOUT,
             self._all.surroundings,
+            list(origins),
             [recipe.commands for recipe in plan.recipes],
             [(path, blobs[path]) for path in decisive],
         ]

@@ -19,11 +19,13 @@ def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> Se
     operator = Operator(
         environ, settings.setup_hosts, settings.setup_variables, settings.toolchains
     )
-    ways = IndexWays(IndexFinder(operator, sandbox.owner, conceal=redactor.add), sandbox.owner)
+    finder = IndexFinder(operator, sandbox.owner, conceal=redactor.add)
+    ways = IndexWays(finder, sandbox.owner)
     passed_on = {name: environ.get(name) for name in settings.setup_variables}
     return SetUps(
         Store(settings.data_dir / "setups", sandbox.owner[1]),
         Builder(sandbox, settings.toolchains, redactor, ways.open),
         sandbox,
         surroundings(sandbox, settings.toolchains, settings.sandbox_image, passed_on),
+        finder.origins,
     )

@@ -110,10 +110,12 @@ class StoredApprovals:
             return 0  # the usual answer, which needs no writer
         return await self._database.write(lambda c: _expire(c, now))
 
-    async def used(self, ids: Sequence[str]) -> None:
-        """Note that these calls have got their results."""
-        change = update(approvals).where(approvals.c.id.in_(ids), approvals.c.used_at.is_(None))
-        await self._database.write(lambda c: c.execute(change.values(used_at=time.time())))
+    async def claim(self, ids: Sequence[str]) -> list[str]:
+        """Note that these calls are about to run; return which nobody had claimed before."""
+        free = (approvals.c.id.in_(ids), approvals.c.used_at.is_(None))
+        change = update(approvals).where(*free).values(used_at=time.time())
+        claimed = change.returning(approvals.c.id)
+        return list(await self._database.write(lambda c: c.scalars(claimed).all()))
 
     async def settled(self, ids: Sequence[str]) -> bool:
         """Return whether none of these waits any more; one whose time is up does not."""

@@ -83,7 +83,7 @@ approvals = Table(
     Column("decided_by", String(80)),  # login at that time, or the operator's user name
     Column("decided_via", String(12)),  # comment | button | terminal
     Column("decision_reason", Text),
-    Column("used_at", Float),  # its call has run
+    Column("used_at", Float),  # its call was about to run
 )
 Index("approvals_by_run", approvals.c.run_id)
 Index("approvals_waiting", approvals.c.state, approvals.c.expires_at)

@@ -112,7 +112,7 @@ class MemoryTree:
     commands: dict = field(default_factory=dict)
     ran: list = field(default_factory=list)
     permitted: list = field(default_factory=list)
-    """The protected paths that each commit was let touch."""
+    """The protected paths that each commit was let touch, each with what people said yes to."""
 
     async def read(self, path, *, limit=1_000_000):
         if path not in self.files:
@@ -141,8 +141,9 @@ class MemoryTree:
         self.files.clear()
         self.files.update(self.history.files(tree), **kept)
 
-    async def commit(self, tree, parent, message, *, permitted=()):
-        self.permitted.append(set(permitted))
+    async def commit(self, tree, parent, message, *, permitted=None):
+        trees = (permitted or {}).items()
+        self.permitted.append({p: self.history.files(at).get(p) for p, at in trees})
         return self.history.commit(tree, parent, message)
 
     async def diff(self, old, new, *, context=3):
@@ -271,8 +272,10 @@ class MemoryApprovals:
                 self.asked[key] = (asking, approval.model_copy(update=said))
         return True
 
-    async def used(self, ids):
-        self.used_up += ids
+    async def claim(self, ids):
+        free = [ident for ident in ids if ident not in self.used_up]
+        self.used_up += free
+        return free
 
     @property
     def askings(self):
@@ -315,6 +318,7 @@ class World:
     reporter: SilentReporter = field(default_factory=SilentReporter)
     approvals: MemoryApprovals = None
     web: object = None
+    toolsets: object = None
     tainted: bool = False
     commands: dict = field(default_factory=dict)
     limits: Limits = field(default_factory=lambda: Limits(usd=5, turns=100, minutes=60))
@@ -338,6 +342,7 @@ class World:
                 steps=self.steps,
                 approvals=self.approvals,
                 web=self.web,
+                toolsets=self.toolsets,
             ),
             conversations=PIPELINES[type(request)].conversations,
             models={"strong": "big", "fast": "small"},

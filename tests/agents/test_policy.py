@@ -62,6 +62,13 @@ def test_what_no_approval_opens_is_protected_to_begin_with():
     assert set(NEVER) <= set(PROTECTED_PATHS)
 
 
+@pytest.mark.parametrize("listed", [(), ("db/**",), ("!.github/**",)])
+@pytest.mark.parametrize("path", [".github/fettle.yml", ".GitHub/Workflows/a/ci.yml"])
+def test_what_no_approval_opens_is_protected_whatever_the_owners_list(path, listed):
+    assert Policy(protected_paths=listed).protects(path) in NEVER
+    assert Policy(protected_paths=listed).protects("AGENTS.md") is None
+
+
 RULES = b"""\
 # who may do what
 ask:

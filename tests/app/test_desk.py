@@ -49,8 +49,7 @@ async def test_a_no_decides_with_its_reason(office):
     assert faces(comment) == [("fettle[bot]", "-1")]
     [text] = office.texts()
     assert "**Denied** by `ada`" in text
-    assert "`git revert`" in text
-    assert "@history" not in text
+    assert "Reason: `` keep the @history,\\nuse `git revert` ``" in text
 
 
 async def test_several_commands_of_one_comment_each_answer_their_own(office):

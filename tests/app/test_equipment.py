@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.requests import Person, Repository, ResolveIssue
-from agents.run import Ports
+from agents.run import Outcome, Ports
 from app.equipment import GitHubEquipment
 
 MARA, JONAS, ADA = (
@@ -60,6 +60,9 @@ class Reporter:
     async def flush(self):
         self.did.append("flushed")
 
+    async def finish(self, outcome):
+        self.did.append(outcome.kind)
+
 
 class Source:
     """A repository whose work tree can be removed."""
@@ -69,6 +72,16 @@ class Source:
 
     async def discard(self, *, forget):
         self.discarded.append(forget)
+
+
+class Questions:
+    """What a run asks."""
+
+    def __init__(self):
+        self.open = True
+
+    async def withdraw(self):
+        self.open = False
 
 
 class GitHub:
@@ -93,7 +106,7 @@ def equipment(author, client):
         label="bot:resolve",
         url="https://example.org/7",
     )
-    return GitHubEquipment(wish, GitHub(client), Reporter(), Source(), PORTS)
+    return GitHubEquipment(wish, GitHub(client), Reporter(), Source(), PORTS, Questions())
 
 
 @pytest.mark.parametrize(
@@ -119,4 +132,12 @@ async def test_at_rest_it_holds_no_files_and_people_see_that_it_waits():
     given = equipment(MARA, Client())
     await given.rest()
     assert given.reporter.did == ["flushed"]
+    assert given.source.discarded == [False]
+
+
+async def test_at_the_end_what_it_still_asks_is_withdrawn():
+    given = equipment(MARA, Client())
+    await given.finish(Outcome(kind="failed", text="It broke."))
+    assert given.reporter.did == ["failed"]
+    assert not given.questions.open
     assert given.source.discarded == [False]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from agents.errors import DeliveryError
 from app.intake import MAX_BODY, Answer, Delivery, Identity, Intake, read_head, verify
+from handlers.commands import commands, may_hold
 
 SECRET = "It's a Secret to Everybody"  # this and the next: from GitHub's own documentation
 HELLO = b"Hello, World!"
@@ -214,6 +215,37 @@ def test_ping(intake, sender):
         200, "pong", "pong"
     )
     assert refusal(intake, sender.make(event="ping", body=b"[]")) == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ("Looks good to me.", False),
+        ("", False),
+        ("/bo t approve k3f9x2", False),
+        ("/bot approve k3f9x2", True),
+        ("Well.\r\n\r\n  /BoT deny k3f9x2 because", True),
+        ("> /bot approve k3f9x2", True),  # for the handler to judge
+        (None, True),
+        (7, True),
+    ],
+)
+def test_comments_without_commands_are_not_kept(intake, sender, body, kept):
+    payload = {"action": "created", "comment": {"body": body}}
+    found = intake.admit(*sender.make(payload, event="issue_comment"))
+    assert isinstance(found, Delivery) if kept else found == Answer(204, "", "no_command")
+
+
+@given(st.text(), st.text())
+def test_no_command_is_overlooked_at_the_door(before, after):
+    body = f"{before}\n/Bot approve k3f9x2{after}"
+    assert may_hold(body) or not commands(body)
+
+
+@pytest.mark.parametrize("comment", [None, [], "x", 7, {}])
+def test_odd_comments_are_left_to_the_handler(intake, sender, comment):
+    payload = {"action": "created", "comment": comment}
+    assert isinstance(intake.admit(*sender.make(payload, event="issue_comment")), Delivery)
 
 
 def test_own_and_other_bots_are_dropped(intake, identity, sender):

@@ -56,8 +56,8 @@ class Approvals:
     async def settled(self, ids):
         return await self.stored.settled(ids)
 
-    async def used(self, ids):
-        await self.stored.used(ids)
+    async def claim(self, ids):
+        return await self.stored.claim(ids)
 
 
 @dataclass
@@ -480,6 +480,41 @@ async def test_a_run_waits_for_a_yes_and_ends(machine, wish):
         ("finished", "work/1"),
     ]
     assert await state(machine) == "done"
+
+
+async def test_a_request_that_was_called_back_while_it_waited_does_not_go_on(machine, wish):
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    waiting = await machine.parked()
+    [given] = machine.given
+    given.admission = Refusal(rule="label-on", text="Nothing was done: it was taken off before.")
+    await machine.decide(waiting)
+    outcome = await machine.end()
+
+    assert outcome.kind == "failed"  # what it committed stays
+    assert "the label was taken off. What waited was not done" in outcome.text
+    assert machine.works == [asking()]
+    assert machine.ends == [outcome]
+
+
+async def test_nothing_goes_on_while_nobody_can_say_whether_it_may(machine, wish, monkeypatch):
+    monkeypatch.setattr("app.runner.LONGEST_PAUSE", 0.0)
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    waiting = await machine.parked()
+    [given] = machine.given
+    admit, faults = given.admit, [TransientError("GitHub answers 502")] * 8
+
+    async def away():
+        if faults:
+            raise faults.pop()
+        return await admit()
+
+    given.admit = away
+    await machine.decide(waiting)
+
+    assert (await machine.end()).text == "approved by mara"
+    assert not faults
 
 
 async def test_a_waiting_run_is_neither_lost_nor_forgotten(machine, wish):

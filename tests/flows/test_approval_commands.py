@@ -82,7 +82,7 @@ async def test_a_no_reaches_the_model_with_its_reason(make_place):
     async with make_place(files=files, script=script(SHIP)) as place:
         await place.label()
         [question], [ident] = await questions(place)
-        assert "It ships (rule `policy/ask/1`)" in question.body
+        assert "`It ships.` (rule `policy/ask/1`;" in question.body
         await say(place, "mara", f"/bot deny {ident} not before Monday")
         assert (await place.ended()).kind == "pull_request"
 

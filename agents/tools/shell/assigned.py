@@ -12,6 +12,7 @@ from agents.tools.shell.tree import text_of
 from agents.tools.shell.variables import Variables
 from agents.tools.shell.words import Words
 
+_KEY = re.compile(r"^\[[^\]]*\]\+?=")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _READERS = {
     "read": valued("-d -i -n -N -p -t -u"),
@@ -49,7 +50,8 @@ def _assign(part: Node, variables: Variables, words: Words) -> None:
     name = text_of(target).split("[")[0]
     added = any(child.type == "+=" for child in part.children)
     if value is not None and value.type == "array":
-        given: list[tuple[str, ...]] = words.commands(value.named_children)
+        choices = words.commands(value.named_children)
+        given = [tuple(_KEY.sub("", field) for field in fields) for fields in choices]
     elif value is not None:
         given = [(text,) for text in words.text(value)]
     else:

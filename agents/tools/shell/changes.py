@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agents.tools.shell.command import Command
 from agents.tools.shell.git import Git
 from agents.tools.shell.options import has, operands, valued, values
-from agents.tools.shell.places import several
+from agents.tools.shell.places import in_tree, is_one_file, several, unclear
 from agents.tools.shell.variables import UNKNOWN
 
 
@@ -28,11 +28,16 @@ class Change:
 
 def changes(command: Command) -> Iterator[Change]:
     """Yield what the command changes, redirections included."""
-    yield from (Change(path) for path in command.writes)
+    emptied = command.name in ("", ":", "true")
+    for path in command.writes:
+        yield Change(path, deletes=emptied and several(path), wide=emptied and several(path))
     if find := _CHANGES.get(command.name):
         yield from find(command)
     if command.name in ("perl", "ruby", "sed", "yq") and _in_place(command):
         yield from _edited(command)
+    if command.name in ("sed", "gsed"):
+        written = (found[1] for word in command.words[1:] for found in _SED_WRITES.finditer(word))
+        yield from (Change(path) for path in written if not path.startswith("/"))
 
 
 def _all(words: str = "") -> Callable[[Command], Iterator[Change]]:
@@ -50,7 +55,8 @@ def _removed(command: Command) -> Iterator[Change]:
         word.startswith("-") and UNKNOWN in word for word in words
     )
     for path in operands(words):
-        yield Change(path, deletes=True, wide=recursive or several(path))
+        wide = several(path) or (recursive and not is_one_file(path))
+        yield Change(path, deletes=True, wide=wide)
 
 
 def _copied(command: Command) -> Iterator[Change]:
@@ -60,13 +66,62 @@ def _copied(command: Command) -> Iterator[Change]:
     targets = list(values(words, "-t", "--target-directory"))
     sources = given if targets else given[:-1]
     for target in targets or given[-1:]:
-        wide = command.name == "rsync" and any(word.startswith("--delete") for word in words)
-        yield Change(target, deletes=wide, wide=wide)
+        wide = command.name == "rsync" and any(word.startswith("--del") for word in words)
+        folders = _folders(command, sources)
+        yield Change(target, deletes=wide, wide=wide or (bool(folders) and _hidden(target)))
         for source in sources:
             name = source.rstrip("/").rsplit("/", 1)[-1]
-            yield Change(f"{target.rstrip('/')}/{name}", within=target)
-    if command.name == "mv":
-        yield from (Change(source) for source in sources)
+            whole = source in folders and _hidden(name)
+            yield Change(f"{target.rstrip('/')}/{name}", wide=whole, within=target)
+    if command.name == "mv" or has(words, "", "--remove-source-files"):
+        yield from _moved(command, sources, targets or given[-1:])
+
+
+def _folders(command: Command, sources: list[str]) -> list[str]:
+    """Return the sources that may be folders, and are taken with all that is in them."""
+    recursive = command.name == "mv" or has(command.words[1:], "raR", "--recursive", "--archive")
+    return [source for source in sources if recursive and not is_one_file(source)]
+
+
+def _hidden(path: str) -> bool:
+    """Return whether it is a folder of settings, like `.github`, or lies in one."""
+    return any(part[:1] == "." and part.strip("./") for part in path.split("/"))
+
+
+def _moved(command: Command, sources: list[str], targets: list[str]) -> Iterator[Change]:
+    """Yield what a move takes away; within the repository nothing gets lost."""
+    places = [command.place(target) for target in targets]
+    away = any(in_tree(place) is None and not unclear(place) for place in places)
+    for source in sources:
+        whole = not is_one_file(source) and not unclear(source)
+        yield Change(source, deletes=away, wide=whole and (away or _hidden(source)))
+
+
+def _truncated(command: Command) -> Iterator[Change]:
+    for path in operands(command.words[1:], valued("-s -r")):
+        yield Change(path, deletes=several(path), wide=several(path))
+
+
+def _cleared(command: Command) -> Iterator[Change]:
+    """Yield what programs remove that always take folders with all in them."""
+    for path in operands(command.words[1:]):
+        yield Change(path, deletes=True, wide=not is_one_file(path))
+
+
+def _found_and_removed(command: Command) -> Iterator[Change]:
+    """Yield what `fd` finds, if it has it removed."""
+    words = command.words[1:]
+    marks = ("-x", "-X", "--exec", "--exec-batch")
+    at = next((n for n, word in enumerate(words) if word in marks), len(words))
+    if words[at + 1 : at + 2] and words[at + 1].rsplit("/", 1)[-1] in (
+        "rm",
+        "unlink",
+        "shred",
+        "mv",
+    ):
+        endings = [f"*.{ending}" for ending in values(words[:at], "-e", "--extension")]
+        names = endings or [f"*{name}*" for name in operands(words[:at])[:1]] or [UNKNOWN]
+        yield from (Change(f"./{UNKNOWN}/{name}", deletes=True, wide=True) for name in names)
 
 
 def _of(command: Command) -> Iterator[Change]:
@@ -91,9 +146,11 @@ def _awk(command: Command) -> Iterator[Change]:
 
 def _git(command: Command) -> Iterator[Change]:
     git = Git.of(command)
-    yield from (Change(path) for path in git.changed())
+    for path in git.changed():
+        yield Change(path, wide=_hidden(path) and not is_one_file(path))
+    yield from (Change(path) for path in values(git.words, "--output"))
     for path in git.removed():
-        wide = has(git.words, "r") or several(path)
+        wide = several(path) or (has(git.words, "r") and not is_one_file(path))
         yield Change(path, deletes=True, wide=wide)
 
 
@@ -114,6 +171,7 @@ def _edited(command: Command) -> Iterator[Change]:
 
 
 _SED_IN_PLACE = re.compile(r"-[nEruszl]*i|--in-place")
+_SED_WRITES = re.compile(r"(?:^|[;/{}\d\s,|#])g?[wW]\s+([^\s;}]+)")
 _IN_PLACE = re.compile(r"-[a-zA-Z0-9]*i(?!\w*=)|--inplace")
 _COPY_VALUED = valued("-t -S -m -o -g --target-directory --suffix --mode --exclude --include -e")
 
@@ -121,6 +179,12 @@ _CHANGES: dict[str, Callable[[Command], Iterator[Change]]] = {
     "rm": _removed,
     "unlink": _removed,
     "shred": _removed,
+    "rimraf": _cleared,
+    "del-cli": _cleared,
+    "trash-put": _cleared,
+    "del": _cleared,
+    "fd": _found_and_removed,
+    "fdfind": _found_and_removed,
     "trash": _removed,
     "srm": _removed,
     "cp": _copied,
@@ -131,10 +195,15 @@ _CHANGES: dict[str, Callable[[Command], Iterator[Change]]] = {
     "dd": _of,
     "tee": _all(),
     "touch": _all("-d -r -t"),
-    "truncate": _all("-s -r"),
+    "truncate": _truncated,
     "sponge": _all(),
     "patch": _all("-p -i -d -o"),
     "ed": _all(),
+    "vi": _all("-c --cmd"),
+    "vim": _all("-c --cmd"),
+    "nvim": _all("-c --cmd"),
+    "nano": _all(),
+    "dos2unix": _all(),
     "ex": _all("-c"),
     "chmod": _after_first,
     "chattr": _after_first,

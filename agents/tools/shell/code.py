@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from agents.tools.shell.command import Command, Script
-from agents.tools.shell.options import first_operand, valued, values
+from agents.tools.shell.options import first_operand, has, valued, values
+from agents.tools.shell.python_code import python_commands
 from agents.tools.shell.quotes import ansi_c
 from agents.tools.shell.variables import UNKNOWN
 
@@ -43,9 +44,13 @@ _DELETES = re.compile(
 )
 _REMOVES = re.compile(r"os\.(?:remove|unlink|rmdir)|\bunlink(?:Sync)?\b|File\.delete|fs\.rm\b")
 _WRITES = re.compile(
-    r"open\([^)]*['\"][rb]*[wax+]|write_(?:text|bytes)|writeFile|appendFile|createWriteStream"
-    r"|copy|move|rename|replace\(|File\.write|symlink|touch|truncate"
+    r"open(?:Sync)?\s*\((?=[^)]*['\"]\s*(?:[rb]*[wax+]|\+?>))|Path\s*\((?=[^)]*\)\.(?:write|touch|open))"
+    r"|(?:writeFile|writeTextFile|Bun\.write|appendFile|createWriteStream|copyFile|rename|symlink|link|truncate|cp)(?:Sync)?"
+    r"\s*\(|os\.(?:rename|replace|symlink)\s*\(|shutil\.\w+\s*\(|\b(?:rename|truncate)\b"
+    r"|(?:File|IO)\.(?:write|rename|symlink)\s*\(|FileUtils\.\w+\s*\(|file_put_contents\s*\("
 )
+_PRINTS_TO = re.compile(rf"\bprint[^;}}\n]*>\s*{_TEXT}", re.DOTALL)
+_ARGUMENT = re.compile(rf"[\s,({{]*(?:{_TEXT}|([A-Za-z_$]\w*))", re.DOTALL)
 _REACHES = re.compile(
     r"urlopen|urlretrieve|requests\.|httpx|aiohttp|http\.client|create_connection|\.connect\("
     r"|fetch\(|https?\.(?:get|request)|net\.(?:connect|Socket)|LWP|Net::HTTP|open-uri|socket"
@@ -54,9 +59,9 @@ _ADDRESS = re.compile(r"[a-z]+://[^\s'\"`)]+|(?<=['\"])\d+\.\d+\.\d+\.\d+(?=['\"
 _HOST = re.compile(r"(?<=['\"])(?:[a-z0-9-]+\.)+[a-z]{2,}(?=['\"])", re.IGNORECASE)
 _ENVIRONMENT = re.compile(
     r"os\.environ\b(?!\s*[\[.])|environ\.(?:items|copy|values)\(|process\.env\b(?!\s*[\[.])"
-    r"|[%@]ENV\b|ENV\.(?:to_|each|inspect)"
+    r"|[%@]ENV\b|\bENV\.(?:to_|each|inspect)|\bp\(? ?ENV\b(?!\[)|\bgetenv\(\)|\bin ENVIRON\b"
 )
-_PRINTS = re.compile(r"print|dumps|console\.|puts|say\b|write|inspect|post\(|urlopen|fetch")
+_PRINTS = re.compile(r"print|\bp[ (]|dumps|console\.|puts|say\b|write|inspect|post\(|urlopen|fetch")
 
 
 def runs_in_code(command: Command) -> Iterator[Command | Script]:
@@ -65,7 +70,8 @@ def runs_in_code(command: Command) -> Iterator[Command | Script]:
     if _PYTHON.fullmatch(command.name) and (inner := _module(command)):
         yield replace(plain, words=inner)
     for text in _code(command):
-        yield from _commands(text, plain)
+        known = python_commands(text, plain) if _PYTHON.fullmatch(command.name) else None
+        yield from _commands(text, plain) if known is None else known
 
 
 def _module(command: Command) -> tuple[str, ...]:
@@ -74,6 +80,8 @@ def _module(command: Command) -> tuple[str, ...]:
     for at, word in enumerate(words):
         if word == "-m" or (word.startswith("-") and word[1:2] != "-" and word.endswith("m")):
             return tuple(words[at + 1 :])
+        if word.startswith("-m"):
+            return (word[2:], *words[at + 1 :])
         if not word.startswith("-") or word == "-c":
             return tuple(words[at:]) if word.endswith(".py") else ()
     return ()
@@ -114,22 +122,42 @@ def _commands(code: str, plain: Command) -> Iterator[Command | Script]:
         yield from (Script(string) for string in strings if string.strip())
         for found in _LIST.finditer(code):
             yield replace(plain, words=tuple(s[2] for s in _STRING.finditer(found[1])))
-    if _ENVIRONMENT.search(code) and _PRINTS.search(code):
+    if _ENVIRONMENT.search(code) and (_PRINTS.search(code) or has(plain.words[1:], "p")):
         yield replace(plain, words=("printenv",))
     yield from (
         replace(plain, words=("cat", s)) for s in strings if "/" in s or s[:1] in (".", "~")
     )
-    yield from _changes(code, strings, plain)
+    yield from _changes(code, plain)
     if _REACHES.search(code):
         for found in [*_ADDRESS.finditer(code), *_HOST.finditer(code)]:
             yield replace(plain, words=("curl", found[0]))
 
 
-def _changes(code: str, strings: list[str], plain: Command) -> Iterator[Command]:
+def _changes(code: str, plain: Command) -> Iterator[Command]:
     for pattern, words in ((_DELETES, ("rm", "-r")), (_REMOVES, ("rm",))):
         for found in pattern.finditer(code):
             string = re.compile(rf"\W*{_TEXT}\s*[,)]", re.DOTALL).match(code, found.end())
             yield replace(plain, words=(*words, string[2] if string else UNKNOWN))
-    if _WRITES.search(code):
-        paths = [s for s in strings if s and len(s) < 300 and "\n" not in s and " " not in s]
-        yield from (replace(plain, words=("tee", path)) for path in paths)
+    yield from (replace(plain, words=("tee", path)) for path in _written(code))
+
+
+def _written(code: str) -> Iterator[str]:
+    """Yield the first two arguments of the calls that write; a third is what is written."""
+    for found in _WRITES.finditer(code):
+        at = found.end()
+        for _ in range(4 if found[0].startswith("open") else 2):
+            if argument := _ARGUMENT.match(code, at):
+                at = argument.end()
+                given = [argument[2]] if argument[1] else _named(argument[3], code)
+                yield from (path for path in given if _is_path(path))
+    yield from (found[2] for found in _PRINTS_TO.finditer(code))
+
+
+def _named(name: str, code: str) -> list[str]:
+    """Return the texts that a variable is given."""
+    given = re.compile(rf"{re.escape(name)}\s*=\s*{_TEXT}", re.DOTALL)
+    return [found[2] for found in given.finditer(code)]
+
+
+def _is_path(text: str) -> bool:
+    return 0 < len(text) < 300 and not set(text) & set(" \n<>|")

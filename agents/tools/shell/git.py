@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from agents.tools.paths import ROOT
 from agents.tools.shell.command import Command, could_be
 from agents.tools.shell.options import first_operand, has, operands, valued, values
+from agents.tools.shell.places import is_build_output, is_one_file, is_scratch
 from agents.tools.shell.variables import UNKNOWN
 
 _GLOBAL = valued("-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env")
@@ -32,6 +33,10 @@ class Git:
     """What follows the verb."""
     folder: str = ""
     """Where it is told to work."""
+    settings: tuple[str, ...] = ()
+    """What `-c` sets, lower case."""
+    elsewhere: bool = False
+    """It is told which repository, or which work tree, it is about."""
 
     @classmethod
     def of(cls, command: Command) -> Git:
@@ -42,23 +47,38 @@ class Git:
         if UNKNOWN in verb:
             verb = next((name for name in _SUBCOMMANDS if could_be(verb, name)), UNKNOWN)
         folder = next(values(words[:at], "-C"), "")
-        return cls(verb, tuple(words[at + 1 :]), folder)
+        settings = tuple(value.lower() for value in values(words[:at], "-c"))
+        elsewhere = has(words[:at], "", "--git-dir", "--work-tree")
+        return cls(verb, tuple(words[at + 1 :]), folder, settings, elsewhere)
 
     @property
     def operands(self) -> list[str]:
         """Return what is no option."""
         return operands(self.words, valued("-m -b -B -s --source -n --depth --branch -o --format"))
 
-    def rule(self) -> str | None:
-        """Return the id of the gate's rule that the command is under, or None."""
+    def rule(self, place: str = ROOT) -> str | None:
+        """Return the id of the gate's rule that the command is under, or None.
+
+        `place` is where it works: a repository in a scratch place may be treated as one likes.
+        """
+        return None if self._plays(place) else self._rule()
+
+    def _plays(self, place: str) -> bool:
+        """Return whether it is about a repository in a scratch place, and no other."""
+        remote = "".join(self.operands[:1])
+        if self.verb == "push" and is_scratch(remote):
+            return True
+        scratch = is_scratch(place) and not self.elsewhere
+        sends = self.verb in ("push", "fetch", "pull")
+        return scratch and ":" not in remote if sends else scratch and bool(self.loses())
+
+    def _rule(self) -> str | None:
         if self.verb in _PUSHES or (self.verb == "lfs" and "push" in self.words):
             return "git/push"
-        if self.verb in _SECRETS:
-            return "secrets/files"
-        if self.verb == UNKNOWN:
-            return "shell/unclear"
+        if self.verb == UNKNOWN or self.verb in _SECRETS:
+            return "shell/unclear" if self.verb == UNKNOWN else "secrets/files"
         if self._fetches():
-            return "network/none"
+            return "network/submodules" if self.verb == "submodule" else "network/none"
         return self.loses()
 
     def changed(self) -> Iterator[str]:
@@ -83,7 +103,9 @@ class Git:
     def _fetches(self) -> bool:
         given = self.operands
         if self.verb in ("clone", "fetch", "pull", "ls-remote"):
-            return not (given and given[0].startswith((".", "/", "file://")))
+            local = (".", "/", "file://")
+            named_here = self.verb == "clone" and not set(given[:1] and given[0]) & {":", UNKNOWN}
+            return not (given and (given[0].startswith(local) or named_here))
         if self.verb in ("remote", "submodule", "lfs"):
             verbs = {"remote": ("update", "prune"), "submodule": ("update", "add"),
                      "lfs": ("fetch", "pull")}  # fmt: skip
@@ -92,7 +114,10 @@ class Git:
 
     def loses(self) -> str | None:
         """Return the rule about work that the command would lose, in commits or in files."""
-        if self.verb in _REWRITES or ((rewrites := _REWRITING.get(self.verb)) and rewrites(self)):
+        rehearsed = self.verb == "prune" and has(self.words, "n", "--dry-run")
+        if (self.verb in _REWRITES and not rehearsed) or (
+            (rewrites := _REWRITING.get(self.verb)) and rewrites(self)
+        ):
             return "git/rewrites"
         discards = _DISCARDING.get(self.verb)
         return "git/discards" if discards and discards(self) else None
@@ -102,10 +127,13 @@ class Git:
         return has(self.words, "f", "--force")
 
     def takes_back_all(self) -> bool:
-        """Return whether every file is put back to what a commit holds."""
+        """Return whether more than files that are named one by one go back to a commit."""
         staged = has(self.words, "S", "--staged") and not has(self.words, "W", "--worktree")
-        all_ = any(path in _ALL for path in self._pathspec())
-        return all_ and not (self.verb == "restore" and staged)
+        given = self._pathspec()
+        if self.verb == "checkout" and "--" not in self.words:
+            given = [path for path in given if path in _ALL or path.endswith("/")] + given[1:]
+        many = any(path in _ALL or not is_one_file(path) for path in given)
+        return many and not self._makes_branch() and not (self.verb == "restore" and staged)
 
 
 def _loses_branch(git: Git) -> bool:
@@ -117,9 +145,13 @@ def _loses_branch(git: Git) -> bool:
 def _cleans(git: Git) -> bool:
     """Return whether untracked files go; `-X` takes only what is ignored, which is build output."""
     words = git.words
-    return not has(words, "nX", "--dry-run") and (git.forced() or has(words, "i", "--interactive"))
+    told = git.forced() or has(words, "i", "--interactive")
+    free = any(setting in _UNFORCED for setting in git.settings)
+    made = bool(git.operands) and all(map(is_build_output, git.operands))
+    return not made and not has(words, "nX", "--dry-run") and (told or free)
 
 
+_UNFORCED = [f"clean.requireforce={no}" for no in ("false", "no", "off", "0")]
 _ALL = (".", "./", "*", ":/", ":", ROOT)
 _REWRITING: Mapping[str, Callable[[Git], bool]] = {
     "rebase": lambda git: not any(word in _ENDINGS for word in git.words),
@@ -136,9 +168,12 @@ _DISCARDING: Mapping[str, Callable[[Git], bool]] = {
     "clean": _cleans,
     "checkout": lambda git: git.forced() or git.takes_back_all(),
     "restore": lambda git: git.takes_back_all(),
+    "checkout-index": lambda git: git.forced(),
     "switch": lambda git: git.forced() or has(git.words, "", "--discard-changes"),
     "stash": lambda git: git.words[:1] in (("drop",), ("clear",)),
-    "worktree": lambda git: git.words[:1] == ("remove",) and git.forced(),
+    "worktree": lambda git: (
+        git.words[:1] == ("remove",) and git.forced() and not all(map(is_scratch, git.operands[1:]))
+    ),
     "read-tree": lambda git: has(git.words, "u", "--reset"),
 }
 _SUBCOMMANDS = (*_PUSHES, *_FETCHES, *_REWRITES, *_SECRETS, *_REWRITING, *_DISCARDING,

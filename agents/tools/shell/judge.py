@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from agents.policy import NEVER, Policy, matches_path
 from agents.tools.rules import Finding
@@ -14,6 +15,7 @@ from agents.tools.shell.git import Git
 from agents.tools.shell.network import needs_network
 from agents.tools.shell.options import first_operand, has, operands, valued
 from agents.tools.shell.programs import rule_of
+from agents.tools.shell.sayings import texts_in
 from agents.tools.shell.script import Reading
 from agents.tools.shell.variables import UNKNOWN
 from agents.tools.shell.wrappers import SHELLS, given_script, script_operand
@@ -21,6 +23,7 @@ from agents.tools.shell.wrappers import SHELLS, given_script, script_operand
 SHOWN = 200  # characters of a command that a finding repeats
 
 _SET_ID = re.compile(r"[0-7]?[2-7][0-7]{3}|[ugoa,]*[+=][rwxXt]*s.*")
+_PS_ENVIRONMENT = re.compile(r"[a-zA-Z]*e[a-zA-Z]*")
 _PIPE_FILES = re.compile(r"/dev/fd/\d+|/proc/self/fd/\d+|/dev/stdin")
 
 
@@ -30,8 +33,9 @@ def judge(reading: Reading, policy: Policy) -> Iterator[Finding]:
         yield Finding("shell/unreadable")
     if reading.bomb:
         yield Finding("machine/fork-bomb")
+    filtered = {each.feed.words for each in reading.commands if each.feed and _filters(each)}
     for command in reading.commands:
-        yield from _program(command)
+        yield from _program(command, narrowed=command.words in filtered)
         yield from _secrets(command)
         for change in changes(command):
             yield from judge_change(change, command, policy)
@@ -46,21 +50,43 @@ def shown(command: Command) -> str:
 # --- which program it is ------------------------------------------------------------------------
 
 
-def _program(command: Command) -> Iterator[Finding]:
+def _filters(command: Command) -> bool:
+    """Return whether it passes on only what a pattern names, or counts."""
+    given = operands(command.words[1:])
+    searches = command.name in ("grep", "egrep", "rg") and not has(command.words[1:], "v")
+    named_well = bool(given) and len(given[0].strip(".*^$")) > 2
+    return (searches and named_well) or (command.name == "wc" and not command.writes)
+
+
+def _program(command: Command, *, narrowed: bool = False) -> Iterator[Finding]:
     name, words = command.name, command.words[1:]
-    if UNKNOWN in name:
+    if UNKNOWN in name and not _runs_module(command):
         yield Finding("shell/unclear", shown(command))
     if rule := rule_of(command):
         yield Finding(rule, shown(command))
     if needs_network(command):
         yield Finding("network/none", shown(command))
-    if name == "git" and (rule := Git.of(command).rule()):
+    if name == "git" and (rule := _git_rule(command)):
         yield Finding(rule, shown(command))
     if name == "chmod" and any(_SET_ID.fullmatch(word) for word in words[:2]):
         yield Finding("privilege/raise", shown(command))
-    if _shows_environment(command):
+    if not narrowed and _shows_environment(command):
         yield Finding("secrets/environment", shown(command))
     yield from _hidden_script(command)
+
+
+def _runs_module(command: Command) -> bool:
+    """Return whether it is some Python that runs a module, like `$PYTHON -m pytest`."""
+    words = command.words
+    if words[0] != UNKNOWN or words[1:2] != ("-m",) or not words[2:] or UNKNOWN in words[2]:
+        return False
+    inner = replace(command, words=words[2:])
+    return rule_of(inner) is None and inner.name not in ("pip", "http", "timeit", "pdb")
+
+
+def _git_rule(command: Command) -> str | None:
+    git = Git.of(command)
+    return git.rule(command.place(git.folder) if git.folder else command.folder)
 
 
 def _hidden_script(command: Command) -> Iterator[Finding]:
@@ -68,7 +94,7 @@ def _hidden_script(command: Command) -> Iterator[Finding]:
     name, words = command.name, command.words[1:]
     if name == "eval" and any(UNKNOWN in word for word in words):
         yield Finding("shell/piped", shown(command))
-    if name in SHELLS and given_script(command) is None:
+    if name in SHELLS and given_script(command) is None and not _only_checks(words):
         operand = script_operand(command)
         from_pipe = _piped(command) or any(map(_PIPE_FILES.match, command.reads))
         if from_pipe if operand is None else _PIPE_FILES.fullmatch(operand):
@@ -77,6 +103,12 @@ def _hidden_script(command: Command) -> Iterator[Finding]:
         told = words[0] == "/dev/stdin" and command.feed and command.feed.texts
         if not told:
             yield Finding("shell/piped", shown(command))
+
+
+def _only_checks(words: Sequence[str]) -> bool:
+    """Return whether a shell only reads its script, without running it."""
+    options = words[: first_operand(words)]
+    return has(options, "n") and not any(word.startswith("+") for word in words)
 
 
 def _piped(command: Command) -> bool:
@@ -101,14 +133,26 @@ def _shows_environment(command: Command) -> bool:
         case "compgen":
             return has(words, "ev")
         case _:
-            return False
+            return _shows_others(command.name, words)
+
+
+def _shows_others(name: str, words: Sequence[str]) -> bool:
+    """Return whether a program shows the environment besides what it is for."""
+    if name == "ps":
+        letters = operands(words, valued("-C -o -u -U -p -t -g -q -k --sort --pid --ppid"))
+        return any(map(_PS_ENVIRONMENT.fullmatch, letters))
+    filters = operands(words, valued("--arg --argjson --slurpfile")) if name == "jq" else []
+    return bool(filters) and bool(re.fullmatch(r"\s*(?:env|\$ENV)\s*", filters[0]))
 
 
 # --- which files it is about --------------------------------------------------------------------
 
 
 def _secrets(command: Command) -> Iterator[Finding]:
-    for word in dict.fromkeys((*command.words[1:], *command.reads, *command.writes)):
+    words = list(command.words[1:])
+    for text in texts_in(command):
+        words.remove(text)
+    for word in dict.fromkeys((*words, *command.reads, *command.writes)):
         if found := places.secrets_in(word, command.place(word)):
             yield Finding("secrets/files", found.replace(UNKNOWN, "…"))
 
@@ -128,8 +172,12 @@ def judge_change(change: Change, command: Command, policy: Policy) -> Iterator[F
         yield Finding("path/git", path)
     elif pattern := places.protection(path, policy, wide=change.wide):
         yield protected(path, pattern, wide=change.wide)
-    elif change.deletes and change.wide and not places.is_build_output(path):
+    elif change.deletes and change.wide and not _made_again(path):
         yield Finding("delete/outside-build", _told(path))
+
+
+def _made_again(path: str) -> bool:
+    return places.is_build_output(path) or places.are_pictures(path)
 
 
 def _is_said(change: Change, command: Command, policy: Policy) -> bool:

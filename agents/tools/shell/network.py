@@ -24,6 +24,13 @@ _CURL_VALUED = valued(
 _URL = re.compile(
     r"[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?(\[[0-9a-f:.]*\]|[^/:?#\s'\"]*)", re.IGNORECASE
 )
+_HTTPIE = named("http https httpie xh")
+_OPTION = re.compile("-")
+_SENT_SHORT = ("-H", "-d", "-F", "-A", "-e", "-b", "-w")
+_SENT = named(
+    "--header --data --data-raw --data-ascii --data-binary --data-urlencode --json --form --cookie"
+    " --form-string --user-agent --referer --write-out --post-data --body-data"
+)
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]*)")
 _REMOTE = re.compile(r"(?:[\w.-]+@)?([\w.-]+|\0):(?!//)")
 _LOOPBACK = re.compile(
@@ -34,13 +41,39 @@ _LOOPBACK = re.compile(
 def hosts(command: Command) -> Iterator[str]:
     """Yield the hosts that the command names, lower case; UNKNOWN for one that it does not."""
     for word in (*command.words, *command.writes, *command.reads):
-        yield from (found[1].lower() for found in _URL.finditer(word))
         yield from (found[1].lower() for found in _SOCKET.finditer(word))
+    for word in _addressed(command):
+        here = _URL.match(word)
+        found_in = [here] if here and is_loopback(here[1]) else _URL.finditer(word)
+        yield from (found[1].lower() for found in found_in)
     given = operands(command.words[1:], _CURL_VALUED)
     if command.name in _FETCH:
-        yield from (_host(word) for word in given if "://" not in word)
+        given = _address_of_httpie(given) if command.name in _HTTPIE else given
+        yield from (_host(word) for word in given if not _names_url(word))
     elif command.name in _CONNECT:
         yield from (_remote(word) for word in given[:2])
+
+
+def _addressed(command: Command) -> Iterator[str]:
+    """Yield the words that may hold an address: what is sent to one is none."""
+    short = _SENT_SHORT if command.name == "curl" else ()
+    words = command.words
+    if command.name in _HTTPIE:
+        words = (*_address_of_httpie(operands(words[1:])), *filter(_OPTION.match, words))
+    for before, word in zip(("", *words), words, strict=False):
+        sent = word.startswith(short) if short else False
+        if before not in (*_SENT, *short) and word.split("=")[0] not in _SENT and not sent:
+            yield word
+
+
+def _address_of_httpie(given: list[str]) -> list[str]:
+    """Return the address, which comes before headers and fields."""
+    rest = given[1:] if given and given[0].isupper() else given
+    return [f"localhost{word}" if word[0] == ":" else word for word in rest[:1]]
+
+
+def _names_url(word: str) -> bool:
+    return "://" in word and (bool(_URL.match(word)) or not is_loopback(_host(word)))
 
 
 def needs_network(command: Command) -> bool:

@@ -23,7 +23,15 @@ BUILD_NAMES = named(
     "*.egg-info *.dist-info cmake-build-* bazel-* *.pyc *.pyo *.o *.a *.so *.obj *.class *.log"
     " *.tmp *.bak *.orig *.rej *.swp *~ *.gcda *.gcno *.gcov *.prof *.tsbuildinfo .coverage"
     " .coverage.* coverage.xml coverage.json lcov.info .DS_Store CMakeCache.txt *.whl"
+    " *.snap *.map *.actual *.out *.dump"
 )
+_FILE = re.compile(
+    r"\.*[^/]*\.(?:json5?|lock|ya?ml|toml|txt|md|rst|py|pyi|[cm]?[jt]sx?|vue|svelte|go|mod|sum|rs|[ch]"
+    r"|cc|cpp|hpp|java|kt|scala|swift|rb|php|pl|lua|sh|css|scss|html?|xml|csv|tsv|png|jpe?g|gif|svg"
+    r"|webp|pdf|db|sqlite3?|sql|ini|cfg|conf|env|patch|diff|ipynb|proto|gz|zip|tgz)"
+    r"|(?:Make|Docker|Rake|Gem|Pip|Proc|Vagrant|Jenkins|Brew)file|[A-Z]{4,}|\.[a-z]+(?:ignore|rc|config|attributes)"
+)
+_PICTURES = re.compile(r"[^/]+/.*\.(?:png|jpe?g|gif|webp|pdf|webm|mp4|trace|zip)")
 _SCRATCH = ("/tmp", "/var/tmp", "/dev/shm", "/run/user", HOME)  # noqa: S108 the sandbox's own
 _SINKS = re.compile(r"/dev/(?:null|zero|full|tty|stdout|stderr|stdin|fd/.*|pts/.*)")
 _HOMES = re.compile(r"/(?:root|home/[^/]+)(?:/|$)")
@@ -55,14 +63,15 @@ _IN_HOME = (
 _IN_SYSTEM = (
     "/etc/shadow",
     "/etc/gshadow",
-    "/etc/passwd",
     "/etc/sudoers",
     "/etc/sudoers.d",
     "/etc/krb5.keytab",
     "/run/secrets",
     "/var/run/secrets",
 )
-_OF_PROCESSES = re.compile(r"/proc/[^/]+(?:/task/[^/]+)?/(?:environ|mem|auxv|fd|root|cwd)(?:/|$)")
+_OF_PROCESSES = re.compile(
+    r"/proc/[^/]+(?:/task/[^/]+)?/(?:(?:environ|mem|auxv)(?:/|$)|(?:fd|root|cwd)/)"
+)
 _WITHIN = re.compile(r"[=@:,'\"()<\s]")
 
 
@@ -81,6 +90,16 @@ def unclear(place: str) -> bool:
 def several(path: str) -> bool:
     """Return whether the path may stand for more than one file."""
     return bool(_GLOB.search(path))
+
+
+def is_one_file(path: str) -> bool:
+    """Return whether the path names one file, by the look of it: a folder has no such ending."""
+    return not several(path) and bool(_FILE.fullmatch(path.rstrip("/").rsplit("/", 1)[-1]))
+
+
+def are_pictures(path: str) -> bool:
+    """Return whether a pattern takes in pictures, or recordings, of one folder below the root."""
+    return "**" not in path and UNKNOWN not in path and bool(_PICTURES.fullmatch(path))
 
 
 def is_sink(place: str) -> bool:
@@ -117,7 +136,7 @@ def protection(path: str, policy: Policy, *, wide: bool = False) -> str | None:
         return pattern
     if wide and path != ".":
         start = path.lower().rstrip("/") + "/"
-        return next((p for p in policy.protected_paths if p.lower().startswith(start)), None)
+        return next((p for p in policy.protection if p.lower().startswith(start)), None)
     return None
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from agents.tools.shell.command import Command, could_be
-from agents.tools.shell.options import operands, valued
+from agents.tools.shell.options import first_operand, has, operands, valued
 from agents.tools.shell.variables import UNKNOWN
 
 _NEW = "…"
@@ -49,17 +49,18 @@ PROGRAMS: Mapping[str, str] = {
         brew install, snap install, flatpak install, port install
     """,
     "dependency/new": """
-        pip install …, pip3 install …, pip download …, uv pip install …, uv add …,
-        uv tool install …, pipx install …, pipx inject …, poetry add …, pdm add …, rye add …,
-        pipenv install …, hatch dep add …, conda install …, mamba install …, micromamba install …,
-        easy_install …, npm install …, npm i …, npm in …, npm add …, npm link …, pnpm add …,
-        pnpm install …, pnpm i …, yarn add …, yarn global add …, bun add …, bun install …, bun i …,
-        deno add …, deno install …, bower install …, cargo add …, cargo install …, cargo binstall …,
-        go get …, go install …, gem install …, bundle add …, composer require …,
-        dotnet add package …, nuget install …, luarocks install …, cpan …, cpanm …, opam install …,
-        cabal install …, stack install …, mix archive.install …, pod install …, vcpkg install …,
-        conan install …, nimble install …, pub add …, dart pub add …, flutter pub add …,
-        swift package add-dependency …, julia --add …
+        pip install …, pip3 install …, pip download …, uv pip install …, uv add …, uv tool install
+        …, pipx install …, uvx …, uv tool run …, pipx run …, pnpm dlx …, yarn dlx …, bunx …,
+        poetry self add …, pipx inject …, poetry add …, pdm add …, rye add …, pipenv install …,
+        hatch dep add …, conda install …, mamba install …, micromamba install …, easy_install …,
+        npm install …, npm isntall …, npm ins …, npm i …, npm in …, npm add …, npm link …, pnpm
+        add …, pnpm install …, pnpm i …, yarn add …, yarn global add …, bun add …, bun install …,
+        bun i …, deno add …, deno install …, bower install …, cargo add …, cargo install …, cargo
+        binstall …, go get …, go install …, gem install …, bundle add …, composer require …,
+        dotnet add package …, nuget install …, luarocks install …, cpan …, cpanm …, opam install
+        …, cabal install …, stack install …, mix archive.install …, pod install …, vcpkg install
+        …, conan install …, nimble install …, pub add …, dart pub add …, flutter pub add …, swift
+        package add-dependency …, julia --add …
     """,
     "network/none": """
         aws, gcloud, gsutil, az, kubectl apply, kubectl delete, kubectl exec, heroku, docker pull,
@@ -89,6 +90,8 @@ _SHORT = {
     "apt-get": valued("-o -t"),
     "apt": valued("-o -t"),
 }
+_NPX_VALUED = valued("-p --package -w --workspace -c --call")
+_UV_VALUED = valued("--with --python -p --extra --group --project --directory -m --module")
 _EDITABLE = ("-e", "--editable")
 _INSTALLED_HERE = re.compile(r"\.{1,2}(?:$|[/\[])|/|file:|.*\.(?:whl|tar\.gz|tgz|zip|gem|crate)$")
 _VERSIONED = re.compile(r"(pip|gem|npm|cpan)[\d.]+")
@@ -111,12 +114,40 @@ def rule_of(command: Command) -> str | None:
     if _MKFS.fullmatch(name):
         return "machine/device"
     words = command.words[1:]
+    if words[:1] in (("--help",), ("--version",)):
+        return None
+    if _fetches_and_runs(name, words):
+        return "dependency/new"
     given = operands(words, _VALUED | _SHORT.get(name, frozenset()))
     for rule, entries in _ENTRIES.items():
         for entry in entries:
             if entry[0] == name and _fits(entry[1:], words, given):
-                return rule
+                return None if _only_rehearses(rule, words) else rule
     return None
+
+
+def _only_rehearses(rule: str, words: Sequence[str]) -> bool:
+    """Return whether it only shows what it would do, or how it is used."""
+    shown = "--help" in words and not rule.startswith("privilege/")
+    return shown or (rule == "publish/package" and "--dry-run" in words)
+
+
+def _fetches_and_runs(name: str, words: Sequence[str]) -> bool:
+    """Return whether a runner is told to fetch what it runs, rather than to take what is here."""
+    match name, *words:
+        case "npx", *rest:
+            own = rest[: first_operand(rest, _NPX_VALUED) + 1]
+            return has(own, "yp", "--yes", "--package") or bool(own and "@" in own[-1][1:])
+        case "npm", "exec" | "x", *rest:
+            return has(rest[: first_operand(rest)], "y", "--yes", "--package")
+        case "uv", "run", *rest:
+            return has(rest[: first_operand(rest, _UV_VALUED)], "", "--with")
+        case "go", "run", *rest:
+            return "@" in "".join(operands(rest, valued("-C"))[:1])
+        case "dotnet", "add", *rest:
+            return "package" in rest
+        case _:
+            return False
 
 
 def _fits(entry: Sequence[str], words: Sequence[str], given: Sequence[str]) -> bool:

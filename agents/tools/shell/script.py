@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
+from agents.tools.shell import evaluated
 from agents.tools.shell.assigned import assign_part, note_effects
 from agents.tools.shell.command import Command, Feed, Script
 from agents.tools.shell.folder import Folder
@@ -61,6 +62,7 @@ def read(text: str) -> Reading:
         if not variables.plain:  # once more, now that all values are known
             reader = _Reader(variables, bomb=reader.bomb)
             reader.script(text)
+            evaluated.with_variables(variables, reader.script)
     except (_TooMuch, RecursionError):
         return Reading(commands=(), readable=False)
     return Reading(tuple(reader.commands), bomb=reader.bomb)
@@ -88,6 +90,7 @@ class _Reader:
             if tree.has_error:
                 for words, writes in loose_commands(reading):
                     self._emit(Command(words, self._folder.here, writes))
+        self._texts(evaluated.in_expansions(text))
         self._nested -= 1
 
     # --- parts of the tree ----------------------------------------------------------------------
@@ -109,8 +112,9 @@ class _Reader:
                 self._function(part)
             case "variable_assignment" | "declaration_command" | "for_statement":
                 self._assignment(part)
-            case "comment" | "heredoc_body":
+            case "heredoc_body" | "raw_string":  # the latter within `[[ ]]` or `(( ))`
                 self._inside(part)
+                self._texts(evaluated.in_subscript(text_of(part)))
             case _:
                 for child in flattened(part) if part.type == "list" else part.children:
                     self._visit(child)
@@ -197,11 +201,17 @@ class _Reader:
         """Read the substitutions within words."""
         pending = [part]
         while pending:
-            for child in pending.pop().named_children:
+            current = pending.pop()
+            self._texts(evaluated.backticked(current))
+            for child in current.named_children:
                 if child.type in _SUBSTITUTIONS:
                     self._visit(child)
                 elif child.type not in ("do_group", "compound_statement"):
                     pending.append(child)
+
+    def _texts(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self.script(text)
 
     # --- commands -------------------------------------------------------------------------------
 
@@ -221,6 +231,7 @@ class _Reader:
             raise _TooMuch
         self.commands[command] = None
         note_effects(command, self._variables)
+        self._texts(evaluated.in_arguments(command))
         for inner in unfold(command):
             self._depth += 1
             if self._depth > DEEPEST:
@@ -259,13 +270,9 @@ class _Reader:
             part, redirects = part.child_by_field_name("body"), redirects_of(parts, self._words)
         if part is None or part.type != "command":
             return Feed(words=(UNKNOWN,))
-        texts: list[str] = []
         commands = self._simple(part, redirects)
-        for command in commands:
-            texts += printed(command)
-        if UNKNOWN in texts:
-            texts = []
-        return Feed(tuple(texts), commands[0].words if commands else ())
+        texts = [text for command in commands for text in printed(command)]
+        return Feed(() if UNKNOWN in texts else tuple(texts), commands[0].words if commands else ())
 
     def _simple(self, part: Node, more: Redirects | None = None) -> list[Command]:
         kept = [c for c in part.children if c.type not in (*_REDIRECTS, "variable_assignment")]

@@ -11,7 +11,7 @@ from tree_sitter import Language, Node, Parser
 
 _CONTINUED = "\\\n"
 _NOT = re.compile(
-    r"(^|[\s;&|({])(?:!|time(?:\s+-p)?)"
+    r"(^|[\s;&|({])(?:!|time(?:\s+-p)?|coproc(?:\s+[A-Za-z_]\w*)?)"
     r"(?=\s+(?:!|time|[{(\[]|case|if|for|while|until|select|function|\w+\s*\(\))(?:\s|\())"
 )
 _MARK = "\uf8ff"  # stands for a NUL while a text is parsed: the grammar would end there
@@ -36,13 +36,17 @@ def readings(text: str) -> tuple[str, ...]:
     """Return the script, and what it may be where the grammar reads it otherwise than bash.
 
     It takes a line's end after a backslash for space even within a word, though within a comment
-    it is right; and it knows `!` and `time` before simple commands alone. Each reading is judged.
+    it is right; and it knows `!`, `time` and `coproc` before simple commands alone. Each reading is
+    judged.
     """
     joined = text.replace(_CONTINUED, "")
-    plain = joined
-    while (shorter := _NOT.sub(r"\1", plain)) != plain:
-        plain = shorter
-    return tuple(dict.fromkeys((text, joined, plain)))
+    return tuple(dict.fromkeys((text, joined, _plain(joined), _plain(text))))
+
+
+def _plain(text: str) -> str:
+    while (shorter := _NOT.sub(r"\1", text)) != text:
+        text = shorter
+    return text
 
 
 def text_of(part: Node) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from agents.tools.paths import ROOT
 from agents.tools.shell.options import named
 
 UNKNOWN = "\0"
@@ -13,6 +15,8 @@ UNKNOWN = "\0"
 HOME = "/home/agent"
 MOST_VALUES = 8
 LONGEST_VALUE = 2_000  # characters
+
+_RUNS = re.compile(r"\$\(|`")
 
 Value = tuple[str, ...]
 """The fields that an expansion gives: one for a scalar, any number for an array."""
@@ -42,10 +46,13 @@ class Variables:
 
     values: dict[str, list[Value]] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)
+    evaluated: dict[str, None] = field(default_factory=dict)
+    """Values like `a[$(...)]`, which arithmetic would run."""
 
     def assign(self, name: str, value: Sequence[str]) -> None:
         """Note one more value; past a bound the variable may hold anything."""
         known = self.values.setdefault(name, [])
+        self.evaluated.update((text, None) for text in value if "[" in text and _RUNS.search(text))
         if tuple(value) in known or (UNKNOWN,) in known:
             return
         kept = len(known) < MOST_VALUES and sum(map(len, value)) <= LONGEST_VALUE
@@ -64,8 +71,11 @@ class Variables:
     def of(self, name: str) -> list[Value]:
         """Return what the variable may hold; one that is never set is empty or unknown."""
         if name in self.values:
-            given = [(_GIVEN[name],)] if name in _GIVEN else []
+            given: list[Value] = [(_GIVEN[name],)] if name in _GIVEN else []
+            given += [()] if name in ("@", "*") else []  # a script itself gets no arguments
             return [*self.values[name], *given]
+        if name == "PWD":
+            return [(".",), (ROOT,)]  # where the command runs, or where the script began
         if name in _GIVEN:
             return [(_GIVEN[name],)]
         return [(UNKNOWN,)] if name in _OTHERS else [(), (UNKNOWN,)]

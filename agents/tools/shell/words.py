@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice, product
 
@@ -19,7 +20,7 @@ from agents.tools.shell.quotes import (
     unescaped,
 )
 from agents.tools.shell.tree import known, text_of
-from agents.tools.shell.variables import HOME, UNKNOWN, Value, Variables
+from agents.tools.shell.variables import HOME, MOST_VALUES, UNKNOWN, Value, Variables
 
 MOST_READINGS = 16
 """Ways to read one word, or one command; beyond it, its values count as unknown."""
@@ -31,6 +32,7 @@ _LITERAL: Mapping[str, Callable[[str], str]] = {
     "process_substitution": lambda _: "/dev/fd/63",
     "arithmetic_expansion": lambda _: UNKNOWN,
 }
+_ALL = re.compile(r"\[[@*]\]$")
 _DEFAULTS = frozenset((":-", "-", ":=", "=", ":+", "+"))
 
 
@@ -60,7 +62,7 @@ class Words:
         total = 1
         for number, choice in enumerate(choices):
             if total * len(choice) > MOST_READINGS:
-                choices[number] = [(UNKNOWN,)] if number else choice[:MOST_READINGS]
+                choices[number] = [(UNKNOWN,), *([] if number else choice[: MOST_READINGS - 1])]
             total *= len(choices[number])
         return list(
             dict.fromkeys(
@@ -161,8 +163,10 @@ class Words:
             return [(UNKNOWN,)]
         name = text_of(names[0]).split("[")[0]
         values = self._variables.of(name)
+        if names[0].type == "subscript" and not _ALL.search(text_of(names[0])):
+            values = _few([(field,) for value in values for field in value])
         if signs == ["!"]:
-            return [v for value in values for n in value for v in self._variables.of(n)][:8]
+            return _few([v for value in values for n in value for v in self._variables.of(n)])
         if not signs or signs[0] in (":?", "?"):
             return values
         if signs[0] not in _DEFAULTS:
@@ -170,11 +174,18 @@ class Words:
         rest = [child for child in part.named_children if child.id != names[0].id]
         default: list[Value] = [(text,) for child in rest[:1] for text in self.text(child)]
         default = default or [()]
+        if any("`" in text for value in default for text in value):
+            default = [(UNKNOWN,)]  # the grammar takes a substitution in backticks for text
         if signs[0] in (":=", "="):
             for value in default:
                 self._variables.assign(name, value)
         known = name in self._variables.values or "+" in signs[0]
         return [*values, *default] if known else default
+
+
+def _few(values: list[Value]) -> list[Value]:
+    """Return these values, or that anything may be meant when they are too many or none."""
+    return values if 0 < len(values) <= MOST_VALUES else [(UNKNOWN,)]
 
 
 def _quoted(pieces: Pieces) -> Pieces:

@@ -39,9 +39,19 @@ class ReadingAdmin:
         return review
 
     def finish_check(
-        self, repository: Repository, app: App, sha: str, *, name: str, conclusion: str, log: str
+        self,
+        repository: Repository,
+        app: App,
+        sha: str,
+        *,
+        name: str,
+        conclusion: str,
+        log: str,
+        event: str = "push",
+        by: Account | None = None,
+        fork: Repository | None = None,
     ) -> CheckRun:
-        """Let an Actions job have run on a commit."""
+        """Let an Actions job have run on a commit; `by` is whose doing that was."""
         world = self.parts.world
         run = CheckRun(
             **world.birth(),
@@ -58,5 +68,5 @@ class ReadingAdmin:
             output={},
         )
         repository.check_runs[run.id] = run
-        repository.logs[run.id] = ActionsLog(log)
+        repository.logs[run.id] = ActionsLog(log, event, by or repository.owner, fork or repository)
         return run

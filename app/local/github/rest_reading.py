@@ -12,7 +12,7 @@ from app.local.github.answers import Answer, Json, Refused, not_found
 from app.local.github.calls import Call
 from app.local.github.gitdir import GitDir, GitFailed, TreeEntry
 from app.local.github.routing import Routes
-from app.local.github.shapes import minimal_repository_json
+from app.local.github.shapes import account_json, minimal_repository_json
 from app.local.github.shapes_git import entry_json
 from app.local.github.shapes_issues import issue_json
 from app.local.github.shapes_reviews import remark_json, review_json
@@ -46,6 +46,35 @@ async def list_remarks(call: Call) -> Answer:
 
 
 # --- logs -----------------------------------------------------------------------------------------
+
+
+@routes.add("GET", "/actions/jobs/{job_id}", needs="actions=read")
+async def get_run_part(call: Call) -> Json:
+    """Return a job of Actions; its run has one job here, and the same number."""
+    number = call.number("job_id")
+    if number not in call.repository.logs:
+        raise not_found()
+    run = call.repository.check_runs[number]
+    about = {"name": run.name, "status": run.status, "conclusion": run.conclusion}
+    return {"id": number, "run_id": number, "head_sha": run.head_sha, **about}
+
+
+@routes.add("GET", "/actions/runs/{run_id}", needs="actions=read")
+async def get_run(call: Call) -> Json:
+    """Return what started a run of Actions, and on what."""
+    number = call.number("run_id")
+    log = call.repository.logs.get(number)
+    if log is None:
+        raise not_found()
+    actor = account_json(call.world, log.actor)
+    return {
+        "id": number,
+        "event": log.event,
+        "head_sha": call.repository.check_runs[number].head_sha,
+        "actor": actor,
+        "triggering_actor": actor,
+        "head_repository": minimal_repository_json(call.world, log.head_repository),
+    }
 
 
 @routes.add("GET", "/actions/jobs/{job_id}/logs", needs="actions=read")

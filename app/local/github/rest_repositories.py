@@ -119,6 +119,30 @@ async def get_commit(call: Call) -> Json:
     }
 
 
+@routes.add("GET", "/commits/{sha}/branches-where-head", needs="contents=read")
+async def list_branches_of_head(call: Call) -> Json:
+    """Return the branches that end at this commit."""
+    commit = await commit_of(call, call.request.match_info["sha"])
+    refs = await call.git.refs(HEADS)
+    return [
+        {"name": ref.removeprefix(HEADS), "commit": {"sha": sha}, "protected": False}
+        for ref, sha in refs.items()
+        if sha == commit.sha
+    ]
+
+
+@routes.add("GET", "/compare/{base}...{head}", needs="contents=read")
+async def compare(call: Call) -> Json:
+    """Return how far two commits are apart, without what differs."""
+    base = await commit_of(call, call.request.match_info["base"])
+    head = await commit_of(call, call.request.match_info["head"])
+    if await call.git.merge_base(base.sha, head.sha) is None:
+        raise Refused(404, "No common ancestor between these commits.")
+    ahead = len(await call.git.commits(f"{base.sha}..{head.sha}"))
+    behind = len(await call.git.commits(f"{head.sha}..{base.sha}"))
+    return {"ahead_by": ahead, "behind_by": behind}
+
+
 @routes.add("GET", "/contents", needs="contents=read")
 @routes.add("GET", "/contents/{path:.*}", needs="contents=read")
 async def get_contents(call: Call) -> Json:

@@ -179,6 +179,11 @@ class ActionsLog:
     """What a job of GitHub Actions wrote; whoever holds the seal may read it, once."""
 
     text: str
+    event: str
+    """What started it."""
+    actor: Account
+    head_repository: Repository
+    """Where the commit comes from that it ran on: a fork, perhaps."""
     seal: str | None = None
 
 

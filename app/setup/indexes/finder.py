@@ -7,7 +7,7 @@ import dataclasses
 import re
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from app.addresses import Resolver, system_resolver
@@ -45,6 +45,18 @@ _AUTHORITIES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 _SECRET_NAME = re.compile(r"token|secret|passw|_auth|credential|key$", re.IGNORECASE)
 
 
+_Names = tuple[tuple[str, str], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Read:
+    """What tools were found to be configured for."""
+
+    at: float
+    operator: Operator
+    found: Sequence[Configured]
+
+
 class IndexFinder:
     """Finds them; one for each process, since asking takes a second or two."""
 
@@ -63,7 +75,8 @@ class IndexFinder:
         self._conceal = conceal
         self._resolver = resolver
         self._lock = asyncio.Lock()
-        self._kept: dict[tuple[tuple[str, str], ...], tuple[float, Indexes]] = {}
+        self._read: dict[tuple[str, ...], _Read] = {}
+        self._kept: dict[_Names, tuple[float, Indexes]] = {}
 
     async def find(self, names: Mapping[str, str]) -> Indexes:
         """Return what set-ups with these tools need.
@@ -80,11 +93,29 @@ class IndexFinder:
                 self._kept[what] = (now, await self._find(names))
             return self._kept[what][1]
 
+    async def origins(self, names: Mapping[str, str]) -> Sequence[str]:
+        """Return where these tools get packages from, without credentials; no index is asked.
+
+        Their order counts, as it does for the tools.
+        """
+        async with self._lock:
+            found = (await self._configured(names)).found
+        folders = (f"{each.tool} {folder}" for each in found for folder in each.folders)
+        return [*(f"{i.tool} {i.kind} {i.url}" for each in found for i in each.indexes), *folders]
+
+    async def _configured(self, names: Mapping[str, str]) -> _Read:
+        tools, now = tuple(sorted(names)) or _USUAL, time.monotonic()
+        self._read = {k: read for k, read in self._read.items() if now - read.at < FRESH}
+        if tools not in self._read:
+            operator = dataclasses.replace(self._operator)  # a copy, which asks anew
+            readers = dict.fromkeys(reader for tool in tools for reader in READERS.get(tool, ()))
+            found = [await reader(operator) for reader in readers]
+            self._read[tools] = _Read(now, operator, found)
+        return self._read[tools]
+
     async def _find(self, names: Mapping[str, str]) -> Indexes:
-        operator = dataclasses.replace(self._operator)  # a copy, which asks anew
-        tools = names or dict.fromkeys(_USUAL)
-        readers = dict.fromkeys(reader for tool in tools for reader in READERS.get(tool, ()))
-        found = [await reader(operator) for reader in readers]
+        read = await self._configured(names)
+        operator, found = read.operator, read.found
         notes = [note for each in found for note in each.notes if names or each.indexes]
         notes += [_unknown(tool) for tool in names if tool not in READERS]
         indexes = _together(index for each in found for index in each.indexes)

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
-from agents.errors import ToolError, Unanswered
+from agents.errors import ToolError, TransientError, Unanswered
 from agents.policy import POLICY_PATH
+from agents.ports import Manner
 
 FILES = {
     "calc.py": "one\n",
@@ -143,12 +144,93 @@ async def test_a_killed_call_runs_again_under_the_same_yes(make_world, request_,
     )
     with pytest.raises(talk.Killed):
         await world.resolve(request_)
-    assert approvals.used_up == []
+    assert approvals.used_up == ["id1"]
     await world.resolve(request_)
 
     assert "deployed" in heard(world)[0][0]["content"]
     assert len(approvals.askings) == 1
     assert approvals.used_up == ["id1"]
+
+
+class Trackers:
+    """The port Toolsets: one tool that acts outside this machine."""
+
+    def __init__(self, *ends):
+        self.ends = list(ends)
+        self.called = []
+
+    async def learn(self, policy):
+        return []
+
+    def recall(self, learned):
+        pass
+
+    def definitions(self):
+        return []
+
+    def manner(self, name):
+        return Manner(only_reads=False, outside=True) if name == CLOSES else None
+
+    async def call(self, name, arguments):
+        self.called.append(name)
+        if self.ends:
+            raise self.ends.pop()
+        return "closed"
+
+    async def close(self):
+        pass
+
+
+CLOSES = "mcp_tracker_close"
+LISTS = {
+    **FILES,
+    POLICY_PATH: FILES[POLICY_PATH] + "mcp:\n  - {server: tracker, tools: [close]}\n",
+}
+
+
+async def test_a_killed_call_that_acts_outside_is_not_repeated(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([YES])
+    world = make_world(LISTS, script(use, [use(CLOSES, id=7)]), approvals=approvals)
+    world.toolsets = Trackers(talk.Killed())
+
+    with pytest.raises(talk.Killed):
+        await world.resolve(request_)
+    await world.resolve(request_)
+
+    assert world.toolsets.called == [CLOSES]
+    [result] = heard(world)[0]
+    assert result["is_error"]
+    assert "may already have run" in result["content"]
+    assert len(approvals.askings) == 1
+
+
+async def test_nor_when_the_call_beside_it_was_interrupted(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([YES])
+    faults = [TransientError("The disk is full.")]
+
+    async def look():
+        while not world.toolsets.called:
+            await asyncio.sleep(0)
+        if faults:
+            raise faults.pop()
+        return 0, "seen"
+
+    world = make_world(
+        LISTS,
+        script(use, [use(CLOSES, id=7), use("bash", command="look")]),
+        approvals=approvals,
+        commands={"look": lambda _: look()},
+    )
+    world.toolsets = Trackers()
+
+    with pytest.raises(TransientError):
+        await world.resolve(request_)
+    await world.resolve(request_)
+
+    assert world.toolsets.called == [CLOSES]
+    closed, seen = heard(world)[0]
+    assert "may already have run" in closed["content"]
+    assert "seen" in seen["content"]
 
 
 async def test_two_calls_of_one_answer_are_decided_each(make_world, request_, talk):
@@ -164,7 +246,7 @@ async def test_two_calls_of_one_answer_are_decided_each(make_world, request_, ta
     assert "is_error" not in approved
     assert world.source.opened[-1].ran.count("deploy two") == 1
     assert "deploy one" not in [run for tree in world.source.opened for run in tree.ran]
-    assert approvals.used_up == ["id1", "id2"]
+    assert approvals.used_up == ["id2"]
 
 
 async def test_the_same_call_later_is_another_question(make_world, request_, talk):
@@ -215,7 +297,14 @@ async def test_when_nobody_answers_the_run_ends_and_says_what_it_wanted(make_wor
 
     with pytest.raises(Unanswered) as ended:
         await world.resolve(request_)
-    for words in ("`id1`", "within 7 days", "`implement/1`", "deploy", "approvals.days"):
+    for words in (
+        "`id1`",
+        "within 7 days",
+        "was not pushed",
+        "`implement/1`",
+        "deploy",
+        "approvals.days",
+    ):
         assert words in str(ended.value)
     with pytest.raises(Unanswered):  # a replay ends it the same way
         await world.resolve(request_)
@@ -254,7 +343,7 @@ async def test_an_approved_change_of_a_protected_path_may_be_committed(make_worl
     await world.resolve(request_)
 
     commits = [each for tree in world.source.opened for each in tree.permitted]
-    assert commits == [{"docs/CODEOWNERS"}]
+    assert commits == [{"docs/CODEOWNERS": "* @jonas\n"}]
 
 
 async def test_a_denied_one_may_not_even_if_it_changed_otherwise(make_world, request_, talk):
@@ -265,7 +354,7 @@ async def test_a_denied_one_may_not_even_if_it_changed_otherwise(make_world, req
 
     await world.resolve(request_)
 
-    assert [each for tree in world.source.opened for each in tree.permitted] == [set()]
+    assert [each for tree in world.source.opened for each in tree.permitted] == [{}]
 
 
 async def test_what_was_permitted_is_found_again_after_a_kill(make_world, request_, talk):
@@ -281,8 +370,79 @@ async def test_what_was_permitted_is_found_again_after_a_kill(make_world, reques
     await world.resolve(request_)
 
     commits = [each for tree in world.source.opened for each in tree.permitted]
-    assert commits == [{"docs/CODEOWNERS"}]
+    assert commits == [{"docs/CODEOWNERS": "* @jonas\n"}]
     assert len(approvals.askings) == 1
+
+
+def overwrite(files):
+    files["docs/CODEOWNERS"] = "* @mallory\n"
+    return 0, ""
+
+
+async def test_a_yes_is_to_the_file_as_the_approved_call_left_it(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([YES])
+    edit = use("edit", path="docs/CODEOWNERS", old="mara", new="jonas")
+    later = use("bash", command="later")
+    world = make_world(
+        FILES,
+        script(use, [edit], [later]),
+        approvals=approvals,
+        commands={"later": overwrite},
+    )
+
+    await world.resolve(request_)
+
+    commits = [each for tree in world.source.opened for each in tree.permitted]
+    assert commits == [{"docs/CODEOWNERS": "* @jonas\n"}]
+
+
+async def test_what_nobody_saw_does_not_ride_along_on_a_yes_to_a_part(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([YES])
+    earlier = use("bash", command="earlier")
+    edit = use("edit", path="docs/CODEOWNERS", old="*", new="**")
+    world = make_world(
+        FILES,
+        script(use, [earlier], [edit]),
+        approvals=approvals,
+        commands={"earlier": overwrite},
+    )
+
+    await world.resolve(request_)
+
+    assert [each for tree in world.source.opened for each in tree.permitted] == [{}]
+
+
+async def test_no_command_runs_beside_the_approved_call(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([YES])
+    edit = use("edit", path="docs/CODEOWNERS", old="mara", new="jonas")
+    beside = use("bash", command="beside")
+    world = make_world(
+        FILES,
+        script(use, [edit, beside]),
+        approvals=approvals,
+        commands={"beside": overwrite},
+    )
+
+    await world.resolve(request_)
+
+    edited, refused = heard(world)[0]
+    assert "is_error" not in edited
+    assert refused["is_error"]
+    assert "no command may run beside it" in refused["content"]
+    commits = [each for tree in world.source.opened for each in tree.permitted]
+    assert commits == [{"docs/CODEOWNERS": "* @jonas\n"}]
+
+
+async def test_one_yes_after_another_to_the_same_file(make_world, request_, talk):
+    use, approvals = talk.use, talk.Approvals([YES, YES])
+    first = use("edit", path="docs/CODEOWNERS", old="mara", new="jonas")
+    second = use("edit", path="docs/CODEOWNERS", old="jonas", new="jonas @mara")
+    world = make_world(FILES, script(use, [first], [second]), approvals=approvals)
+
+    await world.resolve(request_)
+
+    commits = [each for tree in world.source.opened for each in tree.permitted]
+    assert commits == [{"docs/CODEOWNERS": "* @jonas @mara\n"}]
 
 
 # --- what was heard from outside ----------------------------------------------------------------

@@ -12,8 +12,8 @@ from agents.text.literal import literal
 def test_each_argument_stands_below_its_name():
     found = literal({"command": "set -e\nmake deploy", "timeout": 60, "env": {"A": ["b"]}})
     assert found.text == (
-        "command:\n    set -e\n    make deploy\ntimeout:\n    60\n"
-        'env:\n    {\n      "A": [\n        "b"\n      ]\n    }'
+        "command:\n    set -e\n    make deploy\ntimeout (JSON):\n    60\n"
+        'env (JSON):\n    {\n      "A": [\n        "b"\n      ]\n    }'
     )
     assert (found.escaped, found.letters) == (0, ())
 
@@ -58,7 +58,7 @@ def test_what_nobody_can_see_is_written_out(hidden, written):
 
 
 def test_names_of_arguments_are_written_out_as_well():
-    assert literal({"com\u202emand": "x"}).text == "com\\u202emand:\n    x"
+    assert literal({"com\u202emand": "x"}).text == '"com\\u202emand":\n    x'
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,34 @@ def test_letters_that_pass_for_others_are_named():
     assert "`\u0430` is U+0430 CYRILLIC SMALL LETTER A" in found.letters
     assert "`\u03bf` is U+03BF GREEK SMALL LETTER OMICRON" in found.letters
     assert literal({"text": "Grüße, 世界"}).letters == ()
+
+
+def test_no_name_can_pose_as_another_argument():
+    assert literal({"a:\n    b\nc": "d"}).text == '"a:\\n    b\\nc":\n    d'
+    assert literal({"a (JSON)": "1"}).text == '"a (JSON)":\n    1'
+
+
+def test_no_two_values_look_alike():
+    values = [
+        "",
+        "(empty)",
+        '""',
+        None,
+        "null",
+        True,
+        "true",
+        1,
+        "1",
+        [],
+        "[]",
+        {},
+        "{}",
+        "\n",
+        "\\n",
+    ]
+    shown = {literal({"x": value}).text for value in values}
+    assert len(shown) >= len(values) - 1  # an escape looks like its own spelling, but is counted
+    assert literal({"x": ""}).text == 'x (JSON):\n    ""'
 
 
 @given(st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text())))

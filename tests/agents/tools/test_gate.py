@@ -125,9 +125,24 @@ def test_protected_paths_can_be_read_but_not_just_written(path, rule):
 def test_the_repository_says_what_is_protected():
     policy = Policy(protected_paths=("src/generated/**",))
     assert decide(tool("write", path="src/generated/a.py"), CHANGE, policy).decision == "ask"
-    assert (
-        decide(tool("write", path=".github/workflows/ci.yml"), CHANGE, policy).decision == "allow"
-    )
+    assert decide(tool("write", path="AGENTS.md"), CHANGE, policy).decision == "allow"
+
+
+@pytest.mark.parametrize("listed", [(), ("src/generated/**",), (".github/actions/**",)])
+def test_no_list_of_the_repository_opens_workflows_and_policy(listed):
+    policy = Policy(protected_paths=listed)
+    for path in (".github/workflows/ci.yml", ".github/fettle.yml", ".GITHUB/Fettle.yml"):
+        verdict = decide(tool("write", path=path), CHANGE, policy)
+        assert (verdict.decision, verdict.rule) == ("deny", "path/never")
+    for command in (
+        "echo a > .github/fettle.yml",
+        "rm -rf .github",
+        "rm -rf .github/workflows",
+        "cp a .github/workflows/",
+        "python3 -c \"open('.github/fettle.yml', 'w').write('a')\"",
+    ):
+        verdict = decide(tool("bash", command=command), CHANGE, policy)
+        assert (verdict.decision, verdict.rule) == ("deny", "path/never"), command
 
 
 def test_a_stage_that_reads_does_not_ask_for_changes_which_it_cannot_make():

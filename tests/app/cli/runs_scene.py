@@ -94,7 +94,7 @@ class Store:
 
     def use(self, approval):
         async def work(database):
-            await StoredApprovals(database).used([approval])
+            await StoredApprovals(database).claim([approval])
 
         self.do(work)
 

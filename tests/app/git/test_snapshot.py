@@ -13,12 +13,17 @@ ZERO = "0" * 40
 class FewObjects:
     """The changes and the blobs of one test."""
 
-    def __init__(self, *changes, blobs=None):
+    def __init__(self, *changes, blobs=None, altered=()):
         self._changes = list(changes)
         self._blobs = blobs or {}
+        self._altered = list(altered)
 
     async def changes(self, old, new):
         return self._changes
+
+    async def changed(self, old, new):
+        assert (old, new) == ("approved", "n")
+        return self._altered
 
     async def sizes(self, oids):
         return [len(self._blobs.get(oid, b"x")) for oid in oids]
@@ -31,7 +36,7 @@ def added(path, mode="100644"):
     return Change("000000", mode, "1" * 40, path)
 
 
-async def judge(objects, policy=None, permitted=(), **limits):
+async def judge(objects, policy=None, permitted=None, **limits):
     bounds = ChangeLimits(**limits)
     await require_harmless(objects, policy or Policy(), "o", "n", bounds, permitted=permitted)
 
@@ -60,20 +65,30 @@ async def test_protected_paths(path):
 
 
 async def test_what_people_said_yes_to_and_nothing_beside_it():
-    await judge(FewObjects(added("docs/CODEOWNERS")), permitted={"docs/CODEOWNERS"})
+    yes = {"docs/CODEOWNERS": "approved"}
+    await judge(FewObjects(added("docs/CODEOWNERS"), altered=["other.py"]), permitted=yes)
+    with pytest.raises(RunError, match="nobody approved the file as it is now"):
+        await judge(
+            FewObjects(added("docs/CODEOWNERS"), altered=["docs/CODEOWNERS"]), permitted=yes
+        )
     for path in ("CODEOWNERS", "docs/codeowners", "docs/CODEOWNERS/CODEOWNERS"):
         with pytest.raises(RunError, match="protects"):
-            await judge(FewObjects(added(path)), permitted={"docs/CODEOWNERS"})
+            await judge(FewObjects(added(path)), permitted=yes)
     with pytest.raises(RunError, match="which git itself"):
-        await judge(FewObjects(added(".git/config")), permitted={".git/config"})
+        await judge(FewObjects(added(".git/config")), permitted={".git/config": "approved"})
 
 
 @pytest.mark.parametrize(
     "path", [".github/workflows/ci.yml", ".GitHub/Workflows/ci.yml", ".github/fettle.yml"]
 )
 async def test_no_yes_opens_workflows_and_policy(path):
-    with pytest.raises(RunError, match="protects"):
-        await judge(FewObjects(added(path)), permitted={path})
+    for listed in ((), (path,), ("db/**",)):
+        with pytest.raises(RunError, match=r"no policy and no approval opens"):
+            await judge(
+                FewObjects(added(path)),
+                Policy(protected_paths=listed),
+                permitted={path: "approved"},
+            )
 
 
 @pytest.mark.parametrize(

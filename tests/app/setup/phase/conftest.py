@@ -94,6 +94,10 @@ async def no_way(tools):
     yield NoWay()
 
 
+async def no_origins(tools):
+    return []
+
+
 async def _loopback_alone(host, port):
     if host != "localhost":
         raise OSError("tests ask no index but their own")
@@ -108,6 +112,7 @@ class Ground:
     sandbox: object
     redactor: Redactor = field(default_factory=Redactor)
     open_way: object = no_way
+    origins: object = no_origins
     toolchains: tuple = ()
     base: str = ""
     budget: int = 10**9
@@ -132,11 +137,12 @@ class Ground:
         owner, conceal = self.sandbox.owner, self.redactor.add
         finder = IndexFinder(Operator(given), owner, conceal=conceal, resolver=_loopback_alone)
         self.open_way = IndexWays(finder, self.sandbox.owner).open
+        self.origins = finder.origins
 
     def source(self, run_id="run-1", name="1"):
         """Return the source of one run, as a fresh process makes it."""
         builder = Builder(self.sandbox, self.toolchains, self.redactor, self.open_way)
-        set_ups = SetUps(self.store, builder, self.sandbox, "here")
+        set_ups = SetUps(self.store, builder, self.sandbox, "here", self.origins)
         return GitSource(
             self.mirror,
             self.place / "runs",

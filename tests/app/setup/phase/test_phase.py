@@ -13,7 +13,7 @@ from agents.ports import SetupResult
 from app.setup.build import Builder
 from app.setup.kept import Manifest
 from app.setup.phase import SetUps
-from tests.app.setup.phase.conftest import bash, no_way
+from tests.app.setup.phase.conftest import bash, no_origins, no_way
 
 COUNT = "mkdir node_modules && date +%s%N >node_modules/made"
 
@@ -32,6 +32,18 @@ async def test_the_same_lock_file_finds_the_same_set_up_on_another_commit(ground
 
     assert (again.cached, other.cached) == (True, False)
     assert await made(one) == await made(two) != await made(three)
+
+
+async def test_after_a_move_to_another_index_nothing_is_used_again(ground):
+    def installed(run_id, url):
+        ground.indexes(PIP_INDEX_URL=url, PIP_CONFIG_FILE=os.devnull)
+        return ground.run("mkdir -p node_modules # pip install x", run_id=run_id)
+
+    first, _ = await installed("run-1", "http://127.0.0.1:1/simple")
+    same, _ = await installed("run-2", "http://somebody:password@127.0.0.1:1/simple")
+    moved, _ = await installed("run-3", "http://127.0.0.1:1/other")
+
+    assert (first.cached, same.cached, moved.cached) == (False, True, False)
 
 
 async def test_other_repositories_have_their_own(ground):
@@ -120,7 +132,9 @@ def _failing(ground):
             return manifest.model_copy(update={"result": result})
 
     builder = Broken(ground.sandbox, (), ground.redactor, no_way)
-    return SetUps(ground.store, builder, ground.sandbox, "here").of("1", ground.mirror, "run-1")
+    return SetUps(ground.store, builder, ground.sandbox, "here", no_origins).of(
+        "1", ground.mirror, "run-1"
+    )
 
 
 async def test_a_set_up_that_died_half_way_is_not_used_and_goes(ground):
@@ -133,7 +147,7 @@ async def test_a_set_up_that_died_half_way_is_not_used_and_goes(ground):
             raise Killed
 
     dying = Dies(ground.sandbox, (), ground.redactor, ground.open_way)
-    set_ups = SetUps(ground.store, dying, ground.sandbox, "here")
+    set_ups = SetUps(ground.store, dying, ground.sandbox, "here", no_origins)
     policy = Policy.model_validate({"setup": {"run": [COUNT]}})
     await ground._fetch()
     with pytest.raises(Killed):
@@ -154,7 +168,7 @@ async def test_a_sandbox_that_cannot_hold_a_network_gets_none(ground):
             self.owner = owner
 
     weak = Weak(ground.sandbox.owner)
-    set_ups = SetUps(ground.store, None, weak, "here").of("1", ground.mirror, "run-1")
+    set_ups = SetUps(ground.store, None, weak, "here", no_origins).of("1", ground.mirror, "run-1")
     policy = Policy.model_validate({"setup": {"run": [COUNT]}})
     await ground._fetch()
 

@@ -1,0 +1,14 @@
+"""Who runs this process, as the system knows them: what a decision at a terminal is signed with."""
+
+from __future__ import annotations
+
+import os
+import pwd
+
+
+def operator() -> str:
+    """Return the name of who runs this; variables could say anything."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a user without a name, as in some containers
+        return f"user {os.getuid()}"
