@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -324,7 +325,8 @@ def test_nothing_that_strangers_write_reaches_the_terminal_or_gives_a_secret_awa
 
 def test_a_terminal_gets_only_the_escapes_that_are_ours(store, tmp_path):
     store.run(RUN, state="failed", title=EVIL, outcome=EVIL, turns=[prompt(EVIL), answer()])
-    shell = f"stty cols 200; {sys.executable} -m app runs; {sys.executable} -m app runs show {RUN}"
+    fettle = f"{shlex.quote(sys.executable)} -m app"
+    shell = f"stty cols 200; {fettle} runs; {fettle} runs show {RUN}"
     done = subprocess.run(
         ["script", "-qec", shell, "/dev/null"],
         env={**os.environ, "FETTLE_DATA_DIR": str(tmp_path), "ANTHROPIC_API_KEY": KEY},
