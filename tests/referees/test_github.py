@@ -136,7 +136,11 @@ async def make_reading_calls(scene):
     await call("GET", f"{base}/pulls/{pull.number}/comments")
     app, sha = github.world.apps[scene.credentials.app_id], pull.pull.head_sha
     run = github.finish_check(scene.repository, app, sha, name="t", conclusion="failure", log="no")
+    job = await call("GET", f"{base}/actions/jobs/{run.id}")
+    await call("GET", f"{base}/actions/runs/{job['run_id']}")
     await call("GET", f"{base}/actions/jobs/{run.id}/logs", follow=False)
+    await call("GET", f"{base}/commits/{sha}/branches-where-head")
+    await call("GET", f"{base}/compare/main...bot%2Ffix")
     await call("GET", "/search/issues?q=%22breaks%22%20repo:forge/anvil%20is:issue")
     await call("GET", "/search/issues?q=repo:forge/anvil%20is:pr")
     await call("GET", "/search/issues?q=breaks")

@@ -13,7 +13,7 @@ from app.local.github.calls import Call
 from app.local.github.gitdir import GitDir, GitFailed, TreeEntry
 from app.local.github.routing import Routes
 from app.local.github.shapes import account_json, minimal_repository_json
-from app.local.github.shapes_git import entry_json
+from app.local.github.shapes_git import entry_json, root_of
 from app.local.github.shapes_issues import issue_json
 from app.local.github.shapes_reviews import remark_json, review_json
 from app.local.github.state import Issue, Pull, Repository, World
@@ -45,6 +45,8 @@ async def list_remarks(call: Call) -> Answer:
     return call.page([remark_json(call.world, pull, each) for each in remarks])
 
 
+_LONG_AGO = "2020-01-01T00:00:00Z"  # nobody asks here when a log was written
+
 # --- logs -----------------------------------------------------------------------------------------
 
 
@@ -55,8 +57,28 @@ async def get_run_part(call: Call) -> Json:
     if number not in call.repository.logs:
         raise not_found()
     run = call.repository.check_runs[number]
-    about = {"name": run.name, "status": run.status, "conclusion": run.conclusion}
-    return {"id": number, "run_id": number, "head_sha": run.head_sha, **about}
+    root = root_of(call.world, call.repository)
+    return {
+        "id": number,
+        "node_id": f"CR_{number}",
+        "run_id": number,
+        "run_url": f"{root}/actions/runs/{number}",
+        "workflow_name": run.name,
+        "head_branch": None,
+        "head_sha": run.head_sha,
+        "name": run.name,
+        "status": run.status,
+        "conclusion": run.conclusion,
+        "url": f"{root}/actions/jobs/{number}",
+        "html_url": f"{call.world.url}/{call.repository.full_name}/actions/runs/{number}",
+        "check_run_url": f"{root}/check-runs/{number}",
+        "created_at": _LONG_AGO,
+        "started_at": _LONG_AGO,
+        "completed_at": _LONG_AGO,
+        "labels": [],
+        "steps": [],
+        **dict.fromkeys(("runner_id", "runner_name", "runner_group_id", "runner_group_name")),
+    }
 
 
 @routes.add("GET", "/actions/runs/{run_id}", needs="actions=read")
@@ -66,14 +88,36 @@ async def get_run(call: Call) -> Json:
     log = call.repository.logs.get(number)
     if log is None:
         raise not_found()
-    actor = account_json(call.world, log.actor)
+    run, actor = call.repository.check_runs[number], account_json(call.world, log.actor)
+    root = root_of(call.world, call.repository)
+    here = f"{root}/actions/runs/{number}"
+    links = ("jobs", "logs", "cancel", "rerun", "artifacts")
     return {
         "id": number,
+        "node_id": f"WFR_{number}",
+        "name": run.name,
         "event": log.event,
-        "head_sha": call.repository.check_runs[number].head_sha,
+        "head_branch": None,
+        "head_sha": run.head_sha,
+        "head_commit": None,
+        "run_number": 1,
+        "display_title": run.name,
+        "path": ".github/workflows/checks.yml",
+        "workflow_id": 1,
+        "workflow_url": f"{root}/actions/workflows/1",
+        "check_suite_url": f"{root}/check-suites/{number}",
+        "status": run.status,
+        "conclusion": run.conclusion,
+        "url": here,
+        "html_url": f"{call.world.url}/{call.repository.full_name}/actions/runs/{number}",
+        "created_at": _LONG_AGO,
+        "updated_at": _LONG_AGO,
+        "pull_requests": [],
         "actor": actor,
         "triggering_actor": actor,
+        "repository": minimal_repository_json(call.world, call.repository),
         "head_repository": minimal_repository_json(call.world, log.head_repository),
+        **{f"{link}_url": f"{here}/{link}" for link in links},
     }
 
 

@@ -14,6 +14,7 @@ from app.local.github.shapes_git import (
     entry_json,
     file_json,
     ref_json,
+    root_of,
     short_branch_json,
 )
 
@@ -124,8 +125,9 @@ async def list_branches_of_head(call: Call) -> Json:
     """Return the branches that end at this commit."""
     commit = await commit_of(call, call.request.match_info["sha"])
     refs = await call.git.refs(HEADS)
+    found = {"sha": commit.sha, "url": f"{_api(call)}/commits/{commit.sha}"}
     return [
-        {"name": ref.removeprefix(HEADS), "commit": {"sha": sha}, "protected": False}
+        {"name": ref.removeprefix(HEADS), "commit": found, "protected": False}
         for ref, sha in refs.items()
         if sha == commit.sha
     ]
@@ -136,11 +138,38 @@ async def compare(call: Call) -> Json:
     """Return how far two commits are apart, without what differs."""
     base = await commit_of(call, call.request.match_info["base"])
     head = await commit_of(call, call.request.match_info["head"])
-    if await call.git.merge_base(base.sha, head.sha) is None:
+    shared = await call.git.merge_base(base.sha, head.sha)
+    if shared is None:
         raise Refused(404, "No common ancestor between these commits.")
-    ahead = len(await call.git.commits(f"{base.sha}..{head.sha}"))
+    new = await call.git.commits(f"{base.sha}..{head.sha}")
     behind = len(await call.git.commits(f"{head.sha}..{base.sha}"))
-    return {"ahead_by": ahead, "behind_by": behind}
+    page = f"{call.world.url}/{call.repository.full_name}/compare/{base.sha}...{head.sha}"
+    return {
+        "url": f"{_api(call)}/compare/{base.sha}...{head.sha}",
+        "html_url": page,
+        "permalink_url": page,
+        "diff_url": f"{page}.diff",
+        "patch_url": f"{page}.patch",
+        "base_commit": commit_json(call.world, call.repository, base),
+        "merge_base_commit": commit_json(
+            call.world, call.repository, await commit_of(call, shared)
+        ),
+        "status": _status(len(new), behind),
+        "ahead_by": len(new),
+        "behind_by": behind,
+        "total_commits": len(new),
+        "commits": [commit_json(call.world, call.repository, each) for each in reversed(new)],
+    }
+
+
+def _status(ahead: int, behind: int) -> str:
+    if ahead and behind:
+        return "diverged"
+    return "ahead" if ahead else "behind" if behind else "identical"
+
+
+def _api(call: Call) -> str:
+    return root_of(call.world, call.repository)
 
 
 @routes.add("GET", "/contents", needs="contents=read")
