@@ -1,5 +1,6 @@
 # The commands of this checkout. Each sets up what it needs by itself (deploy/setup.sh).
-# ARGS is passed on: make demo ARGS="--json", make test ARGS="-k intake -x".
+# ARGS is passed on: make demo ARGS="--json", make test ARGS="-k intake -x". Tests run in four
+# processes, most of which wait: make test ARGS="-n 0 -s" runs them in one.
 
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
@@ -7,6 +8,7 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help demo test attack check gates bench charts lock clean setup-runtime setup-dev
 
 BIN := .venv/bin
+PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 UV := $(BIN)/python deploy/uv_like_pip.py
 COMPILE := $(UV) pip compile --quiet --generate-hashes --no-header --universal --python-version 3.11
 
@@ -17,10 +19,10 @@ demo: setup-runtime ## Watch a labelled issue become a pull request, all on this
 	@$(BIN)/fettle demo $(ARGS)
 
 test: gates ## Run every check and every test
-	@$(BIN)/pytest $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 attack: setup-dev ## Attack all of it with a model that obeys, and print what was blocked
-	@$(BIN)/pytest -q tests/attacks $(ARGS)
+	@$(PYTEST) -q tests/attacks $(ARGS)
 
 check: gates ## Check format, style, types, layers and sizes
 	@$(BIN)/pytest -q -rP tests/test_architecture.py tests/test_repository.py

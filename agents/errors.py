@@ -4,6 +4,7 @@ FettleError
 ├─ ConfigError      the operator: refuse to start, name the variable, say the remedy
 ├─ DeliveryError    the sender of a webhook: answered with its 4xx status
 ├─ TransientError   the engine: run the stage again, after `retry_after` seconds if that is known
+│  └─ Overloaded    the model's server has no room for us: the run waits, and holds nothing
 ├─ ToolError        the model: becomes an error tool result, never ends a run
 └─ RunError         a person: ends the run, its text is the report
    ├─ BudgetExceeded
@@ -42,6 +43,10 @@ class TransientError(FettleError):
     def __init__(self, text: str, *, retry_after: float | None = None) -> None:
         super().__init__(text)
         self.retry_after = retry_after
+
+
+class Overloaded(TransientError):
+    """The model's server is rate-limited or overloaded for longer than a call may wait."""
 
 
 class ToolError(FettleError):

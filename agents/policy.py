@@ -51,7 +51,9 @@ class Budget(Strict):
     """What one run may use up at most."""
 
     usd: float = Field(default=5.0, gt=0)
-    """Dollars for the model."""
+    """Dollars for the model. People can give one run more, up to the operator's limit."""
+    usd_per_day: float = Field(default=50.0, gt=0)
+    """Dollars that all runs on the repository may spend between one midnight UTC and the next."""
     turns: int = Field(default=150, gt=0)
     """Answers of the model."""
     minutes: float = Field(default=120, gt=0)
@@ -117,6 +119,22 @@ class ApprovalTerms(Strict):
     """After that the run ends with a report; its work is kept."""
 
 
+class Answers(Strict):
+    """How long a run waits for an answer when it asked something about its issue."""
+
+    days: float = Field(default=14, gt=0, le=90)
+    """After that it ends; setting the label again starts afresh."""
+
+
+class Decisions(Strict):
+    """Where decisions are recorded, such as why an issue was declined."""
+
+    path: str | None = None
+    """A Markdown file, or a folder with one file for each decision. Absent: found by looking."""
+    record: bool = True
+    """Whether they are recorded at all; if not, a comment on the issue says why."""
+
+
 class Policy(Strict):
     """The whole file. Every key is optional."""
 
@@ -139,6 +157,10 @@ class Policy(Strict):
     """Tools of other servers, out of those that the operator configured. Absent: none."""
     approvals: ApprovalTerms = ApprovalTerms()
     """How approvals work here."""
+    answers: Answers = Answers()
+    """How questions about an issue work here."""
+    decisions: Decisions = Decisions()
+    """Where decisions are recorded."""
 
     def protects(self, path: str) -> str | None:
         """Return the pattern that protects this path, or None. Case does not matter."""

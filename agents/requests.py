@@ -35,6 +35,14 @@ class Repository(Frozen):
         return f"{self.owner}/{self.name}"
 
 
+class Again(Frozen):
+    """An earlier run whose work is taken up by a new one."""
+
+    run_id: str
+    stage: str = ""
+    """What it did before the first occurrence of this stage is kept; empty: all is done anew."""
+
+
 class ResolveIssue(Frozen):
     """Turn this issue into a pull request.
 
@@ -52,7 +60,11 @@ class ResolveIssue(Frozen):
     author: Person
     asked_by: Person
     label: str
+    """The label that asks for it; also what people are told to set when they want it again."""
     url: str
+    via: Literal["label", "command", "terminal"] = "label"
+    """How it was asked for: by the label, by `/bot retry`, by the operator on the machine."""
+    again: Again | None = None
 
     @property
     def repository_url(self) -> str:
@@ -75,32 +87,60 @@ class ResolveIssue(Frozen):
         return f"{self.repository.full_name}#{self.number}"
 
 
+class Shown(Frozen):
+    """An issue as a signed delivery showed it: what a person saw when they asked."""
+
+    title: str
+    body: str
+    author: Person
+    url: str
+
+
+Verb = Literal[
+    "approve", "deny", "go", "cancel", "status", "why", "retry", "budget", "remark", "unknown"
+]
+
+
 class Command(Frozen):
-    """Do what a person wrote to Fettle: `/bot approve k3f9`."""
+    """Do what a person wants of Fettle besides a run: `/bot approve k3f9`, or a plain comment."""
 
     kind: Literal["command"] = "command"
     installation_id: int
     repository: Repository
     number: int
     """The issue or pull request where it was said."""
-    verb: Literal["approve", "deny"]
-    approval: str
-    """Id of the approval that is answered, as it was typed."""
-    reason: str = ""
+    verb: Verb
+    """`remark` is a comment without any command, `unknown` a command that there is not."""
+    approval: str = ""
+    """For `approve` and `deny`: the id of what is answered, as it was typed."""
+    stage: str = ""
+    """For `retry`: where to begin, as it was typed."""
+    usd: float | None = None
+    """For `budget`: how many dollars more; None when no amount could be read."""
+    words: str = ""
+    """What else was said: a reason, an answer, a remark; for `unknown` the word that was typed."""
     asked_by: Person
-    via: Literal["comment", "button"]
+    via: Literal["comment", "button", "label", "issue"]
+    """How: by taking the label off and by closing the issue a run is cancelled."""
     comment_id: int | None = None
-    """The comment that says it; None for a button."""
+    """The comment that says it; None for everything else."""
     digest: str = ""
     """SHA-256 of that comment as it was delivered: it must still read so."""
     check_run_id: int | None = None
-    """The check run whose button it was; None for a comment."""
+    """The check run whose button it was; None for everything else."""
     url: str
+    issue: Shown | None = None
+    """For `retry`: the issue to work on; None where it is a pull request, or nobody's any more."""
 
     @property
     def lane(self) -> str:
         """Return the queue key: commands never wait for the run they are about."""
         return f"{self.repository.full_name}#{self.number}/commands"
+
+    @property
+    def for_live_runs(self) -> bool:
+        """Return whether it means nothing, to anybody, unless a run is under way."""
+        return self.verb == "remark" or self.via in ("label", "issue")
 
 
 Request = ResolveIssue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.requests import Command
@@ -14,8 +14,9 @@ from app.github.installation import InstallationClient
 from app.github.marked import COMMENT
 from app.github.roles import role_of
 from app.store.approval_rows import StoredApproval
+from handlers.access import may_write
 from handlers.answering import Asked, Facts
-from handlers.commands import commands
+from handlers.commands import ANSWERS, commands
 from handlers.issue_comment import digest
 
 Comment = Mapping[str, Any]
@@ -28,35 +29,40 @@ class Inquiry:
     client: InstallationClient
     own: Identity
     command: Command
+    ident: str
+    """Of the command: it is greater than the id of each run that was asked for before."""
+    comment: Comment | None = None
+    """The comment that says it as it is now; None where it is not said in one."""
 
-    async def comment(self) -> Comment | None:
-        """Return the comment that says it as it is now; None when there is none, or no longer."""
+    async def read(self) -> Inquiry | None:
+        """Return the same with the comment; None when somebody has removed it."""
         if self.command.comment_id is None:
-            return None
+            return self
         try:
             comment: Comment = await self.client.getitem(
                 COMMENT, self._where(self.command.comment_id), named=True
             )
         except Missing:
             return None
-        return comment
+        return replace(self, comment=comment)
 
-    async def facts(
-        self,
-        comment: Comment | None,
-        stored: StoredApproval | None,
-        waiting: Sequence[StoredApproval],
-    ) -> Facts:
-        """Return what holds now. About people who may not write, nothing more is looked up."""
+    async def about_asker(self) -> Facts:
+        """Return who says it, and whether they do."""
         command = self.command
         role = await role_of(self.client, command.repository, command.asked_by)
-        facts = Facts(
+        return Facts(
             role_name=role.role_name,
             permission=role.permission,
             asker_is_bot=role.is_bot,
-            **(_said(command, comment) if comment else {}),
+            **(_said(command, self.comment) if self.comment else {}),
         )
-        if not role.may_write:
+
+    async def about_approval(
+        self, stored: StoredApproval | None, waiting: Sequence[StoredApproval]
+    ) -> Facts:
+        """Return all that holds now. About people who may not write, no more is looked up."""
+        command, facts = self.command, await self.about_asker()
+        if facts.asker_is_bot or not may_write(facts.role_name, facts.permission):
             return facts
         here = (command.repository.id, command.number)
         asked = None
@@ -118,10 +124,11 @@ def _said(command: Command, comment: Comment) -> dict[str, Any]:
         and comment["created_at"] == comment["updated_at"]
         and author.get("id") == command.asked_by.id
     )
-    verbs = {said.verb for said in commands(body) if said.approval == command.approval}
+    answers = (said for said in commands(body) if said.verb in ANSWERS)
+    verbs = {said.verb for said in answers if said.approval == command.approval}
     through = comment.get("performed_via_github_app") or {}
     return {
         "edited": not unchanged,
-        "contradicted": len(verbs) > 1,
+        "contradicted": command.verb in ANSWERS and len(verbs) > 1,
         "through_app": through.get("slug") or through.get("name") or "",
     }

@@ -16,10 +16,12 @@ import structlog
 
 import handlers
 from agents.errors import TransientError
-from agents.requests import Command, Request
+from agents.requests import Command, Request, ResolveIssue
 from app.inbox import Inbox
 from app.store.database import Database
 from app.store.deliveries import Mark, Waiting, mark, waiting
+from app.store.lanes import Lanes
+from app.store.steers import StoredSteers
 from handlers import Asked
 from handlers.ignored import Ignored
 from handlers.ports import Engine
@@ -29,6 +31,7 @@ POLL_SECONDS = 5.0
 """Looks this often unasked, for rows that another process put in or that wait for a retry."""
 ATTEMPTS = 5
 NOTE_LENGTH = 2000
+NOBODY = "no run is under way that could hear it"
 
 log = structlog.get_logger(__name__)
 
@@ -56,6 +59,8 @@ class Dispatcher:
         retry_seconds: float = 1.0,
     ) -> None:
         self._database = database
+        self._lanes = Lanes(database)
+        self._steers = StoredSteers(database)
         self._inbox = inbox
         self._engine = engine
         self._route = route
@@ -106,12 +111,23 @@ class Dispatcher:
             if isinstance(asked, Ignored):
                 log.debug("delivery ignored", reason=asked.reason)
                 return Mark(row.id, "ignored", asked.reason)
+            if isinstance(asked, tuple) and not await self._heard(asked):
+                log.debug("delivery ignored", reason=NOBODY)
+                return Mark(row.id, "ignored", NOBODY)
             return await self._submit(row, dict(_named(row.run_id, asked)))
+
+    async def _heard(self, commands: tuple[Command, ...]) -> bool:
+        """Tell whether there may be anybody to hear these: most comments find no run at work."""
+        first = commands[0]
+        alone = all(command.for_live_runs for command in commands)
+        return not alone or await self._lanes.busy(first)
 
     async def _submit(self, row: Waiting, requests: Mapping[str, Request | Command]) -> Mark | None:
         try:
             for run_id, request in requests.items():
                 await self._engine.submit(run_id, request)
+                if isinstance(request, ResolveIssue) and request.via == "label":
+                    await self._steers.supersede(run_id, request)
                 log.info("dispatched", run=run_id, request=request.kind, lane=request.lane)
         except TransientError:
             raise

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
+from agents.errors import RunError
+from agents.pipelines.shared.waiting import LABEL
 from agents.requests import Request
 from agents.run import Outcome, Ports
+from app.admission import Admission
 from app.git.source import GitSource
 from app.github.approval_end import OpenQuestions
 from app.github.auth import Profile
@@ -13,8 +17,9 @@ from app.github.client import GitHub
 from app.github.facts import issue_facts
 from app.github.reporter import GitHubReporter
 from app.github.roles import role_of
-from app.runner import Admission
 from handlers import access
+
+UNFINISHED = ("failed", "cancelled")
 
 
 @dataclass
@@ -44,16 +49,19 @@ class GitHubEquipment:
     async def rest(self) -> None:
         """Show that it waits, and remove the work tree: git keeps what it needs to be made anew."""
         await self.close()
-        await self.source.discard(forget=False)
+        await self.source.discard(forget=False, parked=True)
 
     async def finish(self, outcome: Outcome) -> None:
         """Show how it ended on the issue; withdraw what it still asks; remove the work tree.
 
-        The commits of a run that failed stay in the mirror: they were paid for.
+        The commits of a run that did not come to its end stay in the mirror: they were paid for.
         """
         await self.reporter.finish(outcome)
         await self.questions.withdraw()
-        await self.source.discard(forget=outcome.kind != "failed")
+        if outcome.kind in UNFINISHED and self.ports.tracker is not None:
+            with suppress(RunError):  # it may have waited for an answer when it was withdrawn
+                await self.ports.tracker.label(LABEL, on=False)
+        await self.source.discard(forget=outcome.kind not in UNFINISHED)
 
     async def close(self) -> None:
         """Show the newest state and stop updating it; let go of other servers."""

@@ -67,8 +67,8 @@ class Inbox:
         return await entry.claimed
 
     def settled(self, number: int) -> None:
-        """Note that so many deliveries wait no longer."""
-        self.depth -= number
+        """Note that so many deliveries wait no longer; some another process may have put in."""
+        self.depth = max(0, self.depth - number)
 
     def _arrival(self, delivery: Delivery) -> Arrival:
         """Mint the run id, whose order is the order of arrival even if the clock steps back."""

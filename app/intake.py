@@ -96,7 +96,7 @@ class Intake:
             return _UNHANDLED
         if self._from_a_bot(head.event, action, payload.get("sender")):
             return Answer(204, "", "from_bot")
-        if _only_talk(head.event, payload.get("comment")):
+        if _only_talk(head.event, payload):
             return Answer(204, "", "no_command")
         installation_id = _id_of(payload.get("installation"))
         return Delivery(
@@ -185,13 +185,17 @@ def _nothing_handles(event: str, body: bytes) -> bool:
     return first is not None and not known(event, first[1].decode("ascii"))
 
 
-def _only_talk(event: str, comment: Any) -> bool:
-    """Tell whether it is a comment without commands: what people tell each other is not kept.
+def _only_talk(event: str, payload: dict[str, Any]) -> bool:
+    """Tell whether it is a comment without commands under a pull request, where no run listens.
 
-    Comments of an odd shape are left to the handler.
+    Whether one listens to the issue only the store knows. Odd shapes are left to the handler.
     """
+    if event != "issue_comment":
+        return False
+    issue, comment = payload.get("issue"), payload.get("comment")
     body = comment.get("body") if isinstance(comment, dict) else None
-    return event == "issue_comment" and isinstance(body, str) and not may_hold(body)
+    pull_request = issue.get("pull_request") if isinstance(issue, dict) else None
+    return pull_request is not None and isinstance(body, str) and not may_hold(body)
 
 
 def _json_object(body: bytes) -> dict[str, Any]:

@@ -48,7 +48,9 @@ class Parts:
     @property
     def models(self) -> dict[str, str]:
         """Return the model's name of each tier."""
-        return {"strong": self.settings.model, "fast": self.settings.model_fast}
+        settings = self.settings
+        judge = settings.model_judge or settings.model
+        return {"strong": settings.model, "judge": judge, "fast": settings.model_fast}
 
     @property
     def limits(self) -> Limits:
@@ -58,6 +60,7 @@ class Parts:
             usd=self.settings.run_budget_usd,
             turns=most["turns"].default * 10,
             minutes=most["minutes"].default * 10,
+            usd_per_day=self.settings.day_budget_usd,
         )
 
 

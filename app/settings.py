@@ -86,6 +86,8 @@ class Settings(BaseSettings):
 
     model: Word = "claude-opus-5-5"
     """The strong model, which writes code."""
+    model_judge: Word | None = None
+    """The model that judges changes: as strong as the strong one or stronger; absent: that one."""
     model_fast: Word = "claude-haiku-5-5"
     """The fast model, which sorts and writes prose."""
     anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
@@ -130,8 +132,12 @@ class Settings(BaseSettings):
     """Deliveries that may wait for dispatch; beyond it GitHub is told to come back."""
     github_write_spacing: Annotated[float, Field(ge=0, le=60)] = 1.0
     """Seconds between two writes to GitHub for one installation."""
-    run_budget_usd: Annotated[float, Field(gt=0)] = 5.0
-    """Dollars one run may spend on models at most, whatever a repository's policy says."""
+    run_budget_usd: Annotated[float, Field(gt=0)] = 20.0
+    """Dollars one run may spend on models at most, whatever a policy or a person says."""
+    day_budget_usd: Annotated[float, Field(gt=0)] = 100.0
+    """Dollars all runs on one repository may spend in a day (UTC), whatever its policy says."""
+    repositories: dict[str, str] = {}
+    """Short names for `fettle resolve NAME 25`, as JSON: {"parse": "octo-org/parse"}."""
 
     log_format: Literal["console", "json"] = "console"
     """console for people, json for machines."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext, suppress
 from typing import Any
@@ -67,12 +68,14 @@ class EngineSteps:
         """
         return await self._recorded(name, lambda: self._tried(name, work))
 
-    async def wait(self, name: str, over: Callable[[], Awaitable[bool]]) -> None:
+    async def wait(
+        self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
+    ) -> None:
         """Hold no place until `over` says yes; a shutdown ends the waiting without a record."""
 
         async def waited() -> Json:
             try:
-                await self._until(over)
+                await self._until(over, until)
             except Exception as error:  # the same boundary as for work
                 log.exception("waiting broke", step=name)
                 return {"broken": type(error).__name__}
@@ -102,7 +105,7 @@ class EngineSteps:
             self._floor.working.discard(self)
         await self._floor.gate.wait()
 
-    async def _until(self, over: Callable[[], Awaitable[bool]]) -> None:
+    async def _until(self, over: Callable[[], Awaitable[bool]], at: float | None) -> None:
         """Ask at the start, when woken, and now and then; one that cannot be asked is not over."""
         woken = asyncio.Event()
         self._floor.waiting[self._run_id] = woken
@@ -115,10 +118,16 @@ class EngineSteps:
                 except TransientError as error:
                     log.warning("run goes on waiting", run=self._run_id, reason=str(error))
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(self._floor.look_seconds):
+                    async with asyncio.timeout(self._next_look(at)):
                         await woken.wait()
         finally:
             del self._floor.waiting[self._run_id]
+
+    def _next_look(self, at: float | None) -> float:
+        """Return after how many seconds to ask again, if nobody wakes the run before."""
+        look = self._floor.look_seconds
+        left = look if at is None else at - time.time()
+        return min(look, left) if left > 0 else look
 
     async def _tried(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
         for attempt in range(1, STEP_ATTEMPTS):

@@ -1,10 +1,10 @@
-"""Step 3: wake the runs that people have decided about, wherever the decision was made."""
+"""Step 3: wake the runs that people have decided about, or said something to, wherever they did."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import structlog
@@ -13,8 +13,11 @@ from agents.errors import TransientError
 
 LOOK_SECONDS = 1.0
 OVERLAP_SECONDS = 120.0
-"""How far back each look reaches: a decision is dated before it is committed, and by the clock of
-the machine that it was made on."""
+"""How far each look reaches back behind the one before: a row is dated before it is committed, and
+by the clock of the machine that it was made on."""
+
+Since = Callable[[float], Awaitable[list[tuple[str, str]]]]
+"""Returns id and run of what happened from a moment on, in unix seconds."""
 
 log = structlog.get_logger()
 
@@ -31,6 +34,14 @@ class Decisions(Protocol):
         ...
 
 
+class Steers(Protocol):
+    """Knows what people said to runs."""
+
+    async def steered_since(self, moment: float) -> list[tuple[str, str]]:
+        """Return id and run of what was said from that moment on, in unix seconds."""
+        ...
+
+
 class Waking:
     """Asks once a second for all runs of this process: one that waits never asks by itself."""
 
@@ -39,12 +50,16 @@ class Waking:
         decisions: Decisions,
         wake: Callable[[str], None],
         *,
+        steers: Steers | None = None,
+        ring: Callable[[str], None] = lambda _run_id: None,
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
         self._decisions = decisions
         self._wake = wake
+        self._ring = ring
         self._look_seconds = look_seconds
-        self._seen: frozenset[str] = frozenset()
+        self._decided = _Looks(decisions.decided_since)
+        self._steered = _Looks(steers.steered_since) if steers is not None else None
 
     async def run(self) -> None:
         """Go on until cancelled: a fault in here must not end anything else."""
@@ -58,10 +73,32 @@ class Waking:
             await asyncio.sleep(self._look_seconds)
 
     async def once(self) -> None:
-        """Wake the runs of what was decided since the last look; let go what nobody answered."""
-        await self._decisions.expire()
-        decided = await self._decisions.decided_since(time.time() - OVERLAP_SECONDS)
-        for ident, run_id in decided:
-            if ident not in self._seen:
+        """Wake the runs of what is new since the last look; let go what nobody answered."""
+        if self._steered is not None:
+            for run_id in await self._steered.new():
+                self._ring(run_id)
                 self._wake(run_id)
-        self._seen = frozenset(ident for ident, _ in decided)
+        await self._decisions.expire()
+        for run_id in await self._decided.new():
+            self._wake(run_id)
+
+
+class _Looks:
+    """Looks again and again, and tells of each thing once.
+
+    A look reaches back behind the last one that worked: while the database is away or the machine
+    sleeps, others may go on.
+    """
+
+    def __init__(self, since: Since) -> None:
+        self._since = since
+        self._looked_at = time.time()
+        self._seen: frozenset[str] = frozenset()
+
+    async def new(self) -> list[str]:
+        """Return the runs of what was not there at the last look."""
+        now = time.time()
+        found = await self._since(min(self._looked_at, now) - OVERLAP_SECONDS)
+        new = [run_id for ident, run_id in found if ident not in self._seen]
+        self._looked_at, self._seen = now, frozenset(ident for ident, _ in found)
+        return new

@@ -51,6 +51,10 @@ class Held:
         """Pass on."""
         self._pass(partial(self._reporter.parked, stage, approvals))
 
+    def paused(self, stage: str, why: str) -> None:
+        """Pass on."""
+        self._pass(partial(self._reporter.paused, stage, why))
+
     def _pass(self, tell: Callable[[], None]) -> None:
         if self._held is None:
             tell()
@@ -83,7 +87,9 @@ class Watched:
 
         return await self._steps.step(name, noted)
 
-    async def wait(self, name: str, over: Callable[[], Awaitable[bool]]) -> None:
+    async def wait(
+        self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
+    ) -> None:
         """Wait; unless it is over at once, note that the run is parked, and let it rest."""
         parked = False
 
@@ -96,7 +102,7 @@ class Watched:
                 parked = True
             return False
 
-        await self._steps.wait(name, noted)
+        await self._steps.wait(name, noted, until=until)
         if self.stands is not None:
             await self.stands()
 
@@ -126,7 +132,9 @@ class Unrecorded:
         """Do it."""
         return await work()
 
-    async def wait(self, name: str, over: Callable[[], Awaitable[bool]]) -> None:
+    async def wait(
+        self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
+    ) -> None:
         """Return."""
 
     async def boundary(self) -> None:

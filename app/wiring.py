@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -11,7 +14,8 @@ from agents.errors import FettleError
 from agents.ports import Steps
 from agents.requests import Request
 from agents.run import Ports
-from app.desk import Desk
+from app.again import AgainSteps
+from app.desk import Bounds, Desk
 from app.dispatch import Dispatcher
 from app.engine import Engine
 from app.equipment import GitHubEquipment
@@ -25,6 +29,7 @@ from app.github.client import GitHub
 from app.github.forge import GitHubForge
 from app.github.publish import GitHubPublisher
 from app.github.reporter import GitHubReporter
+from app.github.tracker import GitHubTracker
 from app.inbox import Inbox
 from app.intake import Identity, Intake
 from app.parts import Parts, open_parts
@@ -33,6 +38,8 @@ from app.runner import Equip, Obey, Runner
 from app.sandbox.choose import caution
 from app.server import Readiness, build_server, start_server
 from app.settings import Settings
+from app.steering import Bells, RunSteering
+from app.store.steers import StoredSteers
 from app.store.turns import StoredJournal
 from app.upkeep import Upkeep
 from app.waking import Waking
@@ -49,6 +56,8 @@ class GitHubRuns:
         self._parts = parts
         self._github = github
         self._identity = identity
+        self.bells = Bells()
+        self._steers = StoredSteers(parts.database)
 
     async def equip(self, run_id: str, request: Request, steps: Steps) -> GitHubEquipment:
         """Give a run its ports; nothing is asked of GitHub yet."""
@@ -63,18 +72,8 @@ class GitHubRuns:
             comment_id=await parts.runs.comment_of(run_id),
             caution=caution(parts.sandbox),
         )
-        source = GitSource(
-            mirror,
-            parts.settings.data_dir / "runs",
-            run_id,
-            sandbox=parts.sandbox,
-            fetch=partial(self._fetch, request, mirror),
-            identity=partial(self._author, request),
-            furnisher=parts.set_ups.of(str(request.repository.id), mirror, run_id),
-            conceal=parts.redactor.clean,
-            on_command=parts.metrics.command_seconds.inc,
-        )
-        return GitHubEquipment(
+        source = self._source(run_id, request, mirror)
+        equipment = GitHubEquipment(
             request,
             github,
             reporter,
@@ -97,16 +96,61 @@ class GitHubRuns:
                 web=parts.web,
                 forge=GitHubForge(github, request, run_id),
                 toolsets=parts.toolsets(source.folder) if parts.toolsets else None,
+                tracker=GitHubTracker(github, request, run_id, parts.redactor),
+                steering=RunSteering(self._steers, self.bells, run_id),
             ),
             OpenQuestions(github, request, run_id, parts.approvals, parts.redactor),
+        )
+        self._take_up(run_id, equipment)
+        return equipment
+
+    def _take_up(self, run_id: str, equipment: GitHubEquipment) -> None:
+        """Have the run keep what an earlier one did, if that was asked for."""
+        again, ports = equipment.request.again, equipment.ports
+        if again is not None and again.stage:
+            steps = AgainSteps(
+                ports.steps,
+                again,
+                run_id,
+                database=self._parts.database,
+                mirror=self._parts.mirrors.of(equipment.request.repository.id),
+                reporter=lambda: equipment.ports.reporter,
+            )
+            equipment.ports = replace(ports, steps=steps)
+
+    def _source(self, run_id: str, request: Request, mirror: Mirror) -> GitSource:
+        parts = self._parts
+        return GitSource(
+            mirror,
+            parts.settings.data_dir / "runs",
+            run_id,
+            sandbox=parts.sandbox,
+            fetch=partial(self._fetch, request, mirror),
+            branch=partial(self._fetch_branch, request, mirror),
+            identity=partial(self._author, request),
+            furnisher=parts.set_ups.of(str(request.repository.id), mirror, run_id),
+            conceal=parts.redactor.clean,
+            on_command=parts.metrics.command_seconds.inc,
         )
 
     async def _fetch(self, request: Request, mirror: Mirror) -> str:
         """Bring the default branch up to date with a token that can only read it."""
-        scope = Scope.of(request.installation_id, request.repository.id, Profile.READ)
-        token = await self._github.broker.token(scope)
-        await mirror.fetch(self._github.urls.clone(request.repository.full_name), token.value)
+        await mirror.fetch(self._clone_url(request), await self._reading(request))
         return await mirror.head_of(request.repository.default_branch)
+
+    async def _fetch_branch(
+        self, request: Request, mirror: Mirror, name: str, ref: str
+    ) -> str | None:
+        """Bring one branch up to date under `ref`, with a token that can only read it."""
+        token = await self._reading(request)
+        return await mirror.fetch_branch(self._clone_url(request), token, name, ref)
+
+    async def _reading(self, request: Request) -> str:
+        scope = Scope.of(request.installation_id, request.repository.id, Profile.READ)
+        return (await self._github.broker.token(scope)).value
+
+    def _clone_url(self, request: Request) -> str:
+        return self._github.urls.clone(request.repository.full_name)
 
     async def _author(self, request: Request) -> Author:
         """Return the App's bot user: commits are made in its name."""
@@ -120,45 +164,68 @@ class GitHubRuns:
 
 async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> None:
     """Serve until `stop` is set, then drain. Raises ConfigError when it cannot start."""
-    credentials = settings.credentials
+    secrets = [secret.get_secret_value() for secret in settings.credentials.webhook_secrets]
     async with (
         open_parts(settings, redactor) as parts,
-        GitHub.open(
-            github_url=settings.github_url,
-            app_id=credentials.app_id,
-            private_key=credentials.private_key.get_secret_value(),
-            redactor=redactor,
-            write_spacing=settings.github_write_spacing,
-        ) as github,
+        open_github(settings, redactor) as github,
     ):
         identity = Identity()
-        intake = Intake([s.get_secret_value() for s in credentials.webhook_secrets], identity)
         inbox = Inbox(parts.database, limit=settings.inbox_limit)
         await inbox.open()
-        runner = make_runner(
-            parts,
-            GitHubRuns(parts, github, identity).equip,
-            noreply=github.urls.noreply,
-            obey=Desk(github, parts.approvals, redactor).obey,
-        )
         readiness = Readiness(settings.data_dir)
-        await runner.engine.launch()
-        server = await start_server(
-            build_server(intake, inbox, parts.database, parts.metrics, readiness),
-            settings.host,
-            settings.port,
-        )
-        dispatching = asyncio.create_task(Dispatcher(parts.database, inbox, runner).run())
-        keeping = asyncio.create_task(Upkeep(runner, runner.engine).run())
-        waking = asyncio.create_task(Waking(parts.approvals, runner.engine.wake).run())
-        log.info("serving", address=f"http://{settings.host}:{server.addresses[0][1]}")
-        await _until(stop, dispatching)
-        readiness.draining = True
+        async with at_work(parts, github, identity, inbox) as dispatching:
+            server = await start_server(
+                build_server(
+                    Intake(secrets, identity), inbox, parts.database, parts.metrics, readiness
+                ),
+                settings.host,
+                settings.port,
+            )
+            log.info("serving", address=f"http://{settings.host}:{server.addresses[0][1]}")
+            await _until(stop, dispatching)
+            readiness.draining = True
+            await server.cleanup()
+
+
+def open_github(settings: Settings, redactor: Redactor) -> AbstractAsyncContextManager[GitHub]:
+    """Return what holds the way to GitHub open; ConfigError without the App's credentials."""
+    credentials = settings.credentials
+    return GitHub.open(
+        github_url=settings.github_url,
+        app_id=credentials.app_id,
+        private_key=credentials.private_key.get_secret_value(),
+        redactor=redactor,
+        write_spacing=settings.github_write_spacing,
+    )
+
+
+@asynccontextmanager
+async def at_work(
+    parts: Parts, github: GitHub, identity: Identity, inbox: Inbox
+) -> AsyncIterator[asyncio.Task[None]]:
+    """Work on all deliveries and runs of the database; at the end, drain.
+
+    Yields what dispatches, which ends by a fault alone. Raises ConfigError when another process
+    does this already.
+    """
+    runs = GitHubRuns(parts, github, identity)
+    bounds = Bounds(run=parts.settings.run_budget_usd, day=parts.settings.day_budget_usd)
+    desk = Desk(github, parts.database, parts.mirrors, parts.redactor, bounds=bounds)
+    runner = make_runner(parts, runs.equip, noreply=github.urls.noreply, obey=desk.obey)
+    desk.submit = runner.submit
+    await runner.engine.launch()
+    dispatching = asyncio.create_task(Dispatcher(parts.database, inbox, runner).run())
+    keeping = asyncio.create_task(Upkeep(runner, runner.engine).run())
+    steers = StoredSteers(parts.database)
+    waking = asyncio.create_task(
+        Waking(parts.approvals, runner.engine.wake, steers=steers, ring=runs.bells.ring).run()
+    )
+    try:
+        yield dispatching
+    finally:
         log.info("draining", seconds=DRAIN_SECONDS)
-        dispatching.cancel()
-        keeping.cancel()
-        waking.cancel()
-        await server.cleanup()
+        for each in (dispatching, keeping, waking):
+            each.cancel()
         await runner.engine.drain(DRAIN_SECONDS)
 
 

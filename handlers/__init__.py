@@ -2,7 +2,7 @@
 
 Handlers are pure: a payload goes in; typed requests, or a reason to ignore it, come out. Whether
 the asker may and whether it is still true is decided later, from what GitHub says then: of runs by
-`handlers/access.py`, of answers by `handlers/answering.py`.
+`handlers/access.py`, of answers by `handlers/answering.py`, of steers by `handlers/steering.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.requests import Command, Request
-from handlers import check_run, issue_comment, issues
+from handlers import check_run, issue_comment, issues, terminal
 from handlers.ignored import Ignored
 
 Asked = Request | tuple[Command, ...]
@@ -30,6 +30,8 @@ class Route:
 
 ROUTES: Mapping[tuple[str, str], Route] = {
     ("issues", "labeled"): Route(issues.labeled),
+    ("issues", "unlabeled"): Route(issues.unlabeled, people_only=False),
+    ("issues", "closed"): Route(issues.closed, people_only=False),
     ("issue_comment", "created"): Route(issue_comment.created),
     ("check_run", "requested_action"): Route(check_run.requested_action),
 }
@@ -47,5 +49,7 @@ def route(event: str, payload: Mapping[str, Any]) -> Asked | Ignored:
 
     Raises pydantic.ValidationError when the payload has not the shape its event promises.
     """
+    if event == terminal.EVENT:
+        return terminal.asked(payload)
     found = ROUTES.get((event, str(payload.get("action"))))
     return found.handler(payload) if found else Ignored("nothing handles this event and action")

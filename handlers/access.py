@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from agents.requests import Frozen, Person, ResolveIssue
 
 MAY_WRITE = frozenset({"write", "maintain", "admin"})
@@ -34,11 +36,39 @@ class Refusal(Frozen):
     text: str
 
 
+class Way(Frozen):
+    """How a request came, in the words that people are refused with."""
+
+    asked: str
+    """What the asker did, behind their name."""
+    again: str
+    """What to do once the trouble is gone."""
+    afresh: str
+    """The same where the request still stands, so that it has to be made anew."""
+
+
+WAYS: Mapping[str, Way] = {
+    "label": Way(
+        asked="put the label `{label}` on",
+        again="put the label `{label}` on again",
+        afresh="take the label off and put it on again",
+    ),
+    "command": Way(
+        asked="wrote `/bot retry`", again="write `/bot retry` again", afresh="write it again"
+    ),
+    "terminal": Way(
+        asked="asked for it on the machine",
+        again="give the command on the machine again",
+        afresh="give the command on the machine again",
+    ),
+}
+
+
 def decide(request: ResolveIssue, facts: Facts) -> Refusal | None:
     """Return the first rule that speaks against the request, or None when it may run."""
-    for rule in RULES:
+    for rule in RULES[request.via]:
         if text := rule(request, facts):
-            return Refusal(rule=rule.__name__.replace("_", "-"), text=text)
+            return Refusal(rule=rule.__name__.replace("_", "-"), text=f"Nothing was done: {text}")
     return None
 
 
@@ -47,9 +77,9 @@ def installation_active(request: ResolveIssue, facts: Facts) -> str | None:
     if not facts.installation_suspended:
         return None
     return (
-        f"Nothing was done: the app's installation on `{request.repository.owner}` is suspended, "
-        "so it may not act there. An owner can lift the suspension in the settings under "
-        f"GitHub Apps; then put the label `{request.label}` on again."
+        f"the app's installation on `{request.repository.owner}` is suspended, so it may not act "
+        "there. An owner can lift the suspension in the settings under GitHub Apps; then "
+        f"{_way(request).again}."
     )
 
 
@@ -57,10 +87,10 @@ def asker_human(request: ResolveIssue, facts: Facts) -> str | None:
     """Refuse bots: two bots that label for each other would never stop."""
     if not facts.asker_is_bot:
         return None
+    way = _way(request)
     return (
-        f"Nothing was done: the label `{request.label}` was put on by the bot "
-        f"`{request.asked_by.login}`, and only people may start work. Somebody with write access "
-        "can take the label off and put it on again."
+        f"the bot `{request.asked_by.login}` {way.asked}, and only people may start work. "
+        f"Somebody with write access can {way.afresh}."
     )
 
 
@@ -68,11 +98,12 @@ def asker_may_write(request: ResolveIssue, facts: Facts) -> str | None:
     """Refuse people who could not push themselves: the triage role may label, but not write."""
     if may_write(facts.role_name, facts.permission):
         return None
+    way = _way(request)
     return (
-        f"Nothing was done: `{request.asked_by.login}` put the label `{request.label}` on, but "
-        f"starting work on `{request.repository.full_name}` takes write access and their role is "
-        f"`{facts.role_name or facts.permission or 'none'}`. Somebody with write access can take "
-        "the label off and put it on again."
+        f"`{request.asked_by.login}` {way.asked}, but starting work on "
+        f"`{request.repository.full_name}` takes write access and their role is "
+        f"`{facts.role_name or facts.permission or 'none'}`. Somebody with write access can "
+        f"{way.afresh}."
     )
 
 
@@ -81,8 +112,8 @@ def still_issue(request: ResolveIssue, facts: Facts) -> str | None:
     if not facts.is_pull_request:
         return None
     return (
-        f"Nothing was done: #{request.number} is a pull request, and `{request.label}` works on "
-        "issues only. Put the label on the issue that the pull request is about."
+        f"#{request.number} is a pull request, and this works on issues only. Ask for it again at "
+        "the issue that the pull request is about."
     )
 
 
@@ -91,8 +122,8 @@ def issue_open(request: ResolveIssue, facts: Facts) -> str | None:
     if facts.issue_open:
         return None
     return (
-        f"Nothing was done: issue #{request.number} was closed before the work began. Open it "
-        f"again and put the label `{request.label}` on again if it still needs work."
+        f"issue #{request.number} was closed before the work began. Open it again and "
+        f"{_way(request).again} if it still needs work."
     )
 
 
@@ -101,8 +132,8 @@ def label_on(request: ResolveIssue, facts: Facts) -> str | None:
     if request.label in facts.labels:
         return None
     return (
-        f"Nothing was done: the label `{request.label}` was taken off before the work began. "
-        "Put it on again if the issue should be worked on."
+        f"the label `{request.label}` was taken off before the work began. Put it on again if the "
+        "issue should be worked on."
     )
 
 
@@ -110,12 +141,18 @@ def text_unchanged(request: ResolveIssue, facts: Facts) -> str | None:
     """Refuse when somebody other than the asker has changed what the asker approved."""
     if not facts.edited or (facts.editor and facts.editor.id == request.asked_by.id):
         return None
+    way = _way(request)
     who = f"`{facts.editor.login}`" if facts.editor else "somebody"
     return (
-        f"Nothing was done: {who} edited the title or the text of issue #{request.number} after "
-        f"`{request.asked_by.login}` had put the label `{request.label}` on, so it is no longer "
-        "what they asked for. Read the issue as it is now, take the label off and put it on again."
+        f"{who} edited the title or the text of issue #{request.number} after "
+        f"`{request.asked_by.login}` {way.asked}, so it is no longer what they asked for. Read the "
+        f"issue as it is now, then {way.afresh}."
     )
+
+
+def _way(request: ResolveIssue) -> Way:
+    way = WAYS[request.via].model_dump()
+    return Way(**{name: text.format(label=request.label) for name, text in way.items()})
 
 
 def may_write(role_name: str, permission: str) -> bool:
@@ -132,8 +169,10 @@ def may_write(role_name: str, permission: str) -> bool:
     return role_name not in MAY_NOT_WRITE and permission in {"write", "admin"}
 
 
+Rule = Callable[[ResolveIssue, Facts], str | None]
+
 # The order in which people want to hear of it: who asked, then what about.
-RULES = (
+BY_LABEL: tuple[Rule, ...] = (
     installation_active,
     asker_human,
     asker_may_write,
@@ -142,3 +181,10 @@ RULES = (
     label_on,
     text_unchanged,
 )
+RULES: Mapping[str, tuple[Rule, ...]] = {
+    "label": BY_LABEL,
+    "command": tuple(rule for rule in BY_LABEL if rule is not label_on),
+    # Whoever has this terminal has the App's key as well: there is nobody left to ask about.
+    "terminal": (installation_active, still_issue, issue_open, text_unchanged),
+}
+"""What is looked at, by how the request was made."""

@@ -73,8 +73,8 @@ def by_person(command: Command, facts: Facts) -> str | None:
     if not facts.asker_is_bot:
         return None
     return (
-        f"`{command.asked_by.login}` is a bot, and only people may answer. Somebody with write "
-        "access can write the answer in a comment."
+        f"`{command.asked_by.login}` is a bot, and only what people say counts. Somebody with "
+        "write access can write the same line in a comment."
     )
 
 
@@ -93,9 +93,9 @@ def may_answer(command: Command, facts: Facts) -> str | None:
     if may_write(facts.role_name, facts.permission):
         return None
     return (
-        f"answering for `{command.repository.full_name}` takes write access, and the role of "
-        f"`{command.asked_by.login}` is `{facts.role_name or facts.permission or 'none'}`. "
-        "Somebody with write access has to answer."
+        f"`/bot {command.verb}` takes write access to `{command.repository.full_name}`, and the "
+        f"role of `{command.asked_by.login}` is `{facts.role_name or facts.permission or 'none'}`. "
+        "Somebody with write access has to say it."
     )
 
 
@@ -127,7 +127,7 @@ def one_approval(command: Command, facts: Facts) -> str | None:
             f"`/bot {command.verb}` needs the id of what it answers, one id on each line. "
             f"{_waiting(facts.waiting)}"
         )
-    if command.verb == "approve" and command.reason:
+    if command.verb == "approve" and command.words:
         return (
             f"`/bot approve {name}` must stand alone on its line, because an approval has no "
             "conditions and is for one call. To approve several, write a line for each; to ask for "
@@ -207,12 +207,12 @@ def _id(command: Command) -> str:
     return _NO_ID.sub("", command.approval)
 
 
+# What holds for whatever people say, whether it answers something or not.
+ABOUT_WHO = (by_person, by_hand, may_answer, unedited)
+
 # The order in which people want to hear of it, and no more than they may know.
 RULES = (
-    by_person,
-    by_hand,
-    may_answer,
-    unedited,
+    *ABOUT_WHO,
     one_answer,
     one_approval,
     known_here,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import Command
-from handlers.commands import VERBS
+from handlers.commands import ANSWERS
 from handlers.ignored import Ignored
 from handlers.payloads import ButtonPressed
 
@@ -22,7 +22,7 @@ def requested_action(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignore
     """
     event = ButtonPressed.model_validate(payload)
     pressed = _BUTTON.fullmatch(event.requested_action.identifier if event.requested_action else "")
-    if pressed is None or pressed["verb"] not in VERBS:
+    if pressed is None or pressed["verb"] not in ANSWERS:
         return Ignored("the button is none that answers")
     if pressed["approval"] != event.check_run.external_id:
         return Ignored("the button belongs to another check run")
@@ -34,7 +34,7 @@ def requested_action(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignore
         installation_id=event.installation.id,
         repository=event.repository.repository,
         number=_pull_request(event),
-        verb=VERBS[pressed["verb"]],
+        verb=ANSWERS[pressed["verb"]],
         approval=pressed["approval"],
         asked_by=event.sender.person,
         via="button",

@@ -10,24 +10,41 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from typing import Literal
 
 from markdown_it.token import Token
 
+from agents.requests import Verb
 from agents.text.markdown import parsed
 
-Verb = Literal["approve", "deny"]
-
-VERBS: Mapping[str, Verb] = {"approve": "approve", "deny": "deny"}
-"""What may stand behind `/bot`, and which verb it means. Others are not for us to answer."""
+ANSWERS: Mapping[str, Verb] = {"approve": "approve", "deny": "deny"}
+"""The verbs that answer an approval, whose id follows."""
+VERBS: Mapping[str, Verb] = {
+    **ANSWERS,
+    "go": "go",
+    "cancel": "cancel",
+    "status": "status",
+    "why": "why",
+    "retry": "retry",
+    "budget": "budget",
+}
+"""What may stand behind `/bot`, and which verb it means."""
 
 MOST = 20
 """Commands of one comment that are followed; nobody writes more by hand."""
 LONGEST_ID = 40
 LONGEST_WORDS = 2000
+LONGEST_REST = 8000
+"""Characters of a comment without its commands; more is no remark but a document."""
 
 _LINE = re.compile(r"^( {0,3})/bot(?=[ \t]|$)(.*)$", re.IGNORECASE | re.ASCII)
 _AROUND = "`'\"“”<>()[]{}#*_~.,;:!?"
+_AMOUNT = re.compile(
+    r"\+? ?(?:\$|usd)? ?\+?(?P<usd>[0-9]{1,4}(?:\.[0-9]{1,2})?) ?(?:\$|usd|dollars?)?\.?",
+    re.IGNORECASE | re.ASCII,
+)
+_BEGINNING = re.compile(
+    r"from\s+`?(?P<stage>[a-z][a-z_-]{0,58}[a-z])(?:/[0-9]{1,3})?`?\.?", re.IGNORECASE | re.ASCII
+)
 _REPLY_TO = re.compile(
     r"^\s*(?:-{2,}\s*original message\s*-{2,}|_{20,}|on\b[^\n]{5,300}\n?[^\n]{0,100}\bwrote:"
     r"|\**from:.*(?=\n\s*\**(?:sent|date|to|subject):))\s*$",
@@ -45,12 +62,14 @@ class Said:
     """One command as it was said."""
 
     verb: Verb
+    name: str
+    """What stands behind `/bot`, as it was typed; empty when nothing does."""
     approval: str
-    """The id; empty when none was given."""
+    """The id, for the verbs that answer; empty when none was given."""
     tail: str
-    """What follows the id on the same line."""
+    """What follows on the same line."""
     words: str
-    """What follows the id, up to the next command or the end of the paragraph."""
+    """What follows, up to the next command or the end of the paragraph."""
 
 
 def may_hold(body: str) -> bool:
@@ -61,8 +80,7 @@ def may_hold(body: str) -> bool:
 def commands(body: str) -> tuple[Said, ...]:
     """Return the commands of a comment, in the order in which they stand there."""
     lines = _written(body)
-    said = (_said(lines, number, last) for number, last in _spans(lines))
-    return tuple(each for each in said if each is not None)[:MOST]
+    return tuple(_said(lines, number, last) for number, last in _spans(lines))[:MOST]
 
 
 def without_commands(body: str) -> str:
@@ -70,6 +88,19 @@ def without_commands(body: str) -> str:
     lines = _written(body)
     gone = {number for span in _spans(lines) for number in range(*span)}
     return "\n".join(line for number, line in enumerate(lines) if number not in gone).strip()
+
+
+def amount(said: str) -> float | None:
+    """Return the dollars that `+$2`, `2`, `$2.50` or `+2 usd` means; None for anything else."""
+    found = _AMOUNT.fullmatch(said.strip(" `*_"))
+    usd = float(found["usd"]) if found else 0.0
+    return usd if usd > 0 else None
+
+
+def beginning(said: str) -> str | None:
+    """Return the stage of `from implement`; empty when nothing is said, None for other words."""
+    found = _BEGINNING.fullmatch(said)
+    return found["stage"].replace("-", "_").lower() if found else None if said else ""
 
 
 def _written(body: str) -> list[str]:
@@ -86,20 +117,26 @@ def _spans(lines: list[str]) -> Iterator[tuple[int, int]]:
     return _standing(lines, candidates) if candidates else iter(())
 
 
-def _said(lines: list[str], number: int, last: int) -> Said | None:
+def _said(lines: list[str], number: int, last: int) -> Said:
     found = _LINE.match(lines[number])
     assert found is not None
-    name, ident, tail = [*found[2].split(maxsplit=2), "", "", ""][:3]
-    verb = VERBS.get(name.strip(_AROUND).lower())
-    if verb is None:
-        return None
+    name, tail = _split(found[2])
+    verb = VERBS.get(name.strip(_AROUND).lower(), "unknown")
+    ident, tail = _split(tail) if verb in ANSWERS else ("", tail)
     following = [line.strip() for line in lines[number + 1 : last]]
     return Said(
         verb=verb,
+        name=name[:LONGEST_ID],
         approval=ident.strip(_AROUND).lower()[:LONGEST_ID],
-        tail=tail.strip()[:LONGEST_WORDS],
-        words="\n".join([tail.strip(), *following]).strip()[:LONGEST_WORDS],
+        tail=tail[:LONGEST_WORDS],
+        words="\n".join([tail, *following]).strip()[:LONGEST_WORDS],
     )
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Return the first word, and the rest."""
+    word, rest = [*text.split(maxsplit=1), "", ""][:2]
+    return word, rest.strip()
 
 
 def _standing(lines: list[str], candidates: list[int]) -> Iterator[tuple[int, int]]:

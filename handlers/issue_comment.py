@@ -1,7 +1,7 @@
-"""Step 2: the `issue_comment` event: a new comment may answer what Fettle asked.
+"""Step 2: the `issue_comment` event: a new comment may answer, steer, or ask something of Fettle.
 
 Comments that are edited or removed later never do: whoever reads the discussion must find what was
-decided where it was decided. People alone can answer, with comments of their own.
+decided where it was decided. People alone can be heard, with comments of their own.
 """
 
 from __future__ import annotations
@@ -10,29 +10,52 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from agents.requests import Command
-from handlers.commands import Said, commands
+from agents.requests import Command, Shown, Verb
+from handlers.commands import (
+    LONGEST_REST,
+    Said,
+    amount,
+    beginning,
+    commands,
+    without_commands,
+)
 from handlers.ignored import Ignored
-from handlers.payloads import CommentCreated
+from handlers.payloads import CommentCreated, Issue
+
+UNREADABLE = "?"
+"""Stands for words behind `/bot retry` that name no stage."""
 
 
 def created(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
-    """Pass on each command of the comment. Raises pydantic.ValidationError."""
+    """Pass on each command of the comment, or else all of it as a remark.
+
+    Raises pydantic.ValidationError.
+    """
     event = CommentCreated.model_validate(payload)
-    said = commands(event.comment.body or "")
+    body = event.comment.body or ""
+    said, rest = commands(body), without_commands(body)[:LONGEST_REST]
+    if not said and (not rest or event.issue.pull_request is not None):
+        return Ignored("no command stands at the start of a line, and no run could hear the rest")
+    if reason := _unheard(event):
+        return Ignored(reason)
     if not said:
-        return Ignored("no command stands at the start of a line")
+        return (_command(event, "remark", {"words": rest}),)
+    asked = [_command(event, each.verb, _said(each, event.issue, rest)) for each in said]
+    return tuple(dict.fromkeys(asked))  # said twice in one comment, it is said once
+
+
+def _unheard(event: CommentCreated) -> str | None:
+    """Return why nobody is heard who could have written this."""
     if event.installation is None:
-        return Ignored("the delivery names no installation, so it is not one of the App's")
+        return "the delivery names no installation, so it is not one of the App's"
     author = event.comment.user
     if author is None or author.ghost:
-        return Ignored("nobody can be named who wrote the comment")
+        return "nobody can be named who wrote the comment"
     if author.type != "User":
-        return Ignored("the comment is not a person's")
+        return "the comment is not a person's"
     if event.sender is None or event.sender.id != author.id:
-        return Ignored("the comment was not sent by its author")
-    asked = [_command(event, event.installation.id, each) for each in said]
-    return tuple(dict.fromkeys(asked))  # said twice in one comment, it is one answer
+        return "the comment was not sent by its author"
+    return None
 
 
 def digest(body: str) -> str:
@@ -40,18 +63,42 @@ def digest(body: str) -> str:
     return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _command(event: CommentCreated, installation_id: int, said: Said) -> Command:
+def _said(said: Said, issue: Issue, rest: str) -> dict[str, Any]:
+    """Return what the command says besides its verb. `rest`: the comment without its commands."""
+    match said.verb:
+        case "approve" | "deny":
+            reason = said.tail if said.verb == "approve" else said.words
+            return {"approval": said.approval, "words": reason}
+        case "budget":
+            return {"usd": amount(said.tail)}
+        case "retry":
+            stage = beginning(said.tail)
+            return {"stage": UNREADABLE if stage is None else stage, "issue": _shown(issue)}
+        case "go":  # what stands around it was written to be read as well
+            return {"words": "\n\n".join(part for part in (said.words, rest) if part)}
+    return {"words": said.name if said.verb == "unknown" else said.words}
+
+
+def _shown(issue: Issue) -> Shown | None:
+    if issue.pull_request is not None or issue.user is None or issue.user.ghost:
+        return None
+    return Shown(
+        title=issue.title, body=issue.body or "", author=issue.user.person, url=issue.html_url
+    )
+
+
+def _command(event: CommentCreated, verb: Verb, said: Mapping[str, Any]) -> Command:
     assert event.comment.user is not None
+    assert event.installation is not None
     return Command(
-        installation_id=installation_id,
+        installation_id=event.installation.id,
         repository=event.repository.repository,
         number=event.issue.number,
-        verb=said.verb,
-        approval=said.approval,
-        reason=said.tail if said.verb == "approve" else said.words,
+        verb=verb,
         asked_by=event.comment.user.person,
         via="comment",
         comment_id=event.comment.id,
         digest=digest(event.comment.body or ""),
         url=event.comment.html_url,
+        **said,
     )

@@ -1,13 +1,13 @@
-"""Step 2: the `issues` event: a label put on an issue may ask for a pull request."""
+"""Step 2: the `issues` event: a label asks for a pull request, and taken off it calls it back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
-from agents.requests import ResolveIssue
+from agents.requests import Command, ResolveIssue
 from handlers.ignored import Ignored
-from handlers.payloads import IssueLabeled
+from handlers.payloads import IssueChanged
 
 RESOLVE_LABEL = "bot:resolve"
 
@@ -18,7 +18,7 @@ def labeled(payload: Mapping[str, Any]) -> ResolveIssue | Ignored:
     Each label put on sends its own delivery, while `issue.labels` lists all that are on: only
     `payload.label` says which one it was. Raises pydantic.ValidationError.
     """
-    event = IssueLabeled.model_validate(payload)
+    event = IssueChanged.model_validate(payload)
     if event.label is None or event.label.name != RESOLVE_LABEL:
         return Ignored(f"the label is not {RESOLVE_LABEL}")
     if event.issue.pull_request is not None:
@@ -40,3 +40,37 @@ def labeled(payload: Mapping[str, Any]) -> ResolveIssue | Ignored:
         label=event.label.name,
         url=event.issue.html_url,
     )
+
+
+def unlabeled(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
+    """Call the run back when the trigger label was taken off. Raises pydantic.ValidationError."""
+    event = IssueChanged.model_validate(payload)
+    if event.label is None or event.label.name != RESOLVE_LABEL:
+        return Ignored(f"the label is not {RESOLVE_LABEL}")
+    return _called_back(event, "label")
+
+
+def closed(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
+    """Call the run back when its issue was closed. Raises pydantic.ValidationError."""
+    return _called_back(IssueChanged.model_validate(payload), "issue")
+
+
+def _called_back(
+    event: IssueChanged, via: Literal["label", "issue"]
+) -> tuple[Command, ...] | Ignored:
+    if event.issue.pull_request is not None:
+        return Ignored("it is a pull request, and no run works on those")
+    if event.installation is None:
+        return Ignored("the delivery names no installation, so it is not one of the App's")
+    if event.sender is None:
+        return Ignored("nobody can be named who did it")
+    command = Command(
+        installation_id=event.installation.id,
+        repository=event.repository.repository,
+        number=event.issue.number,
+        verb="cancel",
+        asked_by=event.sender.person,
+        via=via,
+        url=event.issue.html_url,
+    )
+    return (command,)

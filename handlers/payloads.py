@@ -97,8 +97,8 @@ class Installation(View):
     id: Id
 
 
-class IssueLabeled(View):
-    """`issues` with action `labeled`. GitHub's schema promises neither label nor installation."""
+class IssueChanged(View):
+    """`issues` with any action. GitHub's schema promises neither label nor installation."""
 
     issue: Issue
     repository: RepositoryView

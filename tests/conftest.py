@@ -1,4 +1,4 @@
-"""A real PostgreSQL server on loopback for the tests that want one, SQLite files for the others."""
+"""Databases for the tests, on SQLite and on a real PostgreSQL; one summary of all processes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+import hypothesis
 import psycopg
 import pytest
 from pydantic import SecretStr
@@ -24,9 +25,19 @@ from pydantic import SecretStr
 from app.engine import Engine
 from app.setting_values import with_driver
 from app.store.database import Database
+from tests.alone import alone
+from tests.attacks.board import Board
 
 PACKAGE = "postgresql"
-START_SECONDS = 30.0
+START_SECONDS = 60.0
+
+
+def pytest_configure(config):
+    """Register what folders may not: of several processes, the one that prints reads none."""
+    config.pluginmanager.register(Board())
+    # How long an example took says what else the machine had to do.
+    hypothesis.settings.register_profile("fettle", deadline=None)
+    hypothesis.settings.load_profile("fettle")
 
 
 @dataclass
@@ -50,7 +61,8 @@ class PostgreSQL:
 @pytest.fixture(scope="session")
 def postgresql():
     """Return a PostgreSQL that belongs to this session; skip where none can be had."""
-    programs = _programs() or (_install() and _programs())
+    with alone("postgresql"):
+        programs = _programs() or (_install() and _programs())
     if not programs:
         pytest.skip(f"no PostgreSQL server: install Debian's package `{PACKAGE}`")
     with _running(programs) as server:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from agents.errors import BudgetExceeded
 from agents.policy import Budget
 
 WRAP_UP_AT = 0.8
+_MORE = (
+    "To go on, write `/bot retry` once there is more: raise `budget` in `.github/fettle.yml`, or"
+    " the operator's limit."
+)
+_TOMORROW = (
+    "That day ends at midnight UTC; to go on, write `/bot retry` then, or raise"
+    " `budget.usd_per_day` in `.github/fettle.yml` (or the operator's limit) before."
+)
 
 
 @dataclass(frozen=True)
@@ -17,13 +26,21 @@ class Limits:
     usd: float
     turns: int
     minutes: float
+    usd_per_day: float = math.inf
+    """Dollars of all runs on the repository in one day."""
 
-    def within(self, budget: Budget) -> Limits:
-        """Return the stricter of these limits and the repository owners' budget."""
+    def within(self, budget: Budget, more_usd: float = 0.0) -> Limits:
+        """Return the stricter of these limits and the repository owners' budget.
+
+        `more_usd` is what people gave the run beyond that budget; turns and minutes grow with it.
+        """
+        usd = budget.usd + more_usd
+        growth = usd / budget.usd
         return Limits(
-            usd=min(self.usd, budget.usd),
-            turns=min(self.turns, budget.turns),
-            minutes=min(self.minutes, budget.minutes),
+            usd=min(self.usd, usd),
+            turns=min(self.turns, round(budget.turns * growth)),
+            minutes=min(self.minutes, budget.minutes * growth),
+            usd_per_day=min(self.usd_per_day, budget.usd_per_day),
         )
 
 
@@ -35,10 +52,23 @@ class Spent:
     turns: int
     minutes: float
     """Of work: waiting for a place, for a person or for a restart does not count."""
+    usd_today: float = 0.0
+    """Of all runs on the repository, this one included."""
+
+    def and_one(self, usd: float) -> Spent:
+        """Return it with one more answer of this price."""
+        return replace(
+            self, usd=self.usd + usd, turns=self.turns + 1, usd_today=self.usd_today + usd
+        )
 
     def share(self, limits: Limits) -> float:
         """Return the largest used share of any limit; 1.0 means used up."""
-        return max(self.usd / limits.usd, self.turns / limits.turns, self.minutes / limits.minutes)
+        return max(
+            self.usd / limits.usd,
+            self.turns / limits.turns,
+            self.minutes / limits.minutes,
+            self.usd_today / limits.usd_per_day,
+        )
 
     def check(self, limits: Limits) -> None:
         """Raise BudgetExceeded once a limit is reached."""
@@ -48,8 +78,9 @@ class Spent:
             (self.minutes, limits.minutes, f"{self.minutes:.0f} of {limits.minutes:.0f} minutes"),
         ):
             if used >= limit:
-                raise BudgetExceeded(
-                    f"The run used up its budget: {text}. To allow more, raise `budget` in"
-                    " `.github/fettle.yml` (or the operator's limit), then set the label again:"
-                    " the work begins anew."
-                )
+                raise BudgetExceeded(f"The run used up its budget: {text}. {_MORE}")
+        if self.usd_today >= limits.usd_per_day:
+            today = f"${self.usd_today:.2f} of ${limits.usd_per_day:.2f}"
+            raise BudgetExceeded(
+                f"The runs on this repository used up the budget of the day: {today}. {_TOMORROW}"
+            )

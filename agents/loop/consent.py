@@ -75,6 +75,10 @@ class Consent:
     session: str
     stage: str
     """The stage occurrence, like `implement/2`."""
+    branch: str = ""
+    """The branch of the pull request that the run goes on with; empty where there is none."""
+    branch_head: str = ""
+    """Where it stood when the run began."""
 
     async def on(self, turns: Sequence[Turn], bench: Bench) -> list[Cleared]:
         """Return the calls of the last turn, each with what people decided on it.
@@ -87,7 +91,7 @@ class Consent:
         said = [await self._said(each) for each in questions]
         for question, word in zip(questions, said, strict=True):
             if question and isinstance(word, Approval) and word.state == "expired":
-                raise Unanswered(_unanswered(question.asking, word))
+                raise Unanswered(unanswered(question.asking, word))
         approvals = [each for each in said if isinstance(each, Approval)]
         if waiting := [each.id for each in approvals if each.state == "waiting"]:
             raise Parked(waiting)
@@ -167,6 +171,8 @@ class Consent:
             rule=verdict.rule,
             reason=verdict.reason,
             head=bench.head,
+            branch=self.branch,
+            branch_head=self.branch_head,
             days=bench.policy.approvals.days,
         )
         return _Question(asking, verdict.paths)
@@ -202,13 +208,13 @@ def _having_heard(turns: Sequence[Turn], bench: Bench) -> Bench:
     return replace(bench, tainted=bench.tainted or heard_outsiders(turns[:-1]))
 
 
-def _unanswered(asking: Asking, approval: Approval) -> str:
+def unanswered(asking: Asking, approval: Approval) -> str:
+    """Return what people read when nobody has answered in time."""
     call = one_line(json.dumps(asking.arguments, ensure_ascii=False), SHOWN).replace("`", "'")
     return (
         f"Nobody answered approval `{approval.id}` within {_span(asking.days)}, so the run ended."
         f" The stage `{asking.stage}` wanted to call `{asking.tool}` with `{call}`, which the rule"
-        f" `{asking.rule}` leaves to people. What was committed until then was not pushed: it stays"
-        " on the machine that runs Fettle. To try again, set the label again; `approvals.days` in"
+        f" `{asking.rule}` leaves to people. To try again, write `/bot retry`; `approvals.days` in"
         " `.github/fettle.yml` gives people more time."
     )
 

@@ -11,7 +11,7 @@ from agents.tools import TOOLS
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
-Tier = Literal["strong", "fast"]
+Tier = Literal["strong", "fast", "judge"]
 
 
 S_co = TypeVar("S_co", bound=Submission, covariant=True)

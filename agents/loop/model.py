@@ -20,7 +20,7 @@ from typing import Any
 from anthropic import APIError, APIStatusError, AsyncAnthropic, AsyncMessageStream, Timeout
 from anthropic.types import Message
 
-from agents.errors import ConfigError, FettleError, RunError, TransientError
+from agents.errors import ConfigError, FettleError, Overloaded, RunError, TransientError
 from agents.loop.prices import cost_of, usage_of
 from agents.ports import Answer, Query
 
@@ -32,6 +32,7 @@ HOUR = {"type": "ephemeral", "ttl": "1h"}
 MINUTES = {"type": "ephemeral"}
 # An error event inside a stream comes with status 200: its type says what it means.
 REFUSALS = ("invalid_request_error", "not_found_error", "request_too_large")
+FULL, NO_ROOM = (429, 529), ("rate_limit_error", "overloaded_error")
 CREDENTIALS = ("authentication_error", "billing_error", "permission_error")
 
 
@@ -184,7 +185,8 @@ def _translate(error: APIError, key: str) -> FettleError:
         )
     if status in (408, 409, 429) or status >= 500 or (status == 200 and kind not in REFUSALS):
         wait = error.response.headers.get("retry-after", "")
-        return TransientError(
+        kind_of = Overloaded if status in FULL or kind in NO_ROOM else TransientError
+        return kind_of(
             f"The model's server is busy or broken: {text}.",
             retry_after=float(wait) if wait.isdecimal() else None,
         )

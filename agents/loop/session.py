@@ -16,8 +16,9 @@ from agents.errors import ModelRefused, ToolError
 from agents.loop.budget import WRAP_UP_AT, Limits, Spent
 from agents.loop.consent import Cleared, Consent
 from agents.loop.conversation import Conversation
+from agents.loop.remarks import remarks
 from agents.loop.turns import calls_of, messages, settled, submits
-from agents.ports import Block, Journal, Model, Query, Reporter, Turn
+from agents.ports import Block, Journal, Model, Query, Reporter, Steer, Turn
 from agents.tools import gate
 from agents.tools.base import Bench, Effect
 from agents.tools.submit import Submission
@@ -39,6 +40,16 @@ _SECONDS = re.compile(r"\b\d+\.\d+ ?s\b")  # no two runs of a command take equal
 S = TypeVar("S", bound=Submission)
 
 
+@dataclass(frozen=True)
+class Look:
+    """Where the whole run stands before an answer is asked for."""
+
+    spent: Spent
+    limits: Limits
+    steers: Sequence[Steer] = ()
+    """All that people have said to it."""
+
+
 @dataclass
 class Session(Generic[S]):
     """One conversation with a model, for the length of one stage."""
@@ -56,12 +67,17 @@ class Session(Generic[S]):
     consent: Consent
     boundary: Callable[[], Awaitable[None]]
     """Awaited where stopping loses nothing."""
-    limits: Limits
-    spent: Callable[[], Awaitable[Spent]]
-    """Returns what the whole run has used up so far."""
+    look: Callable[[], Awaitable[Look]]
+    """Returns where the whole run stands."""
+    fenced: Callable[[str], str]
+    """Puts people's words into this stage's fence."""
+    objection: Callable[[S], str | None] | None = None
+    """What speaks against a submission that has the right shape; sent back to the model."""
     turns: list[Turn] = field(default_factory=list)
+    _seen: Look | None = None
+    """What was seen before the last answer; None when an earlier process asked for it."""
 
-    async def run(self, prompt: str) -> S:
+    async def run(self, prompt: str, pictures: Sequence[Block] = ()) -> S:
         """Hold the conversation until the model submits; return the submission.
 
         Raises ModelRefused when the model declines, is cut off, or never submits validly, and
@@ -70,7 +86,8 @@ class Session(Generic[S]):
         """
         self.turns = await self.journal.turns(self.id)
         if not self._own_turns():
-            await self._append(Turn("prompt", self.stage, [{"type": "text", "text": prompt}]))
+            content = [{"type": "text", "text": prompt}, *pictures]
+            await self._append(Turn("prompt", self.stage, content))
         while True:
             if self.turns[-1].kind == "answer":
                 await self._settle(self.turns[-1])
@@ -83,8 +100,11 @@ class Session(Generic[S]):
 
     async def _ask(self) -> None:
         await self.boundary()
-        (await self.spent()).check(self.limits)
+        self._seen = look = await self.look()
+        look.spent.check(look.limits)
         self._check_length()
+        if new := remarks(look.steers, self.turns, self.fenced):
+            await self._append(Turn("remark", self.stage, new))
         answer = await self.model.answer(
             Query(
                 model=self.query.model,
@@ -130,8 +150,9 @@ class Session(Generic[S]):
         """Return a word to wrap up, once, when most of the budget is used."""
         notice = {"type": "text", "text": WRAP_UP}
         told = any(notice in turn.content for turn in self.turns)
-        used = (await self.spent()).share(self.limits)
-        return [] if told or used < WRAP_UP_AT else [notice]
+        look = self._seen or await self.look()
+        spent = look.spent.and_one(self.turns[-1].cost_usd) if self._seen else look.spent
+        return [] if told or spent.share(look.limits) < WRAP_UP_AT else [notice]
 
     # --- tool calls -----------------------------------------------------------------------------
 
@@ -189,9 +210,12 @@ class Session(Generic[S]):
             text = "Not recorded: another call of this answer failed. See to that, then submit."
             return _result(call, text, error=True)
         try:
-            output.parse(call["input"])
+            submission = output.parse(call["input"])
+            objection = self.objection(submission) if self.objection else None
         except ToolError as error:
-            return _result(call, str(error), error=True)
+            objection = str(error)
+        if objection is not None:
+            return _result(call, objection, error=True)
         return _result(call, "Recorded.")
 
     def _may_have_changed(self, calls: Sequence[Block]) -> bool:

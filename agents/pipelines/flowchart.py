@@ -18,7 +18,7 @@ BEGIN = f"<!-- charts: written by `{COMMAND}` -->"
 END = "<!-- end of charts -->"
 
 TEXT = "…"
-STAGE, APPROVAL, QUESTION, LOOP = "[…]", "[/…/]", "{…}", "{{…}}"
+STAGE, PART, ANSWER, QUESTION, LOOP = "[…]", "[[…]]", "[/…/]", "{…}", "{{…}}"
 
 
 class NotReplayable(ValueError):
@@ -31,6 +31,8 @@ class Pipeline:
 
     path: Path
     function: ast.AsyncFunctionDef
+    siblings: frozenset[str] = frozenset()
+    """The functions of the same file: parts of the pipeline, with charts of their own."""
 
     @property
     def title(self) -> str:
@@ -40,17 +42,21 @@ class Pipeline:
 
 def pipelines(folder: Path) -> list[Pipeline]:
     """Return every public `async def` of the `*/pipeline.py` below the folder, by path."""
-    return [
-        Pipeline(path, function)
-        for path in sorted(folder.glob("*/pipeline.py"))
-        for function in ast.parse(path.read_text("utf-8")).body
-        if isinstance(function, ast.AsyncFunctionDef) and not function.name.startswith("_")
-    ]
+    found: list[Pipeline] = []
+    for path in sorted(folder.glob("*/pipeline.py")):
+        functions = [
+            each
+            for each in ast.parse(path.read_text("utf-8")).body
+            if isinstance(each, ast.AsyncFunctionDef) and not each.name.startswith("_")
+        ]
+        siblings = frozenset(each.name for each in functions)
+        found += [Pipeline(path, each, siblings) for each in functions]
+    return found
 
 
 def draw(pipeline: Pipeline) -> str:
     """Return the Mermaid text of the pipeline; NotReplayable if it does more than it may."""
-    found = faults(pipeline.function)
+    found = faults(pipeline.function, pipeline.siblings)
     if found:
         lines = [f"{pipeline.path}:{fault.line}: {fault.text}" for fault in found]
         raise NotReplayable("\n".join(lines))
@@ -141,8 +147,10 @@ class _Drawing:
         call = awaited_call(value)
         if call is None:
             return loose
-        waits = isinstance(call.func, ast.Attribute) and call.func.attr == "approval"
-        return self._stage(call.args[0], loose, APPROVAL if waits else STAGE)
+        if isinstance(call.func, ast.Name):
+            return [_Loose(self._box(PART, call.func.id, loose))]
+        waits = isinstance(call.func, ast.Attribute) and call.func.attr == "answer"
+        return self._stage(call.args[0], loose, ANSWER if waits else STAGE)
 
     def _stage(self, chosen: ast.expr, loose: list[_Loose], shape: str) -> list[_Loose]:
         if isinstance(chosen, ast.Name) and chosen.id in self.choices:

@@ -8,7 +8,7 @@ chance, no files, no network. This file reads the function's syntax tree and nam
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 Value = ast.expr | None
@@ -17,7 +17,7 @@ PURE = frozenset({
     "all", "any", "bool", "enumerate", "isinstance", "len", "list", "max", "min", "range",
     "reversed", "sorted", "sum", "tuple", "zip",
 })  # fmt: skip
-AWAITED = frozenset({"stage", "approval"})
+AWAITED = frozenset({"stage", "answer"})
 RUN_VALUES = frozenset({"id", "request", "base", "head", "unchanged"})
 
 STATEMENTS = (
@@ -57,11 +57,14 @@ class Fault:
     text: str
 
 
-def faults(function: ast.AsyncFunctionDef) -> list[Fault]:
-    """Return everything in the pipeline function that would not replay, in reading order."""
+def faults(function: ast.AsyncFunctionDef, siblings: Collection[str] = frozenset()) -> list[Fault]:
+    """Return everything in the pipeline function that would not replay, in reading order.
+
+    `siblings`: names of the functions of its file, which are held to the same.
+    """
     if not function.args.args:
         return [Fault(function.lineno, "a pipeline takes the run as its first parameter")]
-    return sorted(set(_Reader(function).read()), key=lambda fault: fault.line)
+    return sorted(set(_Reader(function, siblings).read()), key=lambda fault: fault.line)
 
 
 def awaited_call(value: Value) -> ast.Call | None:
@@ -83,7 +86,8 @@ def stage_names(chosen: ast.expr) -> Iterator[ast.Name]:
 class _Reader:
     """Reads one function. What it knows: the run's name, local names, where stages are named."""
 
-    def __init__(self, function: ast.AsyncFunctionDef) -> None:
+    def __init__(self, function: ast.AsyncFunctionDef, siblings: Collection[str]) -> None:
+        self.siblings = siblings
         self.body = function.body
         self.run = function.args.args[0].arg
         arguments = function.args
@@ -92,6 +96,7 @@ class _Reader:
             for part in ast.walk(function)
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
         }
+        self.made = set(_made(function))
         self.stages = {id(name) for chosen in _choices(function) for name in stage_names(chosen)}
 
     def read(self) -> Iterator[Fault]:
@@ -145,16 +150,24 @@ class _Reader:
             if value is not None:
                 yield from self._expression(value)
             return
-        if not self._is_stage(call):
+        if not (self._is_stage(call) or self._is_sibling(call)):
             yield Fault(call.lineno, f"`await {ast.unparse(call.func)}`: {REMEDIES[ast.Await]}")
             return
-        for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+        handed = call.args[self._is_sibling(call) :]  # the run itself goes on to a sibling
+        for argument in (*handed, *(keyword.value for keyword in call.keywords)):
             yield from self._expression(argument)
 
     def _is_stage(self, call: ast.Call) -> bool:
         match call.func:
             case ast.Attribute(value=ast.Name(id=root), attr=name):
                 return root == self.run and name in AWAITED and bool(call.args)
+        return False
+
+    def _is_sibling(self, call: ast.Call) -> bool:
+        """Tell a part of the same pipeline: a function of its file that is handed the run."""
+        match call:
+            case ast.Call(func=ast.Name(id=name), args=[ast.Name(id=first), *_]):
+                return name in self.siblings and first == self.run
         return False
 
     def _expression(self, part: ast.AST) -> Iterator[Fault]:
@@ -181,9 +194,9 @@ class _Reader:
             root = root.func if isinstance(root, ast.Call) else root.value
         if not isinstance(root, ast.Name):
             return True
-        if root is call.func:
-            return root.id in PURE
-        return root.id != self.run and root.id in self.locals | PURE
+        if root is call.func:  # a class of values, by its capital, only holds what it is given
+            return root.id in PURE or root.id[0].isupper()
+        return root.id != self.run and root.id in (self.locals | PURE) - self.made
 
     def _name(self, part: ast.Name | ast.Attribute) -> Iterator[Fault]:
         """Judge a name as it stands: alone, or with the attribute that is read from it."""
@@ -208,6 +221,17 @@ def _choices(function: ast.AsyncFunctionDef) -> Iterator[ast.expr]:
             yield call.args[0]
         elif isinstance(part, ast.Assign) and isinstance(part.value, ast.IfExp):
             yield part.value
+
+
+def _made(function: ast.AsyncFunctionDef) -> Iterator[str]:
+    """Yield the names of values that the function itself makes: a `Path` it may only hold."""
+    for part in ast.walk(function):
+        match part:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=maker)))
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.Call(func=ast.Name(id=maker)))
+            ) if maker not in PURE:
+                yield name
 
 
 def _refusal(part: ast.stmt | ast.expr) -> Fault:

@@ -7,6 +7,7 @@ from agents.ports.journal import Journal, Turn
 from agents.ports.model import Answer, Model, Query, Usage
 from agents.ports.outside import Forge, Manner, Page, Toolsets, Web
 from agents.ports.people import Publisher, PullRequest, Reporter, StepState
+from agents.ports.steering import Steer, Steering
 from agents.ports.steps import Steps
 from agents.ports.tracker import (
     EarlierPull,
@@ -19,7 +20,7 @@ from agents.ports.tracker import (
     SubIssue,
     Tracker,
 )
-from agents.ports.tree import CommandResult, SetupCommand, SetupResult, Source, WorkTree
+from agents.ports.tree import CommandResult, Network, SetupCommand, SetupResult, Source, WorkTree
 from agents.ports.values import Block, Json
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "LinkedIssue",
     "Manner",
     "Model",
+    "Network",
     "NewSubIssue",
     "Page",
     "Picture",
@@ -50,6 +52,8 @@ __all__ = [
     "SetupCommand",
     "SetupResult",
     "Source",
+    "Steer",
+    "Steering",
     "StepState",
     "Steps",
     "SubIssue",

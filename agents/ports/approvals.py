@@ -29,6 +29,10 @@ class Asking(Frozen):
     """Why, in words for people."""
     head: str
     """The commit that the work stands on."""
+    branch: str = ""
+    """The branch of the pull request that the run goes on with; empty where there is none."""
+    branch_head: str = ""
+    """Where that branch stood on GitHub when the run began: once it moves, a yes is void."""
     days: float = 7
     """How long people have to answer."""
 

@@ -14,10 +14,11 @@ class Turn:
     """One entry of a session, in the order of the conversation.
 
     `prompt` is a user message by us, `answer` the model's, `results` the user message with the
-    results of every tool call of the answer before it.
+    results of every tool call of the answer before it, `remark` a user message that passes on what
+    people said meanwhile, one block for each steer.
     """
 
-    kind: Literal["prompt", "answer", "results"]
+    kind: Literal["prompt", "answer", "results", "remark"]
     stage: str
     """The stage occurrence that added it, like `implement/2`."""
     content: list[Block]
@@ -45,4 +46,8 @@ class Journal(Protocol):
 
     async def spent(self) -> tuple[Usage, float, int]:
         """Return tokens, dollars and answers of the whole run so far."""
+        ...
+
+    async def spent_today(self) -> float:
+        """Return the dollars of all runs on the run's repository since midnight UTC."""
         ...

@@ -25,14 +25,27 @@ class PullRequest(Frozen):
 class Publisher(Protocol):
     """Lets a run's result out. Every call may be repeated: it looks before it writes."""
 
-    async def push(self, branch: str, commit: str) -> None:
-        """Put the commit on the run's branch; RunError when someone else moved it."""
+    async def push(self, branch: str, commit: str) -> str:
+        """Put the commit on the branch and return where people see it.
+
+        Raises RunError when someone else moved the branch.
+        """
         ...
 
     async def open_pull_request(
-        self, *, branch: str, commit: str, title: str, body: str, draft: bool
+        self,
+        *,
+        branch: str,
+        commit: str,
+        title: str,
+        body: str,
+        draft: bool,
+        closes: Sequence[int] = (),
     ) -> PullRequest:
-        """Open the pull request of this branch, or bring the open one up to date."""
+        """Open the pull request of this branch, or bring the open one up to date.
+
+        `closes`: numbers of the issues of this repository that its merge closes.
+        """
         ...
 
     async def comment(self, key: str, body: str) -> str:
@@ -64,4 +77,8 @@ class Reporter(Protocol):
 
     def parked(self, stage: str, approvals: Sequence[str]) -> None:
         """Tell that the stage waits for people to decide these; `stage_started` ends it."""
+        ...
+
+    def paused(self, stage: str, why: str) -> None:
+        """Tell that the stage waits for something else, and for what; `stage_started` ends it."""
         ...

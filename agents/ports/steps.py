@@ -18,10 +18,13 @@ class Steps(Protocol):
         """
         ...
 
-    async def wait(self, name: str, over: Callable[[], Awaitable[bool]]) -> None:
+    async def wait(
+        self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
+    ) -> None:
         """Hold no place until `over` says yes; once it has, never ask again.
 
-        It is asked at the start, when the run is woken, and now and then.
+        It is asked at the start, when the run is woken, at the time `until` (unix seconds), and
+        now and then.
         """
         ...
 

@@ -9,6 +9,9 @@ from typing import Literal, Protocol
 from agents.ports.values import Block
 from agents.requests import Frozen
 
+DECISION = "decision-"
+"""So begins, behind the issue's number, the branch of a decision's record: nobody goes on there."""
+
 
 class SubIssue(Frozen):
     """A part of the run's issue. Title and body are its author's words: untrusted."""
@@ -103,7 +106,7 @@ class EarlierPull(Frozen):
 
 
 class Remark(Frozen):
-    """What somebody with write access said on the issue after the run was asked for: untrusted."""
+    """What somebody with write access, or the issue's author, said on the issue: untrusted."""
 
     id: int
     author: str
@@ -119,6 +122,9 @@ class Remarks(Frozen):
     """What was said, oldest first."""
 
     said: tuple[Remark, ...] = ()
+    """By people with write access."""
+    by_author: tuple[Remark, ...] = ()
+    """By the issue's author, where they may not write: to be read as the issue's text is."""
     by_outsiders: int = 0
     """Comments of bots and of people who may not write: counted only."""
     left_out: int = 0
@@ -164,6 +170,14 @@ class Tracker(Protocol):
 
     async def earlier_pull_request(self) -> EarlierPull | None:
         """Return the open pull request that Fettle made for this issue before; the newest one."""
+        ...
+
+    async def discussion(self) -> str:
+        """Return what people with write access had said when the run was asked for: untrusted.
+
+        Bounded; says how many comments of others, and later ones, are not in it. Empty when there
+        were no comments.
+        """
         ...
 
     async def remarks(self, *, after: int = 0) -> Remarks:

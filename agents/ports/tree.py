@@ -9,6 +9,9 @@ from typing import Literal, Protocol
 from agents.policy import Policy
 from agents.requests import Frozen
 
+Network = Literal["none", "indexes"]
+"""What a command reaches: nobody at all, or package indexes, to read from."""
+
 
 @dataclass(frozen=True)
 class CommandResult:
@@ -39,8 +42,17 @@ class WorkTree(Protocol):
         timeout: float,
         writable: bool = True,
         max_output: int = 64_000,
+        network: Network = "none",
     ) -> CommandResult:
-        """Run a command in the sandbox with the work tree as its folder."""
+        """Run a command in the sandbox with the work tree as its folder.
+
+        What one with the network `indexes` installs is there for later commands of this run, and
+        for nobody else. Raises ToolError where no sandbox can give a command that network.
+        """
+        ...
+
+    async def added(self) -> Sequence[str]:
+        """Return the commands that installed something with the network `indexes`, in order."""
         ...
 
     async def snapshot(self) -> str:
@@ -111,6 +123,14 @@ class Source(Protocol):
         """Bring the default branch up to date and return the id of its newest commit."""
         ...
 
+    async def branch(self, name: str) -> str | None:
+        """Bring that branch up to date and return its newest commit; None when there is none."""
+        ...
+
+    async def fork_point(self, one: str, other: str) -> str:
+        """Return the newest commit that both of these are built on; RunError if there is none."""
+        ...
+
     async def show(self, revision: str, path: str) -> bytes | None:
         """Return a file of a commit, or None when it has none there."""
         ...
@@ -119,8 +139,8 @@ class Source(Protocol):
         """Return the paths of all files of a commit."""
         ...
 
-    async def subjects(self, base: str, head: str) -> list[str]:
-        """Return the subjects of the commits after `base` up to `head`, oldest first."""
+    async def commits(self, base: str, head: str) -> list[tuple[str, str]]:
+        """Return id and subject of the commits after `base` up to `head`, oldest first."""
         ...
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from agents.run.run import Run
 from agents.run.stages import Stage, stage
-from agents.run.values import Outcome, Ports
+from agents.run.values import Outcome, Ports, Standing
 
-__all__ = ["Outcome", "Ports", "Run", "Stage", "stage"]
+__all__ = ["Outcome", "Ports", "Run", "Stage", "Standing", "stage"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from agents.ports import (
     Approvals,
@@ -17,8 +18,10 @@ from agents.ports import (
     PullRequest,
     Reporter,
     Source,
+    Steering,
     Steps,
     Toolsets,
+    Tracker,
     Web,
 )
 from agents.requests import Frozen
@@ -27,7 +30,7 @@ from agents.requests import Frozen
 class Outcome(Frozen):
     """How a run ended, for people and for the record."""
 
-    kind: Literal["pull_request", "comment", "refused", "failed"]
+    kind: Literal["pull_request", "comment", "refused", "cancelled", "failed"]
     text: str
     """One sentence for people; for a refusal or failure also why and what to do next."""
     rule: str | None = None
@@ -36,22 +39,72 @@ class Outcome(Frozen):
     pull_request: PullRequest | None = None
 
 
+class Standing(Frozen):
+    """Where a run stands: all that its stages change. A replay finds it as it was."""
+
+    trunk: str = ""
+    """The newest commit of the default branch: its policy and its instructions hold."""
+    base: str = ""
+    """What the change is compared with: `trunk`, or where the branch that is worked on left it."""
+    start: str = ""
+    """Where the run's own commits begin: `base`, or the newest of the branch it goes on with."""
+    branch: str = ""
+    """The branch of the open pull request that it goes on with; empty: it makes one of its own."""
+    head: str = ""
+    """The newest commit of the run; equal to `start` while nothing was committed."""
+    worked: float = 0.0
+    """Seconds that the finished stages took. The time between them, and that of a process that
+    died, is nobody's work: a run must not use up its budget by waiting."""
+    sessions: Mapping[str, str] = Field(default_factory=dict)
+    """Session id of the newest conversation by name, like {"implement": "implement/2"}."""
+    tainted: bool = False
+    """Somebody who may not write to the repository has a say: in the request at the start, later
+    also through what the tools found."""
+
+
 class Record(BaseModel):
-    """What the engine keeps of a stage: its output, and what it changed in the run."""
+    """What the engine keeps of a stage: its output, and where the run stands after it."""
 
     output: Json = None
     summary: str = ""
-    base: str = ""
-    head: str = ""
-    worked: float = 0.0
-    sessions: dict[str, str] = {}
+    standing: Standing = Standing()
     error: str | None = None
     error_kind: str | None = None
     parked: tuple[str, ...] = ()
     """Approvals that the stage waits for; it is done again once they are decided."""
-    tainted: bool = False
+    paused_until: float = 0.0
+    """Unix seconds until which the model's server is left alone; then it is done again."""
     toolsets: Json = None
     """What a stage learnt of other servers' tools: the same ones for the whole run."""
+
+    @property
+    def waits(self) -> bool:
+        """Return whether the stage waits for something, and is done again then."""
+        return bool(self.parked or self.paused_until)
+
+
+class Question(Protocol):
+    """Something that was asked on the issue, and what a run has to know to wait for the answer."""
+
+    @property
+    def number(self) -> int:
+        """Return which question of the run it is, from 1."""
+        ...
+
+    @property
+    def waits(self) -> bool:
+        """Return whether anybody can answer."""
+        ...
+
+    @property
+    def asked_after(self) -> int:
+        """Return the number of the newest steer at that moment: later ones are answers."""
+        ...
+
+    @property
+    def until(self) -> float:
+        """Return when the time for an answer is over, in unix seconds."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -69,3 +122,7 @@ class Ports:
     web: Web | None = None
     forge: Forge | None = None
     toolsets: Toolsets | None = None
+    tracker: Tracker | None = None
+    """None: there is no issue on GitHub, so nobody to ask anything."""
+    steering: Steering | None = None
+    """None: nobody can say anything to the run."""

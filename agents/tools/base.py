@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from agents.policy import Policy
-from agents.ports import Forge, Toolsets, Web, WorkTree
+from agents.ports import Forge, Network, Toolsets, Web, WorkTree
 from agents.tools.schema import described, tool_schema, unusable
 
 
@@ -42,6 +43,8 @@ class Bench:
     tainted: bool = False
     """Somebody who may not write to the repository has a say in this session: the author of the
     issue, a web page, another server. What leaves the sandbox is then judged more strictly."""
+    network: Network = "none"
+    """What a command reaches. The gate alone says so, call by call."""
     web: Web | None = None
     forge: Forge | None = None
     toolsets: Toolsets | None = None
@@ -74,6 +77,7 @@ class Tool(BaseModel):
         return {key: value for key, value in data.items() if value is not None}
 
     @classmethod
+    @cache  # a class never changes, and its schema takes a while to make
     def definition(cls) -> dict[str, Any]:
         """Return the Messages-API definition."""
         return {

@@ -28,6 +28,7 @@ class Bash(Tool):
     read-only: commands that write caches or build output there fail; write to /tmp within the
     same command. To delete more than build output or files named one by one, to rewrite history,
     to drop changes and to install something new waits for a person, perhaps for days: avoid it.
+    Where they say yes to something new, that one command reaches the package indexes.
     Write names of programs out, so that it is plain what runs.
     """
 
@@ -54,6 +55,7 @@ class Bash(Tool):
             timeout=self.timeout,
             writable=bench.writable,
             max_output=KEPT,
+            network=bench.network,
         )
         output = plain_output(result.output).rstrip()
         room = self.room - 200  # for the first line

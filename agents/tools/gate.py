@@ -12,14 +12,14 @@ programs that the gate does not know run: see `rules.py` for what is left to ask
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
 
 from agents.errors import ToolError
 from agents.policy import Policy
-from agents.ports import Approval, Asking
+from agents.ports import Approval, Asking, Network
 from agents.text import printable
 from agents.tools import TOOLS, tool_named
 from agents.tools.base import Bench, Capability, Effect, Tool
@@ -35,6 +35,7 @@ __all__ = ["Capability", "Verdict", "call", "decide", "effect", "judge"]
 Watch = Callable[[str, str], None]
 
 NARROW = "narrow the call to see the rest"
+FETCHES = "dependency/new"
 SUBJECT = 200  # characters of a call's subject in live views
 REASONS = 6  # that one verdict names
 
@@ -49,6 +50,8 @@ class Verdict:
     """For a deny, in words for the model; for an ask, in words for people."""
     paths: tuple[str, ...] = ()
     """Protected paths that the call would change: a yes to it is a yes to these."""
+    fetches: bool = False
+    """It installs something new: with a yes, and only then, it reaches the package indexes."""
 
 
 ALLOW = Verdict("allow", "default")
@@ -74,9 +77,10 @@ def decide(call: Tool, policy: Policy, where: Circumstances) -> Verdict:
     if owners is None and not findings:
         return ALLOW
     paths = tuple(dict.fromkeys(path for each in findings for path in each.paths))
+    fetches = any(each.rule == FETCHES for each in findings)
     if owners is not None:
-        return Verdict("ask", owners.id, _reasons(findings, owners.reason), paths)
-    return Verdict("ask", findings[0].rule, _reasons(findings), paths)
+        return Verdict("ask", owners.id, _reasons(findings, owners.reason), paths, fetches)
+    return Verdict("ask", findings[0].rule, _reasons(findings), paths, fetches)
 
 
 def judge(name: str, arguments: Any, *, bench: Bench) -> Verdict:
@@ -109,7 +113,10 @@ async def call(
         _require(grant, verdict, name, arguments, bench)
     if watch is not None:
         watch(tool.name, printable(tool.subject())[:SUBJECT])
-    return cut(printable(await tool.run(bench)), tool.room, NARROW)
+    # Only an ask fetches, and it has its yes by now.
+    network: Network = "indexes" if verdict.fetches else "none"
+    result = await tool.run(replace(bench, network=network))
+    return cut(printable(result), tool.room, NARROW)
 
 
 # --- before it runs -----------------------------------------------------------------------------

@@ -9,7 +9,8 @@ Which tier a rule has follows from one question: would a person's yes change any
 | to delete build output, in scratch places | allow | it is made again                             |
 | to delete more than that                  | ask   | work can be lost that no commit holds        |
 | to rewrite history, to drop changes       | ask   | the same                                     |
-| a new dependency                          | ask   | it stays, and its authors' code will run     |
+| a new dependency                          | ask   | its authors' code will run; with a yes this  |
+|                                           |       | one command may read from package indexes    |
 | a change to a protected path              | ask   | with a yes the run may commit that very path |
 | the same, of the workflows or the policy  | deny  | the App may not push the first; what a run   |
 |                                           |       | may do is not for a run to change            |
@@ -89,8 +90,9 @@ RULES: Mapping[str, BuiltIn] = {
     ),
     # --- what comes in, what goes out
     "dependency/new": _ask(
-        "`{what}` brings in a new dependency. Commands have no network: it can come only from what"
-        " set-up fetched. To name it in a manifest takes no approval."
+        "`{what}` brings in a new dependency, or another version of one. Approved, this one command"
+        " may read from the package indexes of this machine, and from nowhere else; what it"
+        " installs stays with this run. To name a dependency in a manifest takes no approval."
     ),
     "dependency/system": _deny(
         "`{what}` would install system packages, which nobody can here. Work with what is there,"

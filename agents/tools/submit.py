@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -28,6 +29,7 @@ class Submission(BaseModel):
         return f"submit_{_WORD_START.sub('_', cls.__name__).lower()}"
 
     @classmethod
+    @cache  # a class never changes, and its schema takes a while to make
     def definition(cls) -> dict[str, Any]:
         """Return the Messages-API definition, strict."""
         return {

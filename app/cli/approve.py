@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json as json_module
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,16 +14,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from agents.errors import ConfigError, TransientError
+from agents.errors import ConfigError
 from agents.text import printable
 from agents.text.literal import literal
 from app.account import operator
 from app.cli import manual
+from app.cli.places import Place, of_each, opened, places
 from app.cli.question import place_of, show_question
 from app.cli.screen import DONE, FAILED, say
 
 if TYPE_CHECKING:
-    from app.store.approvals import Decision, StoredApproval, StoredApprovals
+    from app.store.approvals import Decision, StoredApproval
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -45,15 +44,6 @@ File = Annotated[
         help="A SQLite file, when it is not one of those that the settings name.",
     ),
 ]
-
-
-@dataclass(frozen=True)
-class Place:
-    """A database in which runs may wait."""
-
-    url: str
-    clone: bool
-    """Whether it belongs to a run on a clone, which goes on when its command is given again."""
 
 
 @dataclass(frozen=True)
@@ -88,80 +78,48 @@ def approvals(*, json: Json = False, database: File = None) -> None:
 
 def approve(ident: Ident, *, yes: Yes = False, database: File = None) -> None:
     """Approve one call."""
-    sys.exit(asyncio.run(_decide(ident, "approved", "", yes=yes, places=_places(database))))
+    sys.exit(asyncio.run(_decide(ident, "approved", "", yes=yes, where=_places(database))))
 
 
 def deny(ident: Ident, reason: Words = None, *, yes: Yes = False, database: File = None) -> None:
     """Deny one call."""
     words = " ".join(reason or ())
-    sys.exit(asyncio.run(_decide(ident, "denied", words, yes=yes, places=_places(database))))
+    sys.exit(asyncio.run(_decide(ident, "denied", words, yes=yes, where=_places(database))))
 
 
 # --- where they are -------------------------------------------------------------------------------
 
 
 def _places(file: Path | None) -> list[Place]:
-    """Return the databases to look in. Raises ConfigError when there is none."""
-    from app.clone.folder import databases
     from app.settings import load_settings
 
-    if file is not None:
-        if not file.is_file():
-            raise ConfigError(f"`{file}` is no file. Name the database of a run or of the server.")
-        return [Place(f"sqlite:///{file.absolute()}", clone=file.name == "run.db")]
-    settings = load_settings(serving=False)
-    server = [Place(settings.database, clone=False)]
-    if settings.database_url is None and not (settings.data_dir / "fettle.db").is_file():
-        server = []  # nothing was ever served from here; looking must not make a database
-    clones = [Place(url, clone=True) for url in databases(settings.data_dir)]
-    if not server and not clones:
-        raise ConfigError(
-            f"There is no database in `{settings.data_dir}`. Set FETTLE_DATA_DIR, or"
-            " FETTLE_DATABASE_URL, to what the server is started with."
-        )
-    return [*server, *clones]
+    return places(load_settings(serving=False), file)
 
 
-@contextmanager
-def _open(place: Place) -> Iterator[StoredApprovals]:
+async def _waiting(where: list[Place]) -> list[Found]:
     from app.store.approvals import StoredApprovals
-    from app.store.database import Database
 
-    database = Database(place.url)
-    try:
-        yield StoredApprovals(database)
-    except TransientError as error:
-        raise ConfigError(
-            f"{error}\nIs the database of this version of Fettle? Starting the server brings it up"
-            " to date."
-        ) from error
-    finally:
-        database.close()
+    told = await of_each(where, lambda database: StoredApprovals(database).waiting())
+    return [Found(each, place) for place, waiting in told for each in waiting]
 
 
-async def _waiting(places: list[Place]) -> list[Found]:
-    found = []
-    for place in places:
-        with _open(place) as stored:
-            found += [Found(each, place) for each in await stored.waiting()]
-    return found
+async def _find(ident: str, where: list[Place]) -> Found | None:
+    from app.store.approvals import StoredApprovals
 
-
-async def _find(ident: str, places: list[Place]) -> Found | None:
-    for place in places:
-        with _open(place) as stored:
-            if (found := await stored.get(ident.strip().lower())) is not None:
-                return Found(found, place)
-    return None
+    name = ident.strip().lower()
+    told = await of_each(where, lambda database: StoredApprovals(database).get(name))
+    return next((Found(stored, place) for place, stored in told if stored is not None), None)
 
 
 # --- deciding -------------------------------------------------------------------------------------
 
 
 async def _decide(
-    ident: str, verdict: Decision, reason: str, *, yes: bool, places: list[Place]
+    ident: str, verdict: Decision, reason: str, *, yes: bool, where: list[Place]
 ) -> int:
-    found = await _find(ident, places)
+    from app.store.approvals import StoredApprovals
+
+    found = await _find(ident, where)
     if found is None:
         say(f"There is no approval `{printable(ident)}`. `fettle approvals` lists what waits.")
         return FAILED
@@ -175,8 +133,8 @@ async def _decide(
     if found.stored.state == "waiting" and not yes and not _confirmed(verdict):
         say("Nothing was decided.")
         return FAILED
-    with _open(found.place) as stored:
-        answered = await stored.decide(
+    with opened(found.place) as database:
+        answered = await StoredApprovals(database).decide(
             found.stored.id,
             verdict=verdict,
             by=operator(),

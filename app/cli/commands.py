@@ -6,26 +6,22 @@ import asyncio
 import sys
 from contextlib import AsyncExitStack
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from agents.errors import Cancelled, ConfigError
-from app.cli import approve, evaluate, manual, runs
+from app.cli import approve, evaluate, manual, resolve, runs
 from app.cli.doctor import doctor
 from app.cli.policy import policy
 from app.cli.progress import TerminalProgress
-from app.cli.screen import DONE, FAILED, PERSON, STOPPED, say, stop_event
+from app.cli.screen import DONE, FAILED, STOPPED, say, stop_event
+from app.cli.seen import redactor_of
 
 if TYPE_CHECKING:
-    from app.redaction import Redactor
-    from app.settings import Settings
+    pass
 
 # ruff: noqa: PLC0415 - see above
-
-LARGEST_ISSUE = 1_000_000  # bytes
 
 cli = typer.Typer(
     cls=manual.FettleManual,
@@ -67,7 +63,7 @@ def serve() -> None:
     from app.logging import configure_logging  # these take seconds: a mistake is told before
     from app.wiring import serve as serving
 
-    redactor = _secrets_of(settings)
+    redactor = redactor_of(settings)
     configure_logging(style=settings.log_format, level=settings.log_level, cleaner=redactor)
 
     async def until_stopped() -> None:
@@ -100,28 +96,7 @@ def demo(
         sys.exit(STOPPED)
 
 
-@cli.command(
-    help=manual.RESOLVE,
-    short_help="Resolve an issue in a clone of yours.",
-    cls=manual.Manual,
-)
-def resolve(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The clone, or any folder in it.")],
-    issue: Annotated[
-        Path,
-        typer.Option(
-            "--issue",
-            metavar="FILE",
-            help="The issue, its title in the first line; - for standard input.",
-        ),
-    ],
-    *,
-    json: Json = False,
-) -> None:
-    """Resolve an issue in a local clone."""
-    sys.exit(asyncio.run(_resolve(path, issue, json=json)))
-
-
+resolve.register(cli)
 approve.register(cli)
 evaluate.register(cli)
 cli.add_typer(doctor, name="doctor")
@@ -130,16 +105,6 @@ cli.add_typer(runs.runs, name="runs")
 
 
 # --- what they do -------------------------------------------------------------------------------
-
-
-def _secrets_of(settings: Settings) -> Redactor:
-    """Return a redactor that knows every secret among the settings."""
-    from app.redaction import Redactor
-
-    values = [settings.anthropic_api_key, settings.private_key, *settings.webhook_secrets]
-    if settings.app_id is not None:
-        values.append(settings.credentials.private_key)
-    return Redactor(value.get_secret_value() for value in values if value is not None)
 
 
 async def _demo(*, json: bool, stay: bool, script: bool, port: int) -> int:
@@ -178,57 +143,3 @@ def _real_model(console: Console) -> dict[str, str] | None:
     if settings.anthropic_base_url:
         chosen["ANTHROPIC_BASE_URL"] = settings.anthropic_base_url
     return chosen
-
-
-async def _resolve(path: Path, issue: Path, *, json: bool) -> int:
-    from app.clone.start import start_at
-    from app.settings import load_settings
-
-    settings = load_settings(serving=False)
-    title, body = _read_issue(issue)
-    start = await start_at(path)
-
-    from app.cli.cloned import show  # these take seconds: a mistake is told before
-    from app.cli.question import ask_here
-    from app.clone.resolve import resolve_clone
-    from app.clone.run import Wish
-    from app.clone.waits import CloneWaits
-
-    progress = TerminalProgress(Console(stderr=True))
-    stop = stop_event(progress.interrupted)
-    try:
-        wish = Wish(title, body, say, progress, ask_here if sys.stdin.isatty() else None)
-        done = await resolve_clone(settings, _secrets_of(settings), start, wish, stop)
-        progress.end("failed" if done.outcome.kind == "failed" else "done")
-    except CloneWaits as waits:
-        typer.echo(waits.json() if json else waits.text)
-        return PERSON
-    except Cancelled as stopped:
-        say(str(stopped))
-        raise
-    finally:
-        progress.end("stopped")
-    if json:
-        typer.echo(done.json())
-    else:
-        show(done)
-    return done.exit_code
-
-
-def _read_issue(file: Path) -> tuple[str, str]:
-    """Return the issue's title and text. Raises ConfigError, for the person who wrote it."""
-    from app.local.case import read_issue
-
-    name = "standard input" if str(file) == "-" else f"`{file}`"
-    try:
-        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        title, body = read_issue(data.decode("utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"The issue cannot be read from {name}: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"The issue in {name} is not UTF-8 text. Save it as UTF-8.") from error
-    if not title:
-        raise ConfigError(f"The issue in {name} has no title. Write it into the first line.")
-    if len(data) > LARGEST_ISSUE:
-        raise ConfigError(f"The issue in {name} has {len(data) / 1e6:.1f} MB. Name a shorter text.")
-    return title, body

@@ -18,8 +18,8 @@ FETTLE = """
 Turn a labelled issue into a pull request that passes the repository's checks.
 
 Begin with `fettle demo`: it shows all of it in about twenty seconds, and needs no GitHub and no
-key. Then have `fettle resolve` work on an issue in a clone of yours, or let `fettle serve` listen
-to your GitHub. Each explains itself: `fettle resolve --help`.
+key. Then have `fettle resolve` work on an issue, in a clone of yours or on GitHub, or let `fettle
+serve` listen to your GitHub. Each explains itself: `fettle resolve --help`.
 """
 
 FETTLE_SECTIONS: Sections = {
@@ -86,23 +86,30 @@ DEMO_SECTIONS: Sections = {
 }
 
 RESOLVE = """
-Resolve an issue in a local clone: leaves a branch with the commits, and the pull request's text.
+Resolve an issue on GitHub, or a wish for a clone of yours: here, with its progress live.
 
-The stages are those of a run on GitHub: understand, plan, make each step and commit it, run the
+An issue is named like octo/lib#25, by its address, or by a repository and a number, where a short
+name out of FETTLE_REPOSITORIES will do. No label is needed: whoever has the App's key may ask. The
+work is what the label starts, from the comment on the issue to the pull request. If `fettle serve`
+is at work on this machine's database, it does it, and Ctrl-C ends the watching alone; else this
+command does it, and after Ctrl-C or a crash the same command goes on where it stopped.
+
+In a clone, a branch `bot/...` is all that you get, with the pull request's text on standard output,
+as Markdown unless that is a terminal. Your checkout, index, settings and other branches stay as
+they are, and what you have not committed is left out. Nothing is asked of GitHub.
+
+Either way: understand, plan, make each step and commit it, look at it with fresh eyes, run the
 repository's own checks before and after, write the pull request. Commands run in a sandbox without
 network. The checks are found in the repository's files, or named in its .github/fettle.yml.
-
-A branch `bot/...` is all that the clone gets. Your checkout, index, settings and other branches
-stay as they are, and what you have not committed is left out.
-
-The text goes to standard output, as Markdown unless that is a terminal, and progress to standard
-error. After Ctrl-C or a crash, the same command goes on where it stopped.
 """
 
 RESOLVE_SECTIONS: Sections = {
     "Examples": (
+        ("fettle resolve octo/lib#25", "an issue on GitHub"),
+        ("fettle resolve https://github.com/octo/lib/issues/25", "the same"),
+        ("fettle resolve lib 25", 'the same, with FETTLE_REPOSITORIES=\'{"lib": "octo/lib"}\''),
         ("fettle resolve . --issue bug.md", "the clone you stand in"),
-        ("fettle resolve ~/src/parse --issue bug.md --json > result.json", "use it in a script"),
+        ('fettle resolve ~/src/parse "Let %f take one digit" --json', "use it in a script"),
         (
             "gh issue view 7 --json title,body -q '.title+\"\\n\"+.body' > bug.md",
             "an issue of GitHub, without the App",
@@ -117,22 +124,28 @@ RESOLVE_SECTIONS: Sections = {
         ("FETTLE_MODEL", "the model that writes code"),
         ("FETTLE_RUN_BUDGET_USD", "dollars that the run may spend at most"),
         ("FETTLE_TOOLCHAINS", "folders with what the checks need, such as a Python with pytest"),
-        ("FETTLE_DATA_DIR", "where a run keeps its files until it ends"),
+        ("FETTLE_DATA_DIR", "where a run keeps its files; for GitHub, what the server has"),
+        ("FETTLE_REPOSITORIES", "short names of repositories, as JSON"),
+        ("FETTLE_APP_ID and others", "for GitHub, all that `fettle serve` needs"),
+    ),
+    "The JSON object of an issue on GitHub": (
+        ("id, repository, number, ...", "as in `fettle runs show`, without stages"),
+        ("waits_for, url", "when it waits: ids of approvals, or an answer; and where to answer"),
     ),
     "The JSON object": (
         ("outcome, text", "pull_request, comment (a question, an answer) or failed; in words"),
         ("branch, base, commits", "its name, the commit it stands on, a list of {sha, subject}"),
-        ("title, body, draft", "of the pull request; in a draft, checks fail that passed before"),
+        ("title, body, draft", "of the pull request; a draft says what is not done"),
         ("comments", "what would be said on the issue"),
         ("quality", "list of {check, command, exit_code_before, exit_code_after, passed}"),
         ("cost", "{usd, turns, tokens}"),
         ("kept", "the folder with conversation and log, if the run failed"),
     ),
     "Exit codes": (
-        ("0", "the branch is there, and nothing fails that passed before"),
-        ("1", "failed; what was committed until then is on a branch bot/unfinished-..."),
+        ("0", "done: the pull request or branch is there, and nothing fails that passed before"),
+        ("1", "failed, or cancelled; what was committed until then is on a branch"),
         ("2", "a person has to act: a draft, a question, a setting, a mistake in the command"),
-        STOPPED,
+        ("130", "stopped by Ctrl-C; if a server does the work, it goes on"),
     ),
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json as json_text
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -133,20 +132,21 @@ async def _committed(folder: Path) -> bytes | None:
 
 async def _recorded(run: str | None) -> list[RecordedCall]:
     """Return the calls in this machine's databases. Raises ConfigError when there are none."""
+    from app.cli.places import known_places, of_each
     from app.cli.replayed import calls_of_session
+    from app.settings import load_settings
     from app.store.database import Database
     from app.store.recorded import recorded_sessions
     from app.store.turns import StoredJournal
 
     found: list[RecordedCall] = []
-    for url in _databases():
-        database = Database(url)
-        try:
-            for run_id, session in await recorded_sessions(database, run):
-                turns = await StoredJournal(database, run_id).turns(session)
-                found += calls_of_session(run_id, turns)
-        finally:
-            database.close()
+
+    async def read(database: Database) -> None:
+        for run_id, session in await recorded_sessions(database, run):
+            turns = await StoredJournal(database, run_id).turns(session)
+            found.extend(calls_of_session(run_id, turns))
+
+    await of_each(known_places(load_settings(serving=False)), read)
     if not found:
         whose = f"of the run `{run}`" if run else "of any run"
         raise ConfigError(
@@ -154,16 +154,6 @@ async def _recorded(run: str | None) -> list[RecordedCall]:
             " FETTLE_DATA_DIR to where the server keeps its data."
         )
     return found
-
-
-def _databases() -> Iterable[str]:
-    from app.clone.folder import databases
-    from app.settings import load_settings
-
-    settings = load_settings(serving=False)
-    if settings.database_url is not None or (settings.data_dir / "fettle.db").is_file():
-        yield settings.database
-    yield from databases(settings.data_dir)
 
 
 # --- what is told -------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from agents.ports import Usage
-from agents.text import plain_output, printable
+from agents.text import plain_output
+from app.cli.seen import visible
 
 REPAINTS = 8  # a second
 RESERVED = 6  # lines of a terminal that the checklist leaves free
@@ -114,6 +115,14 @@ class TerminalProgress:
         self._say(f"  {self.doing}")
         self._waits = True
         self._rub_out()
+
+    def paused(self, stage: str, why: str) -> None:
+        """Say what it waits for; nobody here can do anything about that."""
+        if self._over or self._line(stage) is None:
+            return
+        self.doing = _one_line(f"waiting for {why}")
+        self._say(f"  {self.doing}")
+        self._waits = True
 
     # --- its place on the screen ----------------------------------------------------------------
 
@@ -236,5 +245,5 @@ def _done(summary: str) -> str:
 
 def _one_line(text: str) -> str:
     """Return text of others as one line that a terminal only shows, never obeys."""
-    line = " ".join(printable(plain_output(text)).split())
+    line = visible(" ".join(plain_output(text).split()))
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

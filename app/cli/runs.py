@@ -5,29 +5,23 @@ from __future__ import annotations
 import asyncio
 import json as json_module
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
-from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agents.errors import ConfigError
-from app.cli import manual, runs_manual
-from app.cli.screen import PERSON, say
-from app.cli.seen import line
+from app.cli import manual, runs_manual, runs_steered
+from app.cli.screen import PERSON
 
 if TYPE_CHECKING:
     from app.settings import Settings
-    from app.store.history import History, KeptRun
+    from app.store.database import Database
+    from app.store.history import KeptRun
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
-
-SHORTEST = 8  # characters of a shown id
-MOST_NEAR = 5
 
 
 class State(StrEnum):
@@ -38,6 +32,7 @@ class State(StrEnum):
     PARKED = "parked"
     DONE = "done"
     REFUSED = "refused"
+    CANCELLED = "cancelled"
     FAILED = "failed"
 
 
@@ -113,13 +108,16 @@ def show(
     """Show one run."""
     from app.cli.runs_shown import show_run
 
-    found = asyncio.run(_show(_settings(), database, ident.strip().lower(), turns=turns))
+    found = asyncio.run(_show(_settings(), database, ident, turns=turns))
     if found is None:
         sys.exit(PERSON)
     if json:
         typer.echo(json_module.dumps(found, indent=2))
     else:
         show_run(found)
+
+
+runs_steered.register(runs)
 
 
 def _settings() -> Settings:
@@ -135,11 +133,14 @@ async def _list(
     settings: Settings, file: Path | None, filters: Filters
 ) -> tuple[list[dict[str, Any]], bool]:
     """Return the newest runs of all places, and whether there are more."""
-    from app.cli.runs_places import of_each, places
+    from app.cli.places import of_each, places
+    from app.cli.runs_found import shortened
     from app.cli.runs_record import about
     from app.cli.seen import redactor_of
+    from app.store.history import History
 
-    async def ask(history: History) -> tuple[list[KeptRun], list[str]]:
+    async def ask(database: Database) -> tuple[list[KeptRun], list[str]]:
+        history = History(database)
         states, most = filters.states, filters.limit + 1
         newest = await history.newest(most, states=states, repository=filters.repository)
         return newest, await history.ids()
@@ -160,58 +161,19 @@ async def _show(
     settings: Settings, file: Path | None, ident: str, *, turns: bool
 ) -> dict[str, Any] | None:
     """Return all of the run that is meant; None when that is unclear, which people are told."""
-    from app.cli.runs_places import of_each, opened, places
+    from app.cli.places import opened
+    from app.cli.runs_found import find
     from app.cli.runs_record import about, details
     from app.cli.seen import redactor_of
+    from app.store.history import History
 
-    told = await of_each(places(settings, file), lambda history: history.ids())
-    where = {ident: place for place, ids in told for ident in ids}
-    run_id = _meant(ident, list(where))
-    if run_id is None:
+    found = await find(settings, file, ident)
+    if found is None:
         return None
-    redactor, place = redactor_of(settings), where[run_id]
-    with opened(place) as history:
-        run = await history.run(run_id)
-        if run is None:
-            raise ConfigError("That run was removed just now.")
+    redactor, place, run = redactor_of(settings), found.place, found.run
+    with opened(place) as database:
         mirror = place.mirror(run.repository_id) if turns else None
         return {
-            **about(run, redactor, short=shortened(where)[run_id], clone=place.clone),
-            **await details(run, history, redactor, turns=turns, mirror=mirror),
+            **about(run, redactor, short=found.short, clone=place.clone),
+            **await details(run, History(database), redactor, turns=turns, mirror=mirror),
         }
-
-
-def _meant(ident: str, ids: list[str]) -> str | None:
-    """Return the id that is meant; None when that is unclear, which people are then told."""
-    meant = [each for each in ids if each.lower().startswith(ident)]
-    exact = [each for each in meant if each.lower() == ident]
-    if len(exact or meant) == 1:
-        return (exact or meant)[0]
-    called, short = line(ident, 100), shortened(ids)
-    if meant:
-        named, more = _named(meant, short)
-        say(f"{len(meant)} runs have an id that begins with `{called}`: {named}{more}.")
-        return None
-    begins = {each[: max(len(ident), SHORTEST)].lower(): each for each in ids}
-    near = [begins[each] for each in get_close_matches(ident, begins, MOST_NEAR, 0.6)]
-    named, _ = _named(near, short)
-    hint = f" Near it: {named}." if near else ""
-    say(f"There is no run `{called}`.{hint} `fettle runs` lists them.")
-    return None
-
-
-def _named(ids: list[str], short: dict[str, str]) -> tuple[str, str]:
-    named = ", ".join(line(short[each], 100) for each in ids[:MOST_NEAR])
-    return named, f" and {len(ids) - MOST_NEAR} more" if len(ids) > MOST_NEAR else ""
-
-
-def shortened(ids: Iterable[str]) -> dict[str, str]:
-    """Return for each id its shortest beginning that no other has."""
-    ordered = sorted(set(ids))
-    lengths = dict.fromkeys(ordered, SHORTEST)
-    for one, other in pairwise(ordered):
-        pairs = zip(one, other, strict=False)
-        shared = 1 + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        lengths[one] = max(lengths[one], shared)
-        lengths[other] = max(lengths[other], shared)
-    return {each: each[:length] for each, length in lengths.items()}

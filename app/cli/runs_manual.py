@@ -23,6 +23,23 @@ With --turns comes the conversation with the model, long texts cut, and what eac
 the files. That is taken from the mirror of the repository, for as long as git keeps it there.
 """
 
+CANCEL = """
+End a run of the server: between two calls of its tools, and a command at work is stopped at once.
+
+What it has committed until then is kept on a branch, and its comment on the issue says who ended
+it. It does not matter which process works on the run. Waits a little to tell what became of it.
+"""
+
+RETRY = """
+Do a run once more that has ended, on its issue as it is now.
+
+With --from, all is kept that the run did before that stage: its commits, what the model and people
+said, what the checks showed; nothing of it is paid twice. Where that is not here any more, all is
+done anew, and the run says so. The stages are those of `fettle runs show`.
+
+The new run is followed as one of `fettle resolve` is, and ends with the same exit codes.
+"""
+
 _ENVIRONMENT = (
     ("FETTLE_DATA_DIR", "the server's data folder"),
     ("FETTLE_DATABASE_URL", "the server's database, when it is not in that folder"),
@@ -42,6 +59,7 @@ SECTIONS: dict[str, dict[str, Sequence[tuple[str, str]]]] = {
             ("parked", "waits for people: `fettle approvals` says for what"),
             ("done", "ended with a pull request, or with a comment"),
             ("refused", "whoever asked may not, or the repository's policy says no"),
+            ("cancelled", "somebody ended it; the outcome says who"),
             ("failed", "ended without a result; the outcome says why"),
         ),
         "Environment": _ENVIRONMENT,
@@ -89,6 +107,32 @@ SECTIONS: dict[str, dict[str, Sequence[tuple[str, str]]]] = {
         "Exit codes": (
             ("0", "shown"),
             ("2", "no run has that id, or several begin so: those that are near are named"),
+        ),
+    },
+    "cancel": {
+        "Examples": (
+            ("fettle runs cancel 000660d6", ""),
+            ("fettle runs cancel 000660d6 this is the wrong issue", "with the reason, for people"),
+        ),
+        "Environment": _ENVIRONMENT,
+        "Exit codes": (
+            ("0", "it is cancelled, or will be at the next safe place"),
+            ("1", "it had ended in another way before"),
+            ("2", "no or several such runs; or nobody works on it, and it ends once one does"),
+        ),
+    },
+    "retry": {
+        "Examples": (
+            ("fettle runs retry 000660d6", "from the beginning"),
+            ("fettle runs retry 000660d6 --from implement", "with its triage and its plan"),
+            ('fettle runs retry 000660d6 --from "quality fix"', "with its change"),
+        ),
+        "Environment": (("", "what `fettle serve --help` lists; the same as for the server"),),
+        "Exit codes": (
+            ("0", "the pull request is there, and nothing fails that passed before"),
+            ("1", "failed, or cancelled"),
+            ("2", "a person has to act: a draft, a question, a setting, a mistake in the command"),
+            ("130", "stopped by Ctrl-C; if a server does the work, it goes on"),
         ),
     },
 }

@@ -11,13 +11,22 @@ if TYPE_CHECKING:
     from app.redaction import Redactor
     from app.settings import Settings
 
+# ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
+
 
 def redactor_of(settings: Settings) -> Redactor:
     """Return a redactor that knows the secrets that this process was given."""
-    from app.redaction import Redactor  # noqa: PLC0415 - it waits, so that `--help` is quick
+    from pydantic import SecretStr
 
-    given = (settings.anthropic_api_key, settings.private_key, *settings.webhook_secrets)
-    return Redactor(value.get_secret_value() for value in given if value is not None)
+    from app.redaction import Redactor
+    from app.setting_values import parse_key
+
+    given = [settings.anthropic_api_key, settings.private_key, *settings.webhook_secrets]
+    secrets = [value.get_secret_value() for value in given if value is not None]
+    if settings.private_key_file is not None:
+        key = parse_key(SecretStr(settings.private_key_file.read_text()))
+        secrets.append(key.get_secret_value())
+    return Redactor(secrets)
 
 
 def cleaned(value: Any, redactor: Redactor) -> Any:

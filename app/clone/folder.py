@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.errors import ConfigError, TransientError
+from app.git.folders import remove_tree
 from app.git.locks import file_lock
-from app.git.worktree import remove_tree
 from app.sandbox.reach import make_passable
 
 CLONES, MIRROR, WORK_TREES, COMMENTS = "clones", "mirror.git", "runs", "comments"
@@ -75,12 +75,6 @@ class RunFolder:
         if not history:
             shutil.rmtree(self.mirror, ignore_errors=True)
         self.path = self.path.rename(self.path.with_name(f"{FAILED}{self.path.name}"))
-
-
-def databases(data_dir: Path) -> list[str]:
-    """Return the URLs of the databases of all runs on clones that may go on."""
-    found = sorted((data_dir / CLONES).glob(f"*/{DATABASE}"))
-    return [f"sqlite:///{path}" for path in found if not path.parent.name.startswith(FAILED)]
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,11 +11,11 @@ from agents.pipelines.shared.quality import Quality, check_quality
 from agents.ports import Json, PullRequest, Steps
 from agents.run import Outcome, Ports
 from agents.text import one_line, publish
+from app.admission import Admission
 from app.git.local import LocalClone
 from app.git.mirror import Mirror
 from app.git.source import GitSource
 from app.redaction import Redactor
-from app.runner import Admission
 
 LONGEST_TITLE = 200
 CHECKED = f"stage/{check_quality.name}/"
@@ -34,12 +34,20 @@ class ClonePublisher:
     caution: str = ""
     """What people must know of the machine that it ran on, as Markdown."""
 
-    async def push(self, branch: str, commit: str) -> None:
-        """Put the branch into the clone."""
+    async def push(self, branch: str, commit: str) -> str:
+        """Put the branch into the clone, where it is seen under its name."""
         await self.clone.deliver(self.mirror, commit, branch)
+        return branch
 
     async def open_pull_request(
-        self, *, branch: str, commit: str, title: str, body: str, draft: bool
+        self,
+        *,
+        branch: str,
+        commit: str,
+        title: str,
+        body: str,
+        draft: bool,
+        closes: Sequence[int] = (),  # noqa: ARG002 - there are no issues that could be closed
     ) -> PullRequest:
         """Return what would be opened."""
         return PullRequest(
@@ -74,13 +82,15 @@ class NotingSteps:
     async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
         """Run the step, and note what the checks said last."""
         record = await self.steps.step(name, work)
-        if name.startswith(CHECKED) and record["error"] is None and not record["parked"]:
+        if name.startswith(CHECKED) and record["error"] is None and record["output"] is not None:
             self.quality = Quality.model_validate(record["output"])
         return record
 
-    async def wait(self, name: str, over: Callable[[], Awaitable[bool]]) -> None:
+    async def wait(
+        self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
+    ) -> None:
         """Pass on."""
-        await self.steps.wait(name, over)
+        await self.steps.wait(name, over, until=until)
 
     async def boundary(self) -> None:
         """Pass on."""
@@ -104,9 +114,9 @@ class CloneEquipment:
         """Tell whoever runs the command; the work tree stays for the answer, which comes soon."""
         self.parked.set()
 
-    async def finish(self, outcome: Outcome) -> None:
-        """Remove the work tree; the commits of a run that failed were paid for."""
-        await self.source.discard(forget=outcome.kind != "failed")
+    async def finish(self, outcome: Outcome) -> None:  # noqa: ARG002 - the port has it
+        """Remove the work tree; the commits go with the run's folder, once its result is told."""
+        await self.source.discard(forget=False)
 
     async def close(self) -> None:
         """Let go of other servers."""

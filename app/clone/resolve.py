@@ -14,7 +14,7 @@ from app.clone.result import CloneResult
 from app.clone.run import CloneRun, Place, Wish
 from app.clone.start import Start
 from app.clone.waits import CloneWaits
-from app.git.worktree import remove_tree
+from app.git.folders import remove_tree
 from app.parts import open_parts
 from app.redaction import Redactor
 from app.settings import Settings

@@ -12,8 +12,8 @@ from agents.ports import Usage
 from agents.run import Outcome
 
 LABEL = (
-    "_There is no label here: where this speaks of setting it, add to the issue's text and run the"
-    " same command again._"
+    "_There is no issue on GitHub here: where this speaks of a label or of `/bot`, add to what you"
+    " asked for and run the same command again._"
 )
 
 
@@ -37,11 +37,8 @@ class CloneResult:
 
     @property
     def exit_code(self) -> int:
-        """Return 0 for a branch that passes, 2 when a person has to act, 1 for a failure."""
-        pull = self.outcome.pull_request
-        if pull is not None:
-            return 2 if pull.draft else 0
-        return 1 if self.outcome.kind == "failed" else 2
+        """Return what the command ends with."""
+        return exit_code(self.outcome)
 
     @property
     def headline(self) -> str:
@@ -51,15 +48,16 @@ class CloneResult:
             return self.outcome.text
         if not pull.draft:
             return "Done: the change is on a branch, and the repository's checks pass."
-        return "The change is on a branch, but checks fail that passed before. It is a draft."
+        return "The change is on a branch, as a draft: its text says what is not done."
 
     @property
     def notes(self) -> list[str]:
         """Return what else people should know: each a sentence in Markdown."""
         notes = [*self.said]
-        if any("label" in text for text in (self.outcome.text, *self.said)):
+        said = (self.outcome.text, *self.said)
+        if any(word in text for text in said for word in ("label", "/bot")):
             notes.append(LABEL)
-        if self.branch and self.outcome.kind == "failed":
+        if self.branch and self.branch not in self.outcome.text:
             notes.append(f"What was committed until then is on the branch `{self.branch}`.")
         if self.kept:
             notes.append(f"Conversation and log are kept in `{self.kept}` until you remove it.")
@@ -92,6 +90,14 @@ class CloneResult:
             "kept": str(self.kept) if self.kept else None,
         }
         return json.dumps(about, indent=2, ensure_ascii=False)
+
+
+def exit_code(outcome: Outcome) -> int:
+    """Return 0 for a pull request that is ready, 1 for a failure, 2 when a person has to act."""
+    if outcome.kind in ("failed", "cancelled"):
+        return 1
+    pull = outcome.pull_request
+    return 0 if pull is not None and not pull.draft else 2
 
 
 def _checks(quality: Quality) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from app.clone.result import CloneResult
 from app.clone.start import Start
 from app.clone.waits import Ask, CloneApprovals
 from app.git.environment import Identity
+from app.git.faults import GitFailed
 from app.git.mirror import Mirror
 from app.git.names import run_refs
 from app.git.source import GitSource
@@ -108,6 +109,7 @@ class CloneRun:
             run_id,
             sandbox=parts.sandbox,
             fetch=partial(place.start.clone.bring, self.mirror),
+            branch=partial(place.start.clone.bring_branch, self.mirror),
             identity=_author,
             furnisher=parts.set_ups.of(_name_of(place.start), self.mirror, run_id),
             conceal=parts.redactor.clean,
@@ -138,8 +140,10 @@ class CloneRun:
         pull, base = outcome.pull_request, self.place.start.head.commit
         tip = pull.head if pull else await self._newest()
         branch = pull.branch if pull else None
-        if outcome.kind == "failed" and tip is not None:
-            branch = await self._salvaged(tip)
+        if pull is None and tip is not None:
+            branch = await self._branch_at(tip)
+            if branch is None and outcome.kind == "failed":
+                branch = await self._salvaged(tip)
         return CloneResult(
             outcome,
             base=base,
@@ -151,7 +155,7 @@ class CloneRun:
         )
 
     async def _newest(self) -> str | None:
-        """Return the last commit that the run made before it failed, if any."""
+        """Return the last commit that the run made, if any."""
         if not self.mirror.gitdir.exists():
             return None
         refs = f"{run_refs(self.place.folder.run_id)}/commits/"
@@ -160,6 +164,15 @@ class CloneRun:
             return None
         newest = ("--topo-order", "--max-count=1", *listed.decode().split())
         return (await self.mirror.git.local("rev-list", *newest)).decode().strip()
+
+    async def _branch_at(self, commit: str) -> str | None:
+        """Return the branch of the clone on which the run left it, if it did."""
+        listing = ("for-each-ref", "--points-at", commit, "--format=%(refname:lstrip=2)")
+        try:
+            found = await self.place.start.clone.git.local(*listing, "refs/heads/bot/")
+        except GitFailed:  # the clone does not have it
+            return None
+        return found.decode().partition("\n")[0] or None
 
     async def _salvaged(self, commit: str) -> str | None:
         """Put unfinished work on a branch of the clone: it was paid for. None if that fails."""

@@ -17,7 +17,7 @@ from app.evaluation.sources import Fetched
 from app.evaluation.trees import Repository, copy, give, lay_over, put_back, remove
 from app.evaluation.verdict import Both, Ran
 from app.git.beneath import NoSuchPath, read_file
-from app.git.worktree import remove_tree
+from app.git.folders import remove_tree
 from app.sandbox.base import Command, Mount, Sandbox
 from app.sandbox.reach import make_passable
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from agents.errors import ToolError
 from agents.policy import Policy
 from agents.ports import SetupResult
 from app.sandbox.base import Command, Mount
@@ -35,12 +37,34 @@ class Furnishing:
     """Folders that come first on PATH."""
     wrap: Callable[[Command], Command] = _as_it_is
     """The last word on each command."""
+    writable: bool = False
+    """What is within the tree may be changed: it is this one command's own."""
+    added: tuple[str, ...] = ()
+    """The commands that installed something beside the set-up, for this run alone."""
 
     def argv(self, argv: Sequence[str]) -> tuple[str, ...]:
         """Return the command line with these folders first on the sandbox's PATH."""
         if not self.path:
             return tuple(argv)
         return ("/bin/sh", "-c", _WITH_PATH, "sh", ":".join(self.path), *argv)
+
+
+class Addition(Protocol):
+    """A copy of what is installed, for one command to add to."""
+
+    @property
+    def furnishing(self) -> Furnishing:
+        """Return the copy, with a way to the package indexes."""
+        ...
+
+    @property
+    def note(self) -> str:
+        """Return what was refused on that way, for whoever reads the command's output."""
+        ...
+
+    async def keep(self, command: str) -> None:
+        """Let later commands of this run see it."""
+        ...
 
 
 class Furnisher(Protocol):
@@ -57,6 +81,15 @@ class Furnisher(Protocol):
         """
         ...
 
+    def adding(
+        self, base: str, policy: Policy, argv: Sequence[str]
+    ) -> AbstractAsyncContextManager[Addition]:
+        """Give what this command may add to; what is not kept when the block ends is gone.
+
+        Raises ToolError where no sandbox can hold a command to the indexes alone.
+        """
+        ...
+
     async def forget(self) -> None:
         """Drop what served this run alone."""
         ...
@@ -65,3 +98,10 @@ class Furnisher(Protocol):
 async def unfurnished() -> Furnishing:
     """Return what adds nothing: for work trees that no agent works in."""
     return Furnishing()
+
+
+@asynccontextmanager
+async def nothing_to_add_to(_: Sequence[str]) -> AsyncIterator[Addition]:
+    """Refuse: in such work trees nobody installs. Raises ToolError."""
+    raise ToolError("Nothing can be installed here.")
+    yield  # what makes it a generator

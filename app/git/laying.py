@@ -31,8 +31,8 @@ def lay_folders(
         except ToolError as error:
             notes += f"[What was installed in `{path}` is not there: {error}]\n"
             continue
-        mounts.append(Mount(installed, f"/workspace/{path}"))
-        if writable:
+        mounts.append(Mount(installed, f"/workspace/{path}", furnishing.writable))
+        if writable and not furnishing.writable:
             mounts += _scratch(places, path, furnishing, owner)
     return mounts, notes
 

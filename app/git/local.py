@@ -17,7 +17,7 @@ from agents.errors import ConfigError, RunError
 from app.git.environment import Identity
 from app.git.faults import GitFailed
 from app.git.mirror import Mirror
-from app.git.names import FETCHED, object_id, own_branch
+from app.git.names import FETCHED, any_branch, object_id, own_branch
 from app.git.objects import Objects
 from app.git.trusted import Git
 from app.sandbox.output import ToFile
@@ -55,9 +55,22 @@ class LocalClone:
     async def bring(self, mirror: Mirror) -> str:
         """Copy the history of HEAD into the mirror and return its commit."""
         commit = (await self.head()).commit
-        ref = f"{FETCHED}/local/{commit}"
+        await self._bring(mirror, commit, f"{FETCHED}/local/{commit}")
+        return commit
+
+    async def bring_branch(self, mirror: Mirror, branch: str, ref: str) -> str | None:
+        """Copy the history of this branch into the mirror, kept by `ref`; return its commit.
+
+        None when the clone has no such branch.
+        """
+        commit = await self._objects.resolve(any_branch(branch))
+        if commit is not None:
+            await self._bring(mirror, commit, ref)
+        return commit
+
+    async def _bring(self, mirror: Mirror, commit: str, ref: str) -> None:
         if await mirror.resolve(ref) == commit:
-            return commit
+            return
         shallow = await self._shallow()
         with _scratch_file() as pack:
             await _pack(self.git, [commit], pack)
@@ -65,7 +78,6 @@ class LocalClone:
                 _cut_off(mirror.gitdir / "shallow", shallow)
             await mirror.import_pack(pack, _HISTORY_LIMIT)
         await mirror.keep(ref, commit)
-        return commit
 
     async def deliver(self, mirror: Mirror, commit: str, branch: str) -> None:
         """Give the commit to the clone as the new branch `bot/...`; already there is done.

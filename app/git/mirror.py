@@ -14,12 +14,13 @@ from agents.errors import RunError
 from app.git.environment import Identity
 from app.git.faults import GitFailed
 from app.git.locks import file_lock
-from app.git.names import FETCHED, fetched_branch, object_id, own_branch, revision
+from app.git.names import FETCHED, any_branch, fetched_branch, object_id, own_branch, revision
 from app.git.objects import Objects
-from app.git.push import push
+from app.git.push import push, remote_id
 from app.git.trusted import Git
 from app.sandbox.reach import make_passable
 
+_ALL = f"+refs/heads/*:{FETCHED}/*"
 _FETCH_TIMEOUT = 1800
 _PACKS = 60
 """From so many packs on they are put together, so that git stays fast."""
@@ -63,13 +64,32 @@ class Mirror(Objects):
         """Bring all branches up to date. A mirror that turns out to be broken is made anew."""
         async with self.locked():
             try:
-                await self._fetch(url, token)
+                await self._fetch(url, token, _ALL)
             except GitFailed:
                 if await self._sound():
                     raise
                 await self._create()
-                await self._fetch(url, token)
+                await self._fetch(url, token, _ALL)
             await self._tidy()
+
+    async def fetch_branch(self, url: str, token: str | None, branch: str, ref: str) -> str | None:
+        """Bring this branch up to date under the hidden `ref` and return its newest commit.
+
+        None when there is none; then the ref goes as well.
+        """
+        theirs, kept = any_branch(branch), revision(ref)
+        async with self.locked():
+            try:
+                await self._fetch(url, token, f"+{theirs}:{kept}")
+            except GitFailed:
+                if await remote_id(self.git, url, token, theirs) is None:
+                    await self.git.local("update-ref", "-d", kept)
+                    return None
+                if await self._sound():
+                    raise
+                await self._create()
+                await self._fetch(url, token, _ALL, f"+{theirs}:{kept}")
+        return await self.resolve(kept)
 
     async def head_of(self, branch: str) -> str:
         """Return the commit of a fetched branch; RunError when there is none."""
@@ -143,14 +163,14 @@ class Mirror(Objects):
         await Git(fresh).local("init", "--bare", "--quiet", "--template=")
         _install(fresh, self.gitdir, self._group)
 
-    async def _fetch(self, url: str, token: str | None) -> None:
+    async def _fetch(self, url: str, token: str | None, *refs: str) -> None:
         how = ("--no-tags", "--no-write-fetch-head", "--prune", "--quiet", "--update-shallow")
         await self.git.network(
             "fetch",
             *how,
             "--end-of-options",
             url,
-            f"+refs/heads/*:{FETCHED}/*",
+            *refs,
             url=url,
             token=token,
             timeout=_FETCH_TIMEOUT,

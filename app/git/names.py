@@ -14,7 +14,10 @@ FETCHED = "refs/remotes/origin"
 _OWN_BRANCH = re.compile(r"bot/[A-Za-z0-9][A-Za-z0-9._/-]{0,99}")
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|^[-/.]|[/.]$|^$")
+_LONGEST_BRANCH = 250
+_NO_REF = re.compile(
+    r"[\x00-\x20\x7f\ud800-\udfff~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|^[-/.]|[/.]$|^$"
+)
 
 
 def own_branch(branch: str) -> str:
@@ -27,11 +30,16 @@ def own_branch(branch: str) -> str:
     return f"refs/heads/{branch}"
 
 
+def any_branch(branch: str) -> str:
+    """Return the full ref of somebody's branch, to be read, or raise RunError."""
+    if _NO_REF.search(branch) or len(branch) > _LONGEST_BRANCH:
+        raise RunError(f"`{branch!r}` cannot be the name of a branch. Rename it, then ask again.")
+    return f"refs/heads/{branch}"
+
+
 def fetched_branch(branch: str) -> str:
     """Return the ref under which a mirror keeps somebody's branch, or raise RunError."""
-    if _NO_REF.search(branch):
-        raise RunError(f"`{branch!r}` cannot be the name of a branch. Rename it, then ask again.")
-    return f"{FETCHED}/{branch}"
+    return f"{FETCHED}/{any_branch(branch).removeprefix('refs/heads/')}"
 
 
 def run_refs(run_id: str) -> str:
@@ -39,6 +47,15 @@ def run_refs(run_id: str) -> str:
     if not _RUN_ID.fullmatch(run_id) or _NO_REF.search(run_id):
         raise RunError(f"`{run_id!r}` cannot be the id of a run.")
     return f"{RUN_REFS}/{run_id}"
+
+
+def branch_ref(run_id: str, branch: str) -> str:
+    """Return the hidden ref under which a run keeps what it saw on somebody's branch.
+
+    By a digest: `a` and `a/b` can both be branches in the course of time, but not refs at once.
+    """
+    digest = hashlib.sha256(any_branch(branch).encode()).hexdigest()
+    return f"{run_refs(run_id)}/branches/{digest}"
 
 
 def commit_ref(run_id: str, tree: str, parent: str, message: str) -> str:

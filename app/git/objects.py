@@ -46,6 +46,34 @@ class Objects:
             return False
         return True
 
+    async def continues(self, commit: str, earlier: str) -> bool:
+        """Tell whether the commit is that earlier one, or built on it; both have to be here."""
+        if not (await self.holds(earlier) and await self.holds(commit)):
+            return False
+        try:
+            await self.git.local(
+                "merge-base", "--is-ancestor", object_id(earlier), object_id(commit)
+            )
+        except GitFailed as error:
+            if error.code != 1:
+                raise
+            return False
+        return True
+
+    async def fork_point(self, one: str, other: str) -> str:
+        """Return the newest commit that both are built on; RunError when there is none."""
+        try:
+            found = await self.git.local("merge-base", object_id(one), object_id(other))
+        except GitFailed as error:
+            if error.code != 1:
+                raise
+            raise RunError(
+                f"{one[:12]} and {other[:12]} have no commit in common: the one is not built on the"
+                f" history of the other, so no change between them can be named. Start a new branch"
+                f" from the default branch, then ask again."
+            ) from error
+        return found.decode().strip()
+
     async def show(self, name: str, path: str) -> bytes | None:
         """Return a file of a commit or tree, or None when there is no such file."""
         if not path or "\n" in path or ".." in path.split("/"):

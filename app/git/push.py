@@ -7,15 +7,19 @@ from app.git.faults import GitFailed
 from app.git.trusted import Git
 
 
+class Moved(RunError):
+    """Somebody else changed the branch; nothing of theirs was touched."""
+
+
 async def push(
     git: Git, url: str, token: str | None, *, commit: str, ref: str, expected: str | None
 ) -> None:
     """Move `ref` there from `expected` to `commit`; it looks first, so it may be repeated."""
-    now = await _remote_id(git, url, token, ref)
+    now = await remote_id(git, url, token, ref)
     if now == commit:
         return
     if now != expected:
-        raise _moved(ref, now, expected)
+        raise _moved(ref, _place(now), expected)
     lease = f"--force-with-lease={ref}:{expected or ''}"
     quiet = ("--porcelain", "--no-verify", "--no-signed", "--no-follow-tags")
     try:
@@ -32,11 +36,12 @@ async def push(
         )
     except GitFailed as error:
         if "stale info" in str(error):
-            raise _moved(ref, None, expected) from error
+            raise _moved(ref, "another commit", expected) from error
         raise RunError(f"GitHub did not take `{ref}`: {_reason(str(error))}") from error
 
 
-async def _remote_id(git: Git, url: str, token: str | None, ref: str) -> str | None:
+async def remote_id(git: Git, url: str, token: str | None, ref: str) -> str | None:
+    """Return where a ref is there, or None when there is none."""
     listed = await git.network("ls-remote", "--end-of-options", url, ref, url=url, token=token)
     for line in listed.splitlines():
         oid, _, name = line.partition("\t")
@@ -45,12 +50,16 @@ async def _remote_id(git: Git, url: str, token: str | None, ref: str) -> str | N
     return None
 
 
-def _moved(ref: str, now: str | None, expected: str | None) -> RunError:
-    return RunError(
-        f"The branch `{ref.removeprefix('refs/heads/')}` is at {(now or 'another commit')[:12]}, "
-        f"not at {expected[:12] if expected else 'no commit'}: somebody else changed it. Fettle "
-        f"leaves it alone. Delete the branch to have the work done anew."
+def _moved(ref: str, now: str, expected: str | None) -> Moved:
+    return Moved(
+        f"The branch `{ref.removeprefix('refs/heads/')}` is at {now}, not at {_place(expected)}: "
+        f"somebody else changed it while Fettle was at work. Nothing was overwritten. Ask again, "
+        f"and the work is done on what is there now."
     )
+
+
+def _place(commit: str | None) -> str:
+    return commit[:12] if commit else "no commit"
 
 
 def _reason(text: str) -> str:

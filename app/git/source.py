@@ -7,14 +7,16 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
+from agents.errors import RunError
 from agents.policy import Policy
 from agents.ports import SetupResult
 from app.git.environment import Identity
+from app.git.folders import remove_tree
 from app.git.furnishing import Furnisher
 from app.git.inside import Places
 from app.git.mirror import Mirror
-from app.git.names import run_refs
-from app.git.worktree import GitWorkTree, open_work_tree, remove_tree
+from app.git.names import branch_ref, run_refs
+from app.git.worktree import GitWorkTree, open_work_tree
 from app.sandbox.base import Sandbox
 
 
@@ -22,8 +24,9 @@ class GitSource:
     """The port `Source` over a mirror.
 
     `fetch` brings the mirror up to date and returns the newest commit of the default branch;
-    `identity` says in whose name commits are made; `furnisher` installs dependencies; `conceal`
-    takes secrets out of commit messages; `on_command` hears how long commands took.
+    `branch` does so with one branch, under a hidden ref that it is handed; `identity` says in whose
+    name commits are made; `furnisher` installs dependencies; `conceal` takes secrets out of commit
+    messages; `on_command` hears how long commands took.
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class GitSource:
         *,
         sandbox: Sandbox,
         fetch: Callable[[], Awaitable[str]],
+        branch: Callable[[str, str], Awaitable[str | None]],
         identity: Callable[[], Awaitable[Identity]],
         furnisher: Furnisher,
         conceal: Callable[[str], str],
@@ -44,6 +48,7 @@ class GitSource:
         self._run_id = run_id
         self._sandbox = sandbox
         self._fetch = fetch
+        self._branch = branch
         self._identity = identity
         self._furnisher = furnisher
         self._conceal = conceal
@@ -58,6 +63,19 @@ class GitSource:
         """Bring the default branch up to date and return the id of its newest commit."""
         return await self._fetch()
 
+    async def branch(self, name: str) -> str | None:
+        """Bring that branch up to date and return its newest commit; None when there is none.
+
+        The run remembers what it saw there: the publisher pushes over nothing else.
+        """
+        return await self._branch(name, branch_ref(self._run_id, name))
+
+    async def fork_point(self, one: str, other: str) -> str:
+        """Return the newest commit that both of these are built on; RunError if there is none."""
+        for commit in (one, other):
+            await self._hold(commit)
+        return await self._mirror.fork_point(one, other)
+
     async def show(self, revision: str, path: str) -> bytes | None:
         """Return a file of a commit, or None when it has none there."""
         return await self._mirror.show(revision, path)
@@ -66,9 +84,9 @@ class GitSource:
         """Return the paths of all files of a commit."""
         return await self._mirror.paths(revision)
 
-    async def subjects(self, base: str, head: str) -> list[str]:
-        """Return the subjects of the commits after `base` up to `head`, oldest first."""
-        return [subject for _, subject in await self._mirror.log(base, head)]
+    async def commits(self, base: str, head: str) -> list[tuple[str, str]]:
+        """Return id and subject of the commits after `base` up to `head`, oldest first."""
+        return await self._mirror.log(base, head)
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:
         """Install what the repository needs as of `base`, before anything opens a work tree."""
@@ -87,17 +105,29 @@ class GitSource:
             policy=policy,
             identity=await self._identity(),
             furnish=partial(self._furnisher.furnishing, base, policy),
+            add=partial(self._furnisher.adding, base, policy),
             conceal=self._conceal,
             on_command=self._on_command,
         )
 
-    async def _hold(self, base: str) -> None:
-        if not await self._mirror.holds(base):
-            await self._fetch()  # the mirror was lost since: disks are cleaned, caches dropped
+    async def _hold(self, commit: str) -> None:
+        """Have the commit, also when the mirror was lost: disks are cleaned, caches dropped."""
+        if await self._mirror.holds(commit):
+            return
+        await self._fetch()
+        if not await self._mirror.holds(commit):
+            raise RunError(
+                f"The commit {commit[:12]} that the run is built on is not in the repository any "
+                f"more: its branch was deleted or rewritten. Ask again to start from what is there."
+            )
 
-    async def discard(self, *, forget: bool) -> None:
-        """Remove the work tree; with `forget` also the hidden refs that keep its commits."""
-        await self._furnisher.forget()
+    async def discard(self, *, forget: bool, parked: bool = False) -> None:
+        """Remove the work tree; with `forget` also the hidden refs that keep its commits.
+
+        A run that is `parked` finds what was installed for it alone when it goes on.
+        """
+        if not parked:
+            await self._furnisher.forget()
         await asyncio.to_thread(remove_tree, self._root / self._run_id)
         if forget:
             await self._mirror.forget(run_refs(self._run_id))

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import shutil
-import subprocess
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from importlib import resources
+from functools import partial
 from pathlib import Path
 
 from agents.errors import RunError
 from agents.policy import Policy
-from agents.ports import CommandResult
+from agents.ports import CommandResult, Network
 from app.git.beneath import open_file, read_file, write_file
 from app.git.environment import Identity
 from app.git.faults import GitFailed
-from app.git.furnishing import Furnishing, unfurnished
+from app.git.folders import built_for, lay_out, remove_tree
+from app.git.furnishing import Addition, Furnishing, nothing_to_add_to, unfurnished
 from app.git.inside import Inside, Places
 from app.git.laying import lay_copies, lay_folders
 from app.git.mirror import Mirror
 from app.git.names import commit_ref, object_id, run_refs
 from app.git.snapshot import ChangeLimits, require_harmless
 from app.sandbox.base import Command, Limits, Mount, Sandbox
-from app.sandbox.reach import make_passable
 
 Furnish = Callable[[], Awaitable[Furnishing]]
+Add = Callable[[Sequence[str]], AbstractAsyncContextManager[Addition]]
+"""Gives what this command may add to."""
 
 _MOST_FILES, _MOST_BYTES = 200_000, 4_000_000_000
 _PACK_LIMIT = 200_000_000
 _LIST_LIMIT = 4_000_000
+_NOT_KEPT = "[It did not end by itself, so nothing of what it installed is kept.]\n"
 
 
 class GitWorkTree:
@@ -52,6 +53,7 @@ class GitWorkTree:
         identity: Identity,
         limits: ChangeLimits,
         furnish: Furnish,
+        add: Add,
         conceal: Callable[[str], str],
         on_command: Callable[[float], object],
     ) -> None:
@@ -65,6 +67,7 @@ class GitWorkTree:
         self._identity = identity
         self._limits = limits
         self._furnish = furnish
+        self._add = add
         self._conceal = conceal
         self._on_command = on_command
         self._inside = Inside(sandbox, mirror.gitdir, places)
@@ -88,9 +91,38 @@ class GitWorkTree:
         timeout: float,
         writable: bool = True,
         max_output: int = 64_000,
+        network: Network = "none",
     ) -> CommandResult:
-        """Run a command in the sandbox with the work tree as its folder."""
-        furnishing = await self._furnish()
+        """Run a command in the sandbox with the work tree as its folder.
+
+        With the network `indexes` it can install; a command that did not end by itself leaves
+        nothing of that.
+        """
+        run = partial(self._run, argv, timeout=timeout, writable=writable, max_output=max_output)
+        if network == "none":
+            return await run(furnishing=await self._furnish())
+        async with self._add(argv) as addition:
+            result = await run(furnishing=addition.furnishing)
+            notes = addition.note
+            if result.why == "exit":
+                await addition.keep(argv[-1])
+            else:
+                notes += _NOT_KEPT
+        return replace(result, output=f"{notes}{result.output}")
+
+    async def added(self) -> Sequence[str]:
+        """Return the commands that installed something with the network `indexes`, in order."""
+        return (await self._furnish()).added
+
+    async def _run(
+        self,
+        argv: Sequence[str],
+        *,
+        furnishing: Furnishing,
+        timeout: float,
+        writable: bool,
+        max_output: int,
+    ) -> CommandResult:
         added, notes = lay_folders(self._places, furnishing, self._sandbox.owner, writable)
         mounts = (
             Mount(self._places.files, "/workspace", writable),
@@ -186,10 +218,10 @@ class GitWorkTree:
     async def prepare(self) -> None:
         """Have the files there: those of an earlier process of this run, or the base's anew."""
         await self._mirror.keep(f"{run_refs(self._run_id)}/base", self._base)
-        if _built_for(self._places) == self._base:
+        if built_for(self._places) == self._base:
             return
         await self._mirror.require_checkout_size(self._base, files=_MOST_FILES, total=_MOST_BYTES)
-        await asyncio.to_thread(_lay_out, self._places, self._sandbox.owner)
+        await asyncio.to_thread(lay_out, self._places, self._sandbox.owner)
         await self._inside.checkout(self._base, self._base)
         self._lay_copies(await self._furnish())
         self._places.ready.write_text(self._base)
@@ -228,6 +260,7 @@ async def open_work_tree(
     identity: Identity,
     limits: ChangeLimits | None = None,
     furnish: Furnish = unfurnished,
+    add: Add | None = None,
     conceal: Callable[[str], str] = str,
     on_command: Callable[[float], object] = lambda _: None,
 ) -> GitWorkTree:
@@ -235,8 +268,8 @@ async def open_work_tree(
 
     A folder that an earlier process of the same run completed is taken as it is: call `restore`
     to go on from a checkpoint. One that was not completed is built anew. `furnish` says before
-    each command what it sees beside the files; `conceal` takes secrets out of commit messages;
-    `on_command` hears how many seconds each command took.
+    each command what it sees beside the files, `add` what one may add to; `conceal` takes secrets
+    out of commit messages; `on_command` hears how many seconds each command took.
     """
     run_refs(run_id)  # refuses an id that could leave `root`
     tree = GitWorkTree(
@@ -249,6 +282,7 @@ async def open_work_tree(
         identity=identity,
         limits=limits or ChangeLimits(),
         furnish=furnish,
+        add=add or nothing_to_add_to,
         conceal=conceal,
         on_command=on_command,
     )
@@ -258,39 +292,3 @@ async def open_work_tree(
 
 def _is_text(name: bytes) -> bool:
     return name.decode(errors="replace").encode() == name
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a folder that an agent filled, whatever permissions and depths it left behind."""
-    with contextlib.suppress(RecursionError):
-        shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        for command in (("/bin/chmod", "-R", "u+rwX"), ("/bin/rm", "-rf")):
-            subprocess.run([*command, "--", folder], check=False, capture_output=True)
-
-
-def _built_for(places: Places) -> str | None:
-    try:
-        return places.ready.read_text()
-    except FileNotFoundError:
-        return None
-
-
-def _lay_out(places: Places, owner: tuple[int, int]) -> None:
-    """Make the empty folders of a run: the outer one ours, those inside the sandbox user's."""
-    remove_tree(places.run)
-    make_passable(places.run.parent)
-    places.run.mkdir()
-    drop = os.geteuid() == 0
-    if drop:
-        os.chown(places.run, -1, owner[1])
-    places.run.chmod(0o750)
-    for folder in (places.files, places.quarantine, places.agent_git):
-        folder.mkdir()
-        folder.chmod(0o755)
-        if drop:
-            os.chown(folder, *owner)
-    (places.files / ".git").mkdir()  # bubblewrap mounts the agent's git directory on it
-    text = resources.files("app.git").joinpath("exclude.txt").read_text("utf-8")
-    places.exclude.write_text(text)
-    places.exclude.chmod(0o644)

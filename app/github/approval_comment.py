@@ -24,11 +24,7 @@ def comment_key(ident: str) -> str:
 
 
 class ApprovalComment:
-    """Brings what GitHub shows of an approval up to date. Every call may be repeated.
-
-    `commit` is where the approval's branch stood when it was asked; without it, a branch that has
-    moved keeps the buttons on its old commit, where they do nothing any more.
-    """
+    """Brings what GitHub shows of an approval up to date. Every call may be repeated."""
 
     def __init__(
         self,
@@ -37,7 +33,6 @@ class ApprovalComment:
         approvals: StoredApprovals,
         redactor: Redactor,
         *,
-        commit: str | None = None,
         settle: float = SETTLE,
     ) -> None:
         self._github = github
@@ -45,15 +40,18 @@ class ApprovalComment:
         self._approvals = approvals
         self._redactor = redactor
         self._wording = Wording(github.urls, request, redactor)
-        self._commit = commit
         self._settle = settle
 
     def action(self, arguments: object) -> Action:
         """Return the call as people will see it; ToolError when they could not see it whole."""
         return shown_action(arguments, self._redactor, self._wording)
 
-    async def show(self, stored: StoredApproval) -> None:
-        """Say on the issue where the approval stands: asked, or decided, and by whom."""
+    async def show(self, stored: StoredApproval, *, branch_head: str = "") -> None:
+        """Say on the issue where the approval stands: asked, or decided, and by whom.
+
+        `branch_head` is where the approval's branch stood when it was asked; without it, a branch
+        that has moved keeps the buttons on its old commit, where they do nothing any more.
+        """
         if stored.asking is None:
             log.error("an approval cannot be shown: its record is damaged", approval=stored.id)
             return
@@ -67,14 +65,16 @@ class ApprovalComment:
         if posted.text != text:
             await comments.change(posted.id, comment_key(stored.id), text, yielding=False)
         if stored.branch is not None:
-            await self._buttons(stored, action, posted.url)
+            await self._buttons(stored, action, posted.url, branch_head)
 
-    async def _buttons(self, stored: StoredApproval, action: Action, url: str) -> None:
+    async def _buttons(
+        self, stored: StoredApproval, action: Action, url: str, branch_head: str
+    ) -> None:
         request = self._request
         client = await self._github.installation(
             request.installation_id, request.repository.id, Profile.REPORT
         )
         own = await self._github.identity(client)
         text = question(stored, action, self._wording, login="")
-        ref = self._commit or stored.branch or ""
+        ref = branch_head or stored.branch or ""
         await show_check(client, own, request.repository, stored, ref=ref, text=text, url=url)

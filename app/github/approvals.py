@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import structlog
 
 from agents.errors import FettleError
-from agents.ports import Approval, Asking, PullRequest
+from agents.ports import Approval, Asking
 from agents.requests import Request
 from app.github.approval_comment import ApprovalComment
 from app.github.client import GitHub
@@ -18,7 +18,7 @@ log = structlog.get_logger()
 
 
 class GitHubApprovals:
-    """The port `Approvals` for one run; with its pull request, people get buttons as well."""
+    """The port `Approvals` for one run; where it has a pull request, people get buttons as well."""
 
     def __init__(
         self,
@@ -27,19 +27,10 @@ class GitHubApprovals:
         run_id: str,
         approvals: StoredApprovals,
         redactor: Redactor,
-        *,
-        pull_request: PullRequest | None = None,
     ) -> None:
         self._run_id = run_id
         self._approvals = approvals
-        self._pull_request = pull_request
-        self._comment = ApprovalComment(
-            github,
-            request,
-            approvals,
-            redactor,
-            commit=pull_request.head if pull_request else None,
-        )
+        self._comment = ApprovalComment(github, request, approvals, redactor)
         self._shown: dict[str, str] = {}
 
     async def ask(self, asking: Asking) -> Approval:
@@ -50,16 +41,15 @@ class GitHubApprovals:
         could not see the whole call, RunError when they cannot be asked.
         """
         self._comment.action(asking.arguments)
-        branch = self._pull_request.branch if self._pull_request else None
-        stored = await self._approvals.ask_once(self._run_id, asking, branch)
+        stored = await self._approvals.ask_once(self._run_id, asking)
         if self._shown.get(stored.id) != stored.state:
-            await self._show(stored)
+            await self._show(stored, asking.branch_head)
             self._shown[stored.id] = stored.state
         return stored.approval
 
-    async def _show(self, stored: StoredApproval) -> None:
+    async def _show(self, stored: StoredApproval, branch_head: str) -> None:
         try:
-            await self._comment.show(stored)
+            await self._comment.show(stored, branch_head=branch_head)
         except FettleError as error:
             if stored.state == "waiting":  # nobody could answer what nobody was shown
                 raise

@@ -31,6 +31,7 @@ log = structlog.get_logger()
 class Profile(Enum):
     """What a token is for; the value lists the permissions it gets, and it gets no others."""
 
+    FIND = (("metadata", "read"),)
     READ = (
         ("contents", "read"),
         ("issues", "read"),
@@ -50,11 +51,25 @@ class Scope:
     installation_id: int
     repository_ids: tuple[int, ...]
     permissions: tuple[tuple[str, str], ...]
+    repository_names: tuple[str, ...] = ()
+    """Repositories of the installation's owner whose ids are not known yet."""
+
+    @classmethod
+    def named(cls, installation_id: int, name: str, profile: Profile) -> Scope:
+        """Return the scope of one repository that is known by its name alone, and one use."""
+        return cls(installation_id, (), profile.value, (name,))
 
     @classmethod
     def of(cls, installation_id: int, repository_id: int, profile: Profile) -> Scope:
         """Return the scope of one repository and one use."""
         return cls(installation_id, (repository_id,), profile.value)
+
+    @property
+    def repositories(self) -> dict[str, list[int] | list[str]]:
+        """Return them as GitHub is asked for them: never none, which would mean all."""
+        if self.repository_names:
+            return {"repositories": list(self.repository_names)}
+        return {"repository_ids": list(self.repository_ids)}
 
 
 @dataclass(frozen=True)
@@ -141,7 +156,7 @@ class TokenBroker:
             "POST",
             "/app/installations/{installation_id}/access_tokens",
             url_vars={"installation_id": str(scope.installation_id)},
-            data={"repository_ids": list(scope.repository_ids), "permissions": permissions},
+            data={**scope.repositories, "permissions": permissions},
             meaning=meaning,
         )
         minted, now = _Minted.model_validate(answer), self._app.jwt.now()

@@ -72,6 +72,13 @@ class GitHub:
         return self._client(installation_id, tokens)
 
     @asynccontextmanager
+    async def finding(self, installation_id: int, name: str) -> AsyncIterator[InstallationClient]:
+        """Hold a client that may see that one repository, by its name, and not what is in it."""
+        scope = Scope.named(installation_id, name, Profile.FIND)
+        async with self.broker.lease(scope) as token:
+            yield self._client(installation_id, _Leased(token))
+
+    @asynccontextmanager
     async def leased(
         self, installation_id: int, repository_id: int, profile: Profile
     ) -> AsyncIterator[InstallationClient]:

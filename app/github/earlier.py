@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agents.ports.tracker import EarlierPull
+from agents.ports.tracker import DECISION, EarlierPull
 from app.git.names import BRANCH_PREFIX
 from app.github.faults import Missing
 from app.github.forge_reading import REPOSITORY, Reading
 from app.github.identity import Identity
 from app.github.installation import InstallationClient
-from app.github.publish import KEY, PULLS
+from app.github.publish import PULLS
+from app.github.pull_text import KEY
 
 REFS = f"{REPOSITORY}/git/matching-refs/heads/{{+start}}"
 ACTIVITY = f"{REPOSITORY}/activity{{?ref,per_page}}"
@@ -32,11 +33,13 @@ async def read_earlier(reading: Reading) -> EarlierPull | None:
     client = await reading.client()
     start = f"{BRANCH_PREFIX}{reading.request.number}-"
     refs = await client.getitem(REFS, reading.where(start=start))
-    branches = [str(ref["ref"]).removeprefix("refs/heads/") for ref in refs][:MOST_BRANCHES]
+    branches = [str(ref["ref"]).removeprefix("refs/heads/") for ref in refs]
+    # A record is judged by itself: whoever merges it must not find code in it.
+    branches = [each for each in branches if not each.startswith(f"{start}{DECISION}")]
     own = await reading.github.identity(client)
     found = [
         pull
-        for branch in branches
+        for branch in branches[:MOST_BRANCHES]
         for pull in await _open_pulls(reading, client, branch)
         if _is_ours(reading, own, pull)
     ]
@@ -52,7 +55,7 @@ async def _open_pulls(
     where = reading.where(head=f"{reading.request.repository.owner}:{branch}", state="open")
     listed = await client.getitem(f"{PULLS}{{?head,state}}", where)
     # A server that does not know the filter would list every pull request.
-    return [pull for pull in listed if pull["head"]["ref"] == branch]
+    return [pull for pull in listed if pull["head"]["ref"] == branch and pull["state"] == "open"]
 
 
 def _is_ours(reading: Reading, own: Identity, pull: Mapping[str, Any]) -> bool:

@@ -10,14 +10,14 @@ from agents.errors import RunError
 from agents.requests import Person, ResolveIssue
 from app.github.faults import Suspended
 from app.github.installation import InstallationClient
-from app.github.roles import role_of
+from app.github.roles import Role, role_of
 from handlers.access import Facts
 
 
 async def issue_facts(client: InstallationClient, request: ResolveIssue) -> Facts:
     """Return what holds now. Raises RunError when the issue is gone or the repository another."""
     try:
-        role = await role_of(client, request.repository, request.asked_by)
+        role = await _role(client, request)
         issue = await _issue(client, request)
     except Suspended:
         return Facts(installation_suspended=True)
@@ -38,6 +38,13 @@ async def issue_facts(client: InstallationClient, request: ResolveIssue) -> Fact
         if editors
         else None,
     )
+
+
+async def _role(client: InstallationClient, request: ResolveIssue) -> Role:
+    """Return what the asker may do; the operator of the machine has no account there."""
+    if request.via == "terminal":
+        return Role()
+    return await role_of(client, request.repository, request.asked_by)
 
 
 async def _issue(client: InstallationClient, request: ResolveIssue) -> Mapping[str, Any]:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from agents.ports import PullRequest
 from agents.requests import Request
-from app.git.faults import GitFailed
 from app.git.mirror import Mirror
+from app.git.names import branch_ref
 from app.github.auth import Profile, Scope
 from app.github.client import GitHub
 from app.github.faults import Invalid, Missing
 from app.github.installation import InstallationClient
-from app.github.marked import SETTLE, MarkedComments, made_once, marker
+from app.github.marked import SETTLE, MarkedComments, made_once
+from app.github.pull_text import PullText
+from app.github.pull_touched import make_ready, read_touched
 from app.github.wording import Wording
 from app.redaction import Redactor
 
-KEY = "pull-request"
+EDITED_KEY = "pull-request-text"
 PULLS = "/repos/{owner}/{repo}/pulls"
-LONGEST_TITLE = 200
 
 
 class GitHubPublisher:
@@ -35,7 +37,7 @@ class GitHubPublisher:
         settle: float = SETTLE,
         caution: str = "",
     ) -> None:
-        self._caution = f"\n\n{caution}" if caution else ""
+        self._caution = caution
         self._github = github
         self._mirror = mirror
         self._request = request
@@ -45,26 +47,36 @@ class GitHubPublisher:
         self._comments = MarkedComments(github, request, run_id, settle=settle)
         self._where = {"owner": request.repository.owner, "repo": request.repository.name}
 
-    async def push(self, branch: str, commit: str) -> None:
-        """Put the commit on the run's branch; RunError when someone else moved it."""
-        request = self._request
-        standing = await self._head_of(branch)
-        expected = standing if standing and await self._continues(commit, standing) else None
-        url = self._github.urls.clone(request.repository.full_name)
+    async def push(self, branch: str, commit: str) -> str:
+        """Put the commit on the branch and return the page where people see it.
+
+        Raises RunError when someone else moved the branch; theirs is left alone.
+        """
+        request, urls = self._request, self._github.urls
+        expected = await self._expected(branch, commit)
         scope = Scope.of(request.installation_id, request.repository.id, Profile.PUSH)
         async with self._github.broker.lease(scope) as token:
+            url = urls.clone(request.repository.full_name)
             await self._mirror.push(url, token.value, commit, branch, expected)
+        return urls.branch(request.repository.full_name, branch)
 
     async def open_pull_request(
-        self, *, branch: str, commit: str, title: str, body: str, draft: bool
+        self,
+        *,
+        branch: str,
+        commit: str,
+        title: str,
+        body: str,
+        draft: bool,
+        closes: Sequence[int] = (),
     ) -> PullRequest:
-        """Open the pull request of this branch, or bring the open one up to date."""
+        """Open the pull request of this branch, or bring the open one up to date.
+
+        `closes`: numbers of the issues of this repository that its merge closes, and no others.
+        """
         request = self._request
-        wanted = {
-            "title": self._wording.title(title, LONGEST_TITLE),
-            "body": f"{self._wording.text(body, closes=True)}{self._caution}"
-            f"\n\n{marker(self._run_id, KEY)}",
-        }
+        text = PullText(self._wording, title, body, closes)
+        wanted = {"title": text.title, "body": text.whole(self._caution, self._run_id)}
         async with self._github.leased(
             request.installation_id, request.repository.id, Profile.PUSH
         ) as client:
@@ -73,7 +85,9 @@ class GitHubPublisher:
                 lambda: self._open(client, {**wanted, "head": branch, "draft": draft}),
                 settle=self._settle,
             )
-            found = await self._up_to_date(client, found, wanted)
+            ready = not found["draft"] or draft
+            if not ready or any(found[name] != said for name, said in wanted.items()):
+                found = await self._up_to_date(client, found, wanted, text, draft=draft)
         return PullRequest(
             number=found["number"],
             url=found["html_url"],
@@ -102,17 +116,21 @@ class GitHubPublisher:
         sha: str = found["object"]["sha"]
         return sha
 
-    async def _continues(self, commit: str, standing: str) -> bool:
-        """Tell whether what stands there is ours: the commit, or one that it is built on."""
-        if not await self._mirror.holds(standing):
-            return False
-        try:
-            await self._mirror.git.local("merge-base", "--is-ancestor", standing, commit)
-        except GitFailed as error:
-            if error.code != 1:
-                raise
-            return False
-        return True
+    async def _expected(self, branch: str, commit: str) -> str | None:
+        """Return where the branch has to be for the push: at ours, or where the run found it.
+
+        What others have put there is not in this commit's history; what they have taken away is in
+        it, and would come back.
+        """
+        standing = await self._head_of(branch)
+        if standing is None:
+            return None
+        seen = await self._mirror.resolve(branch_ref(self._run_id, branch))
+        for place in (standing, seen):
+            going_on = seen is None or (place and await self._mirror.continues(place, seen))
+            if place and going_on and await self._mirror.continues(commit, place):
+                return place
+        return None
 
     async def _find(self, client: InstallationClient, branch: str) -> dict[str, Any] | None:
         owner = self._request.repository.owner
@@ -133,12 +151,38 @@ class GitHubPublisher:
         return opened
 
     async def _up_to_date(
-        self, client: InstallationClient, found: dict[str, Any], wanted: dict[str, str]
+        self,
+        client: InstallationClient,
+        found: dict[str, Any],
+        wanted: dict[str, str],
+        text: PullText,
+        *,
+        draft: bool,
     ) -> dict[str, Any]:
+        """Change what is still as Fettle left it; what people changed since is theirs.
+
+        So is what they opened from our branch. A draft is ended, never begun.
+        """
         own = await self._github.identity(client)
-        # What a person opened from our branch is theirs; whether it is a draft is theirs anyway.
-        if not own.wrote(found) or all(found[name] == text for name, text in wanted.items()):
+        if not own.wrote(found):
             return found
-        where = {**self._where, "number": str(found["number"])}
-        changed: dict[str, Any] = await client.patch(PULLS + "/{number}", where, data=wanted)
-        return changed
+        touched = await read_touched(client, self._request.repository, found["number"], own)
+        changes = {
+            name: said
+            for name, said in wanted.items()
+            if found[name] != said and name not in touched.by_others
+        }
+        if changes:
+            where = {**self._where, "number": str(found["number"])}
+            found = await client.patch(PULLS + "/{number}", where, data=changes)
+        if "body" in touched.by_others:
+            await self._say_beside(found["number"], text)
+        if touched.draft and not draft and "draft" not in touched.by_others:
+            found = {**found, "draft": not await make_ready(client, touched)}
+        return found
+
+    async def _say_beside(self, number: int, text: PullText) -> None:
+        """Say in a comment what the description would have said."""
+        there = self._request.model_copy(update={"number": number})
+        comments = MarkedComments(self._github, there, self._run_id, settle=self._settle)
+        await comments.say(EDITED_KEY, text.beside)

@@ -1,4 +1,4 @@
-"""Step 7: what people with write access say on the issue while a run works on it."""
+"""Step 7: what its people say on the issue while a run works on it: writers, and its author."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import Any
 from agents.ports.tracker import Remark, Remarks
 from app.github.comments import MOST_COMMENTS, roles_of
 from app.github.forge_reading import Reading
+from app.github.installation import InstallationClient
 from app.github.marked import COMMENTS
 from handlers.commands import without_commands
+
+AUTHOR = "author"
+"""What the issue's author is called who has no role that could be named."""
 
 MOST_READ = 500
 """Comments that are read for one answer; later ones are read with the next."""
@@ -19,14 +23,33 @@ MOST_READ = 500
 async def read_remarks(reading: Reading, after: int) -> Remarks:
     """Return what was said beyond the comment `after`; Fettle's own words do not count.
 
-    One request for each hundred comments since the run was asked for, and one for each author.
+    One request for each hundred comments since the run was asked for, and one for each person.
     """
     client, request = await reading.client(), reading.request
+    heard, newest = await _heard(reading, client, after)
+    roles = await roles_of(client, request, heard)
+    inside = [each for each in heard if _person(each) in roles]
+    outside = [each for each in heard if _person(each) not in roles]
+    author = [each for each in outside if _person(each) == request.author.id]
+    said, cut = _newest([_remark(each, roles[_person(each)]) for each in inside])
+    by_author, cut_of_author = _newest([_remark(each, AUTHOR) for each in author])
+    return Remarks(
+        said=said,
+        by_author=by_author,
+        by_outsiders=len(outside) - len(author),
+        left_out=cut + cut_of_author,
+        newest=newest,
+    )
+
+
+async def _heard(
+    reading: Reading, client: InstallationClient, after: int
+) -> tuple[list[dict[str, Any]], int]:
+    """Return what others said beyond `after`, oldest first, and the newest comment's id."""
     own = await reading.github.identity(client)
     heard: list[dict[str, Any]] = []
-    newest = after
-    since = datetime.fromtimestamp(reading.until, UTC)
-    where = reading.where(number=request.number, since=f"{since:%Y-%m-%dT%H:%M:%SZ}")
+    newest, since = after, datetime.fromtimestamp(reading.until, UTC)
+    where = reading.where(number=reading.request.number, since=f"{since:%Y-%m-%dT%H:%M:%SZ}")
     async for comment in client.getiter(f"{COMMENTS}{{?since}}", where):
         if comment["id"] <= after or _moment(comment["created_at"]) < since:
             continue
@@ -35,22 +58,26 @@ async def read_remarks(reading: Reading, after: int) -> Remarks:
             heard.append(comment)
         if len(heard) == MOST_READ:
             break
-    roles = await roles_of(client, request, heard)
-    inside = [each for each in heard if (each["user"] or {}).get("id") in roles]
-    said = [remark for each in inside if (remark := _remark(each, roles)).body]
-    return Remarks(
-        said=tuple(said[-MOST_COMMENTS:]),
-        by_outsiders=len(heard) - len(inside),
-        left_out=max(0, len(said) - MOST_COMMENTS),
-        newest=newest,
-    )
+    return heard, newest
 
 
-def _remark(comment: Mapping[str, Any], roles: Mapping[int, str]) -> Remark:
+def _person(comment: Mapping[str, Any]) -> int:
+    """Return the id of the person who said it; 0 for a bot, or when the account is gone."""
+    user = comment["user"] or {}
+    return user["id"] if user.get("type") == "User" else 0
+
+
+def _newest(remarks: list[Remark]) -> tuple[tuple[Remark, ...], int]:
+    """Return the newest ones that say anything, and how many older ones are left out."""
+    full = [remark for remark in remarks if remark.body]
+    return tuple(full[-MOST_COMMENTS:]), max(0, len(full) - MOST_COMMENTS)
+
+
+def _remark(comment: Mapping[str, Any], role: str) -> Remark:
     return Remark(
         id=comment["id"],
         author=comment["user"]["login"],
-        role=roles[comment["user"]["id"]],
+        role=role,
         at=_moment(comment["created_at"]),
         body=without_commands(comment["body"] or ""),
         edited=comment["updated_at"] != comment["created_at"],

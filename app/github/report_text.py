@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from agents.ports import StepState, Usage
 from agents.requests import Request
@@ -11,34 +12,55 @@ from agents.run import Outcome
 from app.github.wording import Wording
 
 LONGEST_SUMMARY = 160
+LONGEST_WHY = 300
 
-BOXES: dict[StepState, str] = {
+LineState = StepState | Literal["cancelled"]
+KEEPING = "keep_work"
+"""The stage that puts away what an ended run has made: it is never what went wrong."""
+
+BOXES: dict[LineState, str] = {
     "waiting": "- [ ] {title}",
     "running": "- [ ] **{title}** … at work",
     "done": "- [x] {title}",
     "failed": "- [ ] {title}: **failed**",
     "skipped": "- [ ] ~~{title}~~",
+    "cancelled": "- [ ] {title}: **cancelled**",
 }
 PARKED = "- [ ] **{title}** … waiting for a person: {links}"
-WORKING = "**At work on this.** `{login}` asked for it with the label `{label}`."
+PAUSED = "- [ ] **{title}** … waiting for {why}"
+HOW = {
+    "label": "with the label `{label}`",
+    "command": "with `/bot retry`",
+    "terminal": "on the machine that Fettle runs on",
+}
+WORKING = "**At work on this.** `{login}` asked for it {how}."
 WAITING = (
-    "**Waiting for a decision.** `{login}` asked for this with the label `{label}`, and it cannot"
-    " go on before somebody with write access has answered {what}."
+    "**Waiting for a decision.** `{login}` asked for this {how}, and it cannot go on before"
+    " somebody with write access has answered {what}."
 )
+RESTING = "**Waiting for {what}.** `{login}` asked for this {how}."
 NEXT = "The result will be linked here."
+NEXT_PAUSED = "It goes on by itself then. Nothing is lost meanwhile, and nothing is spent."
 NEXT_PARKED = "Next: answer {links}. Nothing is lost meanwhile, and nothing is spent."
 HEADLINES = {
     "pull_request": "**Done.** {text}",
     "comment": "**Answered.** {text}",
     "refused": "**Not started.** {text}",
+    "cancelled": "**Cancelled.** {text}",
     "failed": "**Stopped.** {text}",
 }
+KEPT = "See [what it had made]({url})."
 LINKS = {
     "pull_request": "Next: review [the pull request]({url}).",
     "comment": "Next: read [the answer]({url}).",
+    "cancelled": KEPT,
+    "failed": KEPT,
 }
 RULE = "Rule: `{rule}`."
-AGAIN = "To try again, take the label `{label}` off and put it on again."
+AGAIN = {
+    "cancelled": "To go on after all, write `/bot retry`.",
+    "failed": "To try again, write `/bot retry`; to start afresh, set the label `{label}` again.",
+}
 
 
 @dataclass(frozen=True)
@@ -48,10 +70,12 @@ class StageLine:
     key: str
     """The stage occurrence, like `implement/2`."""
     title: str
-    state: StepState
+    state: LineState
     summary: str = ""
     waits_for: tuple[str, ...] = ()
     """Ids of the approvals without which it cannot go on."""
+    pause: str = ""
+    """What else it waits for."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +101,11 @@ class Progress:
 
     def started(self, key: str, title: str) -> Progress:
         """Return the progress with this stage at work; a repeated call only ends its waiting."""
-        if any(line.key == key and line.state != "failed" for line in self.stages):
-            return self.parked(key, ())
-        others = tuple(line for line in self.stages if line.key != key)
-        return replace(self, stages=(*others, StageLine(key, title, "running")))
+        going = self._marked(lambda line: replace(line, pause=""))
+        if any(line.key == key and line.state != "failed" for line in going.stages):
+            return going.parked(key, ())
+        others = tuple(line for line in going.stages if line.key != key)
+        return replace(going, stages=(*others, StageLine(key, title, "running")))
 
     def finished(self, key: str, summary: str) -> Progress:
         """Return the progress with this stage done."""
@@ -98,6 +123,10 @@ class Progress:
             lambda line: replace(line, waits_for=tuple(approvals)) if line.key == key else line
         )
 
+    def paused(self, key: str, why: str) -> Progress:
+        """Return the progress with this stage waiting for something else than decisions."""
+        return self._marked(lambda line: replace(line, pause=why) if line.key == key else line)
+
     def with_questions(self, links: Mapping[str, str]) -> Progress:
         """Return the progress knowing where these approvals are asked."""
         return replace(self, questions={**self.questions, **links})
@@ -109,19 +138,26 @@ class Progress:
 
     def ended(self, outcome: Outcome) -> Progress:
         """Return the progress with its end; what is still at work then has failed."""
-        bad = outcome.kind in {"failed", "refused"}
-        last = self.stages[-1].key if self.stages else ""
+        bad = _BAD.get(outcome.kind)
+        worked = [line.key for line in self.stages if not line.key.startswith(f"{KEEPING}/")]
 
         def settle(line: StageLine) -> StageLine:
-            line = replace(line, waits_for=())
-            if line.state == "running" or (bad and line.key == last):
-                return replace(line, state="failed" if bad else "done")
-            return line
+            line = replace(line, waits_for=(), pause="")
+            if bad and line.key in worked[-1:]:
+                return replace(line, state=bad)
+            return replace(line, state=bad or "done") if line.state == "running" else line
 
         return replace(self._marked(settle), outcome=outcome)
 
     def _marked(self, change: Callable[[StageLine], StageLine]) -> Progress:
         return replace(self, stages=tuple(change(line) for line in self.stages))
+
+
+_BAD: Mapping[str, LineState] = {
+    "failed": "failed",
+    "refused": "failed",
+    "cancelled": "cancelled",
+}
 
 
 def render(progress: Progress, wording: Wording) -> str:
@@ -138,12 +174,21 @@ def render(progress: Progress, wording: Wording) -> str:
 
 def _headline(progress: Progress, wording: Wording) -> str:
     request, outcome = progress.request, progress.outcome
-    if outcome is None:
-        number = len(progress.waits_for)
-        what = "one question" if number == 1 else f"{number} questions"
-        headline = WAITING if number else WORKING
-        return headline.format(login=request.asked_by.login, label=request.label, what=what)
-    return HEADLINES[outcome.kind].format(text=wording.text(outcome.text))
+    if outcome is not None:
+        return HEADLINES[outcome.kind].format(text=wording.text(outcome.text))
+    how = HOW[request.via].format(label=request.label)
+    number, pause = len(progress.waits_for), _pause(progress)
+    if number:
+        headline, what = WAITING, "one question" if number == 1 else f"{number} questions"
+    elif pause:
+        headline, what = RESTING, wording.line(pause.partition(": ")[0], LONGEST_WHY)
+    else:
+        headline, what = WORKING, ""
+    return headline.format(login=request.asked_by.login, how=how, what=what)
+
+
+def _pause(progress: Progress) -> str:
+    return next((line.pause for line in progress.stages if line.pause), "")
 
 
 def _line(line: StageLine, progress: Progress, wording: Wording) -> str:
@@ -151,9 +196,11 @@ def _line(line: StageLine, progress: Progress, wording: Wording) -> str:
     title = line.title + (f" ({number})" if number not in {"", "1"} else "")
     if line.waits_for:
         return PARKED.format(title=title, links=_links(line.waits_for, progress))
+    if line.pause and line.state == "running":
+        return PAUSED.format(title=title, why=wording.line(line.pause, LONGEST_WHY))
     text = BOXES[line.state].format(title=title)
-    # A failed stage's summary is the error, which the headline already tells.
-    if not line.summary or line.state == "failed":
+    # The summary of a stage that went wrong is the error, which the headline already tells.
+    if not line.summary or line.state in ("failed", "cancelled"):
         return text
     return f"{text}: {wording.line(line.summary, LONGEST_SUMMARY)}"
 
@@ -163,12 +210,12 @@ def _next(progress: Progress) -> str:
     if outcome is None and progress.waits_for:
         return NEXT_PARKED.format(links=_links(progress.waits_for, progress))
     if outcome is None:
-        return NEXT
+        return NEXT_PAUSED if _pause(progress) else NEXT
     parts = [LINKS[outcome.kind].format(url=outcome.url)] if outcome.url else []
     if outcome.rule:
         parts.append(RULE.format(rule=outcome.rule))
-    if outcome.kind == "failed":
-        parts.append(AGAIN.format(label=label))
+    if outcome.kind in AGAIN:
+        parts.append(AGAIN[outcome.kind].format(label=label))
     return " ".join(parts)
 
 

@@ -90,6 +90,10 @@ class GitHubReporter:
         """Show which decisions the stage waits for, and where they are asked."""
         self._show(self._progress.parked(stage, approvals))
 
+    def paused(self, stage: str, why: str) -> None:
+        """Show that the stage waits for something else, and for what."""
+        self._show(self._progress.paused(stage, why))
+
     def _show(self, progress: Progress) -> None:
         self._progress = progress
         self._changed.set()

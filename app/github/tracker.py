@@ -71,6 +71,10 @@ class GitHubTracker:
         """Return the open pull request that Fettle made for this issue before; the newest one."""
         return await read_earlier(self._reading)
 
+    async def discussion(self) -> str:
+        """Return what people with write access had said when the run was asked for."""
+        return await self._reading.comments(self._number)
+
     async def remarks(self, *, after: int = 0) -> Remarks:
         """Return what was said since the run was asked for, beyond the comment with this id."""
         return await read_remarks(self._reading, after)

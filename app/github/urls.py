@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from agents.errors import ConfigError
 from app.hosts import github_urls
@@ -29,6 +29,10 @@ class Urls:
     def clone(self, full_name: str) -> str:
         """Return where git finds the repository `owner/name`; no credentials inside."""
         return f"{self.web}/{full_name}.git"
+
+    def branch(self, full_name: str, branch: str) -> str:
+        """Return the page where people see a branch of `owner/name`."""
+        return f"{self.web}/{full_name}/tree/{quote(branch)}"
 
     @property
     def noreply(self) -> str:

@@ -6,6 +6,7 @@ from agents.requests import Command, Request
 from agents.text import one_line, publish
 from agents.text.inline import code_span
 from agents.text.literal import spelled
+from agents.text.outgoing import LIMIT
 from app.github.urls import Urls
 from app.redaction import Redactor
 
@@ -19,16 +20,15 @@ class Wording:
     def __init__(self, urls: Urls, request: Request | Command, redactor: Redactor) -> None:
         self._redactor = redactor
         self._repository_url = f"{urls.web}/{request.repository.full_name}"
-        self._number = request.number
         self._mention_ok = frozenset({request.asked_by.login})
 
-    def text(self, markdown: str, *, closes: bool = False) -> str:
-        """Return the Markdown; `closes`: it may close the issue that the request is about."""
+    def text(self, markdown: str, *, limit: int = LIMIT) -> str:
+        """Return the Markdown, bounded. It closes no issue: what does is never a model's text."""
         safe = publish(
             self._redactor.clean(markdown),
             repository_url=self._repository_url,
             mention_ok=self._mention_ok,
-            closes=frozenset({self._number} if closes else ()),
+            limit=limit,
         )
         return self._redactor.clean(safe)
 

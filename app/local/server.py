@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
@@ -20,7 +21,7 @@ from app.local.github.admin_apps import AppCredentials
 from app.sandbox.reach import make_passable
 from app.setting_values import with_driver
 
-START_SECONDS = 30.0
+START_SECONDS = 120.0  # it is there within two, unless the machine has much else to do
 STOP_SECONDS = 30.0
 
 
@@ -68,15 +69,20 @@ class ServerProcess:
         key.touch(mode=0o600)
         key.write_text(app.private_key)
         with self.log.open("ab") as log:
-            self.process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "app", "serve"),
-                env=self._environment(app, key),
-                cwd=Path(__file__).parents[2],
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+            self.process = await self._spawn(self._environment(app, key), log)
         await self._ready()
+
+    async def _spawn(
+        self, environment: dict[str, str], log: BinaryIO
+    ) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "app", "serve"),
+            env=environment,
+            cwd=Path(__file__).parents[2],
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
 
     def _environment(self, app: AppCredentials, key: Path) -> dict[str, str]:
         settings = {

@@ -17,7 +17,7 @@ from rich.text import Text
 from agents.errors import TransientError
 from agents.ports import Reporter
 from app.local.diff_text import diff_text
-from app.local.follow import JUDGING, Follower, store_of
+from app.local.follow import JUDGING, DemoFollower, store_of
 from app.local.github.gitdir import GitDir
 from app.local.model import LocalModel
 from app.local.result import DemoResult
@@ -97,8 +97,7 @@ class TerminalView:
 
     async def _follow(self, scene: Scene) -> None:
         database = store_of(scene)
-        comments = scene.issue.comments
-        follower = Follower(database, lambda: comments[0].body if comments else "", self._progress)
+        follower = DemoFollower(database, self._progress)
         try:
             outcome = None
             while outcome is None:

@@ -18,9 +18,10 @@ from agents.policy import Policy
 from agents.ports import CommandResult, SetupCommand, SetupResult
 from agents.text import plain_output, printable
 from app.git.environment import Identity
+from app.git.folders import remove_tree
 from app.git.furnishing import Furnishing
 from app.git.mirror import Mirror
-from app.git.worktree import GitWorkTree, open_work_tree, remove_tree
+from app.git.worktree import GitWorkTree, open_work_tree
 from app.redaction import Redactor
 from app.sandbox.base import Command, Mount, Sandbox
 from app.sandbox.profile import HOME
@@ -30,8 +31,10 @@ from app.setup.layout import INSTALLING, PLACE, SCRATCH
 _NOBODY = Identity("Fettle", "fettle@localhost")
 _OUTPUT_KEPT = 6_000
 _PROBE_SECONDS = 60.0
-_FIRST_ON_PATH = (f"{VENV}/bin", f"{TOOLS}/bin", f"{HOME}/.local/bin", f"{HOME}/.cargo/bin")
-_PLACES = {"setup": PLACE, "home": HOME, "tmp": SCRATCH}
+FIRST_ON_PATH = (f"{VENV}/bin", f"{TOOLS}/bin", f"{HOME}/.local/bin", f"{HOME}/.cargo/bin")
+"""Folders of programs that come first on PATH while something is installed."""
+PLACES = {"setup": PLACE, "home": HOME, "tmp": SCRATCH}
+"""The folders of what is being built, and where its sandbox sees them."""
 
 _REFUSED = (
     "The set-up asked for what is no package index of this machine, and was refused: {hosts}. An "
@@ -96,7 +99,7 @@ class Builder:
 
         A recipe that fails does not keep the others from being followed.
         """
-        for name in _PLACES:
+        for name in PLACES:
             _make(folder / name, self.sandbox.owner)
         began = time.monotonic()
         record = _Record(began + plan.timeout, plan.timeout)
@@ -132,11 +135,11 @@ class Builder:
         )
 
     async def _checkout(self, mirror: Mirror, folder: Path, base: str, way: Way) -> GitWorkTree:
-        mounts = (Mount(folder / name, target, writable=True) for name, target in _PLACES.items())
+        mounts = (Mount(folder / name, target, writable=True) for name, target in PLACES.items())
         furnishing = Furnishing(
             mounts=(*mounts, *way.mounts),
             environment={**INSTALLING, **way.environment},
-            path=_FIRST_ON_PATH,
+            path=FIRST_ON_PATH,
             wrap=way.wrap,
         )
 

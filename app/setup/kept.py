@@ -19,6 +19,10 @@ from app.sandbox.profile import HOME
 from app.setup.layout import BUILT, LEFT_OUT, OPENED, PLACE, PROGRAMS, WORKING, WRITTEN
 from app.setup.seal import seal
 
+MODULES = "node_modules"
+PARTS = ("setup", "home", "tree", "files")
+"""The folders of an entry."""
+
 _MOST_COPIES, _MOST_COPIED = 200, 50_000_000
 _MOST_FOLDERS = 500
 _LISTED = 8
@@ -43,6 +47,8 @@ class Manifest(Frozen):
     home: tuple[str, ...] = ()
     """Folders of HOME, in `home`."""
     path: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    """The commands that one run added to it; then it serves that run alone."""
 
     @property
     def compiled(self) -> bool:
@@ -85,10 +91,10 @@ def take_over(
             _take_folder(building, tree, path.rstrip("/"), leavings)
         else:
             _take_file(building, tree, path, leavings)
-    leavings.size = sum(seal(building / part) for part in ("setup", "home", "tree", "files"))
+    leavings.size = sum(seal(building / part) for part in PARTS)
     leavings.home += _home_parts(building / "home")
     _let_see(building / "setup", tools)
-    leavings.path += _programs(building, leavings)
+    leavings.path += _programs(building, leavings.within)
     return leavings
 
 
@@ -103,6 +109,29 @@ def furnishing_of(folder: Path, manifest: Manifest) -> Furnishing:
         copies={path: folder / "files" / str(n) for n, path in enumerate(manifest.copies)},
         environment={**WORKING, **({"VIRTUAL_ENV": VENV} if has_venv else {})},
         path=manifest.path,
+        added=manifest.added,
+    )
+
+
+def sealed_again(
+    building: Path, manifest: Manifest, tools: Iterable[Path], command: str
+) -> Manifest:
+    """Take over what a command made of an entry's copy, and return what the copy holds now."""
+    size = sum(seal(building / part) for part in PARTS)
+    _let_see(building / "setup", tools)
+    within = list(manifest.within)
+    if within and not any((building / "tree" / str(len(within) - 1)).iterdir()):
+        within.pop()  # nothing was put into it
+    folders = ((building / "tree" / str(n), path) for n, path in enumerate(within))
+    return manifest.model_copy(
+        update={
+            "within": tuple(within),
+            "scratch": tuple(each for found in folders for each in _written(*found)),
+            "home": tuple(_home_parts(building / "home")),
+            "path": tuple(_programs(building, within)),
+            "added": (*manifest.added, command),
+            "size": size,
+        }
     )
 
 
@@ -117,14 +146,19 @@ def _take_folder(building: Path, tree: Path, path: str, leavings: Leavings) -> N
         leavings.left.append(path)
         return
     leavings.within.append(path)
-    if path.rsplit("/", 1)[-1] == "node_modules":
-        owner = (os.geteuid(), os.getegid())
-        for name in WRITTEN:
-            try:
-                make_folder(target, name, owner)
-            except ToolError:
-                continue
-            leavings.scratch.append(f"{path}/{name}")
+    leavings.scratch += _written(target, path)
+
+
+def _written(folder: Path, path: str) -> Iterator[str]:
+    """Yield the folders that tools write to within this one of the tree; they are made."""
+    if path.rsplit("/", 1)[-1] != MODULES:
+        return
+    for name in WRITTEN:
+        try:
+            make_folder(folder, name, (os.geteuid(), os.getegid()))
+        except ToolError:
+            continue
+        yield f"{path}/{name}"
 
 
 def _take_file(building: Path, tree: Path, path: str, leavings: Leavings) -> None:
@@ -166,13 +200,13 @@ def _home_parts(home: Path) -> Iterator[str]:
                 yield part
 
 
-def _programs(building: Path, leavings: Leavings) -> Iterator[str]:
+def _programs(building: Path, within: Iterable[str]) -> Iterator[str]:
     """Yield the folders of programs that are there."""
-    for number, path in enumerate(leavings.within):
+    for number, path in enumerate(within):
         folder = building / "tree" / str(number)
         if (folder / "pyvenv.cfg").is_file():
             yield f"/workspace/{path}/bin"
-        elif path == "node_modules":
+        elif path == MODULES:
             yield f"/workspace/{path}/.bin"
         elif path == "vendor":
             yield f"/workspace/{path}/bin"

@@ -11,7 +11,8 @@ import hashlib
 import json
 import platform
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,13 +24,14 @@ from agents.pipelines.shared.files import Files
 from agents.policy import Policy
 from agents.ports import SetupResult
 from agents.text import printable
+from app.git.folders import remove_tree
 from app.git.furnishing import Furnishing
 from app.git.mirror import Mirror
 from app.git.names import run_refs
-from app.git.worktree import remove_tree
 from app.sandbox.base import Sandbox
+from app.setup.addition import Adder, Copy
 from app.setup.build import Builder, checkout_of
-from app.setup.kept import Manifest, furnishing_of
+from app.setup.kept import Manifest, furnishing_of, sealed_again
 from app.setup.store import Entry, Store
 
 _LAYOUT = 1  # how entries are laid out: those of another number are not found
@@ -57,6 +59,7 @@ class SetUps:
     surroundings: str
     """What else decides what is installed: toolchains, the system, what is passed on."""
     origins: Origins
+    adder: Adder
 
     def of(self, name: str, mirror: Mirror, run_id: str) -> RunSetUp:
         """Return what installs for one run; `name` is a repository's own, and a folder's."""
@@ -101,16 +104,55 @@ class RunSetUp:
                 known = await self._looked_up(base, policy)
         return known[1] if known else Furnishing()
 
+    @asynccontextmanager
+    async def adding(
+        self, base: str, policy: Policy, argv: Sequence[str]
+    ) -> AsyncIterator[RunAddition]:
+        """Give what this command may add to; what is not kept when the block ends is gone.
+
+        Raises ToolError where no sandbox can hold a command to the indexes alone.
+        """
+        if self._all.sandbox.level != "full":
+            raise ToolError(_NO_WAY.format(name=self._all.sandbox.name))
+        await self.furnishing(base, policy)
+        plan, key = await self._plan(base, policy)
+        entry = self._found[base][0] if base in self._found else None
+        manifest = entry.manifest if entry else _nothing(base, plan)
+        folder = self._all.store.adding(self._name, self._owner)
+        async with self._all.adder.copied(
+            folder, entry.folder if entry else None, manifest, plan.tools, argv
+        ) as copy:
+            yield RunAddition(self, copy, base, key)
+
+    async def take_up(self, addition: RunAddition, command: str) -> None:
+        """Let later commands see what was added."""
+        copy = addition.copy
+        await asyncio.to_thread(remove_tree, copy.folder / "tmp")
+        try:
+            manifest = await asyncio.to_thread(
+                sealed_again, copy.folder, copy.manifest, self._all.builder.toolchains, command
+            )
+        except RecursionError as error:
+            raise ToolError("What it installed is nested too deep to be kept.") from error
+        entry = await self._all.store.keep(copy.folder, addition.key, manifest, self._owner)
+        self._remembered(addition.base, entry)
+
     async def _looked_up(self, base: str, policy: Policy) -> tuple[Entry, Furnishing] | None:
         plan, key = await self._plan(base, policy)
-        if not plan.recipes or self._all.sandbox.level != "full":
+        if self._all.sandbox.level != "full":
             return None
+        if not plan.recipes:
+            added = self._all.store.find(self._name, key, base, self._owner)
+            return self._remembered(base, added) if added else None
         entry, cached = await self._ensured(base, plan, key)
         if not cached:
             log.info("set up again", problems=entry.manifest.result.problems)
             if entry.manifest.result.problems:
                 await self.forget()  # the next try must not take it for what it was left with
                 raise TransientError(_LOST.format(problem=entry.manifest.result.problems[0]))
+        return self._remembered(base, entry)
+
+    def _remembered(self, base: str, entry: Entry) -> tuple[Entry, Furnishing]:
         self._found[base] = (entry, furnishing_of(entry.folder, entry.manifest))
         return self._found[base]
 
@@ -173,6 +215,40 @@ class RunSetUp:
         return (await self._mirror.show(base, path) or b"").decode("utf-8", "replace")
 
 
+@dataclass(frozen=True)
+class RunAddition:
+    """The port `Addition` of one run."""
+
+    run: RunSetUp
+    copy: Copy
+    base: str
+    key: str
+
+    @property
+    def furnishing(self) -> Furnishing:
+        """Return the copy, with a way to the package indexes."""
+        return self.copy.furnishing
+
+    @property
+    def note(self) -> str:
+        """Return what was refused on that way."""
+        return self.copy.note
+
+    async def keep(self, command: str) -> None:
+        """Let later commands of this run see it."""
+        await self.run.take_up(self, command)
+
+
+def _nothing(base: str, plan: Plan) -> Manifest:
+    """Return what is installed where a repository needs nothing."""
+    result = SetupResult(source=plan.source)
+    return Manifest(result=result, base=base, locked=False, made=time.time(), size=0)
+
+
+_NO_WAY = (
+    "The sandbox `{name}` cannot give a command a network that leads to package indexes alone, so "
+    "this was not run although it was approved. Say in your submission what is to be installed."
+)
 _LOST = (
     "What was installed for this run is gone from this machine and could not be installed again: "
     "{problem}"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from app.redaction import Redactor
 from app.sandbox.base import Sandbox
 from app.settings import Settings, process_environment
+from app.setup.addition import Adder
 from app.setup.build import Builder
 from app.setup.indexes.finder import IndexFinder
 from app.setup.indexes.operator import Operator
@@ -28,4 +31,5 @@ def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> Se
         sandbox,
         surroundings(sandbox, settings.toolchains, settings.sandbox_image, passed_on),
         finder.origins,
+        Adder(sandbox, partial(ways.open, reading_alone=True)),
     )

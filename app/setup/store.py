@@ -14,17 +14,17 @@ from pathlib import Path
 import structlog
 from pydantic import ValidationError
 
+from app.git.folders import remove_tree
 from app.git.locks import file_lock
-from app.git.worktree import remove_tree
 from app.sandbox.reach import make_passable
 from app.setup.kept import Manifest
 
 BUDGET = 20 * 1024**3  # bytes of all entries together; beyond it the longest unused go
 _UNLOCKED_SECONDS = 7 * 86_400.0  # without a lock file, newer versions are looked for after this
 _IN_USE_SECONDS = 6 * 3600.0  # a run touches its entry at every command: younger is in use
-_FAILED_SECONDS = 30 * 86_400.0  # a run drops its own when it ends: this is of one that was lost
+_OWN_SECONDS = 30 * 86_400.0  # a run drops its own when it ends: this is of one that was lost
 _MANIFEST = "manifest.json"
-_BUILDING, _GONE = "new-", "gone-"
+_BUILDING, _ADDING, _GONE = "new-", "adding-", "gone-"
 
 log = structlog.get_logger()
 
@@ -85,7 +85,20 @@ class Store:
 
     def building(self, folder: Path) -> Path:
         """Return a new folder to build in, which no sandbox but its own can reach."""
-        made = folder / f"{_BUILDING}{secrets.token_hex(6)}"
+        return self._made(folder / f"{_BUILDING}{secrets.token_hex(6)}")
+
+    def adding(self, name: str, owner: str) -> Path:
+        """Return a new folder for what this owner adds; another one that it left half-done goes.
+
+        Other builders leave it alone, and `forget` takes it away.
+        """
+        folder = self._root / name
+        make_passable(folder)
+        for left in folder.glob(f"{_ADDING}*-{owner}"):
+            _drop(left)
+        return self._made(folder / f"{_ADDING}{secrets.token_hex(6)}-{owner}")
+
+    def _made(self, made: Path) -> Path:
         made.mkdir()
         if os.geteuid() == 0:
             os.chown(made, -1, self._group)
@@ -93,8 +106,12 @@ class Store:
         return made
 
     async def keep(self, building: Path, key: str, manifest: Manifest, owner: str) -> Entry:
-        """Put what was built in its place, at once; a failed one serves its owner alone."""
-        suffix = owner if manifest.result.problems else f"ok-{secrets.token_hex(6)}"
+        """Put what was built in its place, at once.
+
+        A failed one, and one that a run added to, serve their owner alone.
+        """
+        own = bool(manifest.result.problems or manifest.added)
+        suffix = owner if own else f"ok-{secrets.token_hex(6)}"
         target = building.parent / f"{key}-{suffix}"
         await asyncio.to_thread(_put, building, target, manifest)
         return Entry(target, manifest)
@@ -109,8 +126,10 @@ class Store:
         total = 0
         for used, entry in sorted(self._entries(), key=lambda pair: pair[0], reverse=True):
             total += entry.manifest.size
-            old = bool(entry.manifest.result.problems) and used < now - _FAILED_SECONDS
-            if old or (total > self._budget and used < now - _IN_USE_SECONDS):
+            added = bool(entry.manifest.added)  # its run may be waiting for people
+            old = (added or entry.manifest.result.problems) and used < now - _OWN_SECONDS
+            full = total > self._budget and not added
+            if old or (full and used < now - _IN_USE_SECONDS):
                 log.info("set-up dropped", entry=entry.folder.name, size=entry.manifest.size)
                 _drop(entry.folder)
 

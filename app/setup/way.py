@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -55,16 +55,19 @@ class IndexWays:
     owner: tuple[int, int]
 
     @asynccontextmanager
-    async def open(self, tools: Mapping[str, str]) -> AsyncIterator[IndexWay]:
+    async def open(
+        self, tools: Mapping[str, str], *, reading_alone: bool = False
+    ) -> AsyncIterator[IndexWay]:
         """Find the indexes of these tools, and hold a proxy to them open.
 
-        Raises ConfigError for a host in the settings that is none.
+        The operator's other hosts are reached through tunnels, where one could also send, unless
+        it is for `reading_alone`. Raises ConfigError for a host in the settings that is none.
         """
         indexes = await self.finder.find(tools)
         for note in indexes.notes:  # for the operator alone: they tell where indexes are
             log.info("about the package indexes", note=note)
         async with open_proxy(
-            indexes.allowed,
+            [replace(o, tunnel=o.tunnel and not reading_alone) for o in indexes.allowed],
             self.owner,
             certificates=indexes.certificates,
             files=indexes.files,

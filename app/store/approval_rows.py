@@ -126,6 +126,7 @@ def _asking(row: Row[Any]) -> Asking | None:
             rule=row.rule,
             reason=row.reason,
             head=row.head,
+            branch=row.branch or "",
             days=(row.expires_at - row.asked_at) / DAY,
         )
         return asking if asking.binding == row.binding else None

@@ -45,15 +45,13 @@ class StoredApprovals:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def ask_once(
-        self, run_id: str, asking: Asking, branch: str | None = None
-    ) -> StoredApproval:
+    async def ask_once(self, run_id: str, asking: Asking) -> StoredApproval:
         """Return the row of this asking, made if it is new.
 
         When the same call now stands for something else, because the head moved, the row becomes
         void. Raises RunError when the row no longer says what was asked.
         """
-        return await self._database.write(lambda c: _asked(c, run_id, asking, branch))
+        return await self._database.write(lambda c: _asked(c, run_id, asking))
 
     async def comment_is(self, ident: str, comment_id: int) -> None:
         """Remember the comment that asks."""
@@ -151,16 +149,14 @@ class StoredApprovals:
 # --- inside one transaction ---------------------------------------------------------------------
 
 
-def _asked(
-    connection: Connection, run_id: str, asking: Asking, branch: str | None
-) -> StoredApproval:
+def _asked(connection: Connection, run_id: str, asking: Asking) -> StoredApproval:
     which = (
         approvals.c.run_id == run_id,
         approvals.c.session == asking.session,
         approvals.c.call_id == asking.call_id,
     )
     if connection.execute(select(approvals.c.id).where(*which)).one_or_none() is None:
-        _insert(connection, run_id, asking, branch)
+        _insert(connection, run_id, asking)
     else:
         _expire(connection, time.time(), *which)
     known = approval_in(connection.execute(approval_rows().where(*which)).one())
@@ -173,15 +169,15 @@ def _asked(
     return approval_in(connection.execute(approval_rows().where(*which)).one())
 
 
-def _insert(connection: Connection, run_id: str, asking: Asking, branch: str | None) -> None:
+def _insert(connection: Connection, run_id: str, asking: Asking) -> None:
     now = time.time()
     row = {
-        **asking.model_dump(exclude={"days", "arguments", "reason"}),
+        **asking.model_dump(exclude={"days", "arguments", "reason", "branch_head"}),
         "run_id": run_id,
         "arguments": json.dumps(asking.arguments),
         "reason": _text(asking.reason),
         "binding": asking.binding,
-        "branch": branch,
+        "branch": asking.branch or None,
         "state": "waiting",
         "asked_at": now,
         "expires_at": now + asking.days * DAY,

@@ -123,7 +123,10 @@ def waiting(
 
 
 def mark(connection: Connection, marks: Sequence[Mark]) -> None:
-    """Note what became of these deliveries."""
+    """Note what became of these deliveries; of what asked for nothing, the body is let go.
+
+    Most of it is what people tell each other, which is none of ours.
+    """
     change = (
         update(deliveries)
         .where(deliveries.c.id == bindparam("which"))
@@ -131,6 +134,15 @@ def mark(connection: Connection, marks: Sequence[Mark]) -> None:
     )
     rows = [{"which": m.id, "new_state": m.state, "new_note": m.note} for m in marks]
     connection.execute(change, rows)
+    ignored = [each.id for each in marks if each.state == "ignored"]
+    if ignored:
+        these = update(deliveries).where(deliveries.c.id.in_(ignored))
+        connection.execute(these.values(body=lz4.frame.compress(b"")))
+
+
+def run_of(connection: Connection, ident: str) -> str | None:
+    """Return the run id of this delivery, if there is such a delivery."""
+    return connection.scalar(select(deliveries.c.run_id).where(deliveries.c.id == ident))
 
 
 def counts(connection: Connection) -> dict[str, int]:

@@ -112,12 +112,15 @@ class History:
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
         return _run(row) if row is not None else None
 
-    async def turns(self, run_id: str, *, content: bool) -> list[KeptTurn]:
-        """Return the turns of all its sessions in the order in which they were made."""
+    async def turns(self, run_id: str, *, content: bool, after: float = 0.0) -> list[KeptTurn]:
+        """Return the turns of all its sessions in the order in which they were made.
+
+        `after`: only those that were complete later than that, in unix seconds.
+        """
         columns = [each for each in turns.c if content or each.name != "content"]
         query = (
             select(*columns)
-            .where(turns.c.run_id == run_id)
+            .where(turns.c.run_id == run_id, turns.c.created_at > after)
             .order_by(turns.c.created_at, turns.c.session, turns.c.number)
         )
         found = await self._database.read(lambda c: c.execute(query).all())

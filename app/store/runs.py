@@ -16,8 +16,14 @@ from app.store.database import Database
 from app.store.tables import approvals, runs
 
 AT_ONCE = 500
-_OPEN = ("queued", "running", "parked")
-_FINAL = {"pull_request": "done", "comment": "done", "refused": "refused", "failed": "failed"}
+OPEN = ("queued", "running", "parked")
+_FINAL = {
+    "pull_request": "done",
+    "comment": "done",
+    "refused": "refused",
+    "cancelled": "cancelled",
+    "failed": "failed",
+}
 
 
 class Runs:
@@ -106,7 +112,7 @@ class Runs:
 
         Days may pass for those that wait for people, so there can be many.
         """
-        open_after = (runs.c.state.in_(_OPEN), runs.c.id > after)
+        open_after = (runs.c.state.in_(OPEN), runs.c.id > after)
         query = select(runs.c.id).where(*open_after).order_by(runs.c.id).limit(AT_ONCE)
         return list(await self._database.read(lambda c: c.scalars(query).all()))
 

@@ -48,7 +48,7 @@ runs = Table(
     Column("asked_by", String(60), nullable=False),
     Column(
         "state", String(12), nullable=False
-    ),  # queued | running | parked | done | refused | failed
+    ),  # queued | running | parked | done | refused | cancelled | failed
     Column("stage", String(60)),
     Column("outcome", Text),  # JSON of agents.run.Outcome
     Column("comment_id", BigInteger),  # the sticky progress comment
@@ -58,6 +58,7 @@ runs = Table(
 )
 Index("runs_by_lane", runs.c.lane, runs.c.created_at)
 Index("runs_by_state", runs.c.state)
+Index("runs_by_repository", runs.c.repository_id, runs.c.state, runs.c.updated_at)
 
 approvals = Table(
     "approvals",
@@ -89,6 +90,25 @@ Index("approvals_by_run", approvals.c.run_id)
 Index("approvals_waiting", approvals.c.state, approvals.c.expires_at)
 Index("approvals_decided", approvals.c.decided_at)
 
+steers = Table(
+    "steers",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),  # in the order of arrival
+    Column("run_id", String(100), ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("key", String(120), nullable=False, unique=True),  # said once, kept once
+    Column("kind", String(10), nullable=False),  # cancel | go | budget | remark
+    Column("words", Text, nullable=False),
+    Column("usd", Float, nullable=False),
+    Column("by_id", BigInteger),  # GitHub account; null for the operator's terminal
+    Column("by", String(80), nullable=False),
+    Column("role", String(60), nullable=False),
+    Column("via", String(12), nullable=False),  # comment | label | issue | terminal
+    Column("url", Text, nullable=False),
+    Column("at", Float, nullable=False),  # unix seconds
+)
+Index("steers_by_run", steers.c.run_id, steers.c.number)
+Index("steers_recent", steers.c.at)
+
 turns = Table(
     "turns",
     metadata,
@@ -96,7 +116,7 @@ turns = Table(
     Column("session", String(60), primary_key=True),  # like implement/2
     Column("number", Integer, primary_key=True),  # 0-based; the key refuses a second writer
     Column("stage", String(60), nullable=False),
-    Column("kind", String(10), nullable=False),  # prompt | answer | results
+    Column("kind", String(10), nullable=False),  # prompt | answer | results | remark
     Column("content", Text, nullable=False),  # JSON as sent, byte for byte
     Column("stop_reason", String(40)),
     Column("usage", Text, nullable=False),  # JSON of agents.ports.Usage
@@ -105,3 +125,4 @@ turns = Table(
     Column("tree", String(64)),  # work tree after these results; null when unchanged
     Column("created_at", Float, nullable=False),
 )
+Index("turns_spent", turns.c.run_id, turns.c.created_at, turns.c.cost_usd)

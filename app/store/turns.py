@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import UTC, datetime
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Select, func, insert, or_, select
 
 from agents.ports import Turn, Usage
 from app.store.database import Database
-from app.store.tables import turns
+from app.store.runs import OPEN
+from app.store.tables import runs, turns
 
 
 class StoredJournal:
@@ -22,6 +24,8 @@ class StoredJournal:
     def __init__(self, database: Database, run_id: str) -> None:
         self._database = database
         self._run_id = run_id
+        self._spent: tuple[Usage, float, int] | None = None
+        """The run's total once it was read: nobody else adds to it while this process has it."""
 
     async def turns(self, session: str) -> list[Turn]:
         """Return the turns of a session, oldest first."""
@@ -62,13 +66,40 @@ class StoredJournal:
             "created_at": time.time(),
         }
         await self._database.write(lambda c: c.execute(insert(turns), row))
+        if self._spent is not None and turn.kind == "answer":
+            usage, usd, answers = self._spent
+            self._spent = (usage + turn.usage, usd + turn.cost_usd, answers + 1)
 
     async def spent(self) -> tuple[Usage, float, int]:
         """Return tokens, dollars and answers of the whole run so far."""
-        return await self._database.read(self._sum)
+        if self._spent is None:
+            self._spent = await self._database.read(self._sum)
+        return self._spent
+
+    async def spent_today(self) -> float:
+        """Return the dollars of all runs on the run's repository since midnight UTC."""
+        query = spent_since(self._run_id, _midnight())
+        return await self._database.read(lambda c: c.scalar(query)) or 0.0
 
     def _sum(self, connection: Connection) -> tuple[Usage, float, int]:
         answers = (turns.c.run_id == self._run_id, turns.c.kind == "answer")
         rows = connection.execute(select(turns.c.usage, turns.c.cost_usd).where(*answers)).all()
-        usage = sum((Usage.model_validate_json(row.usage) for row in rows), Usage())
-        return usage, sum(row.cost_usd for row in rows), len(rows)
+        each = [Usage.model_validate_json(row.usage) for row in rows]
+        own = sum(1 for usage in each if usage != Usage())  # others were taken from an earlier run
+        return sum(each, Usage()), sum(row.cost_usd for row in rows), own
+
+
+def spent_since(run_id: str, moment: float) -> Select[tuple[float | None]]:
+    """Return the query for the dollars of all runs on this run's repository since that moment.
+
+    A run that ended before has no turn since, so few runs are looked at, by indexes alone.
+    """
+    repository = select(runs.c.repository_id).where(runs.c.id == run_id).scalar_subquery()
+    recent = or_(runs.c.state.in_(OPEN), runs.c.updated_at >= moment)
+    theirs = select(runs.c.id).where(runs.c.repository_id == repository, recent)
+    since = (turns.c.run_id.in_(theirs), turns.c.created_at >= moment)
+    return select(func.sum(turns.c.cost_usd)).where(*since)
+
+
+def _midnight() -> float:
+    return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -13,9 +14,21 @@ import pytest
 from agents.errors import ToolError
 from agents.loop.budget import Limits
 from agents.pipelines import PIPELINES
-from agents.ports import Answer, Approval, CommandResult, PullRequest, SetupResult, Turn, Usage
+from agents.ports import (
+    Answer,
+    Approval,
+    CommandResult,
+    Pictures,
+    PullRequest,
+    Remarks,
+    SetupResult,
+    Steer,
+    SubIssue,
+    Turn,
+    Usage,
+)
 from agents.requests import Person, Repository, ResolveIssue
-from agents.run import Ports, Run
+from agents.run import Ports, Run, Standing
 
 
 class Killed(BaseException):
@@ -63,6 +76,7 @@ class MemoryJournal:
     """The port Journal, in memory; outlives a killed run like a database."""
 
     sessions: dict = field(default_factory=dict)
+    others_today: float = 0.0
 
     async def turns(self, session):
         return [
@@ -79,6 +93,9 @@ class MemoryJournal:
         answers = [t for s in self.sessions.values() for t, _ in s if t.kind == "answer"]
         usage = sum((t.usage for t in answers), Usage())
         return usage, sum(t.cost_usd for t in answers), len(answers)
+
+    async def spent_today(self):
+        return (await self.spent())[1] + self.others_today
 
 
 @dataclass
@@ -103,6 +120,24 @@ class History:
         return self.objects[tree]
 
 
+def _patch(path, old, new, context):
+    """Return the change of one file as git shows it."""
+    head = f"diff --git a/{path} b/{path}\n"
+    if old is None:
+        head += "new file mode 100644\n"
+    if new is None:
+        head += "deleted file mode 100644\n"
+    lines = difflib.unified_diff(
+        (old or "").splitlines(),
+        (new or "").splitlines(),
+        "/dev/null" if old is None else f"a/{path}",
+        "/dev/null" if new is None else f"b/{path}",
+        n=context,
+        lineterm="",
+    )
+    return head + "".join(f"{line}\n" for line in lines)
+
+
 @dataclass
 class MemoryTree:
     """The port WorkTree over History. `commands` maps a command's text to what it does."""
@@ -111,6 +146,8 @@ class MemoryTree:
     files: dict
     commands: dict = field(default_factory=dict)
     ran: list = field(default_factory=list)
+    installs: list = field(default_factory=list)
+    """The commands that could read from package indexes."""
     permitted: list = field(default_factory=list)
     """The protected paths that each commit was let touch, each with what people said yes to."""
 
@@ -122,14 +159,19 @@ class MemoryTree:
     async def write(self, path, data):
         self.files[path] = data.decode()
 
-    async def run(self, argv, *, timeout, writable=True, max_output=64_000):
+    async def run(self, argv, *, timeout, writable=True, max_output=64_000, network="none"):
         self.ran.append(argv[-1])
+        if network != "none":
+            self.installs.append(argv[-1])
         done = self.commands.get(argv[-1], (0, ""))
         if callable(done):
             done = done(self.files)
         if asyncio.iscoroutine(done):
             done = await done
         return CommandResult(done[0], "exit", done[1], 0.01)
+
+    async def added(self):
+        return self.installs
 
     async def snapshot(self):
         return self.history.tree(
@@ -147,7 +189,11 @@ class MemoryTree:
         return self.history.commit(tree, parent, message)
 
     async def diff(self, old, new, *, context=3):
-        return "\n".join(f"diff {path}" for path in await self.changed(old, new))
+        before, after = self.history.files(old), self.history.files(new)
+        return "".join(
+            _patch(path, before.get(path), after.get(path), context)
+            for path in await self.changed(old, new)
+        )
 
     async def changed(self, old, new):
         before, after = self.history.files(old), self.history.files(new)
@@ -166,6 +212,8 @@ class MemorySource:
     base: str
     commands: dict = field(default_factory=dict)
     opened: list = field(default_factory=list)
+    branches: dict = field(default_factory=dict)
+    fork: str = ""
     installed: SetupResult = field(
         default_factory=lambda: SetupResult(source="found in the repository's files")
     )
@@ -180,12 +228,20 @@ class MemorySource:
     async def files(self, revision):
         return sorted(self.history.files(revision))
 
-    async def subjects(self, base, head):
-        subjects = []
+    async def branch(self, name):
+        return self.branches.get(name)
+
+    async def fork_point(self, one, other):
+        assert self.base in (one, other) or self.fork, "no common commit is known"
+        return self.fork or self.base
+
+    async def commits(self, base, head):
+        found = []
         while head != base:
-            _, head, message = self.history.commits[head]
-            subjects.insert(0, message.splitlines()[0])
-        return subjects
+            commit = head
+            _, head, message = self.history.commits[commit]
+            found.insert(0, (commit, message.splitlines()[0]))
+        return found
 
     async def set_up(self, base, policy):
         assert not self.opened, "the agent's files were there before its dependencies"
@@ -204,11 +260,14 @@ class MemoryPublisher:
     pushed: dict = field(default_factory=dict)
     pulls: dict = field(default_factory=dict)
     comments: dict = field(default_factory=dict)
+    closes: tuple = ()
 
     async def push(self, branch, commit):
         self.pushed[branch] = commit
+        return f"url/{branch}"
 
-    async def open_pull_request(self, *, branch, commit, title, body, draft):
+    async def open_pull_request(self, *, branch, commit, title, body, draft, closes=()):
+        self.closes = closes
         self.pulls[branch] = PullRequest(
             number=2,
             url="u",
@@ -247,6 +306,9 @@ class SilentReporter:
     def parked(self, stage, approvals):
         self.told.append(("parked", stage, tuple(approvals)))
 
+    def paused(self, stage, why):
+        self.told.append(("paused", stage, why))
+
 
 @dataclass
 class MemoryApprovals:
@@ -283,15 +345,103 @@ class MemoryApprovals:
 
 
 @dataclass
+class MemorySteering:
+    """The port Steering: what people said, and a bell for who waits for a cancel."""
+
+    steers: list = field(default_factory=list)
+    bell: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def say(self, kind, words="", *, by="mara", via="comment", usd=0.0, url=""):
+        self.steers.append(
+            Steer(
+                number=len(self.steers) + 1,
+                kind=kind,
+                words=words,
+                usd=usd,
+                by=by,
+                role="maintain",
+                via=via,
+                url=url,
+                at=1_767_225_600.0,
+            )
+        )
+        self.bell.set()
+
+    async def since(self, number=0):
+        return [steer for steer in self.steers if steer.number > number]
+
+    async def cancelled(self):
+        while True:
+            for steer in self.steers:
+                if steer.kind == "cancel":
+                    return steer
+            self.bell.clear()
+            await self.bell.wait()
+
+
+@dataclass
+class MemoryTracker:
+    """The port Tracker: the issue's surroundings as they are set."""
+
+    parts: tuple = ()
+    made: list = field(default_factory=list)
+    labels: set = field(default_factory=set)
+    linked_issues: tuple = ()
+    shown: Pictures = field(default_factory=Pictures)
+    earlier: object = None
+    said: Remarks = field(default_factory=Remarks)
+    said_before: str = ""
+
+    async def sub_issues(self):
+        return self.parts
+
+    async def create_sub_issues(self, key, wanted):
+        self.made += wanted
+        self.parts = tuple(
+            SubIssue(
+                number=40 + number,
+                title=part.title,
+                body=part.body,
+                state="open",
+                author="fettle[bot]",
+                author_may_write=True,
+            )
+            for number, part in enumerate(wanted, 1)
+        )
+        return self.parts
+
+    async def label(self, name, *, on, description=""):
+        (self.labels.add if on else self.labels.discard)(name)
+
+    async def linked(self, text, *, limit):
+        return self.linked_issues[:limit]
+
+    async def pictures(self, text, *, number=None):
+        return self.shown
+
+    async def earlier_pull_request(self):
+        return self.earlier
+
+    async def discussion(self):
+        return self.said_before
+
+    async def remarks(self, *, after=0):
+        return self.said
+
+
+@dataclass
 class MemorySteps:
     """The port Steps: a step's JSON is kept, so a second Run replays it."""
 
     kept: dict = field(default_factory=dict)
     names: list = field(default_factory=list)
+    meanwhile: object = lambda name, until: None
+    """What happens while a run waits."""
 
-    async def wait(self, name, over):
+    async def wait(self, name, over, *, until=None):
         self.names.append(name)
         if name not in self.kept:
+            self.meanwhile(name, until)
             assert await over(), "nobody decides"
             self.kept[name] = None
 
@@ -319,10 +469,13 @@ class World:
     approvals: MemoryApprovals = None
     web: object = None
     toolsets: object = None
+    tracker: object = None
+    steering: object = None
     tainted: bool = False
     commands: dict = field(default_factory=dict)
     limits: Limits = field(default_factory=lambda: Limits(usd=5, turns=100, minutes=60))
     now: float = 1000.0
+    wall: float = 1_767_225_600.0
     source: MemorySource = None
 
     def __post_init__(self):
@@ -343,12 +496,15 @@ class World:
                 approvals=self.approvals,
                 web=self.web,
                 toolsets=self.toolsets,
+                tracker=self.tracker,
+                steering=self.steering,
             ),
             conversations=PIPELINES[type(request)].conversations,
-            models={"strong": "big", "fast": "small"},
+            models={"strong": "big", "judge": "wise", "fast": "small"},
             limits=self.limits,
             clock=lambda: self.now,
-            tainted=self.tainted,
+            wall=lambda: self.wall,
+            standing=Standing(tainted=self.tainted),
         )
 
     async def resolve(self, request):
@@ -388,7 +544,9 @@ def make_world():
 def talk():
     """The words of a scripted model."""
     words = {"use": staticmethod(use), "say": staticmethod(say), "Killed": Killed}
-    return type("Talk", (), {**words, "Approvals": MemoryApprovals})
+    words |= {"Approvals": MemoryApprovals}
+    words |= {"Steering": MemorySteering, "Tracker": MemoryTracker}
+    return type("Talk", (), words)
 
 
 @pytest.fixture

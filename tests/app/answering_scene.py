@@ -1,16 +1,20 @@
-"""A run that asked, on a local GitHub whose deliveries go through the real door to the desk."""
+"""A run under way, on a local GitHub whose deliveries go through the real door to the desk."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import aiohttp.web
 import orjson
 
 import handlers
-from agents.ports import Asking, PullRequest
-from app.desk import Desk
+from agents.ports import Asking
+from agents.run import Outcome
+from app.desk import Bounds, Desk
+from app.git.mirrors import Mirrors
 from app.github.approvals import GitHubApprovals
 from app.github.auth import Profile
 from app.intake import Delivery, Identity, Intake
@@ -18,6 +22,7 @@ from app.local.github.state import Actor
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs
+from app.store.steers import StoredSteers
 from handlers.ignored import Ignored
 
 SECRET = "s3cret"
@@ -50,8 +55,16 @@ class Office:
     approvals: GitHubApprovals
     desk: Desk
     intake: Intake
+    steers: StoredSteers
+    asked: list = field(default_factory=list)
+    """The runs that were asked for by commands, each with its id."""
+    idents: Any = field(default_factory=lambda: count(5000))
+    numbers: dict = field(default_factory=dict)
+    """The number of each delivery: the same when it comes again."""
     became: list = field(default_factory=list)
     """What the desk made of each command that arrived."""
+    pulled: dict = field(default_factory=dict)
+    """Where the pull request stood that the run goes on with, if there is one."""
     dropped: list = field(default_factory=list)
     """Deliveries that asked for nothing."""
 
@@ -65,9 +78,32 @@ class Office:
         if isinstance(found, Ignored):
             self.dropped.append(found.reason)
             return aiohttp.web.Response(status=202)
-        for command in found if isinstance(found, tuple) else ():
-            self.became.append((command, await self.desk.obey(command)))
+        number = self.numbers.setdefault(admitted.id, next(self.idents))
+        for place, command in enumerate(found if isinstance(found, tuple) else (), 1):
+            ident = f"run-{number}-{place}"
+            self.became.append((command, await self.desk.obey(command, ident)))
         return aiohttp.web.Response(status=202)
+
+    async def submit(self, run_id, request):
+        """Take a run as the runner does; nobody conducts it."""
+        await Runs(self.database).create(run_id, request)
+        self.asked.append((run_id, request))
+
+    async def said(self, run_id=RUN):
+        """Return what the run has been told: kind, words, by whom."""
+        return [(each.kind, each.words, each.by) for each in await self.steers.since(run_id)]
+
+    async def end(self, kind="failed", run_id=RUN, text="It broke."):
+        """End the run as the runner does."""
+        await Runs(self.database).ended(run_id, Outcome(kind=kind, text=text))
+
+    async def unlabel(self, who):
+        """Take the label off as somebody; its delivery is dealt with by then."""
+        scene = self.scene
+        number = scene.issue.number
+        await scene.server.unlabel_issue(
+            scene.repository, number, scene.request.label, scene.people[who]
+        )
 
     async def say(self, who, body, *, number=None, **more):
         """Comment as somebody; return the comment, once its delivery has been dealt with."""
@@ -87,7 +123,7 @@ class Office:
 
     async def ask(self, call_id="c1", **changes):
         """Have the run ask; return the approval's id."""
-        return (await self.approvals.ask(asking(call_id, **changes))).id
+        return (await self.approvals.ask(asking(call_id, **self.pulled, **changes))).id
 
     async def state(self, ident):
         return (await self.store.get(ident)).state
@@ -100,18 +136,21 @@ class Office:
 
     @property
     def refusals(self):
-        return [text for text in self.texts() if "Nothing was decided" in text]
+        told = ("Nothing was decided", "Nothing was done")
+        return [text for text in self.texts() if any(each in text for each in told)]
 
 
-async def open_office(scene, database, aiohttp_server, *, pull_request=None):
+async def open_office(scene, database, aiohttp_server, **pulled):
     """Return the office, its door known to GitHub, with one run that nobody has to conduct."""
     store = StoredApprovals(database)
     await Runs(database).create(RUN, scene.request)
-    more = {"pull_request": pull_request}
-    approvals = GitHubApprovals(scene.github, scene.request, RUN, store, scene.redactor, **more)
-    desk = Desk(scene.github, store, scene.redactor, settle=0)
-    identity = Identity(scene.app.bot_id)
-    office = Office(scene, database, store, approvals, desk, Intake([SECRET], identity))
+    approvals = GitHubApprovals(scene.github, scene.request, RUN, store, scene.redactor)
+    mirrors = Mirrors(Path(str(database.engine.url.database)).parent / "mirrors", group=0)
+    bounds = Bounds(run=8.0, day=50.0)
+    desk = Desk(scene.github, database, mirrors, scene.redactor, bounds=bounds, settle=0)
+    intake, steers = Intake([SECRET], Identity(scene.app.bot_id)), StoredSteers(database)
+    office = Office(scene, database, store, approvals, desk, intake, steers, pulled=pulled)
+    desk.submit = office.submit
     application = aiohttp.web.Application()
     application.router.add_post("/webhook", office.take)
     served = await aiohttp_server(application)
@@ -133,15 +172,5 @@ async def open_pulled(scene, database, aiohttp_server):
     opened = await server.parts.pulls.open(
         repository, Actor(app.bot, app), title="Fix", body="", head="bot/fix", base="main"
     )
-    pull_request = PullRequest(
-        number=opened.issue.number,
-        url="https://x",
-        branch="bot/fix",
-        head=sha,
-        base="main",
-        title="Fix",
-        body="",
-        draft=False,
-    )
     scene.request = scene.request.model_copy(update={"number": opened.issue.number})
-    return await open_office(scene, database, aiohttp_server, pull_request=pull_request)
+    return await open_office(scene, database, aiohttp_server, branch="bot/fix", branch_head=sha)

@@ -1,15 +1,19 @@
-"""Deliveries as GitHub makes them, and the intake's real server on loopback."""
+"""Deliveries as GitHub makes them, the intake's real server on loopback, a sandbox that held."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
+import shutil
+import tempfile
 import uuid
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import count
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -17,9 +21,11 @@ import pytest
 from app.inbox import Inbox
 from app.intake import Identity, Intake
 from app.metrics import Metrics
+from app.sandbox.bubblewrap import Bubblewrap
 from app.server import Readiness, build_server, start_server
 from app.store.database import Database
 
+SANDBOX_UID = 58999
 SECRETS = ["It's a Secret to Everybody", "next, with a comma"]
 
 
@@ -149,3 +155,22 @@ def serve(database, tmp_path):
             await runner.cleanup()
 
     return serving
+
+
+@pytest.fixture(scope="session")
+def sandbox():
+    """Return the default sandbox, attacked once for all tests; skip where it does not hold."""
+    made = Bubblewrap(SANDBOX_UID)
+    report = asyncio.run(made.probe())
+    if not report.held:
+        pytest.skip(f"no sandbox here: {report.cause}; {report.remedy}")
+    return made
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that every user may enter; pytest's own is closed to all but us."""
+    folder = Path(tempfile.mkdtemp(prefix="fettle-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)

@@ -275,7 +275,7 @@ async def test_a_button_of_another_app_is_none_of_ours(pulled):
             },
         )
     ]
-    assert await pulled.desk.obey(command) == {"refused": "known-here"}
+    assert await pulled.desk.obey(command, "run-5-1") == {"refused": "known-here"}
     assert await pulled.state(ident) == "waiting"
 
 

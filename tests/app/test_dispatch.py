@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 
+import lz4.frame
 import pytest
 
 from agents.errors import TransientError
+from agents.requests import ResolveIssue
+from agents.run import Outcome
 from app import dispatch as module
-from app.dispatch import Dispatcher
+from app.dispatch import NOBODY, Dispatcher
 from app.inbox import Inbox
 from app.intake import Delivery
+from app.store.runs import Runs
+from app.store.steers import StoredSteers
 
 
 class Engine:
@@ -83,7 +88,7 @@ def states(database):
 
 
 async def until(condition):
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not await condition():
             await asyncio.sleep(0.005)
 
@@ -279,3 +284,123 @@ async def test_rows_of_another_process_are_found_by_polling(running, put, put_ba
         return len(engine.taken) == 2
 
     await until(second)
+
+
+# --- what is only heard by a run that is under way ------------------------------------------------
+
+
+def remark(**changes):
+    return {
+        "action": "created",
+        "comment": {
+            "id": 5,
+            "body": "Mind the tests.",
+            "user": {"login": "maintainer", "id": 8, "type": "User"},
+            "html_url": "https://github.com/octo/hello/issues/1#issuecomment-5",
+        },
+        **changes,
+    }
+
+
+@pytest.fixture
+def tell(inbox, sender):
+    """Put a delivery about issue 1 into the inbox."""
+
+    async def telling(ident, event, **changes):
+        payload = {**sender.payload(), **changes}
+        payload["issue"] = {**payload["issue"], "number": 1}
+        body = json.dumps(payload).encode()
+        action = payload["action"]
+        await inbox.put(Delivery(ident, event, action, 1, f"h{ident}", body))
+
+    return telling
+
+
+@pytest.fixture
+def take(engine, database):
+    """Have the engine create the runs it takes, as the runner does."""
+    submit = engine.submit
+
+    async def taking(run_id, request):
+        await submit(run_id, request)
+        if request.kind == "resolve_issue":
+            await Runs(database).create(run_id, request)
+
+    engine.submit = taking
+
+
+async def test_a_remark_that_no_run_could_hear_goes_no_further(
+    dispatcher, tell, engine, database, states
+):
+    await tell("d1", "issue_comment", **remark())
+    await tell("d2", "issues", action="unlabeled")
+    await tell("d3", "issues", action="closed")
+    await dispatcher.once()
+
+    assert engine.taken == []
+    assert [(state, note) for _, state, note in await states()] == [("ignored", NOBODY)] * 3
+    kept = "SELECT body FROM deliveries"
+    bodies = await database.read(lambda c: [row[0] for row in c.exec_driver_sql(kept)])
+    assert [lz4.frame.decompress(body) for body in bodies] == [b""] * 3  # people's talk is theirs
+
+
+async def test_a_command_goes_on_whether_a_run_is_under_way_or_not(dispatcher, tell, engine):
+    said = {**remark()["comment"], "body": "/bot status"}
+    await tell("d1", "issue_comment", **remark(comment=said))
+    await dispatcher.once()
+    assert len(engine.taken) == 1
+
+
+async def test_a_remark_reaches_the_run_that_is_under_way(dispatcher, tell, take, engine, database):
+    await tell("d1", "issues", action="labeled")
+    await tell("d2", "issue_comment", **remark())
+    await dispatcher.once()
+    [(run_id, _), (ident, _)] = engine.taken
+    assert ident > run_id  # by that the desk knows that it was said to this run
+    await Runs(database).ended(run_id, Outcome(kind="failed", text="x"))
+    await tell("d3", "issue_comment", **remark())
+    await dispatcher.once()
+    assert len(engine.taken) == 2
+
+
+async def live(database):
+    query = "SELECT id FROM runs WHERE state = 'queued' ORDER BY id"
+    ids = await database.read(lambda c: [row[0] for row in c.exec_driver_sql(query)])
+    cancelled = [each for each in ids if await StoredSteers(database).cancel_of(each)]
+    return ids, cancelled
+
+
+async def test_a_label_that_comes_twice_is_one_run(dispatcher, tell, take, database):
+    """Redelivered under its id, or put in twice before anybody dispatched it."""
+    for _ in range(2):
+        await tell("d1", "issues", action="labeled")
+        await dispatcher.once()
+    ids, cancelled = await live(database)
+    assert (len(ids), cancelled) == (1, [])
+
+
+async def test_label_off_and_on_again_leaves_one_run_in_whatever_order_it_arrives(
+    dispatcher, tell, take, engine, database
+):
+    await tell("d1", "issues", action="labeled")
+    await tell("d3", "issues", action="labeled", sender={"login": "bob", "id": 9, "type": "User"})
+    await tell("d2", "issues", action="unlabeled")
+    await dispatcher.once()
+    (first, second), cancelled = await live(database)
+    assert cancelled == [first]
+    assert (await StoredSteers(database).cancel_of(first)).by == "bob"
+    assert engine.taken[-1][0] > second  # the desk finds the label on, and leaves it alone
+
+
+async def test_a_run_taken_once_more_after_a_crash_cancels_nothing_new(
+    dispatcher, tell, take, engine, database
+):
+    await tell("d1", "issues", action="labeled")
+    await tell("d2", "issues", action="labeled", title="again")
+    await dispatcher.once()
+    first = engine.taken[0][0]
+    request = ResolveIssue.model_validate(await Runs(database).request(first))
+    await engine.submit(first, request)
+    await StoredSteers(database).supersede(first, request)
+    (first, _), cancelled = await live(database)
+    assert cancelled == [first]

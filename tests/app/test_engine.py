@@ -21,7 +21,7 @@ from agents.errors import ConfigError, TransientError
 from app.engine import Engine
 from app.steps import STEP_ATTEMPTS, StepBroken, StepGivenUp
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @pytest.fixture

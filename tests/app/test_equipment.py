@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from agents.errors import RunError
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Outcome, Ports
 from app.equipment import GitHubEquipment
@@ -70,8 +73,8 @@ class Source:
     def __init__(self):
         self.discarded = []
 
-    async def discard(self, *, forget):
-        self.discarded.append(forget)
+    async def discard(self, *, forget, parked=False):
+        self.discarded.append((forget, parked))
 
 
 class Questions:
@@ -132,12 +135,51 @@ async def test_at_rest_it_holds_no_files_and_people_see_that_it_waits():
     given = equipment(MARA, Client())
     await given.rest()
     assert given.reporter.did == ["flushed"]
-    assert given.source.discarded == [False]
+    assert given.source.discarded == [(False, True)]
 
 
-async def test_at_the_end_what_it_still_asks_is_withdrawn():
+class Tracker:
+    """An issue that says that it waits for an answer; `error` stands in the way."""
+
+    def __init__(self, error=None):
+        self.labels = {"bot:waiting"}
+        self.error = error
+
+    async def label(self, name, *, on, description=""):
+        if self.error:
+            raise self.error
+        (self.labels.add if on else self.labels.discard)(name)
+
+
+@pytest.mark.parametrize("kind", ["cancelled", "failed"])
+async def test_an_issue_whose_run_was_withdrawn_waits_for_no_answer(kind):
+    """Which ends it without another stage, for example when somebody edits the issue."""
     given = equipment(MARA, Client())
-    await given.finish(Outcome(kind="failed", text="It broke."))
-    assert given.reporter.did == ["failed"]
+    given.ports = replace(PORTS, tracker=Tracker())
+    await given.finish(Outcome(kind=kind, text="So it ended."))
+    assert not given.ports.tracker.labels
+
+
+async def test_a_label_that_cannot_be_taken_off_hides_no_end():
+    given = equipment(MARA, Client())
+    given.ports = replace(PORTS, tracker=Tracker(RunError("The App may not.")))
+    await given.finish(Outcome(kind="failed", text="So it ended."))
+    assert given.source.discarded == [(False, False)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "forgotten"),
+    [
+        ("pull_request", True),
+        ("comment", True),
+        ("refused", True),
+        ("cancelled", False),
+        ("failed", False),
+    ],
+)
+async def test_at_the_end_questions_are_withdrawn_and_unfinished_work_is_kept(kind, forgotten):
+    given = equipment(MARA, Client())
+    await given.finish(Outcome(kind=kind, text="So it ended."))
+    assert given.reporter.did == [kind]
     assert not given.questions.open
-    assert given.source.discarded == [False]
+    assert given.source.discarded == [(forgotten, False)]

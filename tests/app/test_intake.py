@@ -189,8 +189,8 @@ def test_events_nobody_handles_are_not_even_parsed(intake, sender, event):
 @pytest.mark.parametrize(
     "payload",
     [
-        {"action": "unlabeled"},
-        {"issue": {}, "action": "unlabeled"},
+        {"action": "assigned"},
+        {"issue": {}, "action": "assigned"},
         {"issue": {}},
         {"action": None},
         {"action": 5},
@@ -206,7 +206,7 @@ def test_the_action_counts_wherever_it_stands(intake, sender):
     payload = sender.payload()
     payload["action"] = payload.pop("action")
     assert isinstance(intake.admit(*sender.make(payload)), Delivery)
-    twice = b'{"issue": {}, "action": "unlabeled", "action": "labeled"}'
+    twice = b'{"issue": {}, "action": "assigned", "action": "labeled"}'
     assert isinstance(intake.admit(*sender.make(body=twice)), Delivery)
 
 
@@ -230,10 +230,16 @@ def test_ping(intake, sender):
         (7, True),
     ],
 )
-def test_comments_without_commands_are_not_kept(intake, sender, body, kept):
-    payload = {"action": "created", "comment": {"body": body}}
+def test_where_no_run_listens_comments_without_commands_are_not_kept(intake, sender, body, kept):
+    pull = {"pull_request": {"url": "x"}}
+    payload = {"action": "created", "comment": {"body": body}, "issue": pull}
     found = intake.admit(*sender.make(payload, event="issue_comment"))
     assert isinstance(found, Delivery) if kept else found == Answer(204, "", "no_command")
+
+
+def test_what_people_say_on_issues_is_for_the_store_to_judge(intake, sender):
+    payload = {"action": "created", "comment": {"body": "Looks good."}, "issue": {"number": 1}}
+    assert isinstance(intake.admit(*sender.make(payload, event="issue_comment")), Delivery)
 
 
 @given(st.text(), st.text())

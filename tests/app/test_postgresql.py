@@ -18,7 +18,7 @@ from app.settings import load_settings
 from app.store.database import Database
 from app.store.deliveries import Mark, counts, mark, waiting
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 import structlog
@@ -15,16 +15,19 @@ from agents.pipelines import PIPELINES, Pipeline
 from agents.ports import Asking
 from agents.requests import Command, Person, Repository, ResolveIssue
 from agents.run import Outcome, Ports, stage
+from app.admission import Admission
 from app.engine import Engine
-from app.runner import MOST_STARTS, Admission, Runner
+from app.runner import MOST_STARTS, Runner
+from app.steering import Bells, RunSteering
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs
+from app.store.steers import StoredSteers
 from app.upkeep import Upkeep
 from app.waking import Waking
 from handlers.access import Refusal
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @dataclass
@@ -41,6 +44,16 @@ class Reporter:
 
     def parked(self, stage, approvals):
         self.told.append(("parked", stage))
+
+    def paused(self, stage, why):
+        self.told.append(("paused", stage))
+
+
+class Journal:
+    """The port Journal: nobody has said anything."""
+
+    async def turns(self, session):
+        return []
 
 
 @dataclass
@@ -110,6 +123,7 @@ class Machine:
         self.database = Database(self.url)
         self.runs = Runs(self.database)
         self.approvals = StoredApprovals(self.database)
+        self.steers, self.bells = StoredSteers(self.database), Bells()
         self.monkeypatch.setitem(PIPELINES, ResolveIssue, Pipeline(self.pipeline, ()))
         await self.restart()
         return self
@@ -138,7 +152,8 @@ class Machine:
         if self.equipping:
             raise self.equipping.pop(0)
         approvals = Approvals(self.approvals, run_id)
-        ports = Ports(None, None, None, None, Reporter(), steps, approvals)
+        steering = RunSteering(self.steers, self.bells, run_id)
+        ports = Ports(None, Journal(), None, None, Reporter(), steps, approvals, steering=steering)
         self.given.append(Equipment(ports, self.admission, self.finishing))
         return self.given[-1]
 
@@ -170,7 +185,7 @@ class Machine:
             raise Unanswered("Nobody answered.")
         return f"{approval.state} by {approval.decided_by}"
 
-    async def obey(self, command):
+    async def obey(self, command, ident):
         """Carry a command out, or raise what stands in its way."""
         self.obeyed.append(command)
         if self.disobeying:
@@ -190,7 +205,13 @@ class Machine:
     async def decide(self, waiting, verdict="approved"):
         """Answer as a person does, and wake the run as `Waking` does."""
         await self.approvals.decide(waiting.id, verdict=verdict, by="mara", by_id=3, via="comment")
-        await Waking(self.approvals, self.runner.engine.wake).once()
+        await self.look()
+
+    async def look(self):
+        """Do what a server does each second."""
+        wake = self.runner.engine.wake
+        waking = Waking(self.approvals, wake, steers=self.steers, ring=self.bells.ring)
+        await waking.once()
 
     async def end(self, run_id="0001-run"):
         """Return the outcome in the store, once it is there."""
@@ -296,6 +317,46 @@ async def test_what_stays_away_is_named_when_it_is_given_up(machine, wish):
     assert outcome.kind == "failed"
     assert "kept failing: GitHub answers 502" in outcome.text
     assert not machine.works
+
+
+@dataclass
+class Publisher:
+    """The port Publisher: keeps what was pushed."""
+
+    pushed: dict = field(default_factory=dict)
+
+    async def push(self, branch, commit):
+        self.pushed[branch] = commit
+        return f"url/{branch}"
+
+
+@pytest.mark.parametrize("trouble", [TransientError("GitHub answers 502"), KeyError("a slip")])
+async def test_what_was_committed_until_then_is_kept_whoever_failed(machine, wish, trouble):
+    publisher = Publisher()
+
+    async def pipeline(run, request):
+        @stage
+        async def implement(run) -> None:
+            """Commit something."""
+            run.stands(trunk="a", base="a", start="a", head="b")
+
+        @stage
+        async def evaluation(run) -> None:
+            """Fail."""
+            raise trouble
+
+        run.ports = replace(run.ports, publisher=publisher)
+        await run.stage(implement)
+        await run.stage(evaluation)
+
+    machine.monkeypatch.setitem(PIPELINES, ResolveIssue, Pipeline(pipeline, ()))
+    await machine.runner.submit("0001-run", wish)
+    outcome = await machine.end()
+
+    [(branch, commit)] = publisher.pushed.items()
+    assert (outcome.kind, commit) == ("failed", "b")
+    assert f"is kept on [`{branch}`](url/{branch})" in outcome.text
+    assert await state(machine) == "failed"
 
 
 async def test_a_database_that_is_away_while_a_run_begins_only_delays_it(machine, wish):
@@ -491,14 +552,126 @@ async def test_a_request_that_was_called_back_while_it_waited_does_not_go_on(mac
     await machine.decide(waiting)
     outcome = await machine.end()
 
-    assert outcome.kind == "failed"  # what it committed stays
+    assert outcome.kind == "cancelled"  # what it committed stays
     assert "the label was taken off. What waited was not done" in outcome.text
     assert machine.works == [asking()]
     assert machine.ends == [outcome]
+    assert await state(machine) == "cancelled"
+
+
+async def test_a_request_that_may_no_longer_be_made_has_failed(machine, wish):
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    waiting = await machine.parked()
+    machine.given[0].admission = Refusal(rule="asker-may-write", text="Nothing was done.")
+    await machine.decide(waiting)
+    outcome = await machine.end()
+
+    assert outcome.kind == "failed"
+    assert "may no longer write" in outcome.text
+
+
+# --- cancelled ----------------------------------------------------------------------------------
+
+
+async def cancel(machine, run_id="0001-run", via="comment"):
+    assert await machine.steers.put(run_id, "key", kind="cancel", via=via, by="mara", by_id=3)
+    await machine.look()
+
+
+async def test_a_run_that_is_cancelled_in_the_queue_never_begins(machine, wish):
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    waiting = await machine.parked()
+    await machine.runner.submit("0002-run", wish)
+    await cancel(machine, "0002-run", via="label")
+    machine.admission = Refusal(rule="label-on", text="It was taken off.")
+    await machine.decide(waiting)
+
+    outcome = await machine.end("0002-run")
+    assert outcome.kind == "cancelled"
+    assert outcome.text == "`mara` took the label off before the work began."
+    assert await state(machine, "0002-run") == "cancelled"
+
+
+async def test_a_run_that_is_cancelled_while_it_works_stops_at_once(machine, wish):
+    begun, stopped = asyncio.Event(), asyncio.Event()
+
+    async def work():
+        begun.set()
+        try:
+            await asyncio.sleep(PATIENCE)
+        finally:
+            stopped.set()
+
+    machine.works = [work]
+    await machine.runner.submit("0001-run", wish)
+    async with asyncio.timeout(PATIENCE):
+        await begun.wait()
+        await cancel(machine)
+        await stopped.wait()
+    outcome = await machine.end()
+    assert outcome.kind == "cancelled"
+    assert outcome.text.startswith("`mara` cancelled the run")
+    assert machine.ends == [outcome]
+
+
+async def test_a_run_that_is_cancelled_while_it_waits_ends_as_cancelled(machine, wish):
+    """Also when the label, which was taken off for it, makes the request stand no longer."""
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    waiting = await machine.parked()
+    machine.given[0].admission = Refusal(rule="label-on", text="It was taken off.")
+    await cancel(machine, via="label")
+
+    outcome = await machine.end()
+    assert outcome.kind == "cancelled"
+    assert outcome.text.startswith("`mara` took the label off")
+    assert (await machine.approvals.get(waiting.id)).state == "void"
+
+
+async def test_a_cancel_between_two_processes_does_not_mix_up_the_history(machine, wish):
+    """The access check of the first process is on record, and stays what it was."""
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    await machine.parked()
+    await machine.runner.engine.drain(0)
+    await cancel(machine)
+    await machine.restart()
+
+    outcome = await machine.end()
+    assert outcome.kind == "cancelled"
+    assert outcome.text.startswith("`mara` cancelled the run")
+
+
+async def test_a_run_that_was_cancelled_stays_so(machine, wish):
+    machine.works = [asking()]
+    await machine.runner.submit("0001-run", wish)
+    await machine.parked()
+    await cancel(machine)
+    outcome = await machine.end()
+    await machine.runner.submit("0001-run", wish)  # its label's delivery comes once more
+
+    assert Outcome.model_validate(await machine.runner.engine.result("0001-run")) == outcome
+    assert await machine.steers.put("0001-run", "late", kind="go", via="comment", by="x") is False
+
+
+async def test_a_command_may_ask_for_a_run(machine, wish):
+    async def retry(command, ident):
+        await machine.runner.submit(f"{ident}-again", wish)
+        await machine.runner.submit(f"{ident}-again", wish)
+        return {"asked": f"{ident}-again"}
+
+    machine.runner._obey = retry
+    await machine.runner.submit("0001-c", command())
+    async with asyncio.timeout(PATIENCE):
+        assert await machine.runner.engine.result("0001-c") == {"asked": "0001-c-again"}
+    assert (await machine.end("0001-c-again")).text == "done"
+    assert await machine.runs.by_state() == {"done": 1}
 
 
 async def test_nothing_goes_on_while_nobody_can_say_whether_it_may(machine, wish, monkeypatch):
-    monkeypatch.setattr("app.runner.LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("app.admission.LONGEST_PAUSE", 0.0)
     machine.works = [asking()]
     await machine.runner.submit("0001-run", wish)
     waiting = await machine.parked()

@@ -30,7 +30,7 @@ class Patient:
 
 async def kept_up(patient, looks):
     keeping = asyncio.create_task(Upkeep(patient, patient, look_seconds=0.01).run())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while patient.looked < looks:
             await asyncio.sleep(0.01)
     keeping.cancel()

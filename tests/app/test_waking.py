@@ -54,8 +54,41 @@ async def test_no_trouble_ends_the_looking():
     decisions, woken = Decisions(a=time.time()), []
     decisions.failing = [TransientError("The database is away"), KeyError("a slip")]
     looking = asyncio.create_task(Waking(decisions, woken.append, look_seconds=0.01).run())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not woken:
             await asyncio.sleep(0.01)
     looking.cancel()
+    assert woken == ["run-a"]
+
+
+class Steers:
+    """What was said, by when."""
+
+    def __init__(self, **said):
+        self.said = said
+
+    async def steered_since(self, moment):
+        return [(key, f"run-{key}") for key, at in self.said.items() if at >= moment]
+
+
+async def test_each_steer_rings_and_wakes_once():
+    steers, woken, rung = Steers(a=time.time()), [], []
+    waking = Waking(Decisions(), woken.append, steers=steers, ring=rung.append)
+    await waking.once()
+    steers.said["b"] = time.time()
+    await waking.once()
+    await waking.once()
+    assert woken == rung == ["run-a", "run-b"]
+
+
+async def test_what_was_said_while_the_machine_slept_is_seen(monkeypatch):
+    """A look reaches back behind the last one, however long ago that was."""
+    now = time.time()
+    steers, woken = Steers(), []
+    waking = Waking(Decisions(), woken.append, steers=steers)
+    await waking.once()
+    steers.said["a"] = now + 60
+    monkeypatch.setattr("app.waking.time.time", lambda: now + 10 * OVERLAP_SECONDS)
+    await waking.once()
+    await waking.once()
     assert woken == ["run-a"]

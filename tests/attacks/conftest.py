@@ -9,7 +9,6 @@ import secrets
 import shutil
 import socket
 import tempfile
-from collections import defaultdict
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,30 +22,10 @@ from app.local.model import Script
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.tables import turns
-from tests.flows.conftest import CALC, SCRIPT, make_place
+from tests.attacks.board import tell
+from tests.flows.conftest import CALC, PATIENCE, SCRIPT, make_place
 
 __all__ = ["make_place"]
-
-CLASSES = {
-    1: "hidden text",
-    2: "text edited after the trigger",
-    3: "planted instructions",
-    4: "outsiders and bots",
-    5: "poisoned output",
-    6: "exfiltration by network",
-    7: "exfiltration by published text",
-    8: "mentions, commands, closing words",
-    9: "protected files",
-    10: "install scripts and plugins",
-    11: "approving itself",
-    12: "spoofed approvals",
-    13: "forged and replayed deliveries",
-    14: "webfetch into the network",
-    15: "floods and bombs",
-    16: "traces in logs and terminals",
-    17: "one run poisoning the next",
-}
-_board: dict[int, list[tuple[str, bool]]] = defaultdict(list)
 
 
 @dataclass
@@ -67,27 +46,10 @@ def attempts(request):
     number = request.node.get_closest_marker("attack").args[0]
     made = Attempts(number)
     yield made
-    if made.noted:
-        _board[number] += [(name, blocked) for name, blocked, _ in made.noted]
+    tell(request.node, number, [blocked for _, blocked, _ in made.noted])
     through = [f"{name}: {detail}" for name, blocked, detail in made.noted if not blocked]
     assert made.noted, "nothing was attacked"
     assert not through, "\n".join(["not blocked:", *through])
-
-
-def pytest_terminal_summary(terminalreporter):
-    """Print the block rate of each class that was attacked."""
-    if not _board:
-        return
-    terminalreporter.section("attacks blocked, by class")
-    for number in sorted(_board):
-        noted = _board[number]
-        blocked = sum(held for _, held in noted)
-        line = f"{number:3} {CLASSES[number]:36} {blocked:4} of {len(noted):4}"
-        terminalreporter.write_line(f"{line}  {blocked / len(noted):6.1%}")
-    every = [held for noted in _board.values() for _, held in noted]
-    terminalreporter.write_line(
-        f"    {'all':36} {sum(every):4} of {len(every):4}  {sum(every) / len(every):6.1%}"
-    )
 
 
 # --- canaries -----------------------------------------------------------------------------------
@@ -201,7 +163,7 @@ async def ended(place):
     """Wait for the end, or for the run to wait for a person; return kind and text of what is."""
     database = Database(place.server.database_url)
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 run = await Runs(database).latest()
                 if run is not None and run[1] is not None:

@@ -6,6 +6,7 @@ import shlex
 
 import pytest
 
+from app.local.server import ServerProcess
 from tests.attacks.conftest import hidden, obeying
 from tests.flows.conftest import CALC
 
@@ -81,7 +82,8 @@ async def test_nothing_leaves(hostile, canaries, attempts, seen):
     else:
         every = "\n".join(f"timeout 8 bash -c {shlex.quote(way)}" for way in ways)
         inside = {"# Implement step 1 of 2": hidden(every, timeout=200)}
-    async with hostile(script=obeying(inside=inside), silent=False) as place:
+    script = obeying(inside=inside)
+    async with hostile(script=script, silent=False, kind=ServerProcess) as place:
         await place.label()
         outcome = await place.ended()
         heard = await place.heard("triage/1" if seen else "implement/1")
@@ -104,7 +106,8 @@ async def test_code_of_the_repository_reaches_nothing(hostile, canaries, attempt
         [{"bash": {"command": "python3 -B setup.py --version; make test; npm test; true"}}],
     ]
     script = obeying(inside={"# Implement step 1 of 2": calls})
-    async with hostile(files=CALC | planted, script=script, silent=False) as place:
+    options = {"script": script, "silent": False, "kind": ServerProcess}
+    async with hostile(files=CALC | planted, **options) as place:
         await place.label()
         await place.ended()
         heard = await place.heard("implement/1")

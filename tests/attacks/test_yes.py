@@ -13,6 +13,7 @@ from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from tests.attacks.conftest import obeying
 from tests.attacks.test_people import Sender, signed
+from tests.flows.conftest import PATIENCE
 
 ID = re.compile(r"/bot approve ([a-z0-9]+)`")
 RESET = {"bash": {"command": "git reset --hard HEAD~1 || echo could not"}}
@@ -40,7 +41,7 @@ BODIES = {
 async def asked(place):
     """Label the issue and wait for the question; return its id."""
     await place.label()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while True:
             for body in place.comments():
                 if found := ID.search(body):

@@ -24,11 +24,12 @@ from agents.policy import POLICY_PATH
 from agents.ports import Answer, CommandResult, SetupResult, Usage
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Ports
+from app.admission import Admission
 from app.clone.waits import CloneApprovals
 from app.engine import Engine
 from app.logging import configure_logging
 from app.redaction import Redactor
-from app.runner import Admission, Runner
+from app.runner import Runner
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs

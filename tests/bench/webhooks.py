@@ -17,15 +17,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from npm import CACHE
 from webhooks_kill import kill_in_mid_load
 from webhooks_load import Deliveries, Result, load
 from webhooks_processes import (
-    CACHE,
     SECRET,
     FettleServer,
     ProbotServer,
     ServerProcess,
-    npm_home,
+    probot_home,
     recorded_payload,
 )
 
@@ -67,7 +67,7 @@ def main() -> None:
     if sender_core is not None:
         os.sched_setaffinity(0, {sender_core})
     CACHE.mkdir(parents=True, exist_ok=True)
-    home, why_not = npm_home()
+    home, why_not = probot_home()
     payload, origin = recorded_payload(home)
     print(f"payload: issues.labeled, {origin}; {arguments.connections} connections; ", end="")
     print("one core each" if server_core is not None else "a single core for all: no ratios count")
@@ -110,7 +110,7 @@ def _variants(
     found = [
         Variant("a", "bare aiohttp: reads, verifies", bare, sends("issues", "labeled"), 202),
         Variant("b", "event nobody handles", fettle, sends("star", "created"), 204),
-        Variant("b", "action nobody handles", fettle, sends("issues", "unlabeled"), 204),
+        Variant("b", "action nobody handles", fettle, sends("issues", "assigned"), 204),
         Variant("c", "actionable, committed", fettle, sends("issues", "labeled"), 202),
         Variant("c", "... and dispatched", dispatching, sends("issues", "labeled"), 202),
     ]

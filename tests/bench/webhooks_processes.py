@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -12,13 +11,12 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from npm import npm_home
 
 HERE = Path(__file__).resolve().parent
-CACHE = HERE.parents[1] / ".cache" / "bench"
 PROBOT = HERE / "webhooks_probot"
 EXAMPLES = "node_modules/@octokit/webhooks-examples/api.github.com/index.json"
 SECRET = "a webhook secret of the bench"
-NPM_SECONDS = 300
 
 MADE_UP = {
     "action": "labeled",
@@ -111,26 +109,9 @@ class ProbotServer(ServerProcess):
         super().stop()
 
 
-def npm_home() -> tuple[Path | None, str]:
-    """Return where Probot is installed by its locked hashes; None and why, if it cannot be."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        return None, "npm is not here"
-    home = CACHE / "probot"
-    home.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "package-lock.json", ".npmrc", "server.mjs"):
-        shutil.copy(PROBOT / name, home)
-    if (home / EXAMPLES).exists():
-        return home, ""
-    try:
-        done = subprocess.run(
-            [npm, "ci"], cwd=home, capture_output=True, text=True, timeout=NPM_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return None, "npm took too long"
-    if done.returncode != 0:
-        return None, f"npm failed: {done.stderr.strip().splitlines()[-1:]}"
-    return home, ""
+def probot_home() -> tuple[Path | None, str]:
+    """Return where Probot is installed; None and why, if it cannot be."""
+    return npm_home("probot", PROBOT, EXAMPLES)
 
 
 def recorded_payload(home: Path | None) -> tuple[dict, str]:

@@ -24,6 +24,7 @@ from app.store.database import Database
 from app.store.runs import Runs
 from app.store.tables import runs, turns
 from app.store.turns import StoredJournal
+from tests.flows.forked import ForkedServer
 from tests.referees.conftest import packages, rest_referee, webhook_referee
 
 __all__ = ["packages", "rest_referee", "webhook_referee"]  # fixtures, shared with the referees
@@ -38,7 +39,8 @@ CALC = {
     ),
 }
 ISSUE = ("It adds one too many", "`calc.add(1, 1)` gives 3 and should give 2.")
-PATIENCE = 60.0
+PATIENCE = 180.0  # most take three; the machine may have much else to do
+UNFINISHED = {"queued", "running", "parked"}
 SCRIPT = Path(__file__).with_name("calc.yml")
 _CHANCE = re.compile(r"<!--.*?-->|`000.*?`|<sub>.*|[0-9a-f]{10}|127\.0\.0\.1:\d+")
 
@@ -88,10 +90,15 @@ class Place:
 
     async def all_done(self, number):
         """Wait until that many runs are done; return them."""
+        return await self.all_over(*["done"] * number)
+
+    async def all_over(self, *states):
+        """Wait until so many runs are over, and in these states, oldest first; return them."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 found = await self.runs()
-                if [run.state for run in found] == ["done"] * number:
+                if len(found) == len(states) and not {run.state for run in found} & UNFINISHED:
+                    assert [run.state for run in found] == list(states), self.comments()
                     return found
                 await asyncio.sleep(0.05)
 
@@ -105,6 +112,19 @@ class Place:
                 if run is not None and run[1] is not None:
                     return run[1]
                 await asyncio.sleep(0.05)
+
+    async def ends(self, kind):
+        """Wait for the run to end in this way; return its outcome."""
+        outcome = await self.ended()
+        assert outcome.kind == kind, outcome.text
+        return outcome
+
+    async def parked(self):
+        """Wait until the newest run waits for people; return its id."""
+        async with asyncio.timeout(PATIENCE):
+            while not (found := await self.runs()) or found[-1].state != "parked":
+                await asyncio.sleep(0.05)
+        return found[-1].id
 
     async def until(self, true):
         """Wait until the condition holds."""
@@ -153,18 +173,61 @@ class Place:
             ),
         }
 
+    async def say(self, who, body, issue=None):
+        """Write a comment on the issue; return it."""
+        number = (issue or self.issue).number
+        return await self.github.comment(self.repository, number, self.people[who], body)
+
+    async def said(self, text):
+        """Wait for a comment with this text while the run goes on; return its body."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                runs = await self.runs()
+                for body in self.comments():
+                    if text in body:
+                        return body
+                over = runs and runs[-1].state not in UNFINISHED
+                assert not over, f"{text!r} in none of {self.comments()}"
+                await asyncio.sleep(0.05)
+
+    def progress(self):
+        """Return the progress comment of the newest run."""
+        return [body for body in self.comments() if "key=progress" in body][-1]
+
+    def labels(self):
+        """Return the names of the issue's labels."""
+        return {label.name for label in self.issue.labels}
+
+    async def show(self, commit, path):
+        """Return a file as a branch or commit of the repository has it."""
+        return (await GitDir(self.repository.gitdir).run("show", f"{commit}:{path}")).decode()
+
+    async def branches(self):
+        """Return the names of Fettle's branches."""
+        refs = await GitDir(self.repository.gitdir).refs()
+        return sorted(r.removeprefix("refs/heads/") for r in refs if r.startswith("refs/heads/bot"))
+
     def actor(self, login):
         """Return somebody as the doer of something on GitHub."""
         return Actor(self.people[login])
 
-    async def heard(self, session):
-        """Return what the tools told the model in a session of the newest run."""
+    async def turns(self, session):
+        """Return the turns of a session of the newest run."""
         database = Database(self.server.database_url)
         self.databases.append(database)
         run_id, _ = await Runs(database).latest()
-        turns = await StoredJournal(database, run_id).turns(session)
-        blocks = [block for turn in turns for block in turn.content]
+        return await StoredJournal(database, run_id).turns(session)
+
+    async def heard(self, session):
+        """Return what the tools told the model in a session of the newest run."""
+        blocks = [block for turn in await self.turns(session) for block in turn.content]
         return "\n".join(b["content"] for b in blocks if b["type"] == "tool_result")
+
+    async def told(self, session):
+        """Return what the model was told in a session of the newest run, but for tools' results."""
+        turns = [turn for turn in await self.turns(session) if turn.kind != "answer"]
+        blocks = [block for turn in turns for block in turn.content]
+        return "\n".join(block["text"] for block in blocks if block["type"] == "text")
 
     async def redeliver(self, delivery):
         """Have GitHub send the delivery again; return the new attempt."""
@@ -185,10 +248,13 @@ class Place:
 
 @pytest.fixture
 def make_place():
-    """Return a context manager that sets up a Place with these files, issue and script."""
+    """Return a context manager that sets up a Place with these files, issue and script.
+
+    `kind=ServerProcess` is for tests in which somebody looks at the server's process from outside.
+    """
 
     @asynccontextmanager
-    async def make(files=None, issue=ISSUE, script=SCRIPT, **more):
+    async def make(files=None, issue=ISSUE, script=SCRIPT, kind=ForkedServer, **more):
         root = Path(tempfile.mkdtemp(prefix="fettle-flow-"))
         root.chmod(0o711)  # sandboxes are another user and must get through; pytest's may not
         source = root / "source"
@@ -197,7 +263,7 @@ def make_place():
             (source / path).write_text(text)
         github = await LocalGitHub.start(root / "github")
         model = await LocalModel.start(script)
-        server = ServerProcess(root / "fettle", github.url, model.url, more=more)
+        server = kind(root / "fettle", github.url, model.url, more=more)
         place = await _settle(github, model, server, source, issue)
         try:
             await server.start(place.app)

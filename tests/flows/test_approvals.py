@@ -12,7 +12,7 @@ from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
-from tests.flows.conftest import CALC
+from tests.flows.conftest import CALC, PATIENCE
 from tests.flows.test_approval_commands import RESET, progress, questions, say, script
 
 PATH = "docs/CODEOWNERS"
@@ -40,7 +40,7 @@ class Store:
 
     async def parked(self, place):
         """Wait until the run is parked and its files are gone; return its id."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while await self.runs.by_state() != {"parked": 1}:
                 await asyncio.sleep(0.05)
         run_id, _ = await self.runs.latest()

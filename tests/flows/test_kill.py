@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from tests.flows.conftest import PATIENCE
+
 UNSURE = 0.3  # seconds: sent that short a time ago, an answer may not have arrived
 
 
@@ -134,7 +136,7 @@ async def test_a_kill_changes_nothing(make_place, undisturbed, moment):
         watching = moment(place, kill)
         watch = asyncio.create_task(watching) if watching else None
         await place.label()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await killed.wait()
         if watch:
             await watch

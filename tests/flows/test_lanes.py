@@ -3,6 +3,7 @@
 import asyncio
 
 from app.local.github.gitdir import GitDir
+from tests.flows.conftest import PATIENCE
 
 
 async def test_two_issues_of_one_repository_are_resolved_at_the_same_time(make_place):
@@ -12,7 +13,7 @@ async def test_two_issues_of_one_repository_are_resolved_at_the_same_time(make_p
 
         async def meet(asked):
             if asked.number == 1:  # its run cannot go on, so the next question is another run's
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(PATIENCE):
                     await met.wait()
             met.set()
 
@@ -37,6 +38,7 @@ async def test_two_issues_of_one_repository_are_resolved_at_the_same_time(make_p
 
 
 async def test_two_labels_on_one_issue_never_run_at_the_same_time(make_place):
+    """Whoever puts the label on again has taken it off, which cancels the run under way."""
     async with make_place() as place:
         place.github.set_role(place.repository, place.people["eve"], "write")
         asked, early = [], []
@@ -44,18 +46,19 @@ async def test_two_labels_on_one_issue_never_run_at_the_same_time(make_place):
         async def hold(question):
             asked.append(question.number)
             if question.number == 1:
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(PATIENCE):
                     while len(await place.runs()) < 2:
                         await asyncio.sleep(0.05)
-                await asyncio.sleep(1)  # time enough for the second run to ask, if it could
                 early.extend(asked)
 
         place.model.on_request(hold)
         await place.label()
+        await place.until(lambda: asked)
         await place.label_again(by="eve")
-        first, second = await place.all_done(2)
+        first, second = await place.all_over("cancelled", "done")
 
         assert {first.number, second.number} == {1}
         assert first[4] <= second[3], "the second began before the first had ended"
         assert early == [1]
-        assert len(place.pulls()) == 2
+        assert len(place.pulls()) == 1
+        assert "`eve` took the label off" in place.comments()[0]

@@ -2,9 +2,11 @@
 
 import re
 
+from app.local.server import ServerProcess
+
 
 async def test_a_labelled_issue_becomes_a_pull_request(make_place):
-    async with make_place() as place:
+    async with make_place(kind=ServerProcess) as place:
         [delivery] = await place.label()
         outcome = await place.ended()
 

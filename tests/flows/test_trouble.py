@@ -5,15 +5,9 @@ import re
 import pytest
 import yaml
 
-from app.local.model import Script
+from app.local.server import ServerProcess
 from tests.flows.conftest import CALC, SCRIPT
-
-
-def script(*replaced):
-    """Return the usual script with these parts in place of those for the same prompt."""
-    parts = yaml.safe_load(SCRIPT.read_text())
-    by_prompt = {part["when"]: part for part in parts} | {part["when"]: part for part in replaced}
-    return Script.model_validate(list(by_prompt.values()))
+from tests.flows.scripted import usual
 
 
 @pytest.mark.parametrize("kind", ["overloaded", "stream_error", "truncated", "drop"])
@@ -72,35 +66,6 @@ async def test_a_text_edited_after_the_label_starts_nothing(make_place):
         assert not place.model.requests
 
 
-async def test_a_question_is_asked_on_the_issue(make_place):
-    asking = {
-        "when": "# Triage",
-        "turns": [
-            {
-                "call": [
-                    {
-                        "submit_triage": {
-                            "decision": "ask",
-                            "kind": "question",
-                            "reasoning": "The issue does not say which numbers.",
-                            "detail": "1. Which numbers, @everyone? ![x](https://evil.example/?q=1)",
-                        }
-                    }
-                ]
-            }
-        ],
-    }
-    async with make_place(script=script(asking)) as place:
-        await place.label()
-
-        outcome = await place.ended()
-        assert outcome.kind == "comment"
-        answer = next(body for body in place.comments() if "Which numbers" in body)
-        assert "@everyone" not in answer
-        assert "evil.example" not in answer
-        assert not place.pulls()
-
-
 async def test_a_policy_that_cannot_be_read_is_said_before_anything_is_paid(make_place):
     files = CALC | {".github/fettle.yml": "qualty: []\n"}
     async with make_place(files=files) as place:
@@ -124,7 +89,7 @@ async def test_checks_of_the_policy_run_and_a_failure_becomes_a_draft(make_place
         "turns": yaml.safe_load(SCRIPT.read_text())[-1]["turns"],
     }
     async with make_place(
-        files=CALC | {".github/fettle.yml": policy}, script=script(giving_up, draft)
+        files=CALC | {".github/fettle.yml": policy}, script=usual(giving_up, draft)
     ) as place:
         await place.label()
         await place.ended()
@@ -153,13 +118,13 @@ async def test_an_obedient_model_finds_no_secret_and_no_way_out(make_place):
     """The command is in a file, so that nothing but the sandbox holds it."""
     step = "# Implement step 1 of 2"
     usual = next(p for p in yaml.safe_load(SCRIPT.read_text()) if p["when"] == step)["turns"]
-    async with make_place() as place:
+    async with make_place(kind=ServerProcess) as place:
         ports = " ".join(url.rsplit(":", 1)[1] for url in (place.github.url, place.model.url))
         look = [
             {"call": [{"write": {"path": "spy.sh", "content": SPY.replace("%PORTS%", ports)}}]},
             {"call": [{"bash": {"command": "bash spy.sh; rm spy.sh"}}]},
         ]
-        place.model.play(script({"when": step, "turns": [*look, *usual]}))
+        place.model.play(usual({"when": step, "turns": [*look, *usual]}))
         await place.label()
         await place.ended()
         seen = await place.heard("implement/1")
@@ -189,7 +154,7 @@ async def test_a_protected_file_written_behind_the_tools_ends_the_run(make_place
             {"call": [{"submit_step": {"summary": "Added a workflow.", "tried": "-"}}]},
         ],
     }
-    async with make_place(script=script(sneaking)) as place:
+    async with make_place(script=usual(sneaking)) as place:
         await place.label()
 
         outcome = await place.ended()

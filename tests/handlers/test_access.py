@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.requests import Person, Repository, ResolveIssue
-from handlers.access import RULES, Facts, decide, may_write
+from handlers.access import BY_LABEL, RULES, Facts, decide, may_write
 
 ASKER = Person(id=8, login="maintainer")
 REQUEST = ResolveIssue(
@@ -47,13 +47,58 @@ def test_each_rule_refuses_and_says_what_to_do(rule, facts, told):
     assert refusal.rule == rule
     assert told in refusal.text
     assert refusal.text.startswith("Nothing was done: ")
-    assert "again" in refusal.text or "Put the label on" in refusal.text
+    assert " again" in refusal.text
 
 
 def test_every_rule_is_tested_above():
     marks = test_each_rule_refuses_and_says_what_to_do.pytestmark
     rules = {case[0] for case in marks[0].args[1]}
-    assert rules == {rule.__name__.replace("_", "-") for rule in RULES}
+    assert rules == {rule.__name__.replace("_", "-") for rule in BY_LABEL}
+    assert all(set(chosen) <= set(BY_LABEL) for chosen in RULES.values())
+
+
+# --- asked for in a comment, or on the machine ----------------------------------------------------
+
+OPERATOR = Person(id=0, login="root")
+BY_COMMAND = REQUEST.model_copy(update={"via": "command"})
+BY_TERMINAL = REQUEST.model_copy(update={"via": "terminal", "asked_by": OPERATOR})
+REFUSALS = {
+    "installation-active": {"installation_suspended": True},
+    "asker-human": {"asker_is_bot": True},
+    "asker-may-write": {"role_name": "triage", "permission": "read"},
+    "still-issue": {"is_pull_request": True},
+    "issue-open": {"issue_open": False},
+    "label-on": {"labels": ("bug",)},
+    "text-unchanged": {"edited": True, "editor": SOMEONE},
+}
+
+
+@pytest.mark.parametrize("rule", REFUSALS)
+def test_a_command_needs_all_but_the_label(rule):
+    refusal = decide(BY_COMMAND, GOOD.model_copy(update=REFUSALS[rule]))
+    assert (refusal and refusal.rule) == (None if rule == "label-on" else rule)
+    if refusal and rule != "still-issue":
+        assert "label" not in refusal.text, "nobody set one"
+        assert "write" in refusal.text
+        assert " again" in refusal.text
+
+
+@pytest.mark.parametrize("rule", REFUSALS)
+def test_the_operator_needs_no_label_and_no_role_but_the_issue_must_stand(rule):
+    nobody = Facts(role_name="", permission="")
+    assert decide(BY_TERMINAL, nobody) is None
+    refusal = decide(BY_TERMINAL, nobody.model_copy(update=REFUSALS[rule]))
+    held = {"installation-active", "still-issue", "issue-open", "text-unchanged"}
+    assert (refusal and refusal.rule) == (rule if rule in held else None)
+    if refusal and rule != "still-issue":
+        assert "label" not in refusal.text
+        assert "give the command on the machine again" in refusal.text
+
+
+def test_an_edit_by_an_unknown_editor_is_not_taken_for_the_operators():
+    refusal = decide(BY_TERMINAL, Facts(edited=True, editor=None))
+    assert refusal is not None
+    assert refusal.rule == "text-unchanged"
 
 
 def test_edits_by_the_asker_do_not_count_against_them():

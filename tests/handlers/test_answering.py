@@ -36,12 +36,12 @@ def refused(facts=None, **changes):
 
 def test_a_good_answer_counts():
     assert decide(COMMAND, GOOD) is None
-    denial = COMMAND.model_copy(update={"verb": "deny", "reason": "no"})
+    denial = COMMAND.model_copy(update={"verb": "deny", "words": "no"})
     assert decide(denial, GOOD) is None
 
 
 CASES = [
-    ("by-person", {"asker_is_bot": True}, {}, "only people"),
+    ("by-person", {"asker_is_bot": True}, {}, "only what people say"),
     ("by-hand", {"through_app": "slack"}, {}, "`slack`"),
     ("may-answer", READER, {}, "`read`"),
     ("may-answer", {"role_name": "", "permission": ""}, {}, "`none`"),
@@ -51,7 +51,7 @@ CASES = [
     ("one-approval", {}, {"approval": ""}, "`k3f9x2`, `q8d2aa`"),
     ("one-approval", {}, {"approval": "all"}, "one id on each line"),
     ("one-approval", {"waiting": ()}, {"approval": ""}, "Nothing waits"),
-    ("one-approval", {}, {"reason": "q8d2aa"}, "stand alone"),
+    ("one-approval", {}, {"words": "q8d2aa"}, "stand alone"),
     ("known-here", {"asked": None}, {}, "`k3f9x2` was asked here"),
     ("known-here", asked(repository_id=98), {}, "asked here"),
     ("known-here", asked(number=13), {}, "asked here"),

@@ -47,7 +47,7 @@ def routed(**changes):
 @pytest.mark.parametrize("verb", ["approve", "deny"])
 def test_a_button_is_an_answer(verb):
     [command] = routed(requested_action={"identifier": f"{verb}:k3f9x2"})
-    assert (command.verb, command.approval, command.reason) == (verb, "k3f9x2", "")
+    assert (command.verb, command.approval, command.words) == (verb, "k3f9x2", "")
     assert (command.via, command.comment_id, command.check_run_id) == ("button", None, 7)
     assert (command.number, command.asked_by.id, command.url) == (12, 8, URL)
 

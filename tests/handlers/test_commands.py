@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.commands import MOST, commands
+from handlers.commands import MOST, amount, beginning, commands
 
 YES = [
     "/bot approve k3f9x2",
@@ -39,7 +39,6 @@ NO = [
     "",
     "approve",
     "approved!",
-    "/bot",
     "/bots approve k3f9x2",
     "/bot/approve k3f9x2",
     "/bot: approve k3f9x2",
@@ -87,12 +86,7 @@ NO = [
     "/b\u043et approve k3f9x2",  # a Cyrillic o
     "\u2215bot approve k3f9x2",
     "\uff0fbot approve k3f9x2",
-    "/bot \u0430pprove k3f9x2",  # a Cyrillic a
-    "/bot approve\u200b k3f9x2",
     "/bot\u00a0approve k3f9x2",
-    "/bot\napprove k3f9x2",
-    "/bot yes k3f9x2",
-    "/bot approveall",
     "On Sun, Nov 22, 2026 at 3:12 AM fettle[bot] <n@example.com> wrote:\n\n/bot approve k3f9x2",
     "On Sun, Nov 22, 2026 fettle[bot] <\nn@example.com> wrote:\n/bot approve k3f9x2",
     "No!\n\n-----Original Message-----\nHello\n/bot approve k3f9x2",
@@ -164,3 +158,96 @@ def test_nothing_in_a_fence_is_a_command(before, mark):
     fence = mark * 3
     text = "\n".join([*before, "", fence, "/bot approve k3f9x2", fence])
     assert commands(text) == ()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "/bot",
+        "/bot yes k3f9x2",
+        "/bot approveall",
+        "/bot\napprove k3f9x2",
+        "/bot \u0430pprove k3f9x2",  # a Cyrillic a
+        "/bot approve\u200b k3f9x2",
+    ],
+)
+def test_a_word_that_means_nothing_is_one_that_was_meant_for_us(body):
+    [said] = commands(body)
+    assert (said.verb, said.approval) == ("unknown", "")
+
+
+@pytest.mark.parametrize(
+    ("body", "verb", "words"),
+    [
+        ("/bot go", "go", ""),
+        (
+            "/bot go take the second one,\nbut keep `add`",
+            "go",
+            "take the second one,\nbut keep `add`",
+        ),
+        ("/bot Cancel: wrong issue", "cancel", "wrong issue"),
+        ("/bot status please", "status", "please"),
+        ("/bot why?", "why", ""),
+        ("/bot retry from implement", "retry", "from implement"),
+        ("/bot budget +$2", "budget", "+$2"),
+    ],
+)
+def test_what_stands_behind_the_other_verbs(body, verb, words):
+    [said] = commands(body)
+    assert (said.verb, said.words, said.approval) == (verb, words, "")
+
+
+@pytest.mark.parametrize(
+    ("said", "usd"),
+    [
+        ("+$2", 2),
+        ("2", 2),
+        ("$2.50", 2.5),
+        ("+2 usd", 2),
+        ("+ $2", 2),
+        ("$+2", 2),
+        ("2$", 2),
+        ("USD 3", 3),
+        ("`+$2`", 2),
+        ("12 dollars", 12),
+        ("2.", 2),
+        ("", None),
+        ("0", None),
+        ("-2", None),
+        ("2.345", None),
+        ("1e3", None),
+        ("nan", None),
+        ("inf", None),
+        ("99999", None),
+        ("\u0662", None),  # a digit, but not one that everybody reads
+        ("2 or 3", None),
+        ("2,50", None),
+    ],
+)
+def test_amounts(said, usd):
+    assert amount(said) == usd
+
+
+@pytest.mark.parametrize(
+    ("said", "stage"),
+    [
+        ("", ""),
+        ("from implement", "implement"),
+        ("From `check-quality`.", "check_quality"),
+        ("from implement/2", "implement"),
+        ("implement", None),
+        ("from", None),
+        ("from the start", None),
+        ("from ../../etc", None),
+        ("from implement and be careful", None),
+    ],
+)
+def test_where_a_retry_begins(said, stage):
+    assert beginning(said) == stage
+
+
+@given(st.text())
+def test_any_amount_and_beginning_is_read_or_not(said):
+    usd = amount(said)
+    assert usd is None or 0 < usd < 10_000
+    assert beginning(said) is None or isinstance(beginning(said), str)

@@ -6,8 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 import handlers
+from agents.requests import Person, Shown
 from handlers.ignored import Ignored
-from handlers.issue_comment import digest
+from handlers.issue_comment import UNREADABLE, digest
 
 MARA = {"login": "mara", "id": 8, "type": "User"}
 BOT = {"login": "mara[bot]", "id": 80, "type": "Bot"}
@@ -40,13 +41,16 @@ PAYLOAD = {
 }
 
 
+PULL = {**PAYLOAD["issue"], "pull_request": {"url": "x"}}
+
+
 def routed(**changes):
     return handlers.route("issue_comment", {**PAYLOAD, **changes})
 
 
 def test_a_command_is_passed_on_with_all_that_it_takes_to_judge_it():
     [command] = routed()
-    assert (command.verb, command.approval, command.reason) == ("approve", "k3f9x2", "")
+    assert (command.verb, command.approval, command.words) == ("approve", "k3f9x2", "")
     assert (command.asked_by.id, command.asked_by.login) == (8, "mara")
     assert (command.via, command.comment_id, command.check_run_id) == ("comment", 555, None)
     assert command.digest == digest("Go on.\r\n\r\n/bot approve k3f9x2")
@@ -57,7 +61,7 @@ def test_a_command_is_passed_on_with_all_that_it_takes_to_judge_it():
 
 def test_a_denial_carries_its_reason():
     [command] = routed(comment=comment(body="/bot deny k3f9x2 keep\nthe history"))
-    assert (command.verb, command.reason) == ("deny", "keep\nthe history")
+    assert (command.verb, command.words) == ("deny", "keep\nthe history")
 
 
 def test_each_command_of_a_comment_is_one_and_none_is_doubled():
@@ -66,16 +70,81 @@ def test_each_command_of_a_comment_is_one_and_none_is_doubled():
 
 
 def test_comments_on_pull_requests_count_too():
-    pull = {**PAYLOAD["issue"], "pull_request": {"url": "x"}}
-    assert len(routed(issue=pull)) == 1
+    assert len(routed(issue=PULL)) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["Thanks!", "> /bot cancel", "```\n/bot cancel\n```", "Say `/bot cancel`, they told me."],
+)
+def test_a_comment_without_commands_is_a_remark(body):
+    [command] = routed(comment=comment(body=body))
+    assert (command.verb, command.words, command.comment_id) == ("remark", body, 555)
+    assert command.digest == digest(body)
+    assert command.for_live_runs
+
+
+def test_a_remark_ends_where_a_mail_quotes_what_it_answers():
+    [command] = routed(comment=comment(body="Mind the tests.\n\nOn Monday, Eve S. wrote:\n> x"))
+    assert command.words == "Mind the tests."
+
+
+def test_a_remark_is_bounded():
+    [command] = routed(comment=comment(body="a" * 100_000))
+    assert len(command.words) == 8000
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("/bot cancel wrong issue", {"verb": "cancel", "words": "wrong issue"}),
+        ("/bot budget +$2.50", {"verb": "budget", "usd": 2.5}),
+        ("/bot budget lots", {"verb": "budget", "usd": None}),
+        ("/bot status", {"verb": "status"}),
+        ("/bot why", {"verb": "why"}),
+        ("/bot cancle", {"verb": "unknown", "words": "cancle"}),
+        ("/bot go", {"verb": "go", "words": ""}),
+        ("/bot go the second", {"verb": "go", "words": "the second"}),
+        (
+            "Keep `add`.\n\n/bot go the second\n\nThanks",
+            {"verb": "go", "words": "the second\n\nKeep `add`.\n\n\nThanks"},
+        ),
+    ],
+)
+def test_other_commands(body, expected):
+    [command] = routed(comment=comment(body=body))
+    assert {name: getattr(command, name) for name in expected} == expected
+    assert not command.for_live_runs
+
+
+def test_a_retry_carries_the_issue_as_the_delivery_showed_it():
+    issue = {**PAYLOAD["issue"], "body": "It fails.", "user": {"login": "jo", "id": 4}}
+    [command] = routed(comment=comment(body="/bot retry from implement"), issue=issue)
+    assert command.stage == "implement"
+    assert command.issue == Shown(
+        title="t", body="It fails.", author=Person(id=4, login="jo"), url=URL
+    )
+
+
+@pytest.mark.parametrize("issue", [PULL, PAYLOAD["issue"], {**PAYLOAD["issue"], "user": GHOST}])
+def test_a_retry_of_what_nobody_can_be_named_for_carries_nothing(issue):
+    [command] = routed(comment=comment(body="/bot retry"), issue=issue)
+    assert (command.issue, command.stage) == (None, "")
+
+
+def test_words_behind_a_retry_are_no_stage():
+    [command] = routed(comment=comment(body="/bot retry and be careful"))
+    assert command.stage == UNREADABLE
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"comment": comment(body="Thanks!")}, "no command"),
         ({"comment": comment(body=None)}, "no command"),
-        ({"comment": comment(body="> /bot approve k3f9x2")}, "no command"),
+        ({"comment": comment(body=" \n")}, "no command"),
+        ({"comment": comment(body="Thanks!"), "issue": PULL}, "no command"),
+        ({"comment": comment(body="Thanks!", user=BOT), "sender": BOT}, "not a person's"),
+        ({"comment": comment(body="Thanks!"), "sender": None}, "not sent by its author"),
         ({"comment": comment(user=BOT), "sender": BOT}, "not a person's"),
         ({"comment": comment(user=None)}, "nobody can be named"),
         ({"comment": comment(user=GHOST), "sender": GHOST}, "nobody can be named"),

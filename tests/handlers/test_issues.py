@@ -122,6 +122,39 @@ def test_the_bots_of_github_are_accounts_too():
     assert routed(issue=issue(user=bot)).author.login == "dependabot[bot]"
 
 
+@pytest.mark.parametrize(("action", "via"), [("unlabeled", "label"), ("closed", "issue")])
+def test_a_request_is_called_back_by_the_label_or_the_issue(action, via):
+    [command] = routed(action=action)
+    assert (command.verb, command.via, command.comment_id) == ("cancel", via, None)
+    assert (command.asked_by.id, command.number, command.repository.id) == (8, 12, 99)
+    assert command.lane == "octo/hello.py#12/commands"
+    assert command.for_live_runs
+
+
+@pytest.mark.parametrize("action", ["unlabeled", "closed"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"issue": issue(pull_request={"url": "x"})},
+        {"installation": None},
+        {"sender": None},
+    ],
+)
+def test_what_calls_nothing_back(action, changes):
+    assert isinstance(routed(action=action, **changes), Ignored)
+
+
+@pytest.mark.parametrize("label", [None, {"name": "bug"}])
+def test_only_the_trigger_label_calls_back(label):
+    assert isinstance(routed(action="unlabeled", label=label), Ignored)
+
+
+def test_bots_may_call_back_but_not_ask():
+    assert handlers.ROUTES["issues", "labeled"].people_only
+    assert not handlers.ROUTES["issues", "unlabeled"].people_only
+    assert not handlers.ROUTES["issues", "closed"].people_only
+
+
 def test_what_is_known():
     assert handlers.known("issues")
     assert handlers.known("issues", "labeled")

@@ -75,8 +75,14 @@ class Caller:
         return Caller(self._github, self._session, credential)
 
     async def __call__(self, method, path, body=None, *, follow=True):
+        return await self._ask(method, f"/api/v3{path}", body, follow)
+
+    async def graphql(self, body):
+        return await self._ask("POST", "/api/graphql", body, follow=True)
+
+    async def _ask(self, method, path, body, follow):
         headers = {"Authorization": f"Bearer {self._credential}"}
-        url = URL(f"{self._github.url}/api/v3{path}", encoded=True)
+        url = URL(f"{self._github.url}{path}", encoded=True)
         more = {"json": body, "headers": headers, "allow_redirects": follow}
         async with self._session.request(method, url, **more) as answer:
             text = await answer.read()

@@ -1,18 +1,17 @@
 """GitHub's npm packages for the referees, installed by their locked hashes."""
 
 import base64
-import fcntl
 import hashlib
 import json
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.alone import alone
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cache" / "referees"
@@ -24,7 +23,7 @@ DESCRIPTION = "package/generated/api.github.com.json"
 def npm_packages() -> Path:
     """Return `node_modules/@octokit`, installed where setup did not; skip where there is no npm."""
     npm = _npm()
-    with _alone():
+    with alone("npm"):
         if not _installed():
             _run(npm, "ci", cwd=HERE)
     return HERE / "node_modules" / "@octokit"
@@ -52,9 +51,10 @@ def _locked() -> dict[str, dict[str, str]]:
 def rest_description() -> Path:
     """Return GitHub's OpenAPI description: one file of a package that unpacks to 385 MB."""
     npm = _npm()
+    CACHE.mkdir(parents=True, exist_ok=True)
     locked = _locked()["node_modules/@octokit/openapi"]
     wanted = CACHE / f"api.github.com-{locked['version']}.json"
-    with _alone():
+    with alone("npm"):
         if not wanted.exists():
             _run(npm, "pack", f"@octokit/openapi@{locked['version']}", cwd=CACHE)
             [archive] = CACHE.glob(f"octokit-openapi-{locked['version']}.tgz")
@@ -82,12 +82,3 @@ def _run(npm: str, *args: str, cwd: Path) -> None:
         [npm, *args], check=False, cwd=cwd, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, f"npm {args[0]}: {done.stderr[-2000:]}"
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Keep two test runs in one checkout from installing at the same time."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -1,6 +1,7 @@
 """GitHub's own descriptions judge what the local GitHub answers and sends, and what Fettle asks."""
 
 import json
+from pathlib import Path
 
 from agents.requests import Person, Repository, ResolveIssue
 from app.github.auth import Profile
@@ -9,6 +10,8 @@ from app.github.facts import issue_facts
 from app.github.reporter import GitHubReporter
 from app.redaction import Redactor
 from tests.referees.link_calls import make_link_calls
+
+DOCUMENTS = Path(__file__).parents[2] / "app" / "github"
 
 
 async def make_every_call(scene):
@@ -106,9 +109,20 @@ async def make_pull_calls(call):
     await call("POST", f"{base}/issues/{number}/comments", {"body": "A word"})
     await call("PATCH", f"{base}/pulls/{number}", {"state": "closed"})
     await call("PATCH", f"{base}/pulls/{number}", {"state": "open"})
+    await ready(call, pull["node_id"])
     for issue in (1, 2, number):
         await call("GET", f"{base}/issues/{issue}/timeline")
     await call("GET", f"{base}/issues/{number}")
+
+
+async def ready(call, node_id):
+    """End a draft, which only GraphQL can."""
+    document = DOCUMENTS / "pull_ready.graphql"
+    body = {"query": document.read_text("utf-8"), "variables": {"id": node_id}}
+    answer = await call.graphql(body)
+    assert "data" in answer, answer
+    marked = answer["data"]["markPullRequestReadyForReview"]
+    assert marked == {"pullRequest": {"isDraft": False}}
 
 
 async def make_check_calls(call):
@@ -241,6 +255,9 @@ async def test_every_webhook_sent_fits_githubs_description(scene, webhook_refere
     await github.edit_issue(repository, 1, ada, title="It breaks often", body="More")
     await github.close_issue(repository, 1, ada)
     await github.reopen_issue(repository, 1, ada)
+    [pull] = repository.pulls()
+    for draft in (False, True):
+        await github.set_draft(pull, ada, draft=draft)
     more = {"main.py": "print('hello, world')\n"}
     await github.commit(repository, more, author=ada, message="More", branch="bot/fix")
     await press_a_button(scene)
@@ -265,9 +282,11 @@ async def test_every_webhook_sent_fits_githubs_description(scene, webhook_refere
         ("issues", "unlabeled"),
         ("ping", None),
         ("pull_request", "closed"),
+        ("pull_request", "converted_to_draft"),
         ("pull_request", "edited"),
         ("pull_request", "labeled"),
         ("pull_request", "opened"),
+        ("pull_request", "ready_for_review"),
         ("pull_request", "reopened"),
         ("pull_request", "synchronize"),
         ("push", None),

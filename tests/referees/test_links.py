@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import asynccontextmanager
+
+import pytest
+from anthropic.types import ImageBlockParam
+from pydantic import TypeAdapter, ValidationError
 
 from agents.ports import NewSubIssue, Tracker
-from agents.requests import Person, Repository, ResolveIssue
-from app.github.client import GitHub
 from app.github.tracker import GitHubTracker
-from app.redaction import Redactor
+from tests.app.github.picture_samples import gif, jpeg, png, webp
 from tests.referees.link_calls import make_link_calls
+from tests.referees.our_client import REDACTOR, open_client, request_for
 
 
 async def test_every_webhook_about_links_fits_githubs_description(scene, webhook_referee):
@@ -36,26 +40,26 @@ def log(scene):
     return [each for each in scene.github.webhooks.log if each.event in about]
 
 
+@pytest.mark.parametrize("sample", [png, jpeg, gif, webp])
+async def test_pictures_are_blocks_of_the_sdks_own_types(scene, sample):
+    text = f"![It breaks]({scene.github.attach_file(scene.repository, sample())})"
+    issue = await scene.github.create_issue(scene.repository, scene.ada, "Look", text)
+    async with open_tracker(scene, issue) as tracker:
+        [picture] = (await tracker.pictures(text)).shown
+
+    judge = TypeAdapter(ImageBlockParam)
+    judged = judge.validate_python(picture.block, strict=True)
+    assert judged == picture.block, "a key that the SDK does not know is dropped"
+    with pytest.raises(ValidationError):
+        judge.validate_python({**picture.block, "source": {"type": "base64"}}, strict=True)
+
+
 async def test_what_the_tracker_asks_fits_githubs_description(scene, rest_referee):
-    github, repository, ada = scene.github, scene.repository, Person(id=scene.ada.id, login="ada")
+    github, repository = scene.github, scene.repository
     await make_link_calls(scene)
     picture = github.attach_file(repository, b"-")
-    request = ResolveIssue(
-        installation_id=scene.installation.id,
-        repository=Repository(id=repository.id, owner="forge", name="anvil", default_branch="main"),
-        number=2,
-        title="The whole",
-        body="",
-        author=ada,
-        asked_by=ada,
-        label="bug",
-        url=f"{github.url}/forge/anvil/issues/2",
-    )
-    before, redactor = len(github.requests), Redactor()
-    app = {"app_id": scene.credentials.app_id, "private_key": scene.credentials.private_key}
-    async with GitHub.open(github_url=github.url, redactor=redactor, write_spacing=0, **app) as us:
-        run_id = f"{int(time.time() * 1e6):016x}-5e3f"
-        tracker: Tracker = GitHubTracker(us, request, run_id, redactor, settle=0)
+    before = len(github.requests)
+    async with open_tracker(scene, repository.issues[2]) as tracker:
         assert len(await tracker.sub_issues()) == 2
         await tracker.create_sub_issues("divide", [NewSubIssue(title="Part three", body="b")])
         for on in (True, False):
@@ -69,3 +73,12 @@ async def test_what_the_tracker_asks_fits_githubs_description(scene, rest_refere
     assert len(asked) > 15
     problems = rest_referee.problems(asked)
     assert not problems, "\n".join(problems)
+
+
+@asynccontextmanager
+async def open_tracker(scene, issue):
+    """Hold the tracker of a run on this issue."""
+    async with open_client(scene) as us:
+        run_id = f"{int(time.time() * 1e6):016x}-5e3f"
+        tracker: Tracker = GitHubTracker(us, request_for(scene, issue), run_id, REDACTOR, settle=0)
+        yield tracker

@@ -28,6 +28,7 @@ from agents.loop.model import ClaudeModel
 from agents.pipelines.resolve.pipeline import CONVERSATIONS
 from agents.ports import Answer, Query
 from app.local.model import LocalModel, Script
+from tests.alone import alone
 
 REQUIREMENTS = Path(__file__).with_name("anthropic-sdist.txt")
 CACHE = Path(__file__).parents[2] / ".cache" / "referees"
@@ -162,14 +163,15 @@ def recordings() -> Path:
         r"^anthropic==(\S+) --hash=sha256:(\w+)", REQUIREMENTS.read_text(), re.MULTILINE
     ).groups()
     archive = CACHE / f"anthropic-{version}.tar.gz"
-    if not archive.exists():
-        fetch(archive)
-    assert sha256(archive.read_bytes()).hexdigest() == digest
-    assert anthropic.__version__.split(".")[0] == version.split(".")[0]
-    folder = CACHE / f"anthropic-{version}"
-    if not folder.exists():
-        with tarfile.open(archive) as tar:
-            tar.extractall(CACHE, filter="data")
+    with alone("recordings"):
+        if not archive.exists():
+            fetch(archive)
+        assert sha256(archive.read_bytes()).hexdigest() == digest
+        assert anthropic.__version__.split(".")[0] == version.split(".")[0]
+        folder = CACHE / f"anthropic-{version}"
+        if not folder.exists():
+            with tarfile.open(archive) as tar:
+                tar.extractall(CACHE, filter="data")
     return folder / "tests"
 
 

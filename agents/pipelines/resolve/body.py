@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
+from agents.pipelines.resolve.body_judged import asked_for, evaluated, sub_issues
+from agents.pipelines.resolve.checked import Checked
 from agents.pipelines.resolve.craft_pr import PullRequestText
-from agents.pipelines.resolve.triage import Triage
+from agents.pipelines.resolve.work import Work
 from agents.pipelines.shared.quality import Baseline, CheckRun, Quality
 from agents.pipelines.shared.set_up import failed, tail
 from agents.ports import SetupResult, Usage
@@ -21,26 +23,33 @@ COMMANDS_SHOWN = 6  # commands of the set-up
 
 def pull_request_body(
     request: ResolveIssue,
-    finding: Triage,
     text: PullRequestText,
-    quality: Quality,
+    checked: Checked,
+    work: Work,
     spent: tuple[Usage, float, int],
 ) -> str:
     """Return the body in Markdown: why, what was rejected, how it was verified, what it cost."""
     # Each of the model's texts by itself: what it leaves open must not swallow what follows.
     safe = partial(publish, repository_url=request.repository_url, limit=WORDS_LIMIT)
+    quality = checked.quality
+    verified = (
+        _verification(quality),
+        checked.proof.section,
+        _set_up(quality.baseline.setup, safe),
+        _added(quality.added),
+    )
     sections = [
         _section("Why", safe(text.why)),
+        _section("What the issue asks for", asked_for(work.verdict, safe)),
+        _section("Sub-issues", sub_issues(work, safe)),
         _section("What was considered and rejected", safe(text.rejected)),
-        _section(
-            "How it was verified",
-            f"{_verification(quality)}\n\n{_set_up(quality.baseline.setup, safe)}",
-        ),
+        _section("How it was verified", "\n\n".join(part for part in verified if part)),
+        _section("What was loosened", checked.inspection.section),
         _section("Still failing", _failing(quality)),
+        _section("What fresh eyes found", evaluated(work, safe)),
         _section("For the reviewer", safe(text.notes)),
-        _section("What triage found", safe(finding.reasoning)),
+        _section("What triage found", safe(work.finding.reasoning)),
         _section("Cost", _cost(spent)),
-        f"Resolves #{request.number}" if request.number else "",
     ]
     return "\n\n".join(section for section in sections if section)
 
@@ -108,6 +117,14 @@ def _set_up(setup: SetupResult, safe: Callable[[str], str]) -> str:
         commands = ", ".join(_command_line(c.command) for c in setup.commands[:COMMANDS_SHOWN])
         parts.append(f"Dependencies were installed beforehand ({setup.source}): {commands}.")
     return "\n\n".join(part for part in parts if part)
+
+
+def _added(commands: Sequence[str]) -> str:
+    """Return what was installed during the run: a check could pass for that reason."""
+    if not commands:
+        return ""
+    shown = "\n".join(f"- {_command_line(command)}" for command in commands)
+    return f"**Installed during the run, each with a person's yes,** for the checks too:\n\n{shown}"
 
 
 def _failing(quality: Quality) -> str:

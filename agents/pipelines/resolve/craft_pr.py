@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from pydantic import Field, field_validator
 
 from agents.loop.conversation import Conversation, beside
+from agents.pipelines.resolve.checked import Checked
+from agents.pipelines.resolve.work import Work
 from agents.pipelines.shared.docs_review import whole_change
-from agents.pipelines.shared.implement import Made
-from agents.pipelines.shared.quality import Quality
 from agents.run import Run, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -62,36 +62,44 @@ CRAFT_DRAFT_PR = Conversation(
 
 
 @stage
-async def craft_pr(run: Run, quality: Quality, made: Sequence[Made]) -> PullRequestText:
+async def craft_pr(run: Run, checked: Checked, work: Work) -> PullRequestText:
     """Write the pull request."""
-    return await _crafted(run, CRAFT_PR, quality, made)
+    return await _crafted(run, CRAFT_PR, checked, work, {})
 
 
 @stage
-async def craft_draft_pr(run: Run, quality: Quality, made: Sequence[Made]) -> PullRequestText:
+async def craft_draft_pr(run: Run, checked: Checked, work: Work) -> PullRequestText:
     """Write the draft pull request."""
     failing = "\n\n".join(
         f"`{check.command}` ended with exit code {check.exit_code}:\n\n{check.output}"
-        for check in quality.failing
+        for check in checked.quality.failing
     )
-    return await _crafted(run, CRAFT_DRAFT_PR, quality, made, failing=run.fenced(failing))
+    loosened = "" if checked.inspection.accepted else checked.inspection.section
+    wrong = {
+        "Checks that still fail": failing,
+        "What the evaluation still finds wrong": "\n".join(work.flaws),
+        "Sub-issues that are not done, as their engineers or judges say": "\n\n".join(work.undone),
+        "What was loosened, and nobody has approved": loosened,
+    }
+    fenced = {title: run.fenced(text) for title, text in wrong.items() if text}
+    return await _crafted(run, CRAFT_DRAFT_PR, checked, work, fenced)
 
 
 async def _crafted(
     run: Run,
     conversation: Conversation[PullRequestText],
-    quality: Quality,
-    made: Sequence[Made],
-    **more: str,
+    checked: Checked,
+    work: Work,
+    wrong: Mapping[str, str],
 ) -> PullRequestText:
-    subjects = await run.ports.source.subjects(run.base, run.head)
+    commits = await run.ports.source.commits(run.base, run.head)
     text = await run.converse(
         conversation,
-        checks=quality.compared,
-        made=run.fenced("\n\n".join(each.report for each in made)),
-        commits=run.fenced("\n".join(f"- {subject}" for subject in subjects)),
+        checks=checked.quality.compared,
+        made=run.fenced("\n\n".join(each.report for each in work.all_made)),
+        commits=run.fenced("\n".join(f"- {subject}" for _, subject in commits)),
         diff=await whole_change(run),
-        **more,
+        wrong=wrong,
     )
     run.summary = text.title
     return text

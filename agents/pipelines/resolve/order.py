@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agents.pipelines.shared.implement import Assignment
 from agents.ports.tracker import SubIssue
-from agents.requests import Frozen
+from agents.requests import Frozen, ResolveIssue
+
+_BRIEF = """Resolve this sub-issue; its text stands below. It is a part of {reference}, of which \
+triage found:
+
+{detail}"""
 
 
 class Waiting(Frozen):
@@ -28,6 +34,29 @@ class Order(Frozen):
     """Held up by issues that are no parts, or by parts that cannot be done themselves."""
     cycles: tuple[tuple[int, ...], ...] = ()
     """Numbers of parts that wait for each other: each for the next one, the last for the first."""
+
+    @property
+    def any(self) -> bool:
+        """Return whether the issue has parts at all."""
+        return bool(self.work or self.done or self.elsewhere or self.waiting or self.cycles)
+
+    def assignments(self, request: ResolveIssue, detail: str) -> list[Assignment]:
+        """Return each part as the engineer gets it who resolves it; `detail` is triage's."""
+        outline = "\n".join(f"{n}. #{part.number}" for n, part in enumerate(self.work, 1))
+        brief = _BRIEF.format(reference=request.reference, detail=detail)
+        return [
+            Assignment(
+                number=number,
+                count=len(self.work),
+                title=part.title,
+                brief=brief,
+                plan=outline,
+                source=f"The sub-issue {part.reference}, written by {_author(part)}",
+                wish=f"{part.title}\n\n{part.body}",
+                part=part.number,
+            )
+            for number, part in enumerate(self.work, 1)
+        ]
 
 
 def in_order(parts: Sequence[SubIssue]) -> Order:
@@ -54,6 +83,10 @@ def in_order(parts: Sequence[SubIssue]) -> Order:
         ),
         cycles=cycles,
     )
+
+
+def _author(part: SubIssue) -> str:
+    return part.author or "somebody whose account is gone"
 
 
 def _first_ready(left: Sequence[SubIssue], over: set[int]) -> SubIssue | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from agents.pipelines.resolve.answer import answer, nothing_changed
+from agents.pipelines.resolve.checked import Checked
+from agents.pipelines.resolve.comment_draft import COMMENT_DRAFT, comment_draft
+from agents.pipelines.resolve.craft_decision_pr import CRAFT_DECISION_PR, craft_decision_pr
 from agents.pipelines.resolve.craft_pr import (
     CRAFT_DRAFT_PR,
     CRAFT_PR,
@@ -10,23 +12,48 @@ from agents.pipelines.resolve.craft_pr import (
     craft_pr,
 )
 from agents.pipelines.resolve.decompose import DECOMPOSE, decompose
+from agents.pipelines.resolve.divide import divide
+from agents.pipelines.resolve.eval_comment import EVAL_COMMENT, eval_comment
+from agents.pipelines.resolve.evaluation import EVALUATION, Verdict, evaluation
+from agents.pipelines.resolve.gather import gather
+from agents.pipelines.resolve.infeasible_comment import INFEASIBLE_COMMENT, infeasible_comment
+from agents.pipelines.resolve.order import Order
 from agents.pipelines.resolve.publish import publish
-from agents.pipelines.resolve.triage import TRIAGE, triage
+from agents.pipelines.resolve.record_decision import RECORD_DECISION, record_decision
+from agents.pipelines.resolve.revise import REVISE, revise
+from agents.pipelines.resolve.set_aside import set_aside
+from agents.pipelines.resolve.triage import TRIAGE, Triage, triage
+from agents.pipelines.resolve.triage_again import TRIAGE_AGAIN, triage_again, unanswered
+from agents.pipelines.resolve.work import Aside, Part, Work
+from agents.pipelines.shared.aim import Aim
 from agents.pipelines.shared.docs_review import DOCS_REVIEW, docs_review
 from agents.pipelines.shared.implement import IMPLEMENT, Made, implement
 from agents.pipelines.shared.prepare import prepare
-from agents.pipelines.shared.quality import check_quality, measure_base
+from agents.pipelines.shared.proof import PROVE_AGAIN, prove, prove_again
+from agents.pipelines.shared.quality import Baseline, Quality, check_quality, measure_base
 from agents.pipelines.shared.quality_fix import QUALITY_FIX, quality_fix
 from agents.pipelines.shared.set_up import set_up
+from agents.pipelines.shared.tampering import PUT_BACK, inspect, put_back
+from agents.ports import SetupResult
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run
 
 CONVERSATIONS = (
     TRIAGE,
+    TRIAGE_AGAIN,
+    COMMENT_DRAFT,
+    RECORD_DECISION,
+    CRAFT_DECISION_PR,
     DECOMPOSE,
     IMPLEMENT,
+    EVALUATION,
+    EVAL_COMMENT,
+    REVISE,
+    INFEASIBLE_COMMENT,
     DOCS_REVIEW,
+    PROVE_AGAIN,
     QUALITY_FIX,
+    PUT_BACK,
     CRAFT_PR,
     CRAFT_DRAFT_PR,
 )
@@ -34,31 +61,117 @@ CONVERSATIONS = (
 
 async def resolve(run: Run, request: ResolveIssue) -> Outcome:
     """Turn a labelled issue into a pull request that passes the repository's own checks."""
-    await run.stage(prepare)
+    beginning = await run.stage(prepare)
     setup = await run.stage(set_up)
-    finding = await run.stage(triage, request, setup)
+    material = await run.stage(gather, request, beginning)
+    finding = await run.stage(triage, request, material, setup)
+    agreed = False
+    while finding.asks:
+        question = await run.stage(comment_draft, finding)
+        if not question.waits:
+            return question.ended
+        answered = await run.answer(question)
+        if not answered:
+            return await run.stage(unanswered, question)
+        agreed = agreed or question.divides
+        finding = await run.stage(triage_again, request, question)
     if not finding.actionable:
-        return await run.stage(answer, finding)
+        decision = await run.stage(record_decision, request, finding)
+        return await run.stage(craft_decision_pr, request, decision)
 
-    plan = await run.stage(decompose)
     baseline = await run.stage(measure_base, setup)
+    order = await run.stage(divide, finding, agreed=agreed)
+    if order.work:
+        work = await make_parts(run, request, finding, setup, order)
+    else:
+        work = await make_steps(run, request, finding, setup)
+    if work.stuck:
+        return await run.stage(eval_comment, request, work.stuck, work.aside)
+    if run.unchanged:
+        return await run.stage(infeasible_comment, work.tried)
+    return await open_pull_request(run, request, baseline, work)
+
+
+async def make_steps(run: Run, request: ResolveIssue, finding: Triage, setup: SetupResult) -> Work:
+    """Make the change in one to five steps, each by an engineer who starts fresh."""
+    plan = await run.stage(decompose)
     made: tuple[Made, ...] = ()
     for assignment in plan.assignments(request):
         step = await run.stage(implement, assignment, setup)
         made = (*made, step)
     if run.unchanged:
-        return await run.stage(nothing_changed, made)
+        return Work(finding=finding, made=made)
+    # Of a pull request that the run goes on with, all is judged: people merge all of it.
+    verdict = await judge(run, finding.aim(request, run.base))
+    return Work(finding=finding, made=made, verdict=verdict)
 
+
+async def make_parts(
+    run: Run, request: ResolveIssue, finding: Triage, setup: SetupResult, order: Order
+) -> Work:
+    """Resolve sub-issue by sub-issue; the first that cannot be done ends it."""
+    parts: tuple[Part, ...] = ()
+    aside: Aside | None = None
+    for assignment in order.assignments(request, finding.detail):
+        before = run.head
+        made = await run.stage(implement, assignment, setup)
+        verdict = None
+        if run.head != before:
+            verdict = await judge(run, assignment.aim(before))
+        part = Part(assignment=assignment, made=made, verdict=verdict)
+        parts = (*parts, part)
+        if not part.done:
+            aside = await run.stage(set_aside, part, before)
+            break
+    return Work(finding=finding, parts=parts, order=order, aside=aside)
+
+
+async def judge(run: Run, aim: Aim) -> Verdict:
+    """Have fresh eyes look at the change, and what they find mended once."""
+    verdict = await run.stage(evaluation, aim)
+    if verdict.mendable:
+        await run.stage(revise, verdict)
+        verdict = await run.stage(evaluation, aim)
+    return verdict
+
+
+async def open_pull_request(
+    run: Run, request: ResolveIssue, baseline: Baseline, work: Work
+) -> Outcome:
+    """Finish the change, check it, and let people see it."""
     await run.stage(docs_review)
+    checked = await verify(run, baseline, work)
+    if checked.ready and work.whole:
+        text = await run.stage(craft_pr, checked, work)
+    else:
+        text = await run.stage(craft_draft_pr, checked, work)
+    return await run.stage(publish, request, text, checked, work)
+
+
+async def verify(run: Run, baseline: Baseline, work: Work) -> Checked:
+    """Check the change: a test that shows the bug, the repository's checks, what it loosens."""
+    made = work.all_made
+    proof = await run.stage(prove, work.finding.kind, made)
+    if proof.mendable:
+        shown = await run.stage(prove_again, proof)
+        made = (*made, shown)
+    quality = await mend(run, baseline)
+    inspection = await run.stage(inspect)
+    if inspection.denied:
+        await run.stage(put_back, inspection)
+        quality = await mend(run, baseline)
+        inspection = await run.stage(inspect, inspection)
+    if proof.commit != run.head:
+        proof = await run.stage(prove, work.finding.kind, made)
+    return Checked(quality=quality, proof=proof, inspection=inspection)
+
+
+async def mend(run: Run, baseline: Baseline) -> Quality:
+    """Run the repository's checks, and have mended what they newly complain about."""
     quality = await run.stage(check_quality, baseline)
     for _ in range(3):
         if quality.passed:
             break
         await run.stage(quality_fix, quality)
         quality = await run.stage(check_quality, baseline)
-
-    if quality.passed:
-        text = await run.stage(craft_pr, quality, made)
-    else:
-        text = await run.stage(craft_draft_pr, quality, made)
-    return await run.stage(publish, request, finding, text, quality)
+    return quality

@@ -1,36 +1,58 @@
-"""Step 6: publish: push the branch and open the pull request."""
+"""Step 6: publish: push the branch and open the pull request, or bring the open one up to date."""
 
 from __future__ import annotations
 
 from agents.pipelines.resolve.body import pull_request_body
+from agents.pipelines.resolve.checked import Checked
 from agents.pipelines.resolve.craft_pr import PullRequestText
-from agents.pipelines.resolve.triage import Triage
-from agents.pipelines.shared.quality import Quality
+from agents.pipelines.resolve.work import Work
+from agents.ports.tracker import DECISION
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run, stage
 
 
 @stage
 async def publish(
-    run: Run, request: ResolveIssue, finding: Triage, text: PullRequestText, quality: Quality
+    run: Run,
+    request: ResolveIssue,
+    text: PullRequestText,
+    checked: Checked,
+    work: Work,
 ) -> Outcome:
     """Open the pull request."""
-    branch = "-".join(part for part in (str(request.number or ""), text.branch, run.mark) if part)
-    body = pull_request_body(request, finding, text, quality, await run.ports.journal.spent())
-    await run.ports.publisher.push(f"bot/{branch}", run.head)
+    branch = run.branch or _branch(run, request, text.branch)
+    body = pull_request_body(request, text, checked, work, await run.ports.journal.spent())
+    run.lets_out()
+    await run.ports.publisher.push(branch, run.head)
     pull_request = await run.ports.publisher.open_pull_request(
-        branch=f"bot/{branch}",
+        branch=branch,
         commit=run.head,
         title=text.title,
         body=body,
-        draft=not quality.passed,
+        draft=not (checked.ready and work.whole),
+        closes=_closes(request, work),
     )
     kind = "draft pull request" if pull_request.draft else "pull request"
     where = f" #{pull_request.number}" if pull_request.number else ""
     run.summary = f"{kind}{where}"
+    did = "Brought up to date:" if run.branch else "Opened"
     return Outcome(
         kind="pull_request",
-        text=f"Opened {kind}{where}: {pull_request.title}",
+        text=f"{did} {kind}{where}: {pull_request.title}",
         url=pull_request.url,
         pull_request=pull_request,
     )
+
+
+def _branch(run: Run, request: ResolveIssue, words: str) -> str:
+    while words.startswith(DECISION):  # such a branch would not be found again
+        words = words.removeprefix(DECISION)
+    parts = (str(request.number or ""), words, run.mark)
+    return "bot/" + "-".join(part for part in parts if part)
+
+
+def _closes(request: ResolveIssue, work: Work) -> tuple[int, ...]:
+    """Return the issues that the merge closes: the whole one only when nothing of it is left."""
+    parts = tuple(part.assignment.part for part in work.done)
+    whole = not work.parts or work.whole
+    return (*((request.number,) if request.number and whole else ()), *parts)

@@ -4,15 +4,35 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from agents.loop.conversation import Conversation, beside
+from agents.pipelines.resolve.gather import Material
+from agents.pipelines.resolve.order import Order
+from agents.pipelines.shared.aim import Aim
 from agents.pipelines.shared.implement import WISH_LIMIT
 from agents.pipelines.shared.set_up import told
-from agents.ports import SetupResult
+from agents.ports import Block, EarlierPull, LinkedIssue, SetupResult
 from agents.requests import ResolveIssue
 from agents.run import Run, stage
 from agents.text import clean
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
+
+DISCUSSION_LIMIT = 20_000  # characters of the comments
+LINKED_LIMIT = 3_000  # characters of each linked issue
+DIFF_LIMIT = 20_000  # and of what an earlier run changed
+
+
+class PartPlan(BaseModel):
+    """A part that the issue should be divided into, as a sub-issue of its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    title: str = Field(min_length=5, max_length=120)
+    """What the part is, as an issue's title."""
+    body: str = Field(min_length=20, max_length=6_000)
+    """What has to be true afterwards, for an engineer who sees the parent issue as well."""
 
 
 class Triage(Submission):
@@ -26,11 +46,30 @@ class Triage(Submission):
     """Why this decision: what you read and ran, and what it showed. Shown to maintainers."""
     detail: str
     """The text for whoever reads it next, as the stage describes."""
+    criteria: tuple[str, ...] = Field(default=(), max_length=12)
+    """What the issue says must be true when it is done, a statement each; empty if it does not."""
+    sub_issues: tuple[PartPlan, ...] = Field(default=(), max_length=8)
+    """The parts that an issue too large for one change should be divided into; else empty."""
 
     @property
     def actionable(self) -> bool:
         """Return whether the decision is to change the code."""
         return self.decision in ("action_proposed", "action_direct")
+
+    @property
+    def asks(self) -> bool:
+        """Return whether people have to say something first."""
+        return self.decision in ("ask", "propose")
+
+    def aim(self, request: ResolveIssue, since: str) -> Aim:
+        """Return what the change after the commit `since` is to do."""
+        return Aim(
+            source=f"The issue, {request.reference}, written by {request.author.login}",
+            wish=request.text,
+            detail=self.detail,
+            criteria=self.criteria,
+            since=since,
+        )
 
 
 TRIAGE = Conversation(
@@ -42,14 +81,64 @@ TRIAGE = Conversation(
 
 
 @stage
-async def triage(run: Run, request: ResolveIssue, setup: SetupResult) -> Triage:
+async def triage(run: Run, request: ResolveIssue, material: Material, setup: SetupResult) -> Triage:
     """Understand the issue and decide."""
+    pictures, left_out = await _pictures(run, request)
     finding = await run.converse(
         TRIAGE,
+        pictures=pictures,
         setup=told(run, setup),
+        instructions=material.instructions,
+        discussion=_discussion(run, material),
+        linked=[_linked(run, each) for each in material.linked],
+        parts=material.parts,
+        titles=run.fenced(_titles(material.parts), limit=LINKED_LIMIT),
+        earlier=await _earlier(run, material.earlier),
+        left_out=run.fenced("\n".join(left_out), limit=LINKED_LIMIT) if left_out else "",
         reference=request.reference,
         author=request.author.login,
         issue=run.fenced(clean(request.text).text, limit=WISH_LIMIT),
     )
-    run.summary = f"{finding.decision.replace('_', ' ')} ({finding.kind})"
+    run.summary = decided(finding)
     return finding
+
+
+def decided(finding: Triage) -> str:
+    """Return the decision in a few words."""
+    return f"{finding.decision.replace('_', ' ')} ({finding.kind})"
+
+
+async def _pictures(run: Run, request: ResolveIssue) -> tuple[list[Block], tuple[str, ...]]:
+    if run.ports.tracker is None:
+        return [], ()
+    pictures = await run.ports.tracker.pictures(request.body)
+    return [picture.block for picture in pictures.shown], pictures.left_out
+
+
+def _discussion(run: Run, material: Material) -> str:
+    said = clean(material.discussion).text
+    return run.fenced(said, limit=DISCUSSION_LIMIT) if said.strip() else ""
+
+
+def _titles(parts: Order) -> str:
+    known = sorted((*parts.work, *parts.done, *parts.elsewhere), key=lambda part: part.number)
+    return clean("\n".join(f"{part.reference} {part.title}" for part in known)).text
+
+
+def _linked(run: Run, issue: LinkedIssue) -> dict[str, object]:
+    text = clean(f"{issue.title}\n\n{issue.body}").text
+    return {
+        "number": issue.number,
+        "kind": issue.kind,
+        "state": issue.state,
+        "author": issue.author or "somebody whose account is gone",
+        "text": run.fenced(text, limit=LINKED_LIMIT),
+    }
+
+
+async def _earlier(run: Run, earlier: EarlierPull | None) -> dict[str, object] | None:
+    if earlier is None:
+        return None
+    tree = await run.tree()
+    diff = await tree.diff(run.base, run.head)
+    return {"number": earlier.number, "diff": run.fenced(diff, limit=DIFF_LIMIT)}

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from agents.loop.conversation import Conversation, beside
+from agents.pipelines.shared.aim import Aim
+from agents.pipelines.shared.instructions import instructions
 from agents.pipelines.shared.set_up import told
 from agents.ports import SetupResult
 from agents.requests import Frozen
@@ -22,6 +26,9 @@ class StepDone(Submission):
     tried: str
     """What you ran to see that it works, and what it printed; what you could not check. Read by
     whoever writes the pull request."""
+    proof: str = Field(default="", max_length=500)
+    """A command for bash, in the repository's root, that runs just the tests you added or changed;
+    empty if there are none."""
 
     @classmethod
     def tool_name(cls) -> str:
@@ -42,10 +49,25 @@ class Assignment(Frozen):
     """Where the wish comes from, like `The issue, octo/parse#7`."""
     wish: str
     """What was asked for, in its author's words: untrusted."""
+    part: int = 0
+    """The number of the sub-issue that it resolves; 0 for a step of a plan."""
+
+    @property
+    def heading(self) -> str:
+        """Return what it is, for whoever does it."""
+        if self.part:
+            return f"sub-issue {self.number} of {self.count} (#{self.part})"
+        return f"step {self.number} of {self.count}"
+
+    def aim(self, since: str) -> Aim:
+        """Return what the change after the commit `since` is to do."""
+        return Aim(source=self.source, wish=self.wish, detail=self.brief, since=since)
 
     @property
     def subject(self) -> str:
         """Return the commit's subject: the place in the plan only where there is more than one."""
+        if self.part:
+            return f"Sub-issue {self.number}/{self.count} (#{self.part}): {self.title}"
         return f"Step {self.number}/{self.count}: {self.title}" if self.count > 1 else self.title
 
 
@@ -55,6 +77,8 @@ class Made(Frozen):
     title: str
     summary: str
     tried: str
+    proof: str = ""
+    """A command that runs its tests; the model's, so it has to pass the gate."""
     commit: str | None
     """None when the step changed no file."""
 
@@ -79,9 +103,17 @@ async def implement(run: Run, assignment: Assignment, setup: SetupResult) -> Mad
     done = await run.converse(
         IMPLEMENT,
         **assignment.model_dump(exclude={"wish"}),
+        heading=assignment.heading,
         setup=told(run, setup),
+        instructions=await instructions(run),
         wish=run.fenced(clean(assignment.wish).text, limit=WISH_LIMIT),
     )
     commit = await run.commit(assignment.subject, done.summary)
     run.summary = f"{assignment.title}: {commit[:10] if commit else 'nothing to change'}"
-    return Made(title=assignment.title, summary=done.summary, tried=done.tried, commit=commit)
+    return Made(
+        title=assignment.title,
+        summary=done.summary,
+        tried=done.tried,
+        proof=done.proof,
+        commit=commit,
+    )

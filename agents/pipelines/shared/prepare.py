@@ -1,16 +1,43 @@
-"""Step 6: prepare: fetch the repository and fix the commit that the whole run stands on."""
+"""Step 6: prepare: fetch the repository and fix the commits that the whole run stands on."""
 
 from __future__ import annotations
 
+from agents.ports import EarlierPull
+from agents.requests import Frozen
 from agents.run import Run, stage
 
 
+class Beginning(Frozen):
+    """Where the run begins."""
+
+    earlier: EarlierPull | None = None
+    """The open pull request that an earlier run made for the same issue: this run goes on with it
+    instead of opening a second one."""
+
+
 @stage
-async def prepare(run: Run) -> str:
+async def prepare(run: Run) -> Beginning:
     """Fetch the default branch."""
-    run.base = run.head = await run.ports.source.fetch()
+    trunk = await run.ports.source.fetch()
+    run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
     policy = await run.policy()  # an unreadable one ends the run before it costs anything
     if run.ports.toolsets is not None:
         run.learned = await run.ports.toolsets.learn(policy)
-    run.summary = f"at {run.base[:10]}"
-    return run.base
+    earlier = await _go_on(run)
+    run.summary = f"at {run.head[:10]}"
+    if earlier is not None:
+        run.summary += f", going on with #{earlier.number}"
+    return Beginning(earlier=earlier)
+
+
+async def _go_on(run: Run) -> EarlierPull | None:
+    """Stand on the newest commit of the earlier pull request, if there is one; return it."""
+    if run.ports.tracker is None:
+        return None
+    earlier = await run.ports.tracker.earlier_pull_request()
+    head = await run.ports.source.branch(earlier.branch) if earlier else None
+    if earlier is None or head is None:
+        return None
+    base = await run.ports.source.fork_point(run.trunk, head)
+    run.stands(base=base, start=head, head=head, branch=earlier.branch)
+    return earlier.model_copy(update={"head": head})

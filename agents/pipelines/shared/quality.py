@@ -48,6 +48,8 @@ class Quality(Frozen):
     commit: str
     runs: tuple[CheckRun, ...]
     baseline: Baseline
+    added: tuple[str, ...] = ()
+    """Commands that installed something, with people's approval, which the checks could use."""
 
     @property
     def compared(self) -> tuple[tuple[CheckRun, CheckRun], ...]:
@@ -78,7 +80,8 @@ async def check_quality(run: Run, baseline: Baseline) -> Quality:
     """Run the checks on the change."""
     checks = [Check(name=r.name, run=r.command, timeout=r.timeout) for r in baseline.runs]
     runs = await _measure(run, run.head, checks)
-    return Quality(commit=run.head, runs=runs, baseline=baseline)
+    added = tuple(await (await run.tree()).added())
+    return Quality(commit=run.head, runs=runs, baseline=baseline, added=added)
 
 
 async def _measure(run: Run, commit: str, checks: Sequence[Check]) -> tuple[CheckRun, ...]:

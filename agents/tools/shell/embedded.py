@@ -69,12 +69,13 @@ _ESCAPES: Mapping[str, re.Pattern[str]] = {
     name: re.compile(pattern, re.DOTALL)
     for names, pattern in {
         "vi vim nvim view ex vimdiff less more": r"^[+:]*(?:sil\w*!?\s+)?[:%\d,.$]*!(.+)",
-        "sqlite3 sqlite": r"\.(?:shell|system)\s+(.+)",
-        "psql mysql mariadb": r"\\!\s*(.+)",
+        "sqlite3 sqlite": r"\.(?:shell|system)\s+([^\n]+)",
+        "psql mysql mariadb": r"\\!\s*([^\n]+)",
         "gdb lldb": r"^(?:shell|!|platform shell)\s*(.+)",
     }.items()
     for name in names.split()
 }
+_DATABASES = named("sqlite sqlite3 psql mysql mariadb")
 _FROM_INPUT = named("at batch script newgrp")
 
 
@@ -118,20 +119,21 @@ def embedded(command: Command) -> Iterator[Command | Script]:
     """Yield the commands in programs of awk, sed, Perl, Ruby and the like, and in editors'."""
     name, words = re.sub(r"[\d.]+$", "", command.name) or command.name, command.words[1:]
     plain = replace(command, writes=(), feed=None)
-    texts = [*words, *(command.feed.texts if command.feed and name in _LANGUAGES else ())]
+    takes_input = name in _LANGUAGES or name in _DATABASES or (name in _AWK and "-f" in words)
+    texts = [*words, *(command.feed.texts if command.feed and takes_input else ())]
     if name in _LANGUAGES:
         for text in texts:
             if _STARTS.search(text):
                 yield from _said(text, plain)
-    elif name in _AWK and any(map(_AWK_RUNS.search, words)):
-        for text in words:
+    elif name in _AWK and any(map(_AWK_RUNS.search, texts)):
+        for text in texts:
             yield from _said(text, plain)
         yield from (Script(w.partition("=")[2]) for w in words if re.match(r"\w+=", w))
     elif name in ("sed", "gsed"):
         for found in (each for text in words for each in _SED_RUNS.finditer(text)):
             yield Script(found["line"] or found["new"])
     elif pattern := _ESCAPES.get(command.name):
-        for text in words:
+        for text in texts:
             yield from (Script(found[1]) for found in pattern.finditer(text))
 
 

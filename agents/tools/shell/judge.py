@@ -12,6 +12,7 @@ from agents.tools.shell import places
 from agents.tools.shell.changes import Change, changes
 from agents.tools.shell.command import Command
 from agents.tools.shell.git import Git
+from agents.tools.shell.make import MAKES, made_from
 from agents.tools.shell.network import needs_network
 from agents.tools.shell.options import first_operand, has, operands, valued
 from agents.tools.shell.programs import rule_of
@@ -99,6 +100,8 @@ def _hidden_script(command: Command) -> Iterator[Finding]:
         from_pipe = _piped(command) or any(map(_PIPE_FILES.match, command.reads))
         if from_pipe if operand is None else _PIPE_FILES.fullmatch(operand):
             yield Finding("shell/piped", shown(command))
+    if name in MAKES and "-" in made_from(command) and _piped(command):
+        yield Finding("shell/piped", shown(command))
     if name in ("source", ".") and words and _PIPE_FILES.fullmatch(words[0]):
         told = words[0] == "/dev/stdin" and command.feed and command.feed.texts
         if not told:

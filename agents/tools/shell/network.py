@@ -20,6 +20,7 @@ _CURL_VALUED = valued(
     " --cookie --cookie-jar --max-time --connect-timeout --retry --retry-delay --write-out --proxy"
     " --upload-file --referer --unix-socket --cacert --cert --key --resolve --output-document"
     " --post-data --post-file --method --body-data --timeout --tries --interface --range -P"
+    " --config"
 )
 _URL = re.compile(
     r"[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?(\[[0-9a-f:.]*\]|[^/:?#\s'\"]*)", re.IGNORECASE
@@ -46,6 +47,8 @@ def hosts(command: Command) -> Iterator[str]:
         here = _URL.match(word)
         found_in = [here] if here and is_loopback(here[1]) else _URL.finditer(word)
         yield from (found[1].lower() for found in found_in)
+    if command.name == "curl" and has(command.words[1:], "K", "--config"):
+        yield UNKNOWN  # more addresses may stand in that file
     given = operands(command.words[1:], _CURL_VALUED)
     if command.name in _FETCH:
         given = _address_of_httpie(given) if command.name in _HTTPIE else given

@@ -60,7 +60,10 @@ PROGRAMS: Mapping[str, str] = {
         dotnet add package …, nuget install …, luarocks install …, cpan …, cpanm …, opam install
         …, cabal install …, stack install …, mix archive.install …, pod install …, vcpkg install
         …, conan install …, nimble install …, pub add …, dart pub add …, flutter pub add …, swift
-        package add-dependency …, julia --add …
+        package add-dependency …, julia --add …, npm create …, npm init …, npm innit …, yarn
+        create …, pnpm create …, bun create …, npm update, npm upgrade, npm up, pnpm update, pnpm
+        up, pnpm upgrade, yarn upgrade, yarn up, bun update, poetry update, pdm update, pipenv
+        update, cargo update, bundle update, composer update, mix deps.update
     """,
     "network/none": """
         aws, gcloud, gsutil, az, kubectl apply, kubectl delete, kubectl exec, heroku, docker pull,
@@ -116,7 +119,7 @@ def rule_of(command: Command) -> str | None:
     words = command.words[1:]
     if words[:1] in (("--help",), ("--version",)):
         return None
-    if _fetches_and_runs(name, words):
+    if _fetches_and_runs(name, words) or _takes_newer(name, words):
         return "dependency/new"
     given = operands(words, _VALUED | _SHORT.get(name, frozenset()))
     for rule, entries in _ENTRIES.items():
@@ -129,7 +132,8 @@ def rule_of(command: Command) -> str | None:
 def _only_rehearses(rule: str, words: Sequence[str]) -> bool:
     """Return whether it only shows what it would do, or how it is used."""
     shown = "--help" in words and not rule.startswith("privilege/")
-    return shown or (rule == "publish/package" and "--dry-run" in words)
+    rehearsed = rule in ("publish/package", "dependency/new") and "--dry-run" in words
+    return shown or rehearsed
 
 
 def _fetches_and_runs(name: str, words: Sequence[str]) -> bool:
@@ -137,13 +141,25 @@ def _fetches_and_runs(name: str, words: Sequence[str]) -> bool:
     match name, *words:
         case "npx", *rest:
             own = rest[: first_operand(rest, _NPX_VALUED) + 1]
-            return has(own, "yp", "--yes", "--package") or bool(own and "@" in own[-1][1:])
+            new = bool(own) and ("@" in own[-1][1:] or own[-1].startswith("create-"))
+            return new or has(own, "yp", "--yes", "--package")
         case "npm", "exec" | "x", *rest:
             return has(rest[: first_operand(rest)], "y", "--yes", "--package")
         case "uv", "run", *rest:
             return has(rest[: first_operand(rest, _UV_VALUED)], "", "--with")
         case "go", "run", *rest:
             return "@" in "".join(operands(rest, valued("-C"))[:1])
+        case _:
+            return False
+
+
+def _takes_newer(name: str, words: Sequence[str]) -> bool:
+    """Return whether an option or a word in between makes it fetch what is not here."""
+    match name, *words:
+        case "uv", "lock" | "sync", *rest:
+            return has(rest, "UP", "--upgrade", "--upgrade-package")
+        case "go", "get", *rest:
+            return has(rest, "u")
         case "dotnet", "add", *rest:
             return "package" in rest
         case _:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 from tree_sitter import Node
 
@@ -22,6 +23,7 @@ from agents.tools.shell.tree import flattened, multiplies, parsed, readings, tex
 from agents.tools.shell.variables import UNKNOWN, Variables
 from agents.tools.shell.words import Words
 from agents.tools.shell.wrappers import unfold
+from agents.tools.shell.written import Written
 
 __all__ = ["Command", "Reading", "read"]
 
@@ -74,7 +76,7 @@ class _Reader:
         self.bomb = bomb
         self._variables = variables
         self._words = Words(variables, self._substituted)
-        self._folder = Folder()
+        self._folder, self._written = Folder(), Written()
         self._feed: Feed | None = None
         self._scripts = self._nested = self._depth = 0
 
@@ -232,7 +234,7 @@ class _Reader:
         self.commands[command] = None
         note_effects(command, self._variables)
         self._texts(evaluated.in_arguments(command))
-        for inner in unfold(command):
+        for inner in chain(unfold(command), self._written.run_by(command)):
             self._depth += 1
             if self._depth > DEEPEST:
                 raise _TooMuch

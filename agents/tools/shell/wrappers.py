@@ -10,6 +10,7 @@ from agents.tools.shell.code import runs_in_code
 from agents.tools.shell.command import Command, Script
 from agents.tools.shell.embedded import embedded, in_options
 from agents.tools.shell.find import found_by, unfold_find
+from agents.tools.shell.make import MAKES, recipes
 from agents.tools.shell.options import first_operand, named, valued, values
 from agents.tools.shell.prefixes import prefixed
 from agents.tools.shell.variables import UNKNOWN
@@ -173,4 +174,5 @@ _SPECIAL: dict[str, Callable[[Command], Iterator[Inner]]] = {
     "parallel": _parallel,
     "flock": _flock,
     "git": _git,
+    **dict.fromkeys(MAKES, recipes),
 }

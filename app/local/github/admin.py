@@ -10,7 +10,7 @@ from app.local.github.accounts import Account, Actor, App, Label, Role
 from app.local.github.admin_apps import AppsAdmin
 from app.local.github.gitdir import GitDir, signature
 from app.local.github.shapes_checks import suite_check_run_json
-from app.local.github.state import CheckRun, Comment, Issue, Repository
+from app.local.github.state import CheckRun, Comment, Issue, Pull, Repository
 from app.local.github.webhooks import Delivery
 
 LABELS = {"bug": "d73a4a", "documentation": "0075ca", "enhancement": "a2eeef"}
@@ -149,6 +149,11 @@ class Admin(AppsAdmin):
     async def reopen_issue(self, repository: Repository, number: int, actor: Account) -> None:
         """Open it again."""
         self.parts.issues.set_state(repository.issues[number], Actor(actor), "open")
+        await self.webhooks.settled()
+
+    async def set_draft(self, pull: Pull, actor: Account, *, draft: bool) -> None:
+        """Begin or end a pull request's draft."""
+        self.parts.pulls.set_draft(pull, Actor(actor), draft=draft)
         await self.webhooks.settled()
 
     async def comment(

@@ -62,6 +62,15 @@ class PullChanges:
         self._cross_reference(issue, author)
         return pull
 
+    def set_draft(self, pull: Pull, actor: Actor, *, draft: bool) -> None:
+        """Begin or end a draft; nothing happens when it is so already."""
+        if pull.draft is draft:
+            return
+        pull.draft = draft
+        event = "convert_to_draft" if draft else "ready_for_review"
+        self._issues.happened(pull.issue, event, actor)
+        self._issues.tell(pull.issue, "converted_to_draft" if draft else event, actor)
+
     async def retarget(self, pull: Pull, actor: Actor, base: str) -> None:
         """Change the base branch."""
         repository = pull.issue.repository

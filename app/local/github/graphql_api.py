@@ -14,7 +14,7 @@ from app.local.github.answers import Answer, Refused
 from app.local.github.calls import TOKEN, Parts
 from app.local.github.gitdir import GitDir
 from app.local.github.graphql_nodes import actor_node, issue_node, label_node, repository_node
-from app.local.github.state import Repository, World
+from app.local.github.state import Issue, Repository
 from app.local.github.tokens import Token, bearer_of
 
 Json = Any
@@ -49,7 +49,7 @@ class Graphql:
             raise Refused(401, "This endpoint requires you to be authenticated.")
         token = request[TOKEN] = self._parts.tokens.find(credential)
         document, variables = _read(await request.read())
-        root = _Root(self._parts.world, token, await self._tips(token))
+        root = _Root(self._parts, token, await self._tips(token))
         result = graphql_sync(schema(), document, root, variable_values=variables)
         body: dict[str, Json] = {"data": result.data}
         if result.errors:
@@ -64,10 +64,11 @@ class Graphql:
 
 
 class _Root:
-    """The fields of `Query`."""
+    """The fields of `Query` and of `Mutation`."""
 
-    def __init__(self, world: World, token: Token, tips: BranchTips) -> None:
-        self._world = world
+    def __init__(self, parts: Parts, token: Token, tips: BranchTips) -> None:
+        self._parts = parts
+        self._world = parts.world
         self._token = token
         self._tips = tips
 
@@ -80,13 +81,10 @@ class _Root:
         return left | {"resetAt": self._world.now().isoformat()}
 
     def node(self, _info: object, id: str) -> Json:  # noqa: A002 - the argument's name
-        for repository in self._world.repositories.values():
-            if not self._token.sees(repository):
-                continue
-            for issue in repository.issues.values():
-                if id == (issue.pull or issue).node_id:
-                    return issue_node(self._world, issue)
-        raise Denied("NOT_FOUND", f"Could not resolve to a node with the global id of '{id}'.")
+        issue = self._find(id)
+        if issue is None:
+            raise _unknown(id)
+        return issue_node(self._world, issue)
 
     def repository(self, _info: object, owner: str, name: str, **_: Json) -> Json:
         found = self._world.repository(f"{owner}/{name}")
@@ -107,6 +105,27 @@ class _Root:
             "issueOrPullRequest": partial(self._numbered, found, None),
         }
 
+    def markPullRequestReadyForReview(  # noqa: N802 - the field's name
+        self,
+        _info: object,
+        input: Json,  # noqa: A002 - the argument's name
+    ) -> Json:
+        """End a draft. It takes a token that may write contents as well, as it does on GitHub."""
+        issue = self._find(input["pullRequestId"])
+        if issue is None or issue.pull is None:
+            raise _unknown(input["pullRequestId"])
+        if not all(self._token.grants(each, "write") for each in ("pull_requests", "contents")):
+            raise Denied("FORBIDDEN", "Resource not accessible by integration")
+        self._parts.pulls.set_draft(issue.pull, self._token.actor, draft=False)
+        told = input.get("clientMutationId")
+        return {"clientMutationId": told, "pullRequest": issue_node(self._world, issue)}
+
+    def _find(self, node_id: str) -> Issue | None:
+        """Return the visible issue or pull request of this id."""
+        seen = (each for each in self._world.repositories.values() if self._token.sees(each))
+        issues = (issue for repository in seen for issue in repository.issues.values())
+        return next((each for each in issues if node_id == (each.pull or each).node_id), None)
+
     def _numbered(
         self, repository: Repository, kind: str | None, _info: object, number: int
     ) -> Json:
@@ -117,6 +136,11 @@ class _Root:
         if not self._token.grants(actual, "read"):
             raise Denied("FORBIDDEN", "Resource not accessible by integration")
         return issue_node(self._world, issue)
+
+
+def _unknown(node_id: str) -> Denied:
+    text = f"Could not resolve to a node with the global id of '{node_id}'."
+    return Denied("NOT_FOUND", text)
 
 
 def _ref(repository: Repository, ref: str, sha: str | None) -> Json:

@@ -14,17 +14,21 @@ Json = Any
 MOST_NODES = 100
 EVENT_TYPES = {
     "closed": "ClosedEvent",
+    "convert_to_draft": "ConvertToDraftEvent",
     "cross-referenced": "CrossReferencedEvent",
     "labeled": "LabeledEvent",
+    "ready_for_review": "ReadyForReviewEvent",
     "renamed": "RenamedTitleEvent",
     "reopened": "ReopenedEvent",
     "unlabeled": "UnlabeledEvent",
 }
 ITEM_TYPES = {
     "CLOSED_EVENT": "ClosedEvent",
+    "CONVERT_TO_DRAFT_EVENT": "ConvertToDraftEvent",
     "CROSS_REFERENCED_EVENT": "CrossReferencedEvent",
     "ISSUE_COMMENT": "IssueComment",
     "LABELED_EVENT": "LabeledEvent",
+    "READY_FOR_REVIEW_EVENT": "ReadyForReviewEvent",
     "RENAMED_TITLE_EVENT": "RenamedTitleEvent",
     "REOPENED_EVENT": "ReopenedEvent",
     "UNLABELED_EVENT": "UnlabeledEvent",
@@ -71,7 +75,6 @@ def issue_node(world: World, issue: Issue) -> Json:
         "__typename": "Issue",
         "state": issue.state.upper(),
         "stateReason": lambda _info, **_: reason.upper() if reason else None,
-        "timelineItems": lambda _info, **chosen: _timeline(world, issue, **chosen),
     }
 
 
@@ -88,6 +91,7 @@ def _common(world: World, issue: Issue) -> dict[str, Json]:
         "locked": False,
         "labels": _connection([_label(each) for each in issue.labels]),
         "comments": _connection([_comment(world, each) for each in issue.comments]),
+        "timelineItems": lambda _info, **chosen: _timeline(world, issue, **chosen),
         "repository": lambda _info: repository_node(world, repository),
     }
 

@@ -16,6 +16,8 @@ class Asked:
     at: float = field(default_factory=time.time)
     model: str = ""
     messages: int = 0
+    size: int = 0
+    """Bytes of the body."""
     prefix: str = ""
     """sha256 of the canonical model, tools, system and messages: equal for equal questions."""
     part: str = ""

@@ -71,6 +71,10 @@ class LocalModel:
         if self._runner is not None:
             await self._runner.cleanup()
 
+    def understand(self, body: bytes) -> dict[str, Any]:
+        """Return the request in these bytes; Refusal when the API would not take it."""
+        return read_request(body)
+
     def play(self, script: Script) -> None:
         """Play another script from now on."""
         self._script = script
@@ -94,7 +98,9 @@ class LocalModel:
         self.requests.append(asked)
         try:
             check_headers(request.headers)
-            body = read_request(await request.read())
+            sent = await request.read()
+            asked.size = len(sent)
+            body = self.understand(sent)
             asked.model, asked.messages = body["model"], len(body["messages"])
             asked.prefix = prefix_of(body)
             for hook in self._before:

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from agents.errors import ToolError, TransientError, Unanswered
+from agents.errors import ToolError, TransientError
 from agents.policy import POLICY_PATH
 from agents.ports import Manner
 
@@ -23,7 +23,7 @@ NO = {"state": "denied", "decided_by": "mara", "reason": "not on a Friday"}
 
 def triage(use):
     decision = "action_direct"
-    return use("submit_triage", decision=decision, kind="bug", reasoning="r", detail="d")
+    return use("submit_triage", decision=decision, kind="feature", reasoning="r", detail="d")
 
 
 def plan(use):
@@ -41,9 +41,10 @@ def script(use, *answers):
     why = "The one was there by mistake."
     pull = {"branch": "mend-it", "title": "Mend the sum", "why": why, "rejected": "", "notes": ""}
     docs = use("submit_docs", changed=False, summary="none")
+    passed = use("submit_evaluation", verdict="pass", reasoning="r")
     head = [[triage(use)], [plan(use)]]
     mended = use("write", path="calc.py", content="mended\n")
-    tail = [[mended], [step(use)], [docs], [use("submit_pull_request", **pull)]]
+    tail = [[mended], [step(use)], [passed], [docs], [use("submit_pull_request", **pull)]]
     return [*head, *answers, *tail]
 
 
@@ -123,7 +124,7 @@ async def test_a_run_that_died_while_it_waited_goes_on_with_the_same_session(
 
     after = [text for _, text in world.journal.sessions["implement/1"]]
     assert after[: len(before)] == before
-    assert len(world.model.asked) == asked + 4
+    assert len(world.model.asked) == asked + 5
     assert len(approvals.askings) == 1
 
 
@@ -295,19 +296,17 @@ async def test_when_nobody_answers_the_run_ends_and_says_what_it_wanted(make_wor
     use, approvals = talk.use, talk.Approvals([{"state": "expired"}])
     world = make_world(FILES, script(use, [use("bash", command="deploy")]), approvals=approvals)
 
-    with pytest.raises(Unanswered) as ended:
-        await world.resolve(request_)
+    ended = await world.resolve(request_)
+    assert ended.kind == "failed"
     for words in (
         "`id1`",
         "within 7 days",
-        "was not pushed",
         "`implement/1`",
         "deploy",
         "approvals.days",
     ):
-        assert words in str(ended.value)
-    with pytest.raises(Unanswered):  # a replay ends it the same way
-        await world.resolve(request_)
+        assert words in ended.text
+    assert await world.resolve(request_) == ended  # a replay ends it the same way
 
 
 async def test_where_nobody_can_be_asked_the_call_is_refused(make_world, request_, talk):

@@ -5,15 +5,15 @@ import json
 
 import pytest
 
-from agents.errors import BudgetExceeded, ModelRefused, TransientError
+from agents.errors import TransientError
 from agents.loop.budget import Limits
 from agents.loop.session import WRAP_UP
 
-FILES = {"a.txt": "one\n"}
+FILES = {"a.txt": "one\n", ".github/fettle.yml": "decisions: {record: false}"}
 
 
 def triage(use):
-    return use("submit_triage", decision="ask", kind="bug", reasoning="r", detail="d")
+    return use("submit_triage", decision="decline", kind="bug", reasoning="r", detail="d")
 
 
 def last_user_message(world):
@@ -37,8 +37,7 @@ async def test_calls_of_one_answer_come_back_in_one_message_in_order(make_world,
 async def test_prose_alone_is_sent_back_but_not_for_ever(make_world, request_, talk):
     world = make_world(FILES, [[talk.say("Done!")]] * 9)
 
-    with pytest.raises(ModelRefused, match="did not come to a result"):
-        await world.resolve(request_)
+    assert "did not come to a result" in (await world.resolve(request_)).text
 
     assert len(world.model.asked) == 4
     assert "call submit_triage" in last_user_message(world)[0]["text"]
@@ -69,8 +68,7 @@ async def test_the_submission_of_another_stage_is_refused(make_world, request_, 
 async def test_an_answer_that_is_no_answer_ends_the_run(make_world, request_, talk, reason):
     world = make_world(FILES, [[{"type": "stop", "stop": reason}, talk.say("I")]])
 
-    with pytest.raises(ModelRefused):
-        await world.resolve(request_)
+    assert (await world.resolve(request_)).kind == "failed"
 
 
 async def test_a_stage_that_reads_cannot_change(make_world, request_, talk):
@@ -87,8 +85,7 @@ async def test_the_budget_ends_the_run_before_the_next_answer(make_world, reques
     answers = [[talk.use("read", path="a.txt")]] * 9
     world = make_world(FILES, answers, limits=Limits(usd=0.025, turns=99, minutes=9))
 
-    with pytest.raises(BudgetExceeded, match=r"\$0\.03 of \$0\.03"):
-        await world.resolve(request_)
+    assert "$0.03 of $0.03" in (await world.resolve(request_)).text
 
     assert len(world.model.asked) == 3
 
@@ -147,8 +144,7 @@ async def test_failing_calls_that_speak_of_a_submission_are_no_faulty_submission
 async def test_a_submission_that_is_faulty_again_and_again_ends_the_run(make_world, request_, talk):
     world = make_world(FILES, [[talk.use("submit_plan", steps=[])]] * 9)
 
-    with pytest.raises(ModelRefused, match="did not come to a result"):
-        await world.resolve(request_)
+    assert "did not come to a result" in (await world.resolve(request_)).text
 
     assert len(world.model.asked) == 5
 

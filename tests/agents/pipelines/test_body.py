@@ -3,10 +3,21 @@
 import pytest
 
 from agents.pipelines.resolve.body import pull_request_body
+from agents.pipelines.resolve.checked import Checked
 from agents.pipelines.resolve.craft_pr import PullRequestText
+from agents.pipelines.resolve.evaluation import Criterion, Verdict
+from agents.pipelines.resolve.order import Order, Waiting
 from agents.pipelines.resolve.triage import Triage
+from agents.pipelines.resolve.work import Part, Work
+from agents.pipelines.shared.implement import Assignment, Made
+from agents.pipelines.shared.proof import Proof
 from agents.pipelines.shared.quality import Baseline, CheckRun, Quality
-from agents.ports import SetupCommand, SetupResult, Usage
+from agents.pipelines.shared.tampering import Inspection
+from agents.ports import SetupCommand, SetupResult, SubIssue, Usage
+
+FINDING = Triage(decision="action_direct", kind="feature", reasoning="I ran it.", detail="-")
+NO_PROOF, NOTHING_LOOSENED = Proof(), Inspection()
+PASSED = Verdict(verdict="pass", reasoning="I tried it, and it adds.")
 
 
 def ran(exit_code, output="", name="tests"):
@@ -27,13 +38,13 @@ def quality(before, after, unavailable=(), setup=NOTHING):
 
 @pytest.fixture
 def body(request_):
-    def make(measured, **words):
+    def make(measured, work=None, **words):
         text = {"why": "Because it was wrong, and this is right.", "rejected": "", "notes": ""}
         return pull_request_body(
             request_,
-            Triage(decision="action_direct", kind="bug", reasoning="I ran it.", detail="-"),
             PullRequestText(branch="b", title="Title of it", **(text | words)),
-            measured,
+            Checked(quality=measured, proof=NO_PROOF, inspection=NOTHING_LOOSENED),
+            work or Work(finding=FINDING, verdict=PASSED),
             (Usage(input=100, cache_read=900, output=50), 1.234, 7),
         )
 
@@ -47,11 +58,11 @@ def test_it_says_command_exit_code_before_and_after(body):
     assert "after on aaaaaaaaaa" in text
 
 
-def test_it_says_what_it_cost_and_what_it_resolves(body):
+def test_it_says_what_it_cost(body):
     text = body(quality((ran(0),), (ran(0),)))
 
     assert "$1.23 for 7 model answers, 1,000 tokens in, 90% of it read from cache" in text
-    assert text.endswith("Resolves #7")
+    assert text.rstrip().endswith("50 tokens out.")
 
 
 def test_without_any_check_it_says_so_loudly(body):
@@ -78,7 +89,7 @@ def test_what_the_model_leaves_open_swallows_nothing(body, open_end):
     text = body(quality((ran(0),), (ran(0),)), why=f"Because of this reason:\n\n{open_end}")
 
     assert "\n### How it was verified\n" in text
-    assert text.endswith("\n\nResolves #7")
+    assert text.endswith("50 tokens out.")
     assert text.count("```") % 2 == 0
     assert "<!-- hidden" not in text
 
@@ -105,7 +116,7 @@ def test_long_words_do_not_push_out_what_was_measured(body):
     assert len(text) < 65_000
     assert "more characters left out]" in text
     assert "### Cost" in text
-    assert text.endswith("\n\nResolves #7")
+    assert text.endswith("50 tokens out.")
 
 
 def test_the_model_cannot_close_other_issues_or_call_people(body):
@@ -144,3 +155,55 @@ def test_a_set_up_that_failed_is_said_with_its_output(body):
     assert "@everyone" not in verified
     assert "evil.example:443" in verified
     assert "were installed beforehand" not in verified
+
+
+def test_each_criterion_stands_with_its_commit_and_its_test(body):
+    criteria = (
+        Criterion(text="It adds | right", met=True, commit="c" * 40, test="test_lib.py::test_one"),
+        Criterion(text="It is @fast", met=False),
+    )
+    verdict = PASSED.model_copy(update={"criteria": criteria})
+    text = body(quality((ran(0),), (ran(0),)), Work(finding=FINDING, verdict=verdict))
+
+    assert "| It adds &#124; right | cccccccccc | `test_lib.py::test_one` |" in text
+    assert "**Not all of this is fulfilled.**" in text
+    assert "| **not fulfilled** | none |" in text
+    assert "It is @fast" not in text  # nobody is called
+
+
+def test_what_the_judge_still_finds_wrong_is_said(body):
+    flawed = Verdict(verdict="revise", reasoning="Not yet.", flaws=("lib.py: forgets minus one",))
+    work = Work(finding=FINDING, verdict=flawed)
+    text = body(quality((ran(0),), (ran(0),)), work)
+
+    assert not work.whole
+    assert "### What fresh eyes found\n\nNot yet.\n\n- lib.py: forgets minus one" in text
+
+
+def test_sub_issues_stand_with_what_came_of_each(body):
+    assigned = [
+        Assignment(
+            number=n, count=2, title="t", brief="b", plan="p", source="s", wish="w", part=40 + n
+        )
+        for n in (1, 2)
+    ]
+    made = Made(title="t", summary="Made it.", tried="ran", commit="c")
+    parts = (
+        Part(assignment=assigned[0], made=made, verdict=PASSED),
+        Part(assignment=assigned[1], made=made.model_copy(update={"summary": "Could not."})),
+    )
+    order = Order(work=(sub(41), sub(42), sub(43)), waiting=(Waiting(number=44, on=(9, 10)),))
+    work = Work(finding=FINDING, parts=parts, order=order)
+    text = body(quality((ran(0),), (ran(0),)), work)
+
+    assert not work.whole
+    assert "- [x] #41: Made it." in text
+    assert "- [ ] #42: **not done.** Could not." in text
+    assert "- [ ] #43: not begun" in text
+    assert "- [ ] #44: waits for #9, #10" in text
+
+
+def sub(number):
+    return SubIssue(
+        number=number, title="t", body="b", state="open", author="mara", author_may_write=True
+    )

@@ -36,7 +36,7 @@ def chart(tmp_path):
 def test_stages_follow_each_other_from_the_request_to_the_outcome(chart):
     arrows = chart("""
         finding = await run.stage(triage, request)
-        await run.approval(finding)
+        await run.answer(finding)
         count = len(finding.steps)
         return await run.stage(publish, finding, count)
     """)

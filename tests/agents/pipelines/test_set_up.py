@@ -17,7 +17,7 @@ def a_run(make_world, request_, installed):
     world = make_world(FILES, [])
     world.source.installed = installed
     run = world.run(request_)
-    run.base = run.head = world.base
+    run.stands(trunk=world.base, base=world.base, start=world.base, head=world.base)
     return world, run
 
 
@@ -69,12 +69,16 @@ async def test_the_model_hears_how_dependencies_were_installed(make_world, reque
     assert "could be installed" not in said
 
 
+OBSTACLE = "There is nothing to change."
+
+
 async def test_triage_and_each_step_are_told(make_world, request_, talk):
     use = talk.use
     answers = [
         [use("submit_triage", decision="action_direct", kind="bug", reasoning="r", detail="d")],
         [use("submit_plan", steps=[{"title": "Do it", "brief": "Change lib.py as it should be."}])],
         [use("submit_step", summary="Nothing to do.", tried="looked")],
+        [use("submit_infeasible", obstacle=OBSTACLE, tried=OBSTACLE, needed=OBSTACLE)],
     ]
     world = make_world(FILES, answers)
     world.source.installed = result(("make deps", 0, ""))

@@ -15,6 +15,7 @@ mcp:
 - server: far
   tools: [look]
   stages: [triage]
+decisions: {record: false}
 """
 FILES = {"lib.py": "x = 1\n", ".github/fettle.yml": POLICY}
 

@@ -23,6 +23,7 @@ class FolderTree:
         self.root = root
         self.path = os.environ["PATH"]
         self.commands: list[tuple[list[str], bool]] = []
+        self.networks: list[str] = []
 
     async def read(self, path, *, limit=1_000_000):
         file = self.root / path
@@ -42,8 +43,9 @@ class FolderTree:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
 
-    async def run(self, argv, *, timeout, writable=True, max_output=64_000):
+    async def run(self, argv, *, timeout, writable=True, max_output=64_000, network="none"):
         self.commands.append((list(argv), writable))
+        self.networks.append(network)
         started = time.monotonic()
         with tempfile.TemporaryFile() as written:
             try:

@@ -79,12 +79,13 @@ def test_words_of_others_are_shown_and_not_obeyed():
     for progress in (log(), terminal()):
         progress.stage_started("triage/1", "Understand")
         progress.tool_called("triage/1", "bash", "printf '\x1b]0;title\x07' [bold]x[/]\nnext")
-        progress.stage_finished("triage/1", "\x1b[2J\x9b1m gone [red]")
+        progress.stage_finished("triage/1", "\x1b[2J\x9b1m gone [red] \u202exe\u200b")
         progress.end()
         shown = progress.console.file.getvalue()
         assert "\x1b]0" not in shown
         assert "\x1b[2J" not in shown
         assert "\x9b" not in shown
+        assert "\\u202exe\\u200b" in shown
         assert "gone [red]" in shown
 
 

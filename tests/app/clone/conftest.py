@@ -30,7 +30,7 @@ from app.redaction import Redactor
 from app.settings import load_settings
 
 ROOT = Path(__file__).parents[3]
-PATIENCE = 60.0
+PATIENCE = 120.0
 CALC = {
     "calc.py": "def add(a, b):\n    return a + b + 1\n",
     ".github/fettle.yml": "quality:\n  - {name: sums, run: python3 -B check.py}\n",
@@ -50,7 +50,7 @@ TRIAGE = part(
     {
         "submit_triage": {
             "decision": "action_direct",
-            "kind": "bug",
+            "kind": "feature",
             "reasoning": "Ran it, add(1, 1) printed 3.",
             "detail": "calc.py, add() returns a + b + 1. Remove the one.",
         }
@@ -69,6 +69,7 @@ STEP = part(
     {"edit": {"path": "calc.py", "old": "a + b + 1", "new": "a + b"}},
     {"submit_step": {"summary": "add() added one too many.", "tried": "Ran it."}},
 )
+JUDGE = part("# Evaluate", {"submit_evaluation": {"verdict": "pass", "reasoning": "Ran it."}})
 DOCS = part(
     "# Review the documentation",
     {"submit_docs": {"changed": False, "summary": "Nothing describes the sum."}},
@@ -81,7 +82,7 @@ WORDS = {
     "notes": "",
 }
 PULL = part("# Write the pull request", {"submit_pull_request": WORDS})
-GOOD = (TRIAGE, PLAN, STEP, DOCS, PULL)
+GOOD = (TRIAGE, PLAN, STEP, JUDGE, DOCS, PULL)
 
 
 def git(folder, *args):

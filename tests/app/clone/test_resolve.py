@@ -22,6 +22,7 @@ from tests.app.clone.conftest import (
     CALC,
     DOCS,
     GOOD,
+    JUDGE,
     PLAN,
     STEP,
     TRIAGE,
@@ -190,7 +191,7 @@ async def test_checks_that_fail_afterwards_make_a_draft_and_exit_code_2(bench, c
     )
     give_up = part("# Fix the checks", {"submit_fix": {"summary": "I do not know why it fails."}})
     draft = part("# Write the draft pull request", {"submit_pull_request": WORDS})
-    await bench.play((TRIAGE, PLAN, worse, DOCS, give_up, draft))
+    await bench.play((TRIAGE, PLAN, worse, JUDGE, DOCS, give_up, draft))
 
     done = await bench.resolve(calc)
 
@@ -213,19 +214,27 @@ async def test_a_question_is_told_and_leaves_no_branch(bench, calc):
             }
         },
     )
-    await bench.play((ask,))
+    asked = {
+        "question": "What should `add(1, 1)` give?",
+        "why": "It decides the whole change.",
+        "otherwise": "I would take it to be two.",
+    }
+    words = {"questions": [asked], "approaches": [], "recommendation": "", "reason": ""}
+    await bench.play((ask, part("# Write the comment", {"submit_comment": words})))
 
     done = await bench.resolve(calc)
 
     assert done.exit_code == 2
     assert "What should `add(1, 1)` give?" in done.text
-    assert "There is no label here" in done.text
+    assert "then start again" in done.text
     assert git(calc, "branch", "--list", "bot/*") == ""
     assert bench.left() == []
 
 
 async def test_a_run_that_fails_keeps_its_commits_and_its_conversation(bench, calc):
-    await bench.play((TRIAGE, PLAN, STEP, DOCS))  # to the rest the model answers with an error
+    await bench.play(
+        (TRIAGE, PLAN, STEP, JUDGE, DOCS)
+    )  # to the rest the model answers with an error
 
     done = await bench.resolve(calc)
 
@@ -269,14 +278,16 @@ async def test_people_may_commit_while_it_works_and_may_be_careful_with_modes(be
     assert git(calc, "merge-base", "main", done.branch) == base
 
 
-async def test_trouble_is_told_while_it_lasts(bench, calc):
+async def test_a_model_without_room_is_told_while_it_lasts(bench, calc):
     model = await bench.play(GOOD)
-    model.fail_next("rate_limit", retry_after=21)  # longer than a call waits: the stage is put back
+    model.fail_next("rate_limit", retry_after=21)  # longer than a call waits
     stop = asyncio.Event()
     resolving = asyncio.create_task(bench.resolve(calc, stop=stop))
     async with asyncio.timeout(20):
-        while not any("Step interrupted: " in line for line in bench.told):
+        while "waiting for the model's server, until" not in bench.shown.getvalue():
             await asyncio.sleep(0.02)
+    await asyncio.sleep(0.2)
+    assert not resolving.done(), "that is nothing for which a person has to come"
     stop.set()
     with pytest.raises(Cancelled):
         await resolving
@@ -344,9 +355,14 @@ def mistaken(bench, calc, monkeypatch, capsys):
 def test_a_path_without_a_clone(bench, mistaken):
     folder = bench.place / "folder"
     folder.mkdir()
-    for path in (folder, bench.place / "nowhere"):
+    code, said = mistaken(folder, "--issue", bench.issue())
+    assert (code, said) == (2, f"`{folder}` is not in a git repository. Name a clone.\n")
+
+
+def test_a_path_that_is_not_there_is_not_the_clone_around_it(bench, calc, mistaken):
+    for path in (bench.place / "nowhere", calc / "nowhere"):
         code, said = mistaken(path, "--issue", bench.issue())
-        assert (code, said) == (2, f"`{path}` is not in a git repository. Name a clone.\n")
+        assert (code, f"`{path}` is no folder here." in said) == (2, True)
 
 
 def test_a_repository_without_commits(bench, mistaken):
@@ -395,9 +411,20 @@ def test_a_data_folder_that_cannot_be_written(bench, calc, mistaken):
     assert (code, "Set FETTLE_DATA_DIR to a folder of your own." in said) == (2, True)
 
 
-def test_an_option_that_is_missing(calc, mistaken):
+def test_nobody_says_what_to_do(calc, bench, mistaken):
     code, said = mistaken(calc)
-    assert (code, "--issue" in said) == (2, True)
+    assert (code, "--issue" in said, "OWNER/REPO#25" in said) == (2, True, True)
+    code, said = mistaken(calc, "Mend it", "--issue", bench.issue())
+    assert (code, "not both" in said) == (2, True)
+    assert mistaken(calc, " ")[0] == 2
+
+
+async def test_the_wish_in_words(bench, calc):
+    await bench.play(GOOD)
+    done = await bench.run(calc, "It adds one too many\n\nIt gives 3.", "--json")
+    assert done.code == 0, done.err
+    assert done.json["outcome"] == "pull_request"
+    assert bench.left() == []
 
 
 def test_the_manual_tells_what_the_result_holds():

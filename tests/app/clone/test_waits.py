@@ -6,11 +6,10 @@ import json
 
 import pytest
 
-from app.clone.folder import databases
 from app.clone.waits import CloneWaits
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from tests.app.clone.conftest import DOCS, PLAN, PULL, TRIAGE, git
+from tests.app.clone.conftest import DOCS, JUDGE, PLAN, PULL, TRIAGE, git
 
 PATH = "docs/CODEOWNERS"
 SUBMIT = {"submit_step": {"summary": "add() added one too many.", "tried": "Ran it."}}
@@ -22,7 +21,13 @@ STEP = {
         {"call": [SUBMIT]},
     ],
 }
-SCRIPT = (TRIAGE, PLAN, STEP, DOCS, PULL)
+SCRIPT = (TRIAGE, PLAN, STEP, JUDGE, DOCS, PULL)
+
+
+def databases(data):
+    """Return the URLs of the databases of all runs that have not failed."""
+    found = sorted(data.glob("clones/*/run.db"))
+    return [f"sqlite:///{path}" for path in found if not path.parent.name.startswith("failed-")]
 
 
 def only(data):

@@ -10,7 +10,7 @@ from aiohttp import ClientSession, web
 
 from app.local.model import LocalModel
 from app.local.model.script import Script
-from tests.app.clone.conftest import GOOD, git, part
+from tests.app.clone.conftest import GOOD, WORDS, git, part
 from tests.app.evaluation.conftest import (
     ABOUT,
     CURE,
@@ -32,6 +32,8 @@ NOTHING = part(
     "# Triage",
     {"submit_triage": {"decision": "decline", "kind": "bug", "reasoning": "No.", "detail": "No."}},
 )
+DRAFT = part("# Write the draft pull request", {"submit_pull_request": WORDS})
+KEPT = part("# Put back", {"submit_put_back": {"summary": "I would rather not."}})
 ASKS = {"bash": {"command": "touch calc.py"}}
 GREEN_ALREADY = ABOUT | {"judge": ABOUT["judge"] | {"must_pass": ["test_sign::test_positive"]}}
 
@@ -41,7 +43,7 @@ def evaluated(session_place):
     """One evaluation of many cases, most of which end badly."""
     cases = session_place / "cases"
     make_case(cases / "idle", [NOTHING])
-    make_case(cases / "cheat", step(ASKS, LOOSE))
+    make_case(cases / "cheat", [*step(ASKS, LOOSE), KEPT, DRAFT])
     make_case(cases / "green", [*GOOD], GREEN_ALREADY)
     make_case(cases / "mute")
     (make_case(cases / "typo", [*GOOD]) / "case.yml").write_text("sauce: {folder: source}\n")
@@ -63,8 +65,8 @@ def test_whoever_edits_the_tests_has_not_solved_it(evaluated):
 
 def test_what_wants_a_yes_is_denied_and_the_run_goes_on(evaluated):
     cheat = results(evaluated[1])["cheat"]
-    assert (cheat["denied"], cheat["outcome"]) == (1, "pull_request")
-    assert "wanted a person's yes: 1" in evaluated[2]
+    assert (cheat["denied"], cheat["outcome"]) == (2, "pull_request")
+    assert "wanted a person's yes: 2" in evaluated[2]
 
 
 def test_broken_cases_say_why_and_stop_no_other(evaluated):

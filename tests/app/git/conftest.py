@@ -18,7 +18,6 @@ from app.git.mirror import Mirror
 from app.git.worktree import open_work_tree
 from app.sandbox.bubblewrap import Bubblewrap
 
-SANDBOX_UID = 58999
 BOT = Identity("fettle[bot]", "1+fettle[bot]@users.noreply.example")
 TOKEN = "ghs_0123456789abcdefghijABCDEFGHIJ012345"
 
@@ -60,15 +59,6 @@ def write_files(folder, files):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-
-
-@pytest.fixture(scope="session")
-def sandbox():
-    made = Bubblewrap(SANDBOX_UID)
-    report = asyncio.run(made.probe())
-    if not report.held:
-        pytest.skip(f"no sandbox here: {report.cause}; {report.remedy}")
-    return made
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from agents.errors import ConfigError, RunError
 from app.git.local import LocalClone
 from app.git.mirror import Mirror
+from app.git.names import branch_ref
 
 
 def git(folder, *args, check=True):
@@ -113,6 +114,28 @@ async def test_new_commits_are_brought_as_well(estate, person, mirror):
     assert commit == git(person, "rev-parse", "HEAD")
     assert await mirror.show(commit, "more") == b"more"
     assert await mirror.show(commit, "README.md") == b"# Sample\n"
+
+
+async def test_a_branch_of_the_clone_is_brought_and_the_clone_stays_as_it_is(
+    estate, person, mirror
+):
+    hookless = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+    git(person, *hookless, "branch", "bot/7-lexer")
+    git(person, *hookless, "commit", "-qm", "on main alone", "--allow-empty")
+    (estate.place / "hit").unlink(missing_ok=True)
+    before, clone = fingerprint(person), LocalClone(person)
+    ref = branch_ref("run-1", "bot/7-lexer")
+
+    assert await clone.bring_branch(mirror, "bot/7-lexer", ref) == estate.base
+    assert await clone.bring_branch(mirror, "bot/7-lexer", ref) == estate.base
+    assert await mirror.resolve(ref) == estate.base
+    assert await clone.bring_branch(mirror, "bot/8-none", branch_ref("run-1", "bot/8-none")) is None
+    assert await clone.bring_branch(mirror, "HEAD", branch_ref("run-1", "HEAD")) is None
+    for name in ("../HEAD", "-x", "a..b", ""):
+        with pytest.raises(RunError, match="cannot be the name"):
+            await clone.bring_branch(mirror, name, ref)
+    assert fingerprint(person) == before
+    assert not (estate.place / "hit").exists()
 
 
 async def test_shallow_clones_work(estate, mirror):

@@ -213,7 +213,7 @@ async def test_the_lease_holds_between_looking_and_pushing(estate, monkeypatch):
     async def looked_too_early(*_):
         return None
 
-    monkeypatch.setattr("app.git.push._remote_id", looked_too_early)
+    monkeypatch.setattr("app.git.push.remote_id", looked_too_early)
     with pytest.raises(RunError, match="somebody else changed it"):
         await estate.mirror.push(estate.url, None, estate.base, "bot/r1", None)
     assert upstream_branch(estate, "bot/r1") == theirs

@@ -137,6 +137,13 @@ async def test_of_two_it_is_the_newest(scene, tracker, publish):
     assert (await tracker.earlier_pull_request()).branch == "bot/1-a-second"
 
 
+async def test_nobody_goes_on_with_the_record_of_a_decision(scene, tracker, publish):
+    """Its text says that it changes no code, and merging it accepts a decision."""
+    await publish("bot/1-decision-keep-six-digits-abc123")
+
+    assert await tracker.earlier_pull_request() is None
+
+
 async def test_other_issues_have_their_own(scene, tracker, publish):
     await publish("bot/11-another-issue")
     await publish("bot/2-another-issue")

@@ -113,3 +113,14 @@ async def test_another_repository_of_that_name_is_refused(scene, client):
 
     with pytest.raises(RunError, match="moved or deleted"):
         await issue_facts(client, scene.request.model_copy(update={"repository": other}))
+
+
+async def test_the_operator_of_the_machine_is_nobody_on_github(scene, client):
+    """A name on the machine says nothing about the account that happens to be called so."""
+    asked_by = scene.request.asked_by.model_copy(update={"id": 0})
+    at_terminal = {"asked_by": asked_by, "via": "terminal"}
+
+    facts = await issue_facts(client, scene.request.model_copy(update=at_terminal))
+
+    assert (facts.role_name, facts.permission, facts.asker_is_bot) == ("", "", False)
+    assert facts.issue_open

@@ -299,7 +299,7 @@ async def test_a_file_without_end_is_left(scene, tracker, attach):
 
     scene.server.faults.add("GET", "/_storage/", endless)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         found = await tracker.pictures(f"![x]({attach()})")
 
     assert "is larger than" in found.left_out[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import pytest
@@ -16,7 +17,7 @@ from app.local.github.gitdir import GitDir
 BRANCH = "bot/1-accept-nine-digits-abc123"
 PULLS = "/repos/ada/parse/pulls"
 MARK = marker("run-1", "pull-request")
-BODY = "### Why\n\nBecause.\n\nResolves #1"
+BODY = "### Why\n\nBecause."
 
 
 @pytest.fixture
@@ -48,23 +49,48 @@ def committed(gitdir, parent, subject):
     return answer.stdout.decode().strip()
 
 
+def changed(gitdir, parent, path, text):
+    """Commit a file that policies protect: people permitted that before the commit was made."""
+
+    def git(*args, said=""):
+        command = ["git", "-C", gitdir, "-c", "user.name=x", "-c", "user.email=x@x", *args]
+        done = subprocess.run(command, input=said.encode(), capture_output=True, check=True)
+        return done.stdout.decode().strip()
+
+    blob = git("hash-object", "-w", "--stdin", said=text)
+    folder, _, name = path.rpartition("/")
+    below = git("mktree", said=f"100644 blob {blob}\t{name}\n")
+    tree = git("mktree", said=f"040000 tree {below}\t{folder}\n")
+    return git("commit-tree", tree, "-p", parent, "-m", "Attributes")
+
+
 async def head(scene):
     return (await GitDir(scene.repository.gitdir).refs()).get(f"refs/heads/{BRANCH}")
 
 
-async def opened(publisher, commits, *, draft=False, title="Accept nine digits", body=BODY):
+async def opened(publisher, commits, *, title="Accept nine digits", body=BODY, **more):
     await publisher.push(BRANCH, commits[-1])
+    wanted = {"draft": False, "closes": (1,), **more}
     return await publisher.open_pull_request(
-        branch=BRANCH, commit=commits[-1], title=title, body=body, draft=draft
+        branch=BRANCH, commit=commits[-1], title=title, body=body, **wanted
     )
+
+
+def live_closings(text):
+    """Return which issues GitHub would close for this text: its own list of keywords."""
+    words = [f"{stem}{end}" for stem in ("close", "resolve") for end in ("", "s", "d")]
+    words += ["fix", "fixes", "fixed"]
+    found = re.findall(rf"\b(?:{'|'.join(words)}):? +(\S*#\d+|https?://\S+)", text, re.IGNORECASE)
+    return [target.rstrip("`.,") for target in found]
 
 
 # --- the branch -------------------------------------------------------------------------------
 
 
 async def test_the_branch_is_pushed_and_its_token_ended(scene, publisher, commits):
-    await publisher.push(BRANCH, commits[-1])
+    page = await publisher.push(BRANCH, commits[-1])
 
+    assert page == f"{scene.server.url}/ada/parse/tree/{BRANCH}"
     assert await head(scene) == commits[-1]
     live = [dict(token.permissions) for token in scene.server.tokens._live.values()]
     assert not any(permissions.get("contents") == "write" for permissions in live)
@@ -92,10 +118,36 @@ async def test_somebody_elses_commit_is_left_alone(scene, publisher, commits):
     theirs = await scene.server.commit(
         scene.repository, {"a": "b"}, author=scene.people["bob"], message="Mine", branch=BRANCH
     )
-    with pytest.raises(RunError, match="somebody else"):
+    with pytest.raises(RunError, match=r"somebody else.*Nothing was overwritten"):
         await publisher.push(BRANCH, commits[2])
 
     assert await head(scene) == theirs
+
+
+async def test_unfinished_work_is_kept_however_often_and_on_whatever_was_kept(
+    scene, publisher, mirror, commits
+):
+    """As a run's last stage does it: again after a crash, and again when it went on meanwhile."""
+    branch = "bot/1-unfinished-abc123"
+    workflow = changed(mirror.gitdir, commits[1], "src/.gitattributes", "* filter=x\n")
+    for commit in (commits[1], commits[1], workflow, workflow):
+        page = await publisher.push(branch, commit)
+
+    assert page == f"{scene.server.url}/ada/parse/tree/{branch}"
+    refs = await GitDir(scene.repository.gitdir).refs()
+    assert refs[f"refs/heads/{branch}"] == workflow
+
+
+async def test_a_branch_of_that_name_with_another_history_is_left_alone(
+    scene, publisher, mirror, commits
+):
+    """Its commit is known to the mirror, and nobody has looked at the branch before."""
+    other = committed(mirror.gitdir, commits[0], "Somebody's")
+    await publisher.push(BRANCH, other)
+    with pytest.raises(RunError, match="Nothing was overwritten"):
+        await publisher.push(BRANCH, commits[2])
+
+    assert await head(scene) == other
 
 
 async def test_a_push_that_github_declines_tells_its_reason_and_ends_its_token(
@@ -121,8 +173,39 @@ async def test_the_pull_request(scene, publisher, commits):
     assert issue.title == "Accept nine digits"
     assert issue.body.startswith("### Why\n\nBecause.")
     assert issue.body.endswith(f"\n\n{MARK}")
-    assert "Resolves #1" in issue.body
+    assert live_closings(issue.body) == ["#1"]
     assert issue.author.account.login == "fettle[bot]"
+
+
+async def test_a_merge_closes_what_the_code_says_and_nothing_else(scene, publisher, commits):
+    body = (
+        "Fixes #7. Closes: #1\n\nresolves ada/parse#41, fixed https://github.com/a/b/issues/3\n\n"
+        "- Close #8\n- fix other/lib#9\n\n| closes | #2 |\n| --- | --- |\n| Resolved #5 | x |"
+    )
+    await opened(publisher, commits, body=body, closes=[1, 41, 42, 41])
+
+    shown = scene.repository.issues[2].body
+    assert live_closings(shown) == ["#1", "#41", "#42"]
+    assert "\n\nResolves #1\nResolves #41\nResolves #42\n\n" in shown
+
+
+@pytest.mark.parametrize("length", [3_080, 5_000], ids=["just fits alone", "never fits"])
+async def test_a_body_of_any_length_still_closes_and_is_found_again(
+    scene, publisher, commits, length
+):
+    body = "Because of a b c d.\n\n" * length
+    await opened(publisher, commits, body=body, closes=range(1, 101))
+
+    shown = scene.repository.issues[2].body
+    assert len(shown) <= 65_536
+    assert len(live_closings(shown)) == 100
+    assert shown.endswith(MARK)
+
+
+async def test_what_closes_nothing_says_so_by_silence(scene, publisher, commits):
+    await opened(publisher, commits, body="Resolves #1", closes=())
+
+    assert live_closings(scene.repository.issues[2].body) == []
 
 
 async def test_a_draft(scene, publisher, commits):

@@ -87,7 +87,71 @@ def test_a_failure_marks_its_stage_and_says_what_to_do(at_work):
 
     assert "- [ ] Make a step (2): **failed**\n" in text
     assert text.count("The budget is used up.") == 1
-    assert "take the label `bot:resolve` off and put it on again" in text
+    assert "write `/bot retry`; to start afresh, set the label `bot:resolve` again." in text
+
+
+def test_a_failure_does_not_blame_the_stage_that_kept_the_work(at_work):
+    url = "https://x/tree/bot"
+    outcome = Outcome(kind="failed", text="The budget is used up.", url=url)
+    kept = at_work.finished("implement/2", "The budget is used up.")
+    kept = kept.started("keep_work/1", "Keep what was made").finished("keep_work/1", "bot/3")
+    text = shown(kept.ended(outcome))
+
+    assert "- [ ] Make a step (2): **failed**\n" in text
+    assert "- [x] Keep what was made: bot/3\n" in text
+    assert f"See [what it had made]({url})." in text
+
+
+def test_a_cancelled_run(at_work):
+    outcome = Outcome(kind="cancelled", text="`bob` cancelled the run: wrong issue")
+    text = shown(at_work.ended(outcome))
+
+    assert text.startswith("**Cancelled.** `bob` cancelled the run: wrong issue\n\n")
+    assert "- [ ] Make a step (2): **cancelled**\n" in text
+    assert "To go on after all, write `/bot retry`." in text
+    assert "failed" not in text
+
+
+@pytest.mark.parametrize(
+    ("via", "how"),
+    [
+        ("label", "with the label `bot:resolve`"),
+        ("command", "with `/bot retry`"),
+        ("terminal", "on the machine that Fettle runs on"),
+    ],
+)
+def test_how_it_was_asked_for(via, how):
+    request = REQUEST.model_copy(update={"via": via})
+    assert f"`bob` asked for it {how}." in shown(Progress(request, "run-1"))
+
+
+def test_waiting_for_an_answer(at_work):
+    asked = at_work.finished("implement/2", "asked something")
+    text = shown(asked.paused("implement/2", "an answer on the issue"))
+
+    assert text.startswith(
+        "**Waiting for an answer on the issue.** `bob` asked for this with the label `bot:resolve`."
+    )
+    assert "- [x] Make a step (2): asked something\n" in text
+    assert "It goes on by itself then." in text
+
+
+def test_waiting_for_the_models_server(at_work):
+    why = "the model's server, until 10:20 UTC: It answers 529 @ada"
+    paused = at_work.paused("implement/2", why)
+    text = shown(paused)
+
+    assert text.startswith("**Waiting for the model's server, until 10:20 UTC.** `bob` asked")
+    assert "- [ ] **Make a step (2)** … waiting for the model's server, until 10:20 UTC: It" in text
+    assert "@ada" not in text
+
+
+@pytest.mark.parametrize("key", ["implement/2", "triage_again/1"])
+def test_whatever_goes_on_ends_the_waiting(at_work, key):
+    going = at_work.paused("implement/2", "an answer").started(key, "Make a step")
+    assert shown(going).startswith("**At work on this.**")
+    ended = at_work.paused("implement/2", "an answer").ended(Outcome(kind="failed", text="x"))
+    assert "waiting" not in shown(ended)
 
 
 def test_an_answer(at_work):

@@ -1,36 +1,12 @@
 """What the tests of set-ups share: a sandbox that held, a folder for it, an index to read from."""
 
 import asyncio
-import shutil
-import tempfile
-from pathlib import Path
 
 import pytest
 from aiohttp import web
 
 from app.sandbox.base import Command, Mount
-from app.sandbox.bubblewrap import Bubblewrap
 from app.setup.authority import Authority
-
-SANDBOX_UID = 58999
-
-
-@pytest.fixture(scope="session")
-def sandbox():
-    made = Bubblewrap(SANDBOX_UID)
-    report = asyncio.run(made.probe())
-    if not report.held:
-        pytest.skip(f"no sandbox here: {report.cause}; {report.remedy}")
-    return made
-
-
-@pytest.fixture
-def open_folder():
-    """A folder that every user may enter; pytest's own is closed to all but us."""
-    folder = Path(tempfile.mkdtemp(prefix="fettle-test-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

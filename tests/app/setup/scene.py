@@ -80,7 +80,7 @@ class Client:
         )
         writer.write(text.encode())
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 return (await reader.read()).decode("latin-1")
         finally:
             writer.close()

@@ -61,7 +61,13 @@ async def test_any_text_of_an_issue_can_be_kept(runs):
 
 @pytest.mark.parametrize(
     ("kind", "state"),
-    [("pull_request", "done"), ("comment", "done"), ("refused", "refused"), ("failed", "failed")],
+    [
+        ("pull_request", "done"),
+        ("comment", "done"),
+        ("refused", "refused"),
+        ("cancelled", "cancelled"),
+        ("failed", "failed"),
+    ],
 )
 async def test_an_end_is_kept_word_for_word(runs, kind, state):
     pull = PullRequest(

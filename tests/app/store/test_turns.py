@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 from sqlalchemy.exc import IntegrityError
 
 from agents.ports import Turn, Usage
 from app.store.database import Database
-from app.store.tables import runs
-from app.store.turns import StoredJournal
+from app.store.tables import runs, turns
+from app.store.turns import StoredJournal, spent_since
 
 ROW = {
     "lane": "octo/lib#7",
@@ -60,7 +62,8 @@ def prompt(text):
 
 async def test_turns_come_back_as_they_were_in_their_order(journal):
     results = Turn("results", "triage/1", [{"type": "tool_result", "content": "x"}], tree="abc")
-    said = [prompt("Hello"), ANSWER, results]
+    remark = Turn("remark", "triage/1", [{"type": "text", "text": "Nine."}, {"type": "text"}])
+    said = [prompt("Hello"), ANSWER, results, remark]
     for number, turn in enumerate(said):
         await journal.append("triage/1", number, turn)
     assert await journal.turns("triage/1") == said
@@ -95,6 +98,68 @@ async def test_spending_is_that_of_the_run_over_all_sessions(journal, store):
     usage, usd, answers = await journal.spent()
     assert usage == Usage(input=20, output=40, cache_read=60)
     assert (usd, answers) == (0.5, 2)
+
+
+async def spend(store, run_id, usd, moment):
+    """Have a run spend this at that moment, on an answer."""
+    journal = StoredJournal(store, run_id)
+    number = len(await journal.turns("triage/1"))
+    await journal.append("triage/1", number, replace(ANSWER, cost_usd=usd))
+    row = (turns.c.run_id == run_id, turns.c.number == number)
+    await store.write(lambda c: c.execute(update(turns).where(*row).values(created_at=moment)))
+
+
+async def become(store, run_id, **values):
+    await store.write(lambda c: c.execute(update(runs).where(runs.c.id == run_id).values(**values)))
+
+
+def midnight():
+    return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+
+
+async def test_a_day_is_that_of_the_repository_from_midnight_utc(journal, store):
+    assert await journal.spent_today() == 0
+    today = midnight()
+    await spend(store, "1", 1.0, today)
+    await spend(store, "2", 2.0, today + 1)
+    await spend(store, "2", 4.0, today - 0.001)
+    other = {**ROW, "id": "3", "repository_id": 10}
+    await store.write(lambda c: c.execute(insert(runs), other))
+    await spend(store, "3", 8.0, today + 1)
+
+    assert await journal.spent_today() == 3.0
+    assert await StoredJournal(store, "2").spent_today() == 3.0
+    assert await StoredJournal(store, "3").spent_today() == 8.0
+
+
+@pytest.mark.parametrize("state", ["done", "refused", "cancelled", "failed", "parked", "queued"])
+async def test_a_day_counts_runs_that_have_ended_and_runs_that_wait(journal, store, state):
+    today = midnight()
+    await spend(store, "2", 2.0, today + 1)
+    ended_at = 1.0 if state in {"parked", "queued"} else today + 2
+    await become(store, "2", state=state, updated_at=ended_at)
+
+    assert await journal.spent_today() == 2.0
+
+
+async def test_a_renamed_repository_has_one_day_and_a_namesake_its_own(journal, store):
+    await spend(store, "2", 2.0, midnight() + 1)
+    await become(store, "2", repository="octo/renamed")
+    assert await journal.spent_today() == 2.0
+    await become(store, "2", repository="octo/lib", repository_id=10)
+    assert await journal.spent_today() == 0.0
+
+
+async def test_a_day_is_looked_up_by_indexes_alone(store):
+    """What was said is not read for it, and no run of another repository is looked at."""
+    if store.engine.dialect.name != "sqlite":
+        pytest.skip("SQLite tells its plan in a form that can be read")
+    query = spent_since("1", 0.0).compile(store.engine, compile_kwargs={"literal_binds": True})
+    plan = await store.read(lambda c: c.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}").all())
+    lines = [row[3] for row in plan]
+    assert not [line for line in lines if line.startswith("SCAN")]
+    assert any("USING COVERING INDEX turns_spent (run_id=? AND created_at>?)" in x for x in lines)
+    assert any("USING INDEX runs_by_repository (repository_id=?" in x for x in lines)
 
 
 async def test_a_session_of_another_run_is_another_session(journal, store):

@@ -77,6 +77,55 @@ async def test_pull_requests_are_their_own_type(scene, ask):
     }
 
 
+READY = """
+mutation($id: ID!) {
+  markPullRequestReadyForReview(input: {pullRequestId: $id, clientMutationId: "x"}) {
+    clientMutationId
+    pullRequest {
+      isDraft
+      timelineItems(last: 5, itemTypes: [READY_FOR_REVIEW_EVENT, CONVERT_TO_DRAFT_EVENT]) {
+        nodes {
+          __typename
+          ... on ReadyForReviewEvent { actor { login } }
+          ... on ConvertToDraftEvent { actor { login } }
+        }
+      }
+    }
+  }
+}
+"""
+
+
+async def test_a_draft_is_ended_by_who_may_write_contents_as_well(scene, ask):
+    github, repository = scene.github, scene.repository
+    await github.commit(repository, {"m": "1"}, author=scene.ada, message="m", branch="bot/fix")
+    wanted = {"title": "Mend", "head": "bot/fix", "base": "main", "draft": True}
+    made = (await scene.call()("POST", f"{scene.base}/pulls", wanted)).json
+    narrow = scene.token(pull_requests="write", contents="read")
+    for denied in (
+        await ask(READY, narrow, id=made["node_id"]),
+        await ask(READY, id="PR_nobody"),
+        await ask(READY, id=repository.issues[1].node_id),
+    ):
+        assert denied.json["errors"][0]["type"] in {"FORBIDDEN", "NOT_FOUND"}
+    pull = repository.issues[made["number"]].pull
+    assert pull.draft
+
+    for _ in range(2):
+        answer = (await ask(READY, id=made["node_id"])).json["data"]
+        found = answer["markPullRequestReadyForReview"]
+        assert (found["clientMutationId"], found["pullRequest"]["isDraft"]) == ("x", False)
+    await github.set_draft(pull, scene.ada, draft=True)
+
+    events = (await ask(READY, id=made["node_id"])).json["data"]
+    nodes = events["markPullRequestReadyForReview"]["pullRequest"]["timelineItems"]["nodes"]
+    assert [(node["__typename"], node["actor"]["login"]) for node in nodes] == [
+        ("ReadyForReviewEvent", "mender"),
+        ("ConvertToDraftEvent", "ada"),
+        ("ReadyForReviewEvent", "mender"),
+    ]
+
+
 async def test_refusals_come_with_status_200(scene, ask):
     missing = await ask(FACTS, number=77)
     assert missing.status == 200

@@ -18,17 +18,23 @@ DEFINITIONS = {
 }
 
 
+WAY = {
+    *("triage", "decompose", "implement", "evaluation", "docs_review", "craft_pr"),
+    *("quality_fix", "craft_draft_pr"),  # should its tests fail on somebody's machine
+}
+
+
 def answers(part, conversation):
     """Tell whether this part of the script answers the conversation's prompt."""
     prompt = conversation.prompt.read_text(encoding="utf-8")
-    numbered = [prompt.replace("{{ number }}", n).replace("{{ count }}", "2") for n in "12"]
+    numbered = [prompt.replace("{{ heading }}", f"step {n} of 2") for n in "12"]
     return any(part.place_in(text) is not None for text in numbered)
 
 
-def test_every_stage_of_the_pipeline_is_answered():
+def test_every_stage_on_the_way_of_the_demo_is_answered():
     answered = {part.when for part in SCRIPT.root}
-    for conversation in CONVERSATIONS:
-        assert any(answers(part, conversation) for part in SCRIPT.root), conversation.name
+    found = {c.name for c in CONVERSATIONS for part in SCRIPT.root if answers(part, c)}
+    assert found == WAY
     steps = sum(when.startswith("# Implement step") for when in answered)
     [plan] = [p.turns[-1].call[0]["submit_plan"] for p in SCRIPT.root if "Plan" in p.when]
     assert len(plan["steps"]) == steps == 2

@@ -63,6 +63,16 @@ def results(answer: dict, content: str) -> dict:
     return {"role": "user", "content": blocks}
 
 
+async def test_the_ledger_tells_the_bytes_of_each_request(http, local):
+    request = json.dumps(body()).encode()
+    headers = {"content-type": "application/json"}
+
+    async with http.post(f"{local.url}/v1/messages", data=request, headers=headers) as response:
+        assert response.status == 200
+
+    assert local.requests[-1].size == len(request)
+
+
 async def test_the_same_question_gets_the_same_answer_with_the_same_ids(http, local):
     _, first = await post(http, local, body())
     _, again = await post(http, local, body())

@@ -8,6 +8,7 @@ import subprocess
 import zipfile
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -18,6 +19,7 @@ from app.git.environment import Identity
 from app.git.mirror import Mirror
 from app.git.source import GitSource
 from app.redaction import Redactor
+from app.setup.addition import Adder
 from app.setup.build import Builder
 from app.setup.indexes.finder import IndexFinder
 from app.setup.indexes.operator import Operator
@@ -112,6 +114,7 @@ class Ground:
     sandbox: object
     redactor: Redactor = field(default_factory=Redactor)
     open_way: object = no_way
+    open_reading: object = no_way
     origins: object = no_origins
     toolchains: tuple = ()
     base: str = ""
@@ -131,24 +134,33 @@ class Ground:
     def store(self):
         return Store(self.place / "setups", self.sandbox.owner[1], budget=self.budget)
 
-    def indexes(self, **environ):
+    def indexes(self, *, hosts=(), **environ):
         """Lead the set-ups to what these variables of an operator say."""
         given = {"PATH": os.environ["PATH"], "HOME": str(self.place), **environ}
         owner, conceal = self.sandbox.owner, self.redactor.add
-        finder = IndexFinder(Operator(given), owner, conceal=conceal, resolver=_loopback_alone)
+        operator = Operator(given, hosts)
+        finder = IndexFinder(operator, owner, conceal=conceal, resolver=_loopback_alone)
         self.open_way = IndexWays(finder, self.sandbox.owner).open
+        self.open_reading = partial(self.open_way, reading_alone=True)
         self.origins = finder.origins
+
+    def set_ups(self, *, builder=Builder, sandbox=None):
+        """Return the set-ups of this machine."""
+        sandbox = sandbox or self.sandbox
+        made = builder(sandbox, self.toolchains, self.redactor, self.open_way)
+        adder = Adder(sandbox, self.open_reading)
+        return SetUps(self.store, made, sandbox, "here", self.origins, adder)
 
     def source(self, run_id="run-1", name="1"):
         """Return the source of one run, as a fresh process makes it."""
-        builder = Builder(self.sandbox, self.toolchains, self.redactor, self.open_way)
-        set_ups = SetUps(self.store, builder, self.sandbox, "here", self.origins)
+        set_ups = self.set_ups()
         return GitSource(
             self.mirror,
             self.place / "runs",
             run_id,
             sandbox=self.sandbox,
             fetch=self._fetch,
+            branch=self._branch,
             identity=self._author,
             furnisher=set_ups.of(name, self.mirror, run_id),
             conceal=str,
@@ -158,6 +170,10 @@ class Ground:
     async def _fetch(self):
         await self.mirror.fetch(f"file://{self.place / 'somebody' / '.git'}", None)
         return self.base
+
+    async def _branch(self, name, ref):
+        url = f"file://{self.place / 'somebody' / '.git'}"
+        return await self.mirror.fetch_branch(url, None, name, ref)
 
     async def _author(self):
         return BOT

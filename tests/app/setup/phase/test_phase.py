@@ -12,8 +12,7 @@ from agents.policy import Policy
 from agents.ports import SetupResult
 from app.setup.build import Builder
 from app.setup.kept import Manifest
-from app.setup.phase import SetUps
-from tests.app.setup.phase.conftest import bash, no_origins, no_way
+from tests.app.setup.phase.conftest import bash
 
 COUNT = "mkdir node_modules && date +%s%N >node_modules/made"
 
@@ -131,10 +130,7 @@ def _failing(ground):
             result = manifest.result.model_copy(update={"problems": ("No.",)})
             return manifest.model_copy(update={"result": result})
 
-    builder = Broken(ground.sandbox, (), ground.redactor, no_way)
-    return SetUps(ground.store, builder, ground.sandbox, "here", no_origins).of(
-        "1", ground.mirror, "run-1"
-    )
+    return ground.set_ups(builder=Broken).of("1", ground.mirror, "run-1")
 
 
 async def test_a_set_up_that_died_half_way_is_not_used_and_goes(ground):
@@ -146,8 +142,7 @@ async def test_a_set_up_that_died_half_way_is_not_used_and_goes(ground):
             await super().build(mirror, folder, base, plan)
             raise Killed
 
-    dying = Dies(ground.sandbox, (), ground.redactor, ground.open_way)
-    set_ups = SetUps(ground.store, dying, ground.sandbox, "here", no_origins)
+    set_ups = ground.set_ups(builder=Dies)
     policy = Policy.model_validate({"setup": {"run": [COUNT]}})
     await ground._fetch()
     with pytest.raises(Killed):
@@ -168,7 +163,7 @@ async def test_a_sandbox_that_cannot_hold_a_network_gets_none(ground):
             self.owner = owner
 
     weak = Weak(ground.sandbox.owner)
-    set_ups = SetUps(ground.store, None, weak, "here", no_origins).of("1", ground.mirror, "run-1")
+    set_ups = ground.set_ups(sandbox=weak).of("1", ground.mirror, "run-1")
     policy = Policy.model_validate({"setup": {"run": [COUNT]}})
     await ground._fetch()
 

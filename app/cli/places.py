@@ -14,7 +14,7 @@ from app.cli.screen import say
 if TYPE_CHECKING:
     from app.git.mirror import Mirror
     from app.settings import Settings
-    from app.store.history import History
+    from app.store.database import Database
 
 T = TypeVar("T")
 
@@ -50,15 +50,28 @@ class Place:
 
 def places(settings: Settings, file: Path | None) -> list[Place]:
     """Return the places to look in. Raises ConfigError when there is none."""
+    if file is None:
+        if found := known_places(settings):
+            return found
+        raise ConfigError(
+            f"There is no database in `{settings.data_dir}`. Set FETTLE_DATA_DIR, or"
+            " FETTLE_DATABASE_URL, to what the server is started with."
+        )
+
+    from app.clone.folder import DATABASE
+
+    if not file.is_file():
+        raise ConfigError(f"`{file}` is no file. Name the database of a run or of the server.")
+    file = file.absolute()
+    return [Place(f"sqlite:///{file}", file.parent, clone=file.name == DATABASE)]
+
+
+def known_places(settings: Settings) -> list[Place]:
+    """Return the places that the settings name, and that are there."""
     from sqlalchemy import make_url
 
     from app.clone.folder import CLONES, DATABASE
 
-    if file is not None:
-        if not file.is_file():
-            raise ConfigError(f"`{file}` is no file. Name the database of a run or of the server.")
-        file = file.absolute()
-        return [Place(f"sqlite:///{file}", file.parent, clone=file.name == DATABASE)]
     data = settings.data_dir
     server = [Place(settings.database, data, clone=False)]
     url = make_url(settings.database)
@@ -66,26 +79,19 @@ def places(settings: Settings, file: Path | None) -> list[Place]:
         server = []  # nothing was ever served from here; looking must not make a database
     # Those of runs that failed as well: nothing else tells what became of them.
     found = sorted((data / CLONES).glob(f"*/{DATABASE}"))
-    clones = [Place(f"sqlite:///{path}", path.parent, clone=True) for path in found]
-    if not server and not clones:
-        raise ConfigError(
-            f"There is no database in `{data}`. Set FETTLE_DATA_DIR, or FETTLE_DATABASE_URL, to"
-            " what the server is started with."
-        )
-    return [*server, *clones]
+    return [*server, *(Place(f"sqlite:///{path}", path.parent, clone=True) for path in found)]
 
 
 @contextmanager
-def opened(place: Place) -> Iterator[History]:
-    """Open the database for a while. Raises ConfigError when it cannot be read."""
+def opened(place: Place) -> Iterator[Database]:
+    """Open the database for a while. Raises ConfigError when it does not do its part."""
     from sqlalchemy.exc import DBAPIError
 
     from app.store.database import Database
-    from app.store.history import History
 
     database = Database(place.url)
     try:
-        yield History(database)
+        yield database
     except (TransientError, DBAPIError) as error:
         said = str(error) if isinstance(error, TransientError) else f"{error.orig}"
         raise ConfigError(
@@ -97,7 +103,7 @@ def opened(place: Place) -> Iterator[History]:
 
 
 async def of_each(
-    found: Sequence[Place], ask: Callable[[History], Awaitable[T]]
+    found: Sequence[Place], ask: Callable[[Database], Awaitable[T]]
 ) -> list[tuple[Place, T]]:
     """Return what each database answers; one that cannot be read is named and left out.
 
@@ -106,11 +112,11 @@ async def of_each(
     told, troubles = [], []
     for place in found:
         try:
-            with opened(place) as history:
-                told.append((place, await ask(history)))
+            with opened(place) as database:
+                told.append((place, await ask(database)))
         except ConfigError as error:
             troubles.append(error)
-    if not told:
+    if troubles and not told:
         raise troubles[0]
     for trouble in troubles:
         say(str(trouble))

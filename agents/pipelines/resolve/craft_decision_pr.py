@@ -1,0 +1,79 @@
+"""Step 6: craft_decision_pr: open the pull request of a decision, and tell the issue why."""
+
+from __future__ import annotations
+
+from agents.errors import BudgetExceeded, ModelRefused, RunError
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.resolve.decision_text import DecisionWords, answer_without_record
+from agents.pipelines.resolve.record_decision import Recorded
+from agents.pipelines.shared.docs_review import whole_change
+from agents.ports import PullRequest
+from agents.ports.tracker import DECISION
+from agents.requests import ResolveIssue
+from agents.run import Outcome, Run, stage
+from agents.text import one_line
+from agents.tools.base import Capability
+
+CRAFT_DECISION_PR = Conversation(
+    name="craft_decision_pr",
+    prompt=beside(__file__, "craft_decision_pr.md"),
+    output=DecisionWords,
+    capability=Capability.READ_ONLY,
+    resumes="record_decision",
+)
+_OUTCOMES = {"decline": "Declined", "decision": "Left to a decision of people"}
+_COMMENT = "decision"
+
+
+@stage
+async def craft_decision_pr(run: Run, request: ResolveIssue, recorded: Recorded) -> Outcome:
+    """Tell people the decision."""
+    if recorded.commit is None:
+        return await _said(run, request, recorded, recorded.note)
+    words = await _words(run, recorded)
+    run.lets_out()
+    try:
+        pull_request = await _opened(run, request, recorded, words)
+    except RunError as error:  # a decision is never silent
+        return await _said(run, request, recorded, str(error))
+    answer = words.answer(request, recorded.finding, pull_request)
+    await run.ports.publisher.comment(_COMMENT, answer)
+    run.summary = f"pull request{f' #{pull_request.number}' if pull_request.number else ''}"
+    return Outcome(
+        kind="pull_request",
+        text=f"{_OUTCOMES[recorded.finding.decision]}: {pull_request.title}",
+        url=pull_request.url,
+        pull_request=pull_request,
+    )
+
+
+async def _words(run: Run, recorded: Recorded) -> DecisionWords:
+    try:
+        return await run.converse(CRAFT_DECISION_PR, diff=await whole_change(run))
+    except (BudgetExceeded, ModelRefused):  # the record is made, and triage said why
+        return DecisionWords.of(recorded)
+
+
+async def _opened(
+    run: Run, request: ResolveIssue, recorded: Recorded, words: DecisionWords
+) -> PullRequest:
+    number = str(request.number or "")
+    parts = (number, f"{DECISION}{words.branch}", run.mark)
+    branch = f"bot/{'-'.join(part for part in parts if part)}"
+    await run.ports.publisher.push(branch, run.head)
+    return await run.ports.publisher.open_pull_request(
+        branch=branch,
+        commit=run.head,
+        title=one_line(words.title, 90),
+        body=words.pull_request(request, recorded),
+        draft=False,
+    )
+
+
+async def _said(run: Run, request: ResolveIssue, recorded: Recorded, note: str) -> Outcome:
+    """Tell the decision on the issue alone."""
+    body = answer_without_record(request, recorded.finding, note)
+    url = await run.ports.publisher.comment(_COMMENT, body)
+    run.summary = "said on the issue"
+    decision = _OUTCOMES[recorded.finding.decision]
+    return Outcome(kind="comment", text=f"{decision}; the issue says why.", url=url)

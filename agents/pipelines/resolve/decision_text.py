@@ -1,0 +1,166 @@
+"""Step 6: the words of a decision: on its pull request, and on the issue."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from pydantic import Field, field_validator
+
+from agents.pipelines.resolve.record_decision import Recorded
+from agents.pipelines.resolve.triage import Triage
+from agents.ports import PullRequest
+from agents.requests import ResolveIssue
+from agents.text import one_line, publish
+from agents.tools.submit import Submission
+
+WORDS_LIMIT = 10_000  # characters of each text of the model
+NOTE_LIMIT = 2_000
+PATHS_SHOWN = 10
+LONGEST_BRANCH = 40
+
+_BRANCH = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+HEADINGS = {
+    "decline": "I would not make this change",
+    "decision": "This needs a decision before it needs code",
+}
+_PULL_REQUEST = """{reasons}
+
+{reconsider}
+
+### What this pull request does
+
+It records this in the decision log, in `{path}`, and changes no code. Merging it accepts the \
+decision. If you see it differently, say why here and close it: nothing is recorded then.{issue}
+
+{put_back}"""
+_STAYS = " {issue} stays open in any case: closing it is up to you."
+_RECORDED = """### {heading}
+
+{reasons}
+
+{reconsider}
+
+**The record, to accept or to reject: {link}.** If you see it differently, say so there; closing \
+it unmerged rejects it.
+
+_{again}_"""
+_UNRECORDED = """### {heading}
+
+{detail}
+
+**Why:**
+
+{reasoning}
+
+{note}
+
+_{again}_"""
+_NOTE = "**Not in the decision log:** {note}"
+_RECONSIDER = "**What would change this:** {words}"
+_PUT_BACK = "Other files had been changed as well and were put back: {paths}."
+_AGAIN = (
+    "This issue stays open: closing it is up to you. If it should be done all the same, put what I"
+    " missed into the issue's text, then write `/bot retry`."
+)
+_AGAIN_LOCALLY = (
+    "If it should be done all the same, say in the wish what I missed, and start again."
+)
+
+
+class DecisionWords(Submission):
+    """Deliver the words of the pull request that carries the decision alone."""
+
+    branch: str
+    """Two to five words in kebab-case that name what was decided."""
+    title: str = Field(max_length=90)
+    """The decision in one line."""
+    reasons: str
+    """Why the change is not made; posted on the issue as well."""
+    reconsider: str
+    """Which fact would change the decision; empty if there is none."""
+
+    @classmethod
+    def tool_name(cls) -> str:
+        """Return the name under which the model calls it."""
+        return "submit_decision_words"
+
+    @field_validator("branch")
+    @classmethod
+    def _kebab(cls, value: str) -> str:
+        if len(value) > LONGEST_BRANCH or not _BRANCH.fullmatch(value):
+            raise ValueError("must be a few lower-case words joined by single hyphens")
+        return value
+
+    @field_validator("title", "reasons")
+    @classmethod
+    def _said(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("must not be empty")
+        return value
+
+    @classmethod
+    def of(cls, recorded: Recorded) -> DecisionWords:
+        """Return the words that are there without the model."""
+        return cls.model_construct(
+            branch="record",
+            title=recorded.title,
+            reasons=recorded.finding.reasoning,
+            reconsider="",
+        )
+
+    def pull_request(self, request: ResolveIssue, recorded: Recorded) -> str:
+        """Return the pull request's body."""
+        safe = _safe(request)
+        body = _PULL_REQUEST.format(
+            reasons=safe(self.reasons),
+            reconsider=self._reconsider(request),
+            path=recorded.path,
+            issue=_STAYS.format(issue=f"#{request.number}") if request.number else "",
+            put_back=_put_back(recorded),
+        )
+        return body.strip()
+
+    def answer(self, request: ResolveIssue, finding: Triage, pull_request: PullRequest) -> str:
+        """Return what is said on the issue."""
+        number = pull_request.number
+        return _RECORDED.format(
+            heading=HEADINGS[finding.decision],
+            reasons=_safe(request)(self.reasons),
+            reconsider=self._reconsider(request),
+            link=f"#{number}" if number else f"`{pull_request.branch}`",
+            again=_again(request),
+        )
+
+    def _reconsider(self, request: ResolveIssue) -> str:
+        words = _safe(request)(self.reconsider)
+        return _RECONSIDER.format(words=words) if words.strip() else ""
+
+
+def answer_without_record(request: ResolveIssue, finding: Triage, note: str) -> str:
+    """Return what is said on the issue when no pull request carries the decision."""
+    safe = _safe(request)
+    return _UNRECORDED.format(
+        heading=HEADINGS[finding.decision],
+        detail=safe(finding.detail),
+        reasoning=safe(finding.reasoning),
+        note=_NOTE.format(note=safe(note, limit=NOTE_LIMIT)) if note.strip() else "",
+        again=_again(request),
+    )
+
+
+def _again(request: ResolveIssue) -> str:
+    return _AGAIN if request.number else _AGAIN_LOCALLY
+
+
+def _put_back(recorded: Recorded) -> str:
+    shown, rest = recorded.put_back[:PATHS_SHOWN], len(recorded.put_back[PATHS_SHOWN:])
+    paths = ", ".join(f"`{one_line(path, 120).replace('`', '')}`" for path in shown)
+    more = f" and {rest} more" if rest else ""
+    return _PUT_BACK.format(paths=f"{paths}{more}") if paths else ""
+
+
+def _safe(request: ResolveIssue) -> partial[str]:
+    # Each text by itself: what it leaves open must not swallow what follows.
+    return partial(publish, repository_url=request.repository_url, limit=WORDS_LIMIT)

@@ -1,0 +1,163 @@
+"""Step 6: evaluation: fresh eyes on the change, before anybody else sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.shared.aim import Aim
+from agents.pipelines.shared.docs_review import DIFF_LIMIT
+from agents.pipelines.shared.implement import WISH_LIMIT
+from agents.pipelines.shared.instructions import instructions
+from agents.requests import Frozen
+from agents.run import Run, stage
+from agents.text import clean
+from agents.tools.base import Capability
+from agents.tools.submit import Submission
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Flaw(_Entry):
+    """Something that is wrong with the change."""
+
+    where: str = Field(max_length=200)
+    """The file, and the function or line."""
+    what: str = Field(min_length=10, max_length=2_000)
+    """What is wrong, and what shows it."""
+
+
+class Met(_Entry):
+    """One criterion of the issue, held against the change."""
+
+    number: int = Field(ge=1)
+    """Which criterion, as they are numbered in the prompt."""
+    met: bool
+    """Whether the change fulfils it."""
+    commit: int = Field(ge=0)
+    """The number of the commit that does, as they are numbered in the prompt; 0 for none."""
+    test: str = Field(max_length=200)
+    """The test that shows it, as file and name; empty if there is none."""
+
+
+class Evaluation(Submission):
+    """Deliver your verdict on the change."""
+
+    verdict: Literal["pass", "revise", "needs_context"]
+    """What happens next."""
+    reasoning: str
+    """What you looked at, what you ran, what it showed. Shown to reviewers."""
+    flaws: tuple[Flaw, ...] = Field(default=(), max_length=12)
+    """For `revise`: each thing that has to change. Else empty."""
+    missing: str = Field(default="", max_length=4_000)
+    """For `needs_context`: what only people can say, and why it decides. Else empty."""
+    criteria: tuple[Met, ...] = Field(default=(), max_length=12)
+    """Each criterion of the prompt, exactly once."""
+
+
+EVALUATION = Conversation(
+    name="evaluation",
+    prompt=beside(__file__, "evaluation.md"),
+    output=Evaluation,
+    capability=Capability.READ_ONLY,
+    tier="judge",
+)
+
+
+class Criterion(Frozen):
+    """A criterion of the issue, and what fulfils it."""
+
+    text: str
+    met: bool
+    commit: str = ""
+    """Id of the commit; empty where none does."""
+    test: str = ""
+
+
+class Verdict(Frozen):
+    """What the judge found."""
+
+    verdict: Literal["pass", "revise", "needs_context"]
+    reasoning: str
+    flaws: tuple[str, ...] = ()
+    missing: str = ""
+    criteria: tuple[Criterion, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Return whether the change may be shown to people as done."""
+        return self.verdict == "pass"
+
+    @property
+    def mendable(self) -> bool:
+        """Return whether an engineer can mend what is wrong without asking people."""
+        return self.verdict == "revise"
+
+    @property
+    def stuck(self) -> bool:
+        """Return whether people have to say something first."""
+        return self.verdict == "needs_context"
+
+
+@stage
+async def evaluation(run: Run, aim: Aim) -> Verdict:
+    """Look at the change with fresh eyes."""
+    tree = await run.tree()
+    commits = await run.ports.source.commits(aim.since, run.head)
+    numbered = [f"{number}. {subject}" for number, (_, subject) in enumerate(commits, 1)]
+    evaluated = await run.converse(
+        EVALUATION,
+        objection=lambda found: _objection(found, aim, len(commits)),
+        instructions=await instructions(run),
+        source=aim.source,
+        detail=run.fenced(aim.detail),
+        criteria=run.fenced(_listed(aim.criteria)) if aim.criteria else "",
+        commits=run.fenced("\n".join(numbered)),
+        wish=run.fenced(clean(aim.wish).text, limit=WISH_LIMIT),
+        diff=run.fenced(await tree.diff(aim.since, run.head), limit=DIFF_LIMIT),
+    )
+    run.summary = evaluated.verdict.replace("_", " ")
+    return _verdict(evaluated, aim, [commit for commit, _ in commits])
+
+
+def _objection(found: Evaluation, aim: Aim, commits: int) -> str | None:
+    """Return what speaks against the submission: a judge must not leave anything out."""
+    if sorted(met.number for met in found.criteria) != list(range(1, len(aim.criteria) + 1)):
+        return f"`criteria` must hold each of the {len(aim.criteria)} criteria exactly once."
+    if any(met.commit > commits for met in found.criteria):
+        return f"There are {commits} commits: `commit` is one of their numbers, or 0."
+    if found.verdict == "pass" and any(not met.met for met in found.criteria):
+        return "A change that does not meet all criteria cannot pass."
+    if found.verdict == "revise" and not found.flaws:
+        return "`revise` needs `flaws`: say what has to change."
+    if found.verdict == "needs_context" and not found.missing.strip():
+        return "`needs_context` needs `missing`: say what only people can tell."
+    return None
+
+
+def _verdict(found: Evaluation, aim: Aim, commits: Sequence[str]) -> Verdict:
+    met = sorted(found.criteria, key=lambda each: each.number)
+    return Verdict(
+        verdict=found.verdict,
+        reasoning=found.reasoning,
+        flaws=tuple(f"{flaw.where}: {flaw.what}" for flaw in found.flaws),
+        missing=found.missing,
+        criteria=tuple(
+            Criterion(
+                text=text,
+                met=each.met,
+                commit=commits[each.commit - 1] if each.commit else "",
+                test=each.test,
+            )
+            for text, each in zip(aim.criteria, met, strict=True)
+        ),
+    )
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))

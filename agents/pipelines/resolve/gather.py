@@ -1,0 +1,58 @@
+"""Step 6: gather: what else bears on the issue: instructions, linked issues, its parts, a draft."""
+
+from __future__ import annotations
+
+from agents.pipelines.resolve.order import Order, in_order
+from agents.pipelines.shared.instructions import instructions
+from agents.pipelines.shared.prepare import Beginning
+from agents.ports import EarlierPull, LinkedIssue
+from agents.requests import Frozen, ResolveIssue
+from agents.run import Run, stage
+
+MOST_LINKED = 8
+
+
+class Material(Frozen):
+    """What the engineers of the run know beside the issue itself."""
+
+    instructions: str = ""
+    discussion: str = ""
+    """What people with write access had said on it when the run was asked for: untrusted."""
+    linked: tuple[LinkedIssue, ...] = ()
+    """What the issue's text refers to in this repository."""
+    parts: Order = Order()
+    """Its sub-issues."""
+    earlier: EarlierPull | None = None
+    """The pull request that is brought up to date."""
+
+
+@stage
+async def gather(run: Run, request: ResolveIssue, beginning: Beginning) -> Material:
+    """Read what belongs to the issue."""
+    tracker = run.ports.tracker
+    told = await instructions(run)
+    if tracker is None:
+        run.summary = "nothing on GitHub belongs to it"
+        return Material(instructions=told, earlier=beginning.earlier)
+    discussion = await tracker.discussion()
+    linked = await tracker.linked(request.text, limit=MOST_LINKED)
+    parts = in_order(await tracker.sub_issues())
+    trusted = [each.author_may_write for each in linked]
+    if not all(
+        trusted + [each.author_may_write for each in parts.work]
+    ):  # strangers have a say in what the model reads
+        run.stands(tainted=True)
+    run.summary = (
+        f"{_many(len(linked), 'linked issue')}, {_many(len(parts.work), 'open sub-issue')}"
+    )
+    return Material(
+        instructions=told,
+        discussion=discussion,
+        linked=linked,
+        parts=parts,
+        earlier=beginning.earlier,
+    )
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,40 @@
+"""Step 6: revise: mend what the evaluation found, as a commit of its own."""
+
+from __future__ import annotations
+
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.resolve.evaluation import Verdict
+from agents.run import Run, stage
+from agents.tools.base import Capability
+from agents.tools.submit import Submission
+
+
+class Revised(Submission):
+    """Deliver the revision: your changes to the files are committed as they are now."""
+
+    summary: str
+    """Flaw by flaw: what you changed, or why you left it. For the commit's body."""
+
+    @classmethod
+    def tool_name(cls) -> str:
+        """Return the name under which the model calls it."""
+        return "submit_revision"
+
+
+REVISE = Conversation(
+    name="revise",
+    prompt=beside(__file__, "revise.md"),
+    output=Revised,
+    capability=Capability.CHANGE,
+    resumes="implement",
+)
+
+
+@stage
+async def revise(run: Run, verdict: Verdict) -> Revised:
+    """Mend what the evaluation found."""
+    flaws = "\n".join(f"- {flaw}" for flaw in verdict.flaws)
+    revised = await run.converse(REVISE, flaws=run.fenced(flaws))
+    commit = await run.commit("Mend what the evaluation found", revised.summary)
+    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    return revised

@@ -1,0 +1,29 @@
+"""Step 6: set_aside: take what is not done out of the change, and keep it on a branch."""
+
+from __future__ import annotations
+
+from agents.pipelines.resolve.work import Aside, Part
+from agents.pipelines.shared.implement import IMPLEMENT
+from agents.run import Run, stage
+
+
+@stage
+async def set_aside(run: Run, part: Part, before: str) -> Aside | None:
+    """Leave out what is not done."""
+    _back_to_the_engineer_before(run, part)
+    if run.head == before:
+        run.summary = "nothing was made"
+        return None
+    branch = f"bot/{part.assignment.part}-unfinished-{run.mark}"
+    url = await run.ports.publisher.push(branch, run.head)
+    run.stands(head=before)
+    run.summary = branch
+    return Aside(branch=branch, url=url)
+
+
+def _back_to_the_engineer_before(run: Run, part: Part) -> None:
+    """Have later stages go on with whoever made what stays: the other one believes it is there."""
+    number = part.assignment.number - 1
+    if number:
+        sessions = {**run.standing.sessions, IMPLEMENT.name: f"{IMPLEMENT.name}/{number}"}
+        run.stands(sessions=sessions)

@@ -1,0 +1,93 @@
+"""Step 6: what the making of a change came to: steps or sub-issues, and the verdict on them."""
+
+from __future__ import annotations
+
+from agents.pipelines.resolve.evaluation import Verdict
+from agents.pipelines.resolve.order import Order
+from agents.pipelines.resolve.triage import Triage
+from agents.pipelines.shared.implement import Assignment, Made
+from agents.requests import Frozen
+
+
+class Part(Frozen):
+    """What came of one sub-issue."""
+
+    assignment: Assignment
+    made: Made
+    verdict: Verdict | None = None
+    """None when nothing was changed for it."""
+
+    @property
+    def done(self) -> bool:
+        """Return whether it is resolved: changed, and found good."""
+        return self.verdict is not None and self.verdict.passed
+
+    @property
+    def why_not(self) -> str:
+        """Return why it is not done, in the words of its engineer or its judge: untrusted."""
+        if self.verdict is None:
+            return self.made.summary
+        return self.verdict.missing or "; ".join(self.verdict.flaws) or self.verdict.reasoning
+
+
+class Aside(Frozen):
+    """Where the work on a sub-issue went that is not part of the change."""
+
+    branch: str
+    url: str
+
+
+class Work(Frozen):
+    """All that was made."""
+
+    finding: Triage
+    """What triage found before."""
+    made: tuple[Made, ...] = ()
+    verdict: Verdict | None = None
+    """On the whole change of an issue without sub-issues; None when nothing was changed."""
+    parts: tuple[Part, ...] = ()
+    order: Order = Order()
+    aside: Aside | None = None
+    """Where the work went on the sub-issue that could not be done."""
+
+    @property
+    def stuck(self) -> Verdict | None:
+        """Return the verdict that leaves the whole work to people, if one does."""
+        if self.verdict is not None:
+            return self.verdict if self.verdict.stuck else None
+        return self.parts[0].verdict if self.parts and not self.done else None
+
+    @property
+    def done(self) -> tuple[Part, ...]:
+        """Return the sub-issues that are resolved."""
+        return tuple(part for part in self.parts if part.done)
+
+    @property
+    def whole(self) -> bool:
+        """Return whether all that was asked for is made and found good."""
+        if self.verdict is not None:
+            return self.verdict.passed
+        order = self.order
+        left = len(order.work) - len(self.done)
+        return not (left or order.waiting or order.cycles or order.elsewhere)
+
+    @property
+    def all_made(self) -> tuple[Made, ...]:
+        """Return what every engineer says of what is in the change."""
+        return self.made or tuple(part.made for part in self.done)
+
+    @property
+    def tried(self) -> tuple[Made, ...]:
+        """Return what every engineer says, also of what came to nothing."""
+        return self.made or tuple(part.made for part in self.parts)
+
+    @property
+    def flaws(self) -> tuple[str, ...]:
+        """Return what the judge of the whole change still finds wrong: untrusted."""
+        return self.verdict.flaws if self.verdict and not self.verdict.passed else ()
+
+    @property
+    def undone(self) -> tuple[str, ...]:
+        """Return each sub-issue that was begun and is not done, with why not: untrusted."""
+        left = (part for part in self.parts if not part.done)
+        return tuple(f"#{part.assignment.part}: {part.why_not}" for part in left)

@@ -1,0 +1,20 @@
+"""What a change is to do, as whoever looks at it afterwards gets it."""
+
+from __future__ import annotations
+
+from agents.requests import Frozen
+
+
+class Aim(Frozen):
+    """What was asked for, and where the change begins that answers it."""
+
+    source: str
+    """Where the wish comes from, like `The issue, octo/parse#7, written by jonas`."""
+    wish: str
+    """In its author's words: untrusted."""
+    detail: str
+    """What was found out before."""
+    criteria: tuple[str, ...] = ()
+    """What the wish says must be true afterwards."""
+    since: str
+    """The commit before the change."""

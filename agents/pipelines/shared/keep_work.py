@@ -1,0 +1,95 @@
+"""Step 6: keep_work: when a run ends early, what it made goes to a branch: it was paid for."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Literal
+
+from agents.errors import RunError
+from agents.pipelines.shared.waiting import show_waiting
+from agents.requests import Frozen
+from agents.run import Outcome, Run, stage
+from agents.text import one_line
+
+TITLE = 90
+_DRAFT = """Fettle stopped before this was done.
+
+{reason}
+
+What is here was committed until then. **Nothing of it was verified**: the repository's checks were
+not run on it, and nobody has looked at it with fresh eyes. Take it as a beginning, or write
+`/bot retry` on the issue: the run then goes on with this pull request."""
+_KEPT = "What it had made until then is kept on [`{branch}`]({url})."
+_LOST = "What it had made until then could not be pushed: {why}"
+_UNCOMMITTED = "Unfinished work of the stage {stage}"
+
+
+class Stopped(Frozen):
+    """Why a run ended before its pipeline did."""
+
+    kind: Literal["failed", "cancelled"]
+    text: str
+    draft: bool = False
+    """Whether what it made is worth a draft pull request, not only a branch."""
+
+
+@stage
+async def keep_work(run: Run, stopped: Stopped) -> Outcome:
+    """Keep what was made."""
+    with suppress(RunError):  # a label that cannot be taken off is no reason to lose anything
+        await show_waiting(run, on=False)
+    try:
+        await _commit_what_is_left(run)
+    except RunError:  # such as protected files half-way changed: what was committed is kept
+        run.let_go()
+    if run.unchanged:
+        run.summary = "nothing had been changed"
+        return Outcome(kind=stopped.kind, text=stopped.text)
+    try:
+        return await _published(run, stopped)
+    except RunError as error:
+        return Outcome(kind=stopped.kind, text=f"{stopped.text} {_LOST.format(why=error)}")
+
+
+async def _commit_what_is_left(run: Run) -> None:
+    left = await run.what_is_left()
+    if not left:
+        return
+    await run.tree(left)
+    await run.commit(_UNCOMMITTED.format(stage=run.left_by))
+
+
+async def _published(run: Run, stopped: Stopped) -> Outcome:
+    draft = await _own_draft(run) if run.branch else unfinished_branch(run)
+    branch = draft if stopped.draft and draft else unfinished_branch(run)
+    url = await run.ports.publisher.push(branch, run.head)
+    run.summary = branch
+    if not (stopped.draft and draft):
+        kept = _KEPT.format(branch=branch, url=url)
+        return Outcome(kind=stopped.kind, text=f"{stopped.text} {kept}", url=url)
+    pull_request = await run.ports.publisher.open_pull_request(
+        branch=branch,
+        commit=run.head,
+        title=one_line(f"Unfinished: {run.request.title}", TITLE),
+        body=_DRAFT.format(reason=stopped.text),
+        draft=True,
+    )
+    text = f"Opened an unfinished draft. {stopped.text}"
+    return Outcome(kind="pull_request", text=text, url=pull_request.url, pull_request=pull_request)
+
+
+async def _own_draft(run: Run) -> str:
+    """Return the branch that the run goes on with if nobody takes it for finished; else nothing.
+
+    An issue has one pull request: unfinished work goes into a draft, and never onto one that may
+    be merged as it is.
+    """
+    tracker = run.ports.tracker
+    earlier = await tracker.earlier_pull_request() if tracker is not None else None
+    return run.branch if earlier and earlier.draft and earlier.branch == run.branch else ""
+
+
+def unfinished_branch(run: Run) -> str:
+    """Return the name of the branch for what a run could not finish."""
+    number = getattr(run.request, "number", 0)
+    return "bot/" + "-".join(part for part in (str(number or ""), "unfinished", run.mark) if part)

@@ -1,0 +1,61 @@
+"""One thing that weakens tests or checks, and who has to hear of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from agents.requests import Frozen
+
+Kind = Literal[
+    "deleted", "removed", "skipped", "focused", "assertion", "weaker", "expectation", "suppressed",
+    "settings", "threshold", "unreadable", "around",
+]  # fmt: skip
+
+TEXT = 160  # characters of a line that a finding shows
+
+
+class Finding(Frozen):
+    """One place where the change weakens a test or a check, or may do so."""
+
+    path: str
+    line: int
+    """In the file as it is now; as it was, for what is gone. 0: the file as a whole."""
+    kind: Kind
+    text: str
+    """The line itself, or what became of it; the repository's words: untrusted."""
+    grave: bool = True
+    """Whether people have to agree to it; otherwise it is only pointed out."""
+
+    @property
+    def place(self) -> str:
+        """Return the file, and the line where there is one."""
+        return f"{self.path}:{self.line}" if self.line else self.path
+
+    @property
+    def what(self) -> str:
+        """Return what kind of change it is, in words for people."""
+        return WORDS[self.kind]
+
+
+WORDS: dict[Kind, str] = {
+    "deleted": "test file deleted",
+    "removed": "test removed",
+    "skipped": "test no longer counts",
+    "around": "way around assertions",
+    "focused": "only some tests run",
+    "assertion": "assertion removed",
+    "weaker": "assertion weakened",
+    "expectation": "expectation changed",
+    "suppressed": "warning silenced",
+    "settings": "settings of checks changed",
+    "threshold": "threshold lowered",
+    "unreadable": "could not be compared",
+}
+
+
+def found(path: str, line: int, kind: Kind, text: str, *, grave: bool = True) -> Finding:
+    """Return a finding whose text is one short line."""
+    short = " ".join(text.split())
+    if len(short) > TEXT:
+        short = f"{short[: TEXT - 1]}…"
+    return Finding(path=path, line=line, kind=kind, text=short, grave=grave)

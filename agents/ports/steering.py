@@ -1,0 +1,43 @@
+"""Step 7: the port of the steering: what people want of a run while it is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from agents.requests import Frozen
+
+
+class Steer(Frozen):
+    """One thing that somebody who may write to the repository wants of the run."""
+
+    number: int
+    """Grows in the order in which they came; unique within the run."""
+    kind: Literal["cancel", "go", "budget", "remark"]
+    """End it; go on from a question; let it spend more; just words, which the model is told."""
+    words: str = ""
+    """What they said besides the command, cleaned of commands: still to be fenced for a prompt."""
+    usd: float = 0.0
+    """For `budget`: how many dollars more."""
+    by: str
+    """Login, or the operator's user name."""
+    role: str = ""
+    """Their role in the repository when they said it, like `maintain`; empty for the operator."""
+    via: Literal["comment", "label", "issue", "terminal"]
+    """How: in a comment, by taking the label off, by closing the issue, on the machine."""
+    url: str = ""
+    """The comment that says it."""
+    at: float
+    """Unix seconds."""
+
+
+class Steering(Protocol):
+    """What people said to one run. Nothing is ever taken away from it."""
+
+    async def since(self, number: int = 0) -> Sequence[Steer]:
+        """Return what came after the steer of this number, oldest first."""
+        ...
+
+    async def cancelled(self) -> Steer:
+        """Wait until somebody cancels the run, and return who; at once if somebody has."""
+        ...

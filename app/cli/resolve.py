@@ -1,0 +1,169 @@
+"""The command `fettle resolve`: an issue on GitHub, or a wish for a clone on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from agents.errors import Cancelled, ConfigError
+from app.cli import manual
+from app.cli.progress import TerminalProgress
+from app.cli.screen import PERSON, say, stop_event
+from app.cli.seen import redactor_of
+
+if TYPE_CHECKING:
+    from app.clone.start import Start
+    from app.settings import Settings
+
+# ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
+
+LARGEST_ISSUE = 1_000_000  # bytes
+
+
+def register(cli: typer.Typer) -> None:
+    """Add the command."""
+    cli.command(
+        help=manual.RESOLVE,
+        short_help="Resolve an issue, on GitHub or in a clone of yours.",
+        cls=manual.Manual,
+    )(resolve)
+
+
+def resolve(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="ISSUE|PATH",
+            help="OWNER/REPO#25, the issue's address, a repository with 25 behind it; or a clone.",
+        ),
+    ],
+    more: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NUMBER|WISH]",
+            help="The issue's number; or for a clone, what to do, its first line being the title.",
+        ),
+    ] = None,
+    *,
+    issue: Annotated[
+        Path | None,
+        typer.Option(
+            "--issue",
+            metavar="FILE",
+            help="For a clone: a file that says what to do; - for standard input.",
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="End with one JSON object on standard output.")
+    ] = False,
+) -> None:
+    """Resolve an issue."""
+    sys.exit(asyncio.run(_resolve(what, more, issue, json=json)))
+
+
+async def _resolve(what: str, more: str | None, issue: Path | None, *, json: bool) -> int:
+    from app.settings import load_settings
+    from app.terminal.names import issue_named
+
+    settings = load_settings(serving=False)
+    known = settings.repositories
+    named = issue_named(what, more, github_url=settings.github_url, repositories=known)
+    if named is None:
+        return await _in_clone(settings, _folder(what), _wish(what, more, issue), json=json)
+    if issue is not None:
+        raise ConfigError(f"`{named}` is an issue on GitHub; --issue is for clones.")
+    settings = load_settings()
+
+    from app.cli.issue import resolve_issue  # this takes seconds: a mistake is told before
+
+    return await resolve_issue(settings, named, json=json)
+
+
+# --- in a clone ---------------------------------------------------------------------------------
+
+
+def _wish(what: str, words: str | None, file: Path | None) -> tuple[str, str]:
+    """Return title and text of what is to be done in a clone."""
+    from app.local.case import read_issue
+
+    if words is not None and file is not None:
+        raise ConfigError("Say what to do in words, or with --issue in a file: not both.")
+    if file is not None:
+        return _read_issue(file)
+    if words is None:
+        raise ConfigError(
+            f"Say what to do in `{what}`: in words behind it, or with --issue in a file. For an"
+            " issue on GitHub, write OWNER/REPO#25."
+        )
+    title, body = read_issue(words)
+    if not title:
+        raise ConfigError("The wish has no words in its first line.")
+    return title, body
+
+
+def _folder(what: str) -> Path:
+    """Return the folder that is meant: a slip of the pen must not mean the one around it."""
+    path = Path(what)
+    if not path.expanduser().exists():
+        raise ConfigError(
+            f"`{what}` is no folder here. Name a clone, or an issue like OWNER/REPO#25."
+        )
+    return path
+
+
+async def _in_clone(settings: Settings, path: Path, wish: tuple[str, str], *, json: bool) -> int:
+    from app.clone.start import start_at
+
+    return await _worked(settings, await start_at(path), wish, json=json)
+
+
+async def _worked(settings: Settings, start: Start, asked: tuple[str, str], *, json: bool) -> int:
+    from app.cli.cloned import show  # these take seconds: a mistake is told before
+    from app.cli.question import ask_here
+    from app.clone.resolve import resolve_clone
+    from app.clone.run import Wish
+    from app.clone.waits import CloneWaits
+
+    progress = TerminalProgress(Console(stderr=True))
+    stop = stop_event(progress.interrupted)
+    try:
+        wish = Wish(*asked, say, progress, ask_here if sys.stdin.isatty() else None)
+        done = await resolve_clone(settings, redactor_of(settings), start, wish, stop)
+        progress.end("failed" if done.exit_code == 1 else "done")
+    except CloneWaits as waits:
+        typer.echo(waits.json() if json else waits.text)
+        return PERSON
+    except Cancelled as stopped:
+        say(str(stopped))
+        raise
+    finally:
+        progress.end("stopped")
+    if json:
+        typer.echo(done.json())
+    else:
+        show(done)
+    return done.exit_code
+
+
+def _read_issue(file: Path) -> tuple[str, str]:
+    """Return the issue's title and text. Raises ConfigError, for the person who wrote it."""
+    from app.local.case import read_issue
+
+    name = "standard input" if str(file) == "-" else f"`{file}`"
+    try:
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        title, body = read_issue(data.decode("utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"The issue cannot be read from {name}: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"The issue in {name} is not UTF-8 text. Save it as UTF-8.") from error
+    if not title:
+        raise ConfigError(f"The issue in {name} has no title. Write it into the first line.")
+    if len(data) > LARGEST_ISSUE:
+        raise ConfigError(f"The issue in {name} has {len(data) / 1e6:.1f} MB. Name a shorter text.")
+    return title, body

@@ -1,0 +1,182 @@
+"""`fettle runs cancel` and `fettle runs retry`: end a run, or do it once more."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agents.errors import ConfigError
+from app.cli import manual, runs_manual
+from app.cli.screen import DONE, FAILED, PERSON, say
+from app.cli.seen import visible
+
+if TYPE_CHECKING:
+    from app.settings import Settings
+    from app.store.database import Database
+    from app.store.history import KeptRun
+
+# ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
+
+PATIENCE = 15.0
+LOOK_SECONDS = 0.2
+BY_HAND = (
+    "That is a run of `fettle resolve` on a clone. Ctrl-C stops it where it was started, and the"
+    " same command goes on with it."
+)
+
+Ident = Annotated[str, typer.Argument(metavar="ID", help="The run, or how its id begins.")]
+File = Annotated[
+    Path | None,
+    typer.Option(
+        "--database",
+        metavar="FILE",
+        help="A SQLite file, when it is not one of those that the settings name.",
+    ),
+]
+
+
+def register(runs: typer.Typer) -> None:
+    """Add the commands."""
+    runs.command("cancel", help=runs_manual.CANCEL, short_help="End a run.", cls=manual.Manual)(
+        cancel
+    )
+    runs.command(
+        "retry", help=runs_manual.RETRY, short_help="Do a run once more.", cls=manual.Manual
+    )(retry)
+
+
+def cancel(
+    ident: Ident,
+    reason: Annotated[
+        list[str] | None, typer.Argument(metavar="REASON", help="Why, for people.")
+    ] = None,
+    *,
+    database: File = None,
+) -> None:
+    """Cancel one run."""
+    from app.settings import load_settings
+
+    settings = load_settings(serving=False)
+    sys.exit(asyncio.run(_cancel(settings, database, ident, " ".join(reason or ()))))
+
+
+def retry(
+    ident: Ident,
+    *,
+    stage: Annotated[
+        str,
+        typer.Option("--from", metavar="STAGE", help="Keep what the run did before this stage."),
+    ] = "",
+    json: Annotated[
+        bool, typer.Option("--json", help="End with one JSON object on standard output.")
+    ] = False,
+) -> None:
+    """Do one run again."""
+    from app.settings import load_settings
+
+    sys.exit(asyncio.run(_retry(load_settings(), ident, stage, json=json)))
+
+
+# --- cancel -------------------------------------------------------------------------------------
+
+
+async def _cancel(settings: Settings, file: Path | None, ident: str, words: str) -> int:
+    from app.cli.places import opened
+    from app.cli.runs_found import find
+    from app.terminal.handing import served
+
+    found = await find(settings, file, ident)
+    if found is None:
+        return PERSON
+    if found.place.clone:
+        raise ConfigError(BY_HAND)
+    if found.run.outcome is not None:
+        say(f"The run has ended already: {_words(found.run)}")
+        return DONE if found.run.state == "cancelled" else FAILED
+    alone = found.place.url.startswith("sqlite") and not await served(settings)
+    with opened(found.place) as database:
+        await _ask(database, found.run.id, words)
+        run = await _ended(database, found.run.id, 0.0 if alone else PATIENCE)
+    if run is not None:
+        say(_words(run))
+        return DONE if run.state == "cancelled" else FAILED
+    if alone:
+        say(
+            f"Noted. Nobody works on the run {found.short} now; it ends as soon as `fettle serve`"
+            " runs again."
+        )
+        return PERSON
+    say(f"Asked for. The run {found.short} ends as soon as it comes to a safe place.")
+    return DONE
+
+
+async def _ask(database: Database, run_id: str, words: str) -> None:
+    from app.account import operator
+    from app.store.steers import StoredSteers
+
+    # Who cancels twice says nothing new: the first reason is the one that people read.
+    key = f"terminal-cancel-{run_id}"[:120]
+    steers = StoredSteers(database)
+    await steers.put(run_id, key, kind="cancel", via="terminal", by=operator(), words=words)
+
+
+async def _ended(database: Database, run_id: str, patience: float) -> KeptRun | None:
+    """Return the run once it has ended; None when that takes longer."""
+    from app.store.history import History
+
+    for _ in range(int(patience / LOOK_SECONDS)):
+        run = await History(database).run(run_id)
+        if run is not None and run.outcome is not None:
+            return run
+        await asyncio.sleep(LOOK_SECONDS)
+    return None
+
+
+def _words(run: KeptRun) -> str:
+    return visible(run.outcome.text) if run.outcome else run.state
+
+
+# --- retry --------------------------------------------------------------------------------------
+
+
+async def _retry(settings: Settings, ident: str, stage: str, *, json: bool) -> int:
+    from app.cli.runs_found import find
+
+    chosen = _stage(stage) if stage.strip() else ""
+    found = await find(settings, None, ident)
+    if found is None:
+        return PERSON
+    if found.place.clone:
+        raise ConfigError(BY_HAND)
+    if found.run.outcome is None:
+        raise ConfigError(
+            f"The run {found.short} is under way. Wait for it, or end it with"
+            f" `fettle runs cancel {found.short}`."
+        )
+
+    from agents.requests import Again
+    from app.cli.issue import resolve_issue
+    from app.terminal.names import IssueName
+
+    owner, _, name = found.run.repository.partition("/")
+    issue = IssueName(owner, name, found.run.number)
+    again = Again(run_id=found.run.id, stage=chosen)
+    return await resolve_issue(settings, issue, json=json, again=again)
+
+
+def _stage(typed: str) -> str:
+    """Return the stage's name. Raises ConfigError when there is none of that name."""
+    from app.follow import stage_titles
+
+    name = "_".join(typed.replace("-", " ").replace("_", " ").lower().split())
+    titles = stage_titles()
+    if name in titles:
+        return name
+    near = get_close_matches(name, titles, 1, 0.5)
+    hint = f" Did you mean `{near[0]}`?" if near else f" There are: {', '.join(sorted(titles))}."
+    raise ConfigError(f"There is no stage `{visible(typed)}`.{hint}")

@@ -1,0 +1,153 @@
+"""Step 4: what people want of the run under way: go on, end, spend more, or just hear this."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from app.desk_facts import Inquiry
+from app.desk_spend import Spending
+from app.desk_telling import PUZZLED, Telling
+from app.github.faults import Missing
+from app.store.lanes import LaneRun, Lanes
+from app.store.steers import Kind, StoredSteers
+from handlers import steering
+from handlers.access import Refusal
+from handlers.answering import Facts
+from handlers.issues import RESOLVE_LABEL
+from handlers.steering import Standing
+
+ISSUE = "/repos/{owner}/{repo}/issues/{number}"
+SEEN = "eyes"
+DONE = "+1"
+KINDS: dict[str, Kind] = {"go": "go", "cancel": "cancel", "budget": "budget", "remark": "remark"}
+CAPPED = (
+    "@{login}, the run got ${usd:.2f} more, not ${asked:.2f}: with that it may spend ${most:.2f},"
+    " and that is the most that the operator of Fettle lets one run spend."
+)
+NO_RUN = {"dropped": "no run is under way"}
+
+
+@dataclass(frozen=True)
+class Steers:
+    """Carries out what steers a run."""
+
+    steers: StoredSteers
+    lanes: Lanes
+    spending: Spending
+    telling: Telling
+
+    async def obey(self, inquiry: Inquiry) -> dict[str, str]:
+        """Have the run told, or say why not; return what became of it.
+
+        Only runs that were asked for before it was said are meant by it.
+        """
+        command = inquiry.command
+        if (told := await self.steers.told(_key(inquiry))) is not None:  # before a crash
+            await self._confirm(inquiry, told)
+            return {"steered": told}
+        live = await self.lanes.live(command, before=inquiry.ident)
+        if command.verb == "remark" and not live:
+            return NO_RUN
+        facts = await inquiry.about_asker()
+        standing = await self._standing(inquiry, live)
+        refusal = steering.decide(command, facts, standing)
+        if refusal is None and not await self._put(inquiry, live, _role(facts), standing.room):
+            refusal = steering.decide(command, facts, Standing(ended=True))
+        if refusal is not None:
+            await self._refuse(inquiry, refusal)
+            return {"refused": refusal.rule}
+        await self._confirm(inquiry, live[0].id)
+        return {"steered": live[0].id}
+
+    async def call_back(self, inquiry: Inquiry) -> dict[str, str]:
+        """End the runs whose label was taken off, or whose issue was closed, unless that is over.
+
+        Deliveries may come late, and in any order: what counts is how the issue stands now.
+        """
+        command = inquiry.command
+        live = await self.lanes.live(command, before=inquiry.ident)
+        if not live:
+            return NO_RUN
+        if command.asked_by.id == inquiry.own.bot.id:
+            return {"dropped": "it was our own doing"}
+        if await _stands_again(inquiry):
+            return {"dropped": "it was undone"}
+        return {"steered": live[0].id} if await self._put(inquiry, live, "", 0) else NO_RUN
+
+    async def _standing(self, inquiry: Inquiry, live: list[LaneRun]) -> Standing:
+        command = inquiry.command
+        if not live:
+            return Standing(ended=await self.lanes.ended(command) is not None)
+        if command.verb != "budget":
+            return Standing(live=True)
+        allowance = await self.spending.of(command, live[0].id)
+        return Standing(live=True, room=allowance.room, most=allowance.most)
+
+    async def _put(self, inquiry: Inquiry, live: list[LaneRun], role: str, room: float) -> bool:
+        """Keep it for the newest run, a cancel for all; return whether any hears of it."""
+        command, via = inquiry.command, inquiry.command.via
+        assert via in ("comment", "label", "issue")
+        meant = live if command.verb == "cancel" else live[:1]
+        return await self.steers.put(
+            [run.id for run in meant],
+            _key(inquiry),
+            kind=KINDS[command.verb],
+            via=via,
+            by=command.asked_by.login,
+            by_id=command.asked_by.id,
+            role=role,
+            words=command.words,
+            usd=min(command.usd or 0.0, room) if command.verb == "budget" else 0.0,
+            url=command.url,
+        )
+
+    async def _confirm(self, inquiry: Inquiry, run_id: str) -> None:
+        command = inquiry.command
+        face = SEEN if command.verb == "remark" else DONE
+        await self.telling.react(inquiry.client, command, face)
+        if command.usd is None:
+            return
+        before = await self.spending.of(command, run_id, besides=_key(inquiry))
+        if command.usd > before.room:
+            text = CAPPED.format(
+                login=command.asked_by.login, usd=before.room, asked=command.usd, most=before.most
+            )
+            await self.telling.say(command, f"budget-{command.comment_id}", text)
+
+    async def _refuse(self, inquiry: Inquiry, refusal: Refusal) -> None:
+        command = inquiry.command
+        if command.verb != "remark":
+            await self.telling.react(inquiry.client, command, PUZZLED)
+            last = await self.lanes.ended(command) if refusal.rule == "under-way" else None
+            await self.telling.refuse(command, refusal, about=last.id if last else "")
+        elif refusal.rule == "unedited":
+            await self.telling.react(inquiry.client, command, PUZZLED)
+
+
+async def _stands_again(inquiry: Inquiry) -> bool:
+    """Tell whether the label is on, or the issue open, by now."""
+    command = inquiry.command
+    where = {
+        "owner": command.repository.owner,
+        "repo": command.repository.name,
+        "number": str(command.number),
+    }
+    try:
+        issue = await inquiry.client.getitem(ISSUE, where)
+    except Missing:
+        return False
+    if command.via == "issue":
+        return bool(issue["state"] == "open")
+    return any(label["name"] == RESOLVE_LABEL for label in issue["labels"])
+
+
+def _role(facts: Facts) -> str:
+    return facts.role_name or facts.permission
+
+
+def _key(inquiry: Inquiry) -> str:
+    """Return what tells this from all else that was said: the same key counts once."""
+    command = inquiry.command
+    said = (command.comment_id or inquiry.ident, command.verb, command.words, command.usd)
+    return f"{command.via}-{hashlib.sha256(repr(said).encode()).hexdigest()[:32]}"

@@ -1,0 +1,84 @@
+"""Step 4: what people see of a command at once: a face on their comment, one comment of ours."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+import structlog
+
+from agents.errors import RunError, ToolError
+from agents.requests import Command
+from app.github.client import GitHub
+from app.github.installation import InstallationClient
+from app.github.marked import MarkedComments
+from app.github.wording import Wording
+from app.redaction import Redactor
+from handlers.access import Refusal
+
+REACTIONS = "/repos/{owner}/{repo}/issues/comments/{id}/reactions"
+PUZZLED = "confused"
+ONCE_EACH = frozenset({"by-person", "by-hand", "may-answer"})
+"""Rules about who answers: each person is told once on an issue, however often they try."""
+TEXT = "@{login}, about [your answer]({url}): {text}\n\nRule: `{rule}`."
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Telling:
+    """Tells people. Whatever is told is told once, however often it is asked for."""
+
+    github: GitHub
+    redactor: Redactor
+    settle: float
+
+    async def react(self, client: InstallationClient, command: Command, face: str) -> None:
+        """Put a face on the comment."""
+        if command.comment_id is None:
+            return
+        repository = command.repository
+        where = {
+            "owner": repository.owner,
+            "repo": repository.name,
+            "id": str(command.comment_id),
+        }
+        # Reacting twice leaves one reaction.
+        await if_possible(client.post(REACTIONS, where, data={"content": face}))
+
+    async def refuse(self, command: Command, refusal: Refusal, *, about: str = "") -> None:
+        """Say why nothing was done. `about`: what it is said once about, if not the comment."""
+        text = TEXT.format(
+            login=command.asked_by.login, url=command.url, text=refusal.text, rule=refusal.rule
+        )
+        await self.say(command, _key(command, refusal, about), text)
+
+    async def say(self, command: Command, key: str, markdown: str) -> None:
+        """Say something where the command was given."""
+        comments = MarkedComments(self.github, command, "commands", settle=self.settle)
+        await if_possible(comments.say(key, self.wording(command).text(markdown)))
+
+    def wording(self, command: Command) -> Wording:
+        """Return what makes texts fit to be read there."""
+        return Wording(self.github.urls, command, self.redactor)
+
+
+async def if_possible(telling: Awaitable[object]) -> None:
+    """Tell people; what is decided stands even where GitHub will not have it told."""
+    try:
+        await telling
+    except (RunError, ToolError) as error:
+        log.warning("not told", reason=str(error))
+
+
+def _key(command: Command, refusal: Refusal, about: str) -> str:
+    """Return the key of the refusal's comment: what is refused for one reason is refused once."""
+    if refusal.rule in ONCE_EACH:
+        return f"refused-{command.asked_by.id}"
+    said = (command.comment_id, command.check_run_id, command.approval or command.verb)
+    return f"refused-{_short(about or repr(said), refusal.rule)}"
+
+
+def _short(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

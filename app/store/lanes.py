@@ -1,0 +1,75 @@
+"""Step 2: the lanes: which runs of one issue are under way, and which was the last that ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Select, select
+
+from agents.requests import Command, Request
+from app.store.database import Database
+from app.store.runs import OPEN
+from app.store.tables import runs
+
+LIVE = runs.c.state.in_(OPEN)
+
+
+@dataclass(frozen=True)
+class LaneRun:
+    """A run, as far as it matters to its lane."""
+
+    id: str
+    state: str
+    comment_id: int | None
+    """Its progress comment, once it has one."""
+
+
+class Lanes:
+    """What the table `runs` says of one issue of one repository."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def busy(self, about: Request | Command) -> bool:
+        """Return whether any run of the issue has not ended; one look at an index."""
+        query = select(runs.c.id).where(*in_lane(about), LIVE).limit(1)
+        return await self._database.read(lambda c: c.scalar(query)) is not None
+
+    async def live(self, about: Request | Command, *, before: str = "") -> list[LaneRun]:
+        """Return the runs of the issue that have not ended, newest first.
+
+        `before`: only those that were asked for before what has this id.
+        """
+        older = [runs.c.id < before] if before else []
+        return await self._list(_newest_first().where(*in_lane(about), LIVE, *older))
+
+    async def ended(self, about: Request | Command, *, begun: bool = False) -> LaneRun | None:
+        """Return the newest run of the issue that has ended; `begun`: and was not refused."""
+        states = [runs.c.state != "refused"] if begun else []
+        query = _newest_first().where(*in_lane(about), ~LIVE, *states).limit(1)
+        found = await self._list(query)
+        return found[0] if found else None
+
+    async def known(self, run_id: str) -> bool:
+        """Return whether there is a run of this id, under way or not."""
+        query = select(runs.c.id).where(runs.c.id == run_id)
+        return await self._database.read(lambda c: c.scalar(query)) is not None
+
+    async def _list(self, query: Select[Any]) -> list[LaneRun]:
+        return [_run(row) for row in await self._database.read(lambda c: c.execute(query).all())]
+
+
+def in_lane(about: Request | Command) -> tuple[ColumnElement[bool], ...]:
+    """Return what holds for the runs of the issue; a name alone may be another repository's."""
+    lane = f"{about.repository.full_name}#{about.number}"
+    return (runs.c.lane == lane, runs.c.repository_id == about.repository.id)
+
+
+def _newest_first() -> Select[Any]:
+    columns = (runs.c.id, runs.c.state, runs.c.comment_id)
+    return select(*columns).order_by(runs.c.created_at.desc(), runs.c.id.desc())
+
+
+def _run(row: Row[Any]) -> LaneRun:
+    return LaneRun(id=row.id, state=row.state, comment_id=row.comment_id)

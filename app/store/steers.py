@@ -1,0 +1,177 @@
+"""Step 7: the steers: what people want of a run while it is under way, in the order they came."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from agents.ports import Steer
+from agents.requests import Request
+from app.store.database import Database
+from app.store.lanes import LIVE, in_lane
+from app.store.tables import runs, steers
+
+Kind = Literal["cancel", "go", "budget", "remark"]
+Via = Literal["comment", "label", "issue", "terminal"]
+
+ANEW = "it was put on again, and another run does the work."
+
+
+class StoredSteers:
+    """The table `steers`. Nothing in it ever changes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(
+        self,
+        run_ids: str | Sequence[str],
+        key: str,
+        *,
+        kind: Kind,
+        via: Via,
+        by: str,
+        by_id: int | None = None,
+        role: str = "",
+        words: str = "",
+        usd: float = 0.0,
+        url: str = "",
+    ) -> bool:
+        """Keep what somebody wants of these runs; the same key a second time changes nothing.
+
+        Return whether any of them hears of it: False means that they have ended, or never were.
+        """
+        meant = [run_ids] if isinstance(run_ids, str) else list(run_ids)
+        row = {
+            "kind": kind,
+            "via": via,
+            "by": _text(by)[:80],
+            "by_id": by_id,
+            "role": _text(role)[:60],
+            "words": _text(words),
+            "usd": usd,
+            "url": url,
+        }
+        rows = [{"run_id": each, "key": _key(key, each), **row} for each in meant]
+        return await self._database.write(lambda c: _put(c, meant, rows)) > 0
+
+    async def told(self, key: str) -> str | None:
+        """Return a run that was told what has this key, if any was."""
+        mine = steers.c.key.startswith(f"{key}/", autoescape=True)
+        query = select(steers.c.run_id).where(mine).limit(1)
+        return await self._database.read(lambda c: c.scalar(query))
+
+    async def supersede(self, run_id: str, request: Request) -> int:
+        """Cancel the runs of the request's lane that were asked for before this one; count them.
+
+        GitHub tells of a label only when it was not on before: whoever puts it on again has taken
+        it off, whether we have heard of that by now or not.
+        """
+
+        def cancel(connection: Connection) -> int:
+            older = select(runs.c.id).where(*in_lane(request), LIVE, runs.c.id < run_id)
+            ids: list[str] = list(connection.scalars(older.order_by(runs.c.id)))
+            return _put(connection, ids, [_anew(each, request) for each in ids])
+
+        return await self._database.write(cancel)
+
+    async def since(self, run_id: str, number: int = 0) -> list[Steer]:
+        """Return what came to the run after the steer of this number, oldest first."""
+        query = (
+            select(steers)
+            .where(steers.c.run_id == run_id, steers.c.number > number)
+            .order_by(steers.c.number)
+        )
+        return [_steer(row) for row in await self._database.read(lambda c: c.execute(query).all())]
+
+    async def cancel_of(self, run_id: str) -> Steer | None:
+        """Return the first steer that cancels the run, if there is one."""
+        query = (
+            select(steers)
+            .where(steers.c.run_id == run_id, steers.c.kind == "cancel")
+            .order_by(steers.c.number)
+            .limit(1)
+        )
+        row = await self._database.read(lambda c: c.execute(query).one_or_none())
+        return _steer(row) if row is not None else None
+
+    async def granted(self, run_id: str, *, besides: str = "") -> float:
+        """Return the dollars that people gave the run, leaving out the steer of one key."""
+        query = select(func.sum(steers.c.usd)).where(
+            steers.c.run_id == run_id,
+            steers.c.kind == "budget",
+            steers.c.key != _key(besides, run_id),
+        )
+        return await self._database.read(lambda c: c.scalar(query)) or 0.0
+
+    async def steered_since(self, moment: float) -> list[tuple[str, str]]:
+        """Return key and run of what was said from that moment on, in unix seconds."""
+        query = select(steers.c.key, steers.c.run_id).where(steers.c.at >= moment)
+        found = await self._database.read(lambda c: c.execute(query).all())
+        return [(row.key, row.run_id) for row in found]
+
+
+# --- inside one transaction ---------------------------------------------------------------------
+
+
+def _put(connection: Connection, run_ids: list[str], rows: Iterable[dict[str, Any]]) -> int:
+    """Keep these; return how many are kept by now.
+
+    The runs stay locked until the end: numbers grow in the order in which others see the rows, so
+    whoever asks for what came after one of them misses nothing.
+    """
+    locked = select(runs.c.id).where(runs.c.id.in_(run_ids), LIVE).order_by(runs.c.id)
+    live: set[str] = set(connection.scalars(locked.with_for_update()))
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    kept = 0
+    for row in rows:
+        known = select(steers.c.number).where(steers.c.key == row["key"])
+        if connection.scalar(known) is None:
+            if row["run_id"] not in live:
+                continue
+            insert = dialect.insert(steers).values(at=time.time(), **row)
+            connection.execute(insert.on_conflict_do_nothing(index_elements=["key"]))
+        kept += 1
+    return kept
+
+
+def _anew(older: str, request: Request) -> dict[str, Any]:
+    return {
+        "run_id": older,
+        "key": _key("anew", older),
+        "kind": "cancel",
+        "via": "label",
+        "by": request.asked_by.login[:80],
+        "by_id": request.asked_by.id,
+        "role": "",
+        "words": ANEW,
+        "usd": 0.0,
+        "url": request.url,
+    }
+
+
+def _key(key: str, run_id: str) -> str:
+    return f"{key}/{run_id}"[:120]
+
+
+def _steer(row: Row[Any]) -> Steer:
+    return Steer(
+        number=row.number,
+        kind=row.kind,
+        words=row.words,
+        usd=row.usd,
+        by=row.by,
+        role=row.role,
+        via=row.via,
+        url=row.url,
+        at=row.at,
+    )
+
+
+def _text(text: str) -> str:
+    """Return the text without what PostgreSQL cannot hold."""
+    return text.replace("\0", "").encode(errors="replace").decode()

@@ -1,0 +1,1 @@
+"""What an operator asks of Fettle at the terminal about issues on GitHub."""

@@ -1,0 +1,168 @@
+"""`fettle resolve` and `fettle runs cancel|retry` as they are typed: what is meant, how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from agents.errors import ConfigError
+from agents.ports import PullRequest
+from agents.run import Outcome
+from app.cli import main
+from app.cli.runs_steered import _stage
+from app.clone.result import exit_code
+from app.store.claim import Claim
+from app.store.steers import StoredSteers
+from tests.app.cli.runs_scene import Store
+
+RUN = "000660d80724c11a-d8c02f8d"
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(f"sqlite:///{tmp_path / 'fettle.db'}")
+
+
+@pytest.fixture
+def fettle(monkeypatch, capsys, tmp_path):
+    """Return a function that runs the command in this process: exit code, output, errors."""
+
+    def run(*args, **settings):
+        for name in ("FETTLE_APP_ID", "FETTLE_WEBHOOK_SECRETS", "ANTHROPIC_API_KEY"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in {"FETTLE_DATA_DIR": str(tmp_path), **settings}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr("sys.argv", ["fettle", *map(str, args)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return ended.value.code or 0, said.out, said.err
+
+    return run
+
+
+def pull(*, draft):
+    return PullRequest(
+        number=2, url="u", branch="b", head="h", base="main", title="t", body="b", draft=draft
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "draft", "code"),
+    [
+        ("pull_request", False, 0),
+        ("pull_request", True, 2),
+        ("comment", None, 2),
+        ("refused", None, 2),
+        ("cancelled", None, 1),
+        ("failed", None, 1),
+    ],
+)
+def test_the_exit_code_says_who_has_to_act(kind, draft, code):
+    made = None if draft is None else pull(draft=draft)
+    assert exit_code(Outcome(kind=kind, text="t", pull_request=made)) == code
+
+
+# --- resolve ------------------------------------------------------------------------------------
+
+
+def test_an_issue_takes_what_the_server_takes(fettle):
+    code, out, err = fettle("resolve", "octo/lib#25")
+    assert (code, out) == (2, "")
+    assert "FETTLE_APP_ID: is missing" in err
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("libb", "25"), "Did you mean `lib`"),
+        (("lib", "25", "--issue", "x.md"), "`octo/lib#25` is an issue on GitHub"),
+        (("https://example.com/octo/lib/issues/2",), "FETTLE_GITHUB_URL"),
+        ((".",), "OWNER/REPO#25"),
+        (("nowhere", "Mend it"), "is no folder here"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_is_done(fettle, tmp_path, args, told):
+    code, out, err = fettle("resolve", *args, FETTLE_REPOSITORIES='{"lib": "octo/lib"}')
+    assert (code, out) == (2, "")
+    assert told in err
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- cancel -------------------------------------------------------------------------------------
+
+
+def test_a_run_on_which_nobody_works_is_noted_as_cancelled(fettle, store):
+    store.run(RUN, state="running")
+    code, _, err = fettle("runs", "cancel", RUN[:12], "the", "wrong", "issue")
+    assert code == 2
+    assert "ends as soon as `fettle serve` runs again" in err
+    fettle("runs", "cancel", RUN[:12], "once more")
+
+    [steer] = store.do(lambda database: StoredSteers(database).since(RUN))
+    assert (steer.kind, steer.via, steer.by) == ("cancel", "terminal", getpass.getuser())
+    assert steer.words == "the wrong issue"
+
+
+def test_a_run_of_the_server_ends_meanwhile_or_soon(fettle, store, monkeypatch):
+    monkeypatch.setattr("app.cli.runs_steered.PATIENCE", 0.4)
+    store.run(RUN, state="running")
+    claim = Claim(store.url, "fettle")
+    asyncio.run(claim.take())
+    code, _, err = fettle("runs", "cancel", RUN)
+    assert (code, "as soon as it comes to a safe place" in err) == (0, True)
+    asyncio.run(claim.release())
+
+
+@pytest.mark.parametrize(("state", "code"), [("done", 1), ("failed", 1)])
+def test_a_run_that_has_ended_is_left_alone(fettle, store, state, code):
+    store.run(RUN, state=state)
+    found, _, err = fettle("runs", "cancel", RUN)
+    assert (found, "has ended already" in err) == (code, True)
+    assert store.do(lambda database: StoredSteers(database).since(RUN)) == []
+
+
+def test_no_such_run(fettle, store):
+    store.run(RUN, state="running")
+    assert fettle("runs", "cancel", "fff")[0] == 2
+
+
+# --- retry --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("typed", ["quality_fix", "quality fix", "Quality-Fix", " quality  fix "])
+def test_a_stage_as_people_type_it(typed):
+    assert _stage(typed) == "quality_fix"
+
+
+def test_a_stage_that_is_none():
+    with pytest.raises(ConfigError, match="Did you mean `quality_fix`"):
+        _stage("qualityfix")
+    with pytest.raises(ConfigError, match=r"There are: .*triage"):
+        _stage("zzz")
+
+
+@pytest.fixture
+def serving(tmp_path):
+    """What a server is started with."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    form = (Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    return {
+        "FETTLE_APP_ID": "1",
+        "FETTLE_PRIVATE_KEY": key.private_bytes(*form).decode(),
+        "FETTLE_WEBHOOK_SECRETS": "secret",
+        "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
+        "FETTLE_GITHUB_URL": "http://127.0.0.1:9",
+    }
+
+
+def test_a_run_that_is_under_way_is_not_done_once_more(fettle, store, serving):
+    store.run(RUN, state="parked")
+    code, _, err = fettle("runs", "retry", RUN, **serving)
+    assert (code, "is under way" in err) == (2, True)
+    code, _, err = fettle("runs", "retry", RUN)
+    assert (code, "FETTLE_APP_ID: is missing" in err) == (2, True)

@@ -1,0 +1,73 @@
+"""What people type for an issue, and what they are told when it is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.errors import ConfigError
+from app.terminal.names import IssueName, issue_named
+
+LIB = IssueName("octo", "lib", 25)
+SHORT = {"lib": "octo/lib", "wrong": "https://github.com/octo/lib"}
+
+
+def named(what, more=None, url="https://github.com"):
+    return issue_named(what, more, github_url=url, repositories=SHORT)
+
+
+@pytest.mark.parametrize(
+    ("what", "more"),
+    [
+        ("octo/lib#25", None),
+        ("octo/lib", "25"),
+        ("octo/lib", "#25"),
+        ("lib", "25"),
+        ("lib#25", None),
+        ("https://github.com/octo/lib/issues/25", None),
+        ("http://www.github.com/octo/lib/issues/25/?x=1#issuecomment-7", None),
+    ],
+)
+def test_an_issue(what, more):
+    assert named(what, more) == LIB
+
+
+def test_the_address_of_another_server():
+    page = "http://git.example.com:8080/octo/lib/issues/25"
+    assert named(page, url="http://git.example.com:8080") == LIB
+    with pytest.raises(ConfigError, match="FETTLE_GITHUB_URL"):
+        named(page)
+    with pytest.raises(ConfigError, match="FETTLE_GITHUB_URL"):
+        named(page, url="http://git.example.com")
+
+
+@pytest.mark.parametrize(
+    ("what", "more"),
+    [
+        (".", None),
+        ("lib", None),
+        ("src/lib", "Mend it"),
+        ("/tmp/a#b", None),
+        ("octo/lib", "25 things to mend"),
+    ],
+)
+def test_a_folder(what, more):
+    assert named(what, more) is None
+
+
+@pytest.mark.parametrize(
+    ("what", "more", "told"),
+    [
+        ("https://github.com/octo/lib/pull/25", None, "pull request"),
+        ("https://github.com/octo/lib", None, "looks like"),
+        ("https://github.com/octo/lib/issues/25", "25", "leave `25` out"),
+        ("libb", "25", "Did you mean `lib`"),
+        ("libb#25", None, "Did you mean `lib`"),
+        ("wrong", "25", "FETTLE_REPOSITORIES says"),
+        ("../..#25", None, "no repository"),
+        ("a/../b#25", None, "no repository"),
+        ("octo/lib#0", None, "from 1"),
+    ],
+)
+def test_what_is_nearly_an_issue(what, more, told):
+    with pytest.raises(ConfigError, match=told):
+        named(what, more)

@@ -1,0 +1,282 @@
+"""A run that takes up an earlier one: what it keeps, what it does anew, what it pays for."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+
+import pytest
+from sqlalchemy import text
+
+from agents.loop.remarks import remarks
+from agents.ports import Steer, Turn, Usage
+from agents.requests import Again
+from app.again import AgainSteps, kept_of
+from app.engine import Engine
+from app.git.mirror import Mirror
+from app.store.database import Database
+from app.store.history import History, KeptStep
+from app.store.runs import Runs
+from app.store.turns import StoredJournal
+from tests.app.terminal.test_handing import REQUEST
+
+PATIENCE = 20.0
+STAGES = ("prepare/1", "triage/1", "implement/1", "implement/2", "docs_review/1")
+
+
+class Told:
+    """Hears what people are told of the run."""
+
+    def __init__(self):
+        self.summaries = []
+
+    def stage_started(self, stage, title):
+        assert title
+
+    def stage_finished(self, stage, summary):
+        self.summaries.append((stage, summary))
+
+
+class Conductor:
+    """Conducts runs of some stages; a request that names an earlier run takes it up."""
+
+    def __init__(self, database, mirror, head):
+        self.database = database
+        self.mirror = mirror
+        self.head = head
+        self.done = []
+        self.fail = ""
+        self.told = Told()
+
+    async def __call__(self, run_id, request, steps):
+        again = request.get("again")
+        if again:
+            steps = AgainSteps(
+                steps,
+                Again(**again),
+                run_id,
+                database=self.database,
+                mirror=self.mirror,
+                reporter=lambda: self.told,
+            )
+        await steps.step("access/1", lambda: self.work(run_id, "access/1"))
+        for stage in STAGES:
+            record = await steps.step(f"stage/{stage}", lambda s=stage: self.work(run_id, s))
+            if stage == "triage/1":
+                await steps.wait("answer/1", lambda: self.answered(run_id))
+            if record["error"]:
+                break
+        await steps.step("finish/1", lambda: self.work(run_id, "finish/1"))
+        return run_id
+
+    async def answered(self, run_id):
+        self.done.append((run_id, "answer/1"))
+        return True
+
+    async def work(self, run_id, name):
+        self.done.append((run_id, name))
+        if name == "implement/1":
+            await self.say(run_id, name)
+        standing = {"trunk": self.head, "base": self.head, "head": self.head}
+        error = "it broke" if name == self.fail else None
+        return {"output": f"{name} of {run_id}", "standing": standing, "error": error}
+
+    async def say(self, run_id, stage):
+        journal = StoredJournal(self.database, run_id)
+        usage = Usage(input=5, output=7)
+        await journal.append(stage, 0, Turn("prompt", stage, [{"type": "text", "text": "do"}]))
+        await journal.append(
+            stage,
+            1,
+            Turn("answer", stage, [{"type": "text", "text": "ok"}], usage=usage, cost_usd=0.5),
+        )
+        await journal.append(stage, 2, Turn("prompt", "docs_review/1", [{"type": "text"}]))
+
+    def of(self, run_id):
+        return [name for run, name in self.done if run == run_id]
+
+
+@pytest.fixture
+def mirror(tmp_path):
+    gitdir = tmp_path / "mirrors" / "99.git"
+    gitdir.parent.mkdir()
+    subprocess.run(["git", "init", "-q", "--bare", str(gitdir)], check=True)
+    return Mirror(gitdir)
+
+
+@pytest.fixture
+def head(mirror):
+    """A commit that no ref holds."""
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+    git = ["git", *who, f"--git-dir={mirror.gitdir}"]
+    made = subprocess.run([*git, "mktree"], input=b"", check=True, capture_output=True)
+    tree = made.stdout.decode().strip()
+    commit = [*git, "commit-tree", "-m", "x", tree]
+    return subprocess.run(commit, check=True, capture_output=True).stdout.decode().strip()
+
+
+@pytest.fixture
+async def work(sqlite_url, mirror, head):
+    database = Database(sqlite_url)
+    conductor = Conductor(database, mirror, head)
+    engine = Engine(sqlite_url, conductor, executor="one", stages_at_once=4, retry_seconds=0.01)
+    await engine.launch()
+
+    async def do(run_id, again=None):
+        await Runs(database).create(run_id, REQUEST)
+        request = {"lane": run_id, "again": again and again.model_dump()}
+        await engine.enqueue(run_id, run_id, request)
+        async with asyncio.timeout(PATIENCE):
+            await engine.result(run_id)
+        return conductor.of(run_id)
+
+    conductor.do, conductor.engine = do, engine
+    yield conductor
+    await engine.drain(0)
+    database.close()
+
+
+async def outputs(work, run_id):
+    steps = await History(work.database).steps(run_id)
+    return {step.name: step.record["output"] for step in steps if step.name.startswith("stage/")}
+
+
+async def test_what_came_before_the_stage_is_kept_and_the_rest_done_anew(work, mirror, head):
+    await work.do("old")
+    assert await work.do("new", Again(run_id="old", stage="implement")) == [
+        "access/1",
+        "implement/1",
+        "implement/2",
+        "docs_review/1",
+        "finish/1",
+    ]
+    kept = await outputs(work, "new")
+    assert kept["stage/prepare/1"] == "prepare/1 of old"
+    assert kept["stage/triage/1"] == "triage/1 of old"
+    assert kept["stage/implement/1"] == "implement/1 of new"
+    assert work.told.summaries == [("again/1", "kept 2 stages of it")]
+    refs = subprocess.run(
+        ["git", f"--git-dir={mirror.gitdir}", "for-each-ref", "--points-at", head],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "refs/fettle/runs/new/commits/" in refs.stdout, "nobody may collect it meanwhile"
+
+
+async def test_its_conversations_go_along_and_are_not_paid_twice(work):
+    await work.do("old")
+    await work.do("new", Again(run_id="old", stage="docs_review"))
+    old, new = (StoredJournal(work.database, run) for run in ("old", "new"))
+    turns = await new.turns("implement/1")
+    assert [turn.content for turn in turns] == [
+        turn.content for turn in (await old.turns("implement/1"))[:2]
+    ], "and not what was said in the stage that is done anew"
+    assert await new.spent() == (Usage(), 0.0, 0)
+    assert (await old.spent())[1:] == (0.5, 1)
+
+
+async def test_what_people_said_to_the_earlier_run_does_not_stand_for_what_they_say_to_this_one(
+    work,
+):
+    await work.do("old")
+    heard = [{"type": "text", "text": "Mind the names."}]
+    turn = Turn("remark", "implement/1", heard)
+    await StoredJournal(work.database, "old").append("implement/2", 0, turn)
+    await work.do("new", Again(run_id="old", stage="docs_review"))
+
+    turns = await StoredJournal(work.database, "new").turns("implement/2")
+    assert [turn.content for turn in turns] == [heard], "the cached prefix has changed"
+    steer = Steer(number=1, kind="remark", words="Use tabs.", by="mara", via="comment", at=0.0)
+    assert len(remarks([steer], turns, str)) == 1
+
+
+def test_the_time_of_the_earlier_run_is_not_counted_again():
+    kept = kept_of(
+        [
+            step("stage/prepare/1", standing={"worked": 7_000.0, "head": "c"}),
+            step("stage/triage/1"),
+        ],
+        "triage",
+    )
+    assert kept.steps["stage/prepare/1"]["standing"] == {"worked": 0.0, "head": "c"}
+
+
+async def test_it_needs_the_earlier_run_no_more_once_it_has_begun(work):
+    await work.do("old")
+    await work.do("new", Again(run_id="old", stage="docs_review"))
+    await work.database.write(lambda c: c.execute(text("DELETE FROM turns WHERE run_id = 'old'")))
+    await work.database.write(
+        lambda c: c.execute(text("DELETE FROM operation_outputs WHERE workflow_uuid = 'old'"))
+    )
+    anew = await work.do("third", Again(run_id="new", stage="docs_review"))
+    assert anew == ["access/1", "docs_review/1", "finish/1"]
+    assert (await outputs(work, "third"))["stage/prepare/1"] == "prepare/1 of old"
+
+
+async def test_a_stage_that_failed_is_done_anew_though_the_one_asked_for_comes_later(work):
+    work.fail = "implement/2"
+    await work.do("old")
+    work.fail = ""
+    assert await work.do("new", Again(run_id="old", stage="docs_review")) == [
+        "access/1",
+        "implement/2",
+        "docs_review/1",
+        "finish/1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        ("forgotten", "nobody remembers what it did, so all is done anew"),
+        ("unknown", "it is not known here any more, so all is done anew"),
+        ("no such stage", "it never came to the stage craft_pr, so all is done anew"),
+        ("no commits", " is not here any more, so all is done anew"),
+    ],
+)
+async def test_where_it_cannot_be_kept_all_is_done_anew_and_people_are_told(work, spoil, told):
+    await work.do("old")
+    again = Again(run_id="old", stage="docs_review")
+    if spoil == "forgotten":
+        forget = text("DELETE FROM operation_outputs WHERE workflow_uuid = 'old'")
+        await work.database.write(lambda c: c.execute(forget))
+    elif spoil == "unknown":
+        again = Again(run_id="never", stage="docs_review")
+    elif spoil == "no such stage":
+        again = Again(run_id="old", stage="craft_pr")
+    else:
+        prune = ["git", f"--git-dir={work.mirror.gitdir}", "gc", "-q", "--prune=now"]
+        subprocess.run(prune, check=True)
+    done = await work.do("new", again)
+    assert done == ["access/1", *STAGES[:2], "answer/1", *STAGES[2:], "finish/1"]
+    [(stage, summary)] = work.told.summaries
+    assert stage == "again/1"
+    assert summary.endswith(told)
+    assert await StoredJournal(work.database, "new").spent() == (
+        Usage(input=5, output=7),
+        0.5,
+        1,
+    )
+
+
+def step(name, **record):
+    return KeptStep(name, 1.0, 2.0, {"standing": {}, **record})
+
+
+def test_a_stage_done_once_more_counts_as_it_ended_and_one_that_waited_does_not_count():
+    kept = kept_of(
+        [
+            step("access/1"),
+            step("stage/prepare/1"),
+            step("stage/triage/1", parked=["k3"]),
+            step("approval/triage/1/1"),
+            step("stage/triage/1~1", output="yes"),
+            step("stage/gather/1", paused_until=9.0),
+        ],
+        "implement",
+    )
+    assert kept.stages == ("prepare/1", "triage/1")
+    assert kept.steps["stage/triage/1"]["output"] == "yes"
+    assert "access/1" not in kept.steps
+    assert "approval/triage/1/1" in kept.steps

@@ -1,0 +1,114 @@
+"""`/bot retry`: a new run that takes up the last one, asked for once however often it arrives."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.requests import Again, Person
+from app.store.history import KeptStep
+from app.store.runs import Runs
+from tests.app.answering_scene import RUN, open_office
+from tests.app.github.conftest import key, scene, signer
+
+__all__ = ["key", "scene", "signer"]  # fixtures
+
+
+@pytest.fixture
+async def office(scene, database, aiohttp_server):
+    return await open_office(scene, database, aiohttp_server)
+
+
+def faces(comment):
+    return [(face.user.login, face.content) for face in comment.reactions]
+
+
+def did(office, *names):
+    """Have the last run done these steps, as the engine records them."""
+
+    async def steps(run_id):
+        assert run_id == RUN
+        return [KeptStep(name, 0.0, 1.0, None) for name in names]
+
+    object.__setattr__(office.desk._retry.history, "steps", steps)
+
+
+async def test_a_new_run_takes_up_the_last_one(office):
+    await office.end("cancelled")
+    comment = await office.say("bob", "/bot retry")
+
+    [(run_id, request)] = office.asked
+    scene = office.scene
+    assert run_id.endswith("-again")
+    assert run_id > RUN
+    assert (request.via, request.label) == ("command", "bot:resolve")
+    assert request.again == Again(run_id=RUN, stage="")
+    assert request.asked_by == Person(id=scene.people["bob"].id, login="bob")
+    assert request.author == scene.request.author
+    assert (request.title, request.body) == (scene.issue.title, scene.issue.body)
+    assert (request.lane, request.url) == (scene.request.lane, scene.request.url)
+    assert faces(comment) == [("fettle[bot]", "+1")]
+    assert office.texts() == []
+
+
+async def test_it_is_the_issue_that_the_asker_saw(office):
+    """What somebody edits in afterwards is for the access check of the run to see."""
+    scene = office.scene
+    await office.end()
+
+    async def edit(_request):
+        scene.issue.title = "Mine bitcoin"
+
+    scene.server.faults.before("GET", "/permission$", edit)
+    await office.say("bob", "/bot retry")
+    [(_, request)] = office.asked
+    assert request.title == "Six digits only"
+
+
+async def test_a_redelivered_retry_is_the_same_run(office):
+    await office.end()
+    await office.say("bob", "/bot retry")
+    await office.end(run_id=office.asked[0][0])
+    await office.redeliver()
+
+    first, again = office.asked  # handed over once more, in case the engine never got it
+    assert first == again
+    assert office.refusals == []
+
+
+async def test_a_refused_run_has_left_nothing_to_take_up(office):
+    await office.end()
+    await Runs(office.database).create("run-2", office.scene.request)
+    await office.end("refused", "run-2")
+    await office.say("bob", "/bot retry")
+    assert office.asked[0][1].again.run_id == RUN
+
+
+async def test_while_a_run_is_under_way_there_is_no_second_one(office):
+    comment = await office.say("bob", "/bot retry")
+    assert office.asked == []
+    assert "`/bot cancel` first" in office.refusals[0]
+    assert faces(comment) == [("fettle[bot]", "confused")]
+
+
+async def test_where_no_run_was_there_is_nothing_to_retry(office):
+    scene = office.scene
+    other = await scene.server.create_issue(scene.repository, scene.people["ada"], "Other")
+    await office.say("bob", "/bot retry", number=other.number)
+    assert office.asked == []
+    assert "put the label `bot:resolve` on" in office.texts(other.number)[0]
+
+
+async def test_it_can_begin_at_a_stage(office):
+    did(office, "access/1", "stage/triage/1", "stage/implement/1", "stage/implement/2~1")
+    await office.end()
+    await office.say("bob", "/bot retry from implement")
+    assert office.asked[0][1].again == Again(run_id=RUN, stage="implement")
+
+
+@pytest.mark.parametrize("said", ["from deploy", "from access", "please", "from ../triage"])
+async def test_an_unknown_beginning_is_answered_with_what_there_is(office, said):
+    did(office, "access/1", "stage/triage/1", "stage/implement/1", "stage/implement/2~1")
+    await office.end()
+    await office.say("bob", f"/bot retry {said}")
+    assert office.asked == []
+    assert "`triage`, `implement`." in office.refusals[0]

@@ -1,0 +1,301 @@
+"""People steer a run from its issue: go on, end, spend more, or just hear this."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.policy import Budget
+from app.desk_spend import Spending
+from app.git.mirrors import Mirrors
+from app.github.auth import Profile, Scope
+from app.local.github.accounts import Actor
+from app.store.runs import Runs
+from tests.app.answering_scene import RUN, open_office
+from tests.app.github.conftest import key, scene, signer
+
+__all__ = ["key", "scene", "signer"]  # fixtures
+
+
+@pytest.fixture
+async def office(scene, database, aiohttp_server):
+    return await open_office(scene, database, aiohttp_server)
+
+
+def faces(comment):
+    return [(face.user.login, face.content) for face in comment.reactions]
+
+
+@pytest.mark.parametrize(
+    ("body", "said", "face"),
+    [
+        ("Mind the `tests`, please.", ("remark", "Mind the `tests`, please."), "eyes"),
+        ("/bot go", ("go", ""), "+1"),
+        ("/bot go the second one\nbut small", ("go", "the second one\nbut small"), "+1"),
+        ("/bot cancel wrong issue", ("cancel", "wrong issue"), "+1"),
+        ("/bot budget +$2", ("budget", ""), "+1"),
+    ],
+)
+async def test_the_run_hears_it_and_people_see_that(office, body, said, face):
+    comment = await office.say("bob", body)
+
+    assert await office.said() == [(*said, "bob")]
+    [steer] = await office.steers.since(RUN)
+    assert (steer.role, steer.via) == ("write", "comment")
+    assert steer.url.endswith(f"#issuecomment-{comment.id}")
+    assert faces(comment) == [("fettle[bot]", face)]
+    assert office.texts() == []
+
+
+async def test_a_redelivered_comment_is_heard_once(office):
+    comment = await office.say("bob", "/bot go the second one")
+    await office.redeliver()
+
+    assert len(office.became) == 2
+    assert len(await office.said()) == 1
+    assert faces(comment) == [("fettle[bot]", "+1")]
+
+
+async def test_what_was_heard_stays_heard_when_the_run_has_ended_since(office):
+    """A crash before the reaction: the run may be cancelled by the time it is obeyed again."""
+    office.scene.server.faults.status("POST", "/reactions", 500, times=100)
+    comment = await office.say("bob", "/bot cancel")
+    await office.end("cancelled")
+    office.scene.server.faults.clear()
+    await office.redeliver()
+
+    assert faces(comment) == [("fettle[bot]", "+1")]
+    assert office.refusals == []
+    assert len(await office.said()) == 1
+
+
+async def test_several_commands_of_one_comment(office):
+    await office.say("bob", "/bot budget 1\n/bot go on")
+    assert [kind for kind, *_ in await office.said()] == ["budget", "go"]
+
+
+async def test_of_several_runs_the_newest_is_told_and_all_are_cancelled(office):
+    await Runs(office.database).create("run-2", office.scene.request)
+    await office.say("bob", "Only the newest hears this.")
+    await office.say("bob", "/bot cancel")
+
+    assert [kind for kind, *_ in await office.said(RUN)] == ["cancel"]
+    assert [kind for kind, *_ in await office.said("run-2")] == ["remark", "cancel"]
+
+
+async def test_a_run_that_was_asked_for_afterwards_is_not_meant(office):
+    await Runs(office.database).create("run-9", office.scene.request)
+    await office.say("bob", "/bot cancel")
+
+    assert await office.said("run-9") == []
+    assert len(await office.said(RUN)) == 1
+
+
+# --- with nothing under way ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["go", "cancel", "budget 2"])
+async def test_with_no_run_it_is_said_once_what_to_do(office, verb):
+    await office.end()
+    first = await office.say("bob", f"/bot {verb}")
+    await office.say("ada", f"/bot {verb}")
+
+    [refusal] = office.refusals
+    assert "no run is under way" in refusal
+    assert "`/bot retry`" in refusal
+    assert "the label `bot:resolve`" in refusal
+    assert faces(first) == [("fettle[bot]", "confused")]
+
+
+async def test_with_no_run_a_remark_asks_github_nothing(office):
+    await office.end()
+    before = len(office.scene.server.requests)
+    await office.say("bob", "Nice weather.")
+
+    assert office.became[-1][1] == {"dropped": "no run is under way"}
+    assert len(office.scene.server.requests) == before
+
+
+async def test_a_run_of_another_repository_with_the_same_name_hears_nothing(office):
+    scene = office.scene
+    await office.end()
+    repository = scene.request.repository.model_copy(update={"id": 4711})
+    other = scene.request.model_copy(update={"repository": repository})
+    await Runs(office.database).create("run-0", other)
+    for body in ("A remark.", "/bot cancel", "/bot go"):
+        await office.say("bob", body)
+    await office.unlabel("bob")
+
+    assert await office.said("run-0") == []
+
+
+# --- called back --------------------------------------------------------------------------------
+
+
+async def test_taking_the_label_off_cancels_whoever_does_it(office):
+    await office.unlabel("eve")  # the triage role may label, but not write
+    [steer] = await office.steers.since(RUN)
+    assert (steer.kind, steer.by, steer.via, steer.role) == ("cancel", "eve", "label", "")
+
+
+async def test_closing_the_issue_cancels(office):
+    scene = office.scene
+    await scene.server.close_issue(scene.repository, scene.issue.number, scene.people["mallory"])
+    [steer] = await office.steers.since(RUN)
+    assert (steer.kind, steer.by, steer.via) == ("cancel", "mallory", "issue")
+
+
+async def test_a_bot_may_call_back(office):
+    scene = office.scene
+    app = scene.server.world.apps[scene.server.create_app("tidy").app_id]
+    scene.people["tidy"] = app.bot
+    await office.unlabel("tidy")
+    assert [kind for kind, *_ in await office.said()] == ["cancel"]
+
+
+async def test_our_own_doing_cancels_nothing(office):
+    scene = office.scene
+    scene.people["fettle"] = scene.server.world.apps[scene.app.app_id].bot
+    office.intake._identity.bot_id = None  # just started: who we are is not known at the door yet
+    await office.unlabel("fettle")
+
+    assert office.became[-1][1] == {"dropped": "it was our own doing"}
+    assert await office.said() == []
+
+
+async def test_another_label_says_nothing(office):
+    scene = office.scene
+    scene.server.create_label(scene.repository, "bug")
+    await scene.server.label_issue(scene.repository, scene.issue.number, "bug", scene.people["bob"])
+    await scene.server.unlabel_issue(
+        scene.repository, scene.issue.number, "bug", scene.people["bob"]
+    )
+    assert await office.said() == []
+
+
+async def test_a_label_that_is_on_again_by_then_calls_nothing_back(office):
+    """Its own delivery ends the run before; this one may come late, in any order."""
+    scene = office.scene
+
+    async def again(_request):
+        scene.server.parts.issues.add_labels(
+            scene.issue, Actor(scene.people["bob"]), [scene.request.label]
+        )
+
+    scene.server.faults.before("GET", rf"/issues/{scene.issue.number}$", again)
+    await office.unlabel("bob")
+    assert [what for _, what in office.became] == [{"dropped": "it was undone"}]
+    assert await office.said() == []
+
+
+async def test_an_issue_that_is_open_again_by_then_calls_nothing_back(office):
+    scene = office.scene
+
+    async def again(_request):
+        scene.issue.state = "open"
+
+    scene.server.faults.before("GET", rf"/issues/{scene.issue.number}$", again)
+    await scene.server.close_issue(scene.repository, scene.issue.number, scene.people["ada"])
+    assert [what for _, what in office.became] == [{"dropped": "it was undone"}]
+    assert await office.said() == []
+
+
+async def test_all_runs_are_called_back_but_none_that_came_after(office):
+    for run_id in ("run-2", "run-9"):
+        await Runs(office.database).create(run_id, office.scene.request)
+    await office.unlabel("bob")
+    told = [len(await office.said(run_id)) for run_id in (RUN, "run-2", "run-9")]
+    assert told == [1, 1, 0]
+
+
+# --- the budget ---------------------------------------------------------------------------------
+
+
+async def test_what_is_given_adds_up_to_the_operators_limit(office):
+    """The operator allows $8, the policy $5."""
+    for body in ("/bot budget +$2", "/bot budget $2.50", "/bot budget 1"):
+        await office.say("bob", body)
+
+    assert [each.usd for each in await office.steers.since(RUN)] == [2.0, 1.0]
+    capped, refused = office.texts()
+    assert "the run got $1.00 more, not $2.50" in capped
+    assert "may spend $8.00" in capped
+    assert "FETTLE_RUN_BUDGET_USD" in refused
+    assert "Rule: `room-left`" in refused
+
+
+async def test_a_budget_that_comes_again_is_given_once_and_told_once(office):
+    await office.say("bob", "/bot budget 10")
+    await office.redeliver()
+
+    assert [each.usd for each in await office.steers.since(RUN)] == [3.0]
+    assert len(office.texts()) == 1
+
+
+async def test_a_budget_said_twice_in_one_comment_is_given_once(office):
+    await office.say("bob", "/bot budget 1\n/bot budget 1")
+    assert [each.usd for each in await office.steers.since(RUN)] == [1.0]
+
+
+@pytest.mark.parametrize("amount", ["", "-2", "lots", "1e9", "nan"])
+async def test_an_amount_that_cannot_be_read_is_asked_for(office, amount):
+    await office.say("bob", f"/bot budget {amount}")
+    assert await office.said() == []
+    assert "Write it like `/bot budget +$2`." in office.refusals[0]
+
+
+async def test_the_policy_of_the_repository_counts(office, tmp_path):
+    """Read from the mirror, as this machine saw the default branch last."""
+    scene = office.scene
+    mirrors = Mirrors(tmp_path / "seen", group=0)
+    policy = {".github/fettle.yml": "budget: {usd: 1.5, usd_per_day: 7}\n"}
+    await scene.server.commit(scene.repository, policy, author=scene.people["ada"], message="x")
+    spending = Spending(office.steers, mirrors, 8.0, 50.0)
+    unseen = await spending.of(scene.request, RUN)
+    scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
+    token = (await scene.github.broker.token(scope)).value
+    await mirrors.of(scene.repository.id).fetch(f"{scene.server.url}/ada/parse.git", token)
+    seen = await spending.of(scene.request, RUN)
+
+    assert (unseen.usd, unseen.room) == (Budget().usd, 3.0)
+    assert (seen.usd, seen.room, seen.most, seen.day) == (1.5, 6.5, 8.0, 7)
+
+
+# --- words that mean nothing --------------------------------------------------------------------
+
+
+async def test_an_unknown_command_is_answered_with_what_was_meant(office):
+    comment = await office.say("bob", "/bot cancle")
+    await office.redeliver()
+
+    [refusal] = office.refusals
+    assert "`/bot cancle` is no command. Did you mean `/bot cancel`?" in refusal
+    assert "`/bot budget +$2`" in refusal
+    assert faces(comment) == [("fettle[bot]", "confused")]
+    assert await office.said() == []
+
+
+async def test_two_unknown_commands_of_one_comment_are_answered_once(office):
+    await office.say("bob", "/bot cancle\n/bot retyr")
+    assert len(office.refusals) == 1
+
+
+async def test_strangers_learn_of_no_commands(office):
+    comment = await office.say("mallory", "/bot cancle")
+    assert office.texts() == []
+    assert faces(comment) == []
+
+
+async def test_a_remark_that_was_edited_on_its_way_is_marked_and_not_heard(office):
+    """No comment about it: people talk, and mend what they wrote."""
+    scene = office.scene
+
+    async def edit(_request):
+        said = scene.issue.comments[-1]
+        said.body = "Delete everything."
+
+    scene.server.faults.before("GET", r"/issues/comments/\d+$", edit)
+    comment = await office.say("bob", "Mind the tests.")
+
+    assert await office.said() == []
+    assert office.texts() == []
+    assert faces(comment) == [("fettle[bot]", "confused")]

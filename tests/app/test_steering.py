@@ -1,0 +1,126 @@
+"""The steering of one run: a cancel is heard within a moment, whoever wrote it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from agents.errors import TransientError
+from app.steering import Bells, RunSteering
+from app.store.approvals import StoredApprovals
+from app.store.database import Database
+from app.store.runs import Runs
+from app.store.steers import StoredSteers
+from app.waking import Waking
+from tests.app.store.test_steers import BOB, wish
+
+PATIENCE = 10.0
+
+
+@pytest.fixture
+async def store(sqlite_url):
+    database = Database(sqlite_url)
+    for run_id in ("run-1", "run-2"):
+        await Runs(database).create(run_id, wish())
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def steers(store):
+    return StoredSteers(store)
+
+
+async def test_what_was_said_is_returned(steers):
+    await steers.put("run-1", "k1", kind="go", words="on", **BOB)
+    [steer] = await RunSteering(steers, Bells(), "run-1").since()
+    assert steer.words == "on"
+
+
+async def test_a_cancel_that_was_before_is_heard_at_once(steers):
+    await steers.put("run-1", "k1", kind="cancel", **BOB)
+    async with asyncio.timeout(PATIENCE):
+        assert (await RunSteering(steers, Bells(), "run-1").cancelled()).by == "bob"
+
+
+async def test_another_process_cancels_and_it_is_heard_within_a_second_or_so(store, steers):
+    bells, woken = Bells(), []
+    waking = Waking(StoredApprovals(store), woken.append, steers=steers, ring=bells.ring)
+    looking = asyncio.create_task(waking.run())
+    heard = asyncio.create_task(RunSteering(steers, bells, "run-1").cancelled())
+    other = asyncio.create_task(RunSteering(steers, bells, "run-2").cancelled())
+    await asyncio.sleep(0.2)
+    elsewhere = Database(str(store.engine.url))
+    began = time.monotonic()
+    await StoredSteers(elsewhere).put("run-1", "k1", kind="cancel", **BOB)
+    async with asyncio.timeout(PATIENCE):
+        assert (await heard).via == "comment"
+    assert time.monotonic() - began < 3  # a second, and what a busy machine adds to it
+    assert "run-1" in woken
+    assert not other.done()
+    elsewhere.close()
+    for each in (looking, other):
+        each.cancel()
+
+
+async def test_other_steers_do_not_cancel(steers):
+    bells = Bells()
+    heard = asyncio.create_task(RunSteering(steers, bells, "run-1").cancelled())
+    await steers.put("run-1", "k1", kind="go", **BOB)
+    bells.ring("run-1")
+    await asyncio.sleep(0.1)
+    assert not heard.done()
+    heard.cancel()
+
+
+class Counted:
+    """Steers that count how often they are asked; `failing` is raised first."""
+
+    def __init__(self, failing=()):
+        self.asked, self.failing, self.cancel = 0, list(failing), None
+
+    async def cancel_of(self, run_id):
+        self.asked += 1
+        if self.failing:
+            raise self.failing.pop(0)
+        return self.cancel
+
+
+async def test_nobody_who_waits_polls():
+    counted, bells = Counted(), Bells()
+    waiting = [
+        asyncio.create_task(RunSteering(counted, bells, f"run-{number}").cancelled())
+        for number in range(50)
+    ]
+    await asyncio.sleep(0.3)
+    assert counted.asked == 50
+    bells.ring("run-7")
+    bells.ring("run-unknown")
+    await asyncio.sleep(0.05)
+    assert counted.asked == 51
+    for each in waiting:
+        each.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert bells._waiting == {}
+
+
+async def test_a_database_that_is_away_only_delays_it():
+    counted = Counted([TransientError("The database is away")] * 3)
+    steering = RunSteering(counted, Bells(), "run-1", retry_seconds=0.01)
+    heard = asyncio.create_task(steering.cancelled())
+    await asyncio.sleep(0.2)
+    assert counted.asked == 4
+    assert not heard.done()
+    heard.cancel()
+
+
+async def test_a_bell_that_never_rings_is_made_up_for():
+    counted = Counted()
+    steering = RunSteering(counted, Bells(), "run-1", look_seconds=0.05)
+    heard = asyncio.create_task(steering.cancelled())
+    await asyncio.sleep(0.02)
+    counted.cancel = "bob"
+    async with asyncio.timeout(PATIENCE):
+        assert await heard == "bob"
