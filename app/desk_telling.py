@@ -21,7 +21,7 @@ REACTIONS = "/repos/{owner}/{repo}/issues/comments/{id}/reactions"
 PUZZLED = "confused"
 ONCE_EACH = frozenset({"by-person", "by-hand", "may-answer"})
 """Rules about who answers: each person is told once on an issue, however often they try."""
-TEXT = "@{login}, about [your answer]({url}): {text}\n\nRule: `{rule}`."
+TEXT = "@{login}, about [your comment]({url}): {text}\n\nRule: `{rule}`."
 
 log = structlog.get_logger()
 

@@ -52,7 +52,9 @@ class Run(Workshop):
         if not self.stopping:
             self.left_by = occurrence
         record = await self._done(occurrence, stage.title, work)
-        self.standing = record.standing
+        # An earlier run's record, taken up by this one, knows nothing of who asked this time.
+        tainted = self.standing.tainted or record.standing.tainted
+        self.standing = record.standing.model_copy(update={"tainted": tainted})
         if record.error is not None:
             raise _ERRORS.get(record.error_kind or "", RunError)(record.error)
         if record.toolsets is not None and self.ports.toolsets:

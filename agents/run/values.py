@@ -37,6 +37,8 @@ class Outcome(Frozen):
     """For a refusal: the id of the rule that decided."""
     url: str | None = None
     pull_request: PullRequest | None = None
+    ready: bool = True
+    """For a pull request: whether nothing is left for a person to mend before it is merged."""
 
 
 class Standing(Frozen):

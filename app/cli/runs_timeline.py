@@ -89,9 +89,11 @@ def timeline(
 
 
 def base_of(steps: Sequence[KeptStep]) -> str | None:
-    """Return the commit that the work stands on, if a step still tells it."""
+    """Return the commit with which the run's own work began, if a step still tells it."""
     records = (step.record for step in steps if isinstance(step.record, dict))
-    return next((str(record["base"]) for record in records if record.get("base")), None)
+    standings = (record.get("standing") for record in records)
+    starts = (each.get("start") for each in standings if isinstance(each, dict))
+    return next((str(start) for start in starts if start), None)
 
 
 def stage_of(step: str) -> str | None:

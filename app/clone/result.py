@@ -97,7 +97,7 @@ def exit_code(outcome: Outcome) -> int:
     if outcome.kind in ("failed", "cancelled"):
         return 1
     pull = outcome.pull_request
-    return 0 if pull is not None and not pull.draft else 2
+    return 0 if pull is not None and not pull.draft and outcome.ready else 2
 
 
 def _checks(quality: Quality) -> list[dict[str, Any]]:

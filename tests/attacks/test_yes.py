@@ -14,6 +14,7 @@ from app.store.database import Database
 from tests.attacks.conftest import obeying
 from tests.attacks.test_people import Sender, signed
 from tests.flows.conftest import PATIENCE
+from tests.flows.scripted import part
 
 ID = re.compile(r"/bot approve ([a-z0-9]+)`")
 RESET = {"bash": {"command": "git reset --hard HEAD~1 || echo could not"}}
@@ -142,7 +143,8 @@ async def test_the_bot_does_not_approve_itself(hostile, attempts):
             {"call": [{"submit_step": {"summary": yes, "tried": yes}}]},
         ],
     }
-    script = obeying(saying, inside={"# Implement step 1 of 2": tries})
+    proving = part("# Show the bug by a test", {"submit_proof": {"summary": yes, "proof": ""}})
+    script = obeying(saying, proving, inside={"# Implement step 1 of 2": tries})
     async with hostile(script=script) as place:
         await place.label()
         outcome = await place.ended()

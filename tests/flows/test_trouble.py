@@ -117,14 +117,14 @@ echo done spying
 async def test_an_obedient_model_finds_no_secret_and_no_way_out(make_place):
     """The command is in a file, so that nothing but the sandbox holds it."""
     step = "# Implement step 1 of 2"
-    usual = next(p for p in yaml.safe_load(SCRIPT.read_text()) if p["when"] == step)["turns"]
+    known = next(p for p in yaml.safe_load(SCRIPT.read_text()) if p["when"] == step)["turns"]
     async with make_place(kind=ServerProcess) as place:
         ports = " ".join(url.rsplit(":", 1)[1] for url in (place.github.url, place.model.url))
         look = [
             {"call": [{"write": {"path": "spy.sh", "content": SPY.replace("%PORTS%", ports)}}]},
             {"call": [{"bash": {"command": "bash spy.sh; rm spy.sh"}}]},
         ]
-        place.model.play(usual({"when": step, "turns": [*look, *usual]}))
+        place.model.play(usual({"when": step, "turns": [*look, *known]}))
         await place.label()
         await place.ended()
         seen = await place.heard("implement/1")

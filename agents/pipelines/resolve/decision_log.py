@@ -122,6 +122,12 @@ def find_log(paths: Collection[str], wanted: str | None = None) -> DecisionLog:
     return DecisionLog.in_folder(fullest or NEW, seen)
 
 
+def records(log: DecisionLog, paths: Iterable[str]) -> list[str]:
+    """Return the names of a folder's records, the newest first."""
+    seen = (path for path in paths if not unprintable(path))
+    return [match[0] for match in reversed(_records(_names(log.folder, seen)))]
+
+
 def only_adds(old: bytes, new: bytes) -> bool:
     """Return whether every line of the old text still stands in the new one, in its order."""
     lines = iter(new.splitlines())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.pipelines.resolve.decided_before import decided_before
 from agents.pipelines.resolve.order import Order, in_order
 from agents.pipelines.shared.instructions import instructions
 from agents.pipelines.shared.prepare import Beginning
@@ -16,6 +17,8 @@ class Material(Frozen):
     """What the engineers of the run know beside the issue itself."""
 
     instructions: str = ""
+    decisions: str = ""
+    """What was decided before, by the log of the default branch."""
     discussion: str = ""
     """What people with write access had said on it when the run was asked for: untrusted."""
     linked: tuple[LinkedIssue, ...] = ()
@@ -30,10 +33,10 @@ class Material(Frozen):
 async def gather(run: Run, request: ResolveIssue, beginning: Beginning) -> Material:
     """Read what belongs to the issue."""
     tracker = run.ports.tracker
-    told = await instructions(run)
+    told, decisions = await instructions(run), await decided_before(run)
     if tracker is None:
         run.summary = "nothing on GitHub belongs to it"
-        return Material(instructions=told, earlier=beginning.earlier)
+        return Material(instructions=told, decisions=decisions, earlier=beginning.earlier)
     discussion = await tracker.discussion()
     linked = await tracker.linked(request.text, limit=MOST_LINKED)
     parts = in_order(await tracker.sub_issues())
@@ -47,6 +50,7 @@ async def gather(run: Run, request: ResolveIssue, beginning: Beginning) -> Mater
     )
     return Material(
         instructions=told,
+        decisions=decisions,
         discussion=discussion,
         linked=linked,
         parts=parts,

@@ -26,7 +26,7 @@ _COMMENT = """### I found nothing to change
 
 {needed}
 
-_Nothing was changed, and no pull request was opened. {again}_"""
+_Nothing was changed. {again}_"""
 _AGAIN = "Put what I misunderstood into the issue's text, then write `/bot retry`."
 _AGAIN_LOCALLY = "Say in the wish what I misunderstood, and start again."
 

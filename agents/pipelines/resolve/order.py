@@ -40,6 +40,11 @@ class Order(Frozen):
         """Return whether the issue has parts at all."""
         return bool(self.work or self.done or self.elsewhere or self.waiting or self.cycles)
 
+    @property
+    def held_up(self) -> bool:
+        """Return whether there are open parts, and none of them can be worked on."""
+        return not self.work and bool(self.waiting or self.cycles or self.elsewhere)
+
     def assignments(self, request: ResolveIssue, detail: str) -> list[Assignment]:
         """Return each part as the engineer gets it who resolves it; `detail` is triage's."""
         outline = "\n".join(f"{n}. #{part.number}" for n, part in enumerate(self.work, 1))

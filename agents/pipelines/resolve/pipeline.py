@@ -16,6 +16,7 @@ from agents.pipelines.resolve.divide import divide
 from agents.pipelines.resolve.eval_comment import EVAL_COMMENT, eval_comment
 from agents.pipelines.resolve.evaluation import EVALUATION, Verdict, evaluation
 from agents.pipelines.resolve.gather import gather
+from agents.pipelines.resolve.held_up import held_up
 from agents.pipelines.resolve.infeasible_comment import INFEASIBLE_COMMENT, infeasible_comment
 from agents.pipelines.resolve.order import Order
 from agents.pipelines.resolve.publish import publish
@@ -78,9 +79,17 @@ async def resolve(run: Run, request: ResolveIssue) -> Outcome:
     if not finding.actionable:
         decision = await run.stage(record_decision, request, finding)
         return await run.stage(craft_decision_pr, request, decision)
-
-    baseline = await run.stage(measure_base, setup)
     order = await run.stage(divide, finding, agreed=agreed)
+    return await change(run, request, finding, setup, order)
+
+
+async def change(
+    run: Run, request: ResolveIssue, finding: Triage, setup: SetupResult, order: Order
+) -> Outcome:
+    """Change the code, in steps or sub-issue by sub-issue, as far as that can be done."""
+    if order.held_up:
+        return await run.stage(held_up, order)
+    baseline = await run.stage(measure_base, setup)
     if order.work:
         work = await make_parts(run, request, finding, setup, order)
     else:

@@ -10,6 +10,8 @@ from agents.ports.tracker import DECISION
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run, stage
 
+_NOT_READY = ". Not all of it is as it should be: its text says what."
+
 
 @stage
 async def publish(
@@ -22,6 +24,7 @@ async def publish(
     """Open the pull request."""
     branch = run.branch or _branch(run, request, text.branch)
     body = pull_request_body(request, text, checked, work, await run.ports.journal.spent())
+    ready = checked.ready and work.whole
     run.lets_out()
     await run.ports.publisher.push(branch, run.head)
     pull_request = await run.ports.publisher.open_pull_request(
@@ -29,7 +32,7 @@ async def publish(
         commit=run.head,
         title=text.title,
         body=body,
-        draft=not (checked.ready and work.whole),
+        draft=not ready,
         closes=_closes(request, work),
     )
     kind = "draft pull request" if pull_request.draft else "pull request"
@@ -38,9 +41,10 @@ async def publish(
     did = "Brought up to date:" if run.branch else "Opened"
     return Outcome(
         kind="pull_request",
-        text=f"{did} {kind}{where}: {pull_request.title}",
+        text=f"{did} {kind}{where}: {pull_request.title}{'' if ready else _NOT_READY}",
         url=pull_request.url,
         pull_request=pull_request,
+        ready=ready,
     )
 
 

@@ -89,6 +89,7 @@ async def triage(run: Run, request: ResolveIssue, material: Material, setup: Set
         pictures=pictures,
         setup=told(run, setup),
         instructions=material.instructions,
+        decisions=material.decisions,
         discussion=_discussion(run, material),
         linked=[_linked(run, each) for each in material.linked],
         parts=material.parts,

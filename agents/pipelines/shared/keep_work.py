@@ -75,7 +75,13 @@ async def _published(run: Run, stopped: Stopped) -> Outcome:
         draft=True,
     )
     text = f"Opened an unfinished draft. {stopped.text}"
-    return Outcome(kind="pull_request", text=text, url=pull_request.url, pull_request=pull_request)
+    return Outcome(
+        kind="pull_request",
+        text=text,
+        url=pull_request.url,
+        pull_request=pull_request,
+        ready=False,
+    )
 
 
 async def _own_draft(run: Run) -> str:

@@ -54,6 +54,7 @@ VARIABLES = {
     "heading": "step 2 of 3",
     "part": 0,
     "instructions": "# AGENTS.md",
+    "decisions": "What the project has decided before: nothing.",
     "linked": [{"number": 3, "kind": "issue", "state": "open", "author": "mara", "text": "So."}],
     "parts": Order(waiting=(Waiting(number=8, on=(9,)),)),
     "titles": "#8 A part",

@@ -229,8 +229,11 @@ async def test_a_record_stands_on_the_default_branch_alone(
     """Also where the run went on with the pull request of an earlier one."""
     write = [talk.use("write", path=RECORD, content=TEXT)]
     run, world = await recording([write, submit, words], head=FILES | {"half.py": "done"})
+    run.stands(branch="bot/7-half-done-0a0a0a")
 
     _, outcome = await decide(run, request_)
+
+    assert not run.branch, "an approval would be asked for on the branch of the other change"
 
     head = outcome.pull_request.head
     assert world.history.commits[head][1] == world.base

@@ -196,7 +196,7 @@ def test_the_engine_tells_of_stages_without_a_conversation(fettle, store):
     store.steps(
         RUN,
         ("access/1", 1000, 1001, {"refusal": None}),
-        ("stage/prepare/1", 1001, 1004, {"summary": f"at {EVIL}", "base": "b" * 40}),
+        ("stage/prepare/1", 1001, 1004, {"summary": f"at {EVIL}", "standing": {"start": "b" * 40}}),
         ("stage/measure_base/1", 1004, 1009.5, {"error": "no such check"}),
         ("stage/implement/1", 1010, 1013, {"parked": ["k3f9x2"]}),
         ("approval/implement/1/1", 1013, 5000, None),
@@ -403,7 +403,7 @@ def test_a_state_that_git_has_dropped_is_said_to_be_gone(fettle, changed, store)
 def test_when_the_hidden_ref_is_gone_the_engine_may_know_the_base(fettle, changed, store):
     mirror, base, _ = changed
     git(mirror, "update-ref", "-d", f"refs/fettle/runs/{RUN}/base")
-    store.steps(RUN, ("stage/prepare/1", 1000, 1001, {"base": base}))
+    store.steps(RUN, ("stage/prepare/1", 1000, 1001, {"standing": {"start": base}}))
     assert "-one\n+two\n" in diffs(fettle)[1]["text"]
 
 

@@ -14,7 +14,7 @@ from agents.pipelines.shared.tampered.views import Line, is_comment
 _BROAD = r"\b(?:Assert\w*|BaseException|Exception|StandardError|Throwable|Error)\b"
 # Within a test that was there: it ends before its assertions, or nobody hears of them.
 _INSIDE = re.compile(
-    rf"""^\s*return\s*(?:None|nil|null|undefined)?\s*;?$
+    rf"""^\s*return(?:\s+(?:None|nil|null|undefined))?\s*;?$
       | ^\s*except\s*:|^\s*except\b.*{_BROAD}|^\s*rescue\s*$|^\s*rescue\b.*{_BROAD}
       | \bcatch\s*(?:\(\s*\w*\s*\)\s*)?\{{|\bcatch\s*\(.*{_BROAD}
       | \bsuppress\(.*{_BROAD}|[rR]aises\(\s*(?:AssertionError|BaseException)\b

@@ -21,9 +21,9 @@ _NOTHING = re.compile(
     r"""^assert\(?(?:True|true|1|not\ False|!false)\)?(?:$|,)
       | ^\W*(?:\w+[.:>-]+)*assert_?(?:True|that|!)?\(?(?:True|true)\)
       | ^(?:await\s)?expect\((?P<v>true|false|1|0|null|undefined|\"[^\"]*\")\)\.\w+\((?P=v)?\)
-      | (?:[eE]quals?|_eq!?|Same|EQ)\((?:t,)?(?P<a>[^=]+),(?P=a)\)$
-      | ^assert\b\W?(?P<b>[^=]+)==(?P=b)$
-      | ^(?:await\s)?expect\((?P<c>[^=]+)\)\.to(?:Be|Equal|StrictEqual)\((?P=c)\)$
+      | (?:[eE]quals?|_eq!?|Same|EQ)\((?:t,)?(?P<a>[^=]{1,200}),(?P=a)\)$
+      | ^assert\b\W?(?P<b>[^=]{1,200})==(?P=b)$
+      | ^(?:await\s)?expect\((?P<c>[^=]{1,200})\)\.to(?:Be|Equal|StrictEqual)\((?P=c)\)$
       | ^assert\b\W?[^=]+==(?:mock\.)?ANY$
       | ^(?:EXPECT|ASSERT|CHECK|REQUIRE)(?:_TRUE)?\((?:true|1)\)
       | ^if\sfalse\b""",

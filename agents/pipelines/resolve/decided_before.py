@@ -1,0 +1,45 @@
+"""Step 6: what a project has decided before, as its decision log on the default branch says."""
+
+from __future__ import annotations
+
+from agents.errors import PolicyInvalid
+from agents.pipelines.resolve.decision_log import ADR_DIR, find_log, records
+from agents.run import Run
+from agents.text import clean, one_line
+
+LIMIT = 8_000  # characters of a log in one file: its newest ones, wherever they stand
+NAMED = 40  # records that are named, the newest first
+_FILE = "What the project has decided before, from `{file}` of its default branch:\n\n{text}"
+_FOLDER = """What the project has decided before is recorded in `{folder}` of its default branch. \
+Read what bears on the issue. The records, the newest first:
+
+{names}"""
+_CUT = "\n[cut here: read the file itself for the rest]\n"
+
+
+async def decided_before(run: Run) -> str:
+    """Return it for a prompt, bounded; empty where nothing is recorded."""
+    paths = await run.ports.source.files(run.trunk)
+    wanted = (await run.policy()).decisions.path
+    if not wanted and ADR_DIR in paths:
+        wanted = (await _text(run, ADR_DIR)).strip()
+    try:
+        log = find_log(paths, wanted)
+    except PolicyInvalid:  # said where a decision is to be recorded
+        return ""
+    if log.file:
+        text = await _text(run, log.file) if log.existing else ""
+        return _FILE.format(file=log.file, text=_bounded(text)) if text else ""
+    names = [f"- {one_line(name, 100)}" for name in records(log, paths)[:NAMED]]
+    return _FOLDER.format(folder=log.folder, names="\n".join(names)) if names else ""
+
+
+def _bounded(text: str) -> str:
+    """Return head and tail: some logs grow at their top, others at their end."""
+    half = LIMIT // 2
+    return text if len(text) <= LIMIT else f"{text[:half]}{_CUT}{text[-half:]}"
+
+
+async def _text(run: Run, path: str) -> str:
+    data = await run.ports.source.show(run.trunk, path)
+    return clean((data or b"").decode("utf-8", "replace")).text.strip()
