@@ -181,9 +181,10 @@ async def test_no_value_of_a_payload_gets_into_the_note(dispatcher, put, states)
 
 
 async def test_a_request_that_is_not_taken_is_tried_again(running, put, engine, states):
-    engine.refuse[1] = 2
+    engine.refuse[1], engine.down = 2, True
     await put()
     second = await put()
+    engine.down = False  # it takes up both at once, however long it took to put them
 
     async def both():
         return len(engine.taken) == 2

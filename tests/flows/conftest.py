@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -291,6 +292,11 @@ async def _settle(github, model, server, source, issue):
     await github.install(app.app_id, [repository])
     filed = await github.create_issue(repository, people["jonas"], *issue)
     return Place(github, model, server, app, repository, filed, people)
+
+
+def patience():
+    """Return how many times as long things take while the machine has other work to do."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 @pytest.fixture

@@ -6,9 +6,12 @@ import time
 
 import pytest
 
-from tests.flows.conftest import PATIENCE
+from app.store.database import Database
+from app.store.runs import Runs
+from app.store.turns import StoredJournal
+from tests.flows.conftest import PATIENCE, patience
 
-UNSURE = 0.3  # seconds: sent that short a time ago, an answer may not have arrived
+UNSURE = 0.3  # seconds: asked for that short a time ago, an answer may not have arrived
 
 
 def at_model_request(number):
@@ -26,12 +29,23 @@ def after_model_answer(number):
     def plan(place, kill):
         async def hook(asked):
             if asked.number == number:
-                await asyncio.sleep(0.1)  # time to read the answer, and to journal it
+                await journaled(place, number)
                 await kill()
 
         place.model.on_answered(hook)
 
     return plan
+
+
+async def journaled(place, number):
+    """Wait until the journal holds so many answers."""
+    database = Database(place.server.database_url)
+    place.databases.append(database)
+    run_id, _ = await Runs(database).latest()
+    journal = StoredJournal(database, run_id)
+    async with asyncio.timeout(PATIENCE):
+        while (await journal.spent())[2] < number:
+            await asyncio.sleep(0.01)
 
 
 def in_a_command(place, kill):
@@ -54,7 +68,7 @@ def at_a_commit(place, kill):
 def before_github(method, path):
     def plan(place, kill):
         async def hook(_request):
-            await kill(unsure=UNSURE)
+            await kill(unsure=UNSURE * patience())
 
         place.github.faults.before(method, path, hook)
 
@@ -64,7 +78,7 @@ def before_github(method, path):
 def after_github(method, path):
     def plan(place, kill):
         async def hook(_request):
-            await kill(unsure=UNSURE)
+            await kill(unsure=UNSURE * patience())
 
         place.github.faults.after(method, path, hook)
 
@@ -75,7 +89,7 @@ def at_random(seed):
     def plan(place, kill):
         async def later():
             await asyncio.sleep(random.Random(seed).uniform(0.1, 3.0))
-            await kill(unsure=UNSURE)
+            await kill(unsure=UNSURE * patience())
 
         return later()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 import time
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.conftest import CALC
+from tests.flows.conftest import CALC, patience
 from tests.flows.scripted import CURE, bash, plan, step, triage, usual
 
 CHANGE = (triage("action_direct", kind="feature"), plan("Add without one too many"))
@@ -65,11 +64,6 @@ async def test_a_cancel_ends_the_command_at_work_and_keeps_what_was_made(make_pl
         assert not place.pulls()
         await place.until(lambda: "**Cancelled.**" in place.progress())
         assert branch in place.progress()
-
-
-def patience():
-    """Return how many times as long things take while the machine has other work to do."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 @pytest.mark.parametrize("way", ["label", "issue"])

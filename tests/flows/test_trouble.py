@@ -7,7 +7,9 @@ import yaml
 
 from app.local.server import ServerProcess
 from tests.flows.conftest import CALC, SCRIPT
-from tests.flows.scripted import usual
+from tests.flows.scripted import pull_request, usual
+
+PARTS = {part["when"]: part for part in yaml.safe_load(SCRIPT.read_text())}
 
 
 @pytest.mark.parametrize("kind", ["overloaded", "stream_error", "truncated", "drop"])
@@ -84,15 +86,10 @@ async def test_checks_of_the_policy_run_and_a_failure_becomes_a_draft(make_place
         "when": "# Fix the checks",
         "turns": [{"call": [{"submit_fix": {"summary": "The check is wrong."}}]}],
     }
-    draft = {
-        "when": "# Write the draft pull request",
-        "turns": yaml.safe_load(SCRIPT.read_text())[-1]["turns"],
-    }
-    async with make_place(
-        files=CALC | {".github/fettle.yml": policy}, script=usual(giving_up, draft)
-    ) as place:
+    script = usual(giving_up, pull_request(draft=True))
+    async with make_place(files=CALC | {".github/fettle.yml": policy}, script=script) as place:
         await place.label()
-        await place.ended()
+        await place.ends("pull_request")
 
         [pull] = place.pulls()
         assert pull.draft

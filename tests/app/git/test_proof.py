@@ -228,4 +228,4 @@ async def test_an_attribute_cannot_hide_a_test(at_head):
 
     inspection = await run.stage(inspect)
 
-    assert [each.path for each in inspection.grave] == ["tests/test_old.py"]
+    assert [each.path for each in inspection.grave] == [".gitattributes", "tests/test_old.py"]
