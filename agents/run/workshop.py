@@ -127,14 +127,20 @@ class Workshop:
         """Forget the work tree: while the run waits its files may be taken away."""
         self._tree, self._tree_at, self._policy = None, None, None
 
-    async def commit(self, subject: str, body: str = "") -> str | None:
-        """Commit the files as the conversation left them; None when nothing changed."""
+    async def commit(self, subject: str, body: str = "", *, onto: str = "") -> str | None:
+        """Commit the files as the conversation left them; None when nothing changed.
+
+        `onto`: an earlier commit of the run; the new one takes the place of all since then.
+        """
         files = self._tree_at or self.head
         tree = await self.tree(files)
         if not await tree.changed(self.head, files):
             return None
+        permitted = dict(self._permitted)
+        if onto:  # what was let through before is let through in the commit that replaces it
+            permitted = dict.fromkeys(await tree.changed(onto, self.head), self.head) | permitted
         message = self._message(one_line(subject, 72), commit_text(body))
-        commit = await tree.commit(files, self.head, message, permitted=self._permitted)
+        commit = await tree.commit(files, onto or self.head, message, permitted=permitted)
         self.stands(head=commit)
         self._tree_at = commit
         return commit

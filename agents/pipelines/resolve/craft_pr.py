@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from agents.loop.conversation import Conversation, beside
+from agents.pipelines.resolve.branch_words import BranchWords
 from agents.pipelines.resolve.checked import Checked
 from agents.pipelines.resolve.work import Work
 from agents.pipelines.shared.docs_review import whole_change
@@ -15,13 +15,11 @@ from agents.run import Run, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
-_BRANCH = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-
 
 class PullRequestText(Submission):
     """Deliver the words of the pull request."""
 
-    branch: str = Field(max_length=50)
+    branch: BranchWords
     """Two to five words in kebab-case that name the change."""
     title: str = Field(min_length=8, max_length=90)
     """What the change does, in the imperative."""
@@ -36,13 +34,6 @@ class PullRequestText(Submission):
     def tool_name(cls) -> str:
         """Return the name under which the model calls it."""
         return "submit_pull_request"
-
-    @field_validator("branch")
-    @classmethod
-    def _kebab(cls, value: str) -> str:
-        if not _BRANCH.fullmatch(value):
-            raise ValueError("must be lower-case words joined by single hyphens")
-        return value
 
 
 CRAFT_PR = Conversation(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 from pydantic import Field, field_validator
 
+from agents.pipelines.resolve.branch_words import BranchWords
 from agents.pipelines.resolve.record_decision import Recorded
 from agents.pipelines.resolve.triage import Triage
 from agents.ports import PullRequest
@@ -17,9 +17,6 @@ from agents.tools.submit import Submission
 WORDS_LIMIT = 10_000  # characters of each text of the model
 NOTE_LIMIT = 2_000
 PATHS_SHOWN = 10
-LONGEST_BRANCH = 40
-
-_BRANCH = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 HEADINGS = {
     "decline": "I would not make this change",
@@ -72,7 +69,7 @@ _AGAIN_LOCALLY = (
 class DecisionWords(Submission):
     """Deliver the words of the pull request that carries the decision alone."""
 
-    branch: str
+    branch: BranchWords
     """Two to five words in kebab-case that name what was decided."""
     title: str = Field(max_length=90)
     """The decision in one line."""
@@ -85,13 +82,6 @@ class DecisionWords(Submission):
     def tool_name(cls) -> str:
         """Return the name under which the model calls it."""
         return "submit_decision_words"
-
-    @field_validator("branch")
-    @classmethod
-    def _kebab(cls, value: str) -> str:
-        if len(value) > LONGEST_BRANCH or not _BRANCH.fullmatch(value):
-            raise ValueError("must be a few lower-case words joined by single hyphens")
-        return value
 
     @field_validator("title", "reasons")
     @classmethod

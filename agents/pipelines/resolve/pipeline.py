@@ -139,7 +139,7 @@ async def judge(run: Run, aim: Aim) -> Verdict:
     """Have fresh eyes look at the change, and what they find mended once."""
     verdict = await run.stage(evaluation, aim)
     if verdict.mendable:
-        await run.stage(revise, verdict)
+        await run.stage(revise, verdict, aim)
         verdict = await run.stage(evaluation, aim)
     return verdict
 

@@ -1,9 +1,10 @@
-"""Step 6: revise: mend what the evaluation found, as a commit of its own."""
+"""Step 6: revise: mend what the evaluation found; a sub-issue stays one commit all the same."""
 
 from __future__ import annotations
 
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.resolve.evaluation import Verdict
+from agents.pipelines.shared.aim import Aim
 from agents.run import Run, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -31,10 +32,12 @@ REVISE = Conversation(
 
 
 @stage
-async def revise(run: Run, verdict: Verdict) -> Revised:
+async def revise(run: Run, verdict: Verdict, aim: Aim) -> Revised:
     """Mend what the evaluation found."""
     flaws = "\n".join(f"- {flaw}" for flaw in verdict.flaws)
     revised = await run.converse(REVISE, flaws=run.fenced(flaws))
-    commit = await run.commit("Mend what the evaluation found", revised.summary)
+    subject = aim.subject or "Mend what the evaluation found"
+    onto = aim.since if aim.subject else ""
+    commit = await run.commit(subject, revised.summary, onto=onto)
     run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
     return revised

@@ -18,3 +18,5 @@ class Aim(Frozen):
     """What the wish says must be true afterwards."""
     since: str
     """The commit before the change."""
+    subject: str = ""
+    """Of the one commit that the change is to stay; empty where it may have several."""

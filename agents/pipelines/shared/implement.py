@@ -61,7 +61,10 @@ class Assignment(Frozen):
 
     def aim(self, since: str) -> Aim:
         """Return what the change after the commit `since` is to do."""
-        return Aim(source=self.source, wish=self.wish, detail=self.brief, since=since)
+        subject = self.subject if self.part else ""
+        return Aim(
+            source=self.source, wish=self.wish, detail=self.brief, since=since, subject=subject
+        )
 
     @property
     def subject(self) -> str:

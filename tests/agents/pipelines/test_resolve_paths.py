@@ -11,7 +11,7 @@ from agents.errors import Overloaded, RunError
 from agents.pipelines import PIPELINES
 from agents.policy import POLICY_PATH
 from agents.ports import EarlierPull, LinkedIssue, SubIssue
-from agents.ports.tracker import Pictures
+from agents.ports.tracker import Picture, Pictures
 
 FILES = {"lib.py": "def add(a, b):\n    return a + b + 1\n"}
 NOON = 1_767_225_600.0
@@ -788,3 +788,37 @@ async def test_an_earlier_record_does_not_make_a_stranger_trusted(make, acts, re
     await PIPELINES[type(request_)].work(run, request_)
 
     assert run.standing.tainted
+
+
+async def test_a_sub_issue_stays_one_commit_also_when_it_was_mended(make, acts, request_, talk):
+    flaw = {"where": "a.py", "what": "It forgets negative numbers."}
+    world = make(
+        [
+            *(acts.triage(), acts.change("a.py", "FIRST"), acts.step()),
+            acts.verdict("revise", flaws=[flaw]),
+            acts.change("a.py", "BETTER"),
+            [talk.use("submit_revision", summary="Negative numbers, too.")],
+            *(acts.verdict(), *acts.ending()),
+        ],
+        tracker=talk.Tracker(parts=(sub(41, title="First"),)),
+    )
+
+    pull = (await world.resolve(request_)).pull_request
+
+    commits = await world.source.commits(world.base, pull.head)
+    assert [subject for _, subject in commits] == ["Sub-issue 1/1 (#41): First"]
+    assert world.history.files(pull.head)["a.py"] == "BETTER"
+
+
+async def test_the_pictures_of_the_issue_stand_behind_its_text(make, acts, request_, talk):
+    picture = Picture(
+        alt="broken", url="u", media_type="image/png", data="iVBORw0KGgo=", width=1, height=1
+    )
+    tracker = talk.Tracker(shown=Pictures(shown=(picture,)))
+    world = make([acts.triage(), *acts.straight()], tracker=tracker)
+
+    await world.resolve(request_)
+
+    [text, shown] = json.loads(asked(world, 0))[0]["content"]
+    assert text["type"] == "text"
+    assert shown == picture.block
