@@ -33,6 +33,22 @@ async def test_at_the_limit_the_work_is_a_draft_with_the_reason(make_place):
         assert "most of this run's budget is used" in await place.told("implement/2")
 
 
+async def test_what_the_day_allows_holds_for_all_runs_of_a_repository(make_place):
+    files = CALC | {".github/fettle.yml": "budget: {usd_per_day: 0.001}\n"}
+    async with make_place(files=files) as place:
+        await place.label()
+        await place.ends("failed")
+        asked = len(place.model.requests)
+        other = await place.file("Another one", "It adds one too many as well.")
+        await place.label(issue=other)
+        await place.all_over("failed", "failed")
+        outcome = await place.ended()
+
+        assert "used up the budget of the day" in outcome.text
+        assert "midnight UTC" in outcome.text
+        assert asked == len(place.model.requests) == 1, "the second run was not to ask anything"
+
+
 async def test_a_server_without_room_parks_the_run_which_goes_on_by_itself(make_place):
     async with make_place() as place:
         place.model.fail_next("rate_limit", retry_after=62)

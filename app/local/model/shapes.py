@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 
 def _blocks(content: Any) -> Any:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _base64(text: str) -> str:
+    b64decode(text, validate=True)  # raises a ValueError
+    return text
 
 
 class _Shape(BaseModel):
@@ -32,6 +38,21 @@ class Text(_Markable):
     type: Literal["text"]
     text: Annotated[str, Field(min_length=1)]
     citations: None = None
+
+
+class PictureData(_Shape):
+    """The file of a picture; the API takes these kinds alone."""
+
+    type: Literal["base64"]
+    media_type: Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+    data: Annotated[str, Field(min_length=1), AfterValidator(_base64)]
+
+
+class Picture(_Markable):
+    """A picture that we show."""
+
+    type: Literal["image"]
+    source: PictureData
 
 
 class Thinking(_Shape):
@@ -61,7 +82,7 @@ class ToolResult(_Markable):
     is_error: bool = False
 
 
-Said = Annotated[Text | ToolResult, Field(discriminator="type")]
+Said = Annotated[Text | Picture | ToolResult, Field(discriminator="type")]
 Answered = Annotated[Text | Thinking | ToolUse, Field(discriminator="type")]
 
 
