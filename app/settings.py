@@ -19,7 +19,6 @@ from pydantic_settings import (
 )
 
 from agents.errors import ConfigError
-from app.hosts import github_urls
 from app.setting_values import (
     default_data_dir,
     github_address,
@@ -150,21 +149,6 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Take values from the caller alone: `load_settings` is what reads the environment."""
         return (init_settings,)
-
-    @property
-    def api_url(self) -> str:
-        """Return the base of GitHub's REST API."""
-        return github_urls(self.github_url).api
-
-    @property
-    def graphql_url(self) -> str:
-        """Return GitHub's GraphQL endpoint."""
-        return github_urls(self.github_url).graphql
-
-    @property
-    def git_url(self) -> str:
-        """Return what stands before `/owner/name.git`."""
-        return github_urls(self.github_url).git
 
     @property
     def database(self) -> str:

@@ -53,9 +53,6 @@ def test_defaults(environ):
     assert (settings.host, settings.port) == ("127.0.0.1", 8080)
     assert (settings.model, settings.model_fast) == ("claude-opus-5-5", "claude-haiku-5-5")
     assert settings.toolchains == ()
-    assert settings.api_url == "https://api.github.com"
-    assert settings.graphql_url == "https://api.github.com/graphql"
-    assert settings.git_url == "https://github.com"
     data = "/var/lib/fettle" if os.geteuid() == 0 else Path.home() / ".local/share/fettle"
     assert settings.data_dir == Path(data)
     assert settings.database == f"sqlite:///{data}/fettle.db"
