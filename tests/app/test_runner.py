@@ -196,11 +196,16 @@ class Machine:
         """Wait until the run waits for people; return its one question."""
         async with asyncio.timeout(PATIENCE):
             while not (
-                await self.runs.is_parked(run_id) and run_id in self.runner.engine.floor.waiting
+                await self.runs.is_parked(run_id)
+                and run_id in self.runner.engine.floor.waiting
+                and (asked := await self._asked(run_id))
             ):
                 await asyncio.sleep(0.02)
-        [waiting] = [each for each in await self.approvals.waiting() if each.run_id == run_id]
+        [waiting] = asked
         return waiting
+
+    async def _asked(self, run_id):
+        return [each for each in await self.approvals.waiting() if each.run_id == run_id]
 
     async def decide(self, waiting, verdict="approved"):
         """Answer as a person does, and wake the run as `Waking` does."""
