@@ -9,6 +9,7 @@ FettleError
 └─ RunError         a person: ends the run, its text is the report
    ├─ BudgetExceeded
    ├─ ModelRefused
+   ├─ Moved        somebody else changed the branch; theirs is left alone
    ├─ PolicyInvalid
    └─ Unanswered   nobody answered an approval in time
 RunStopped (BaseException)   control flow, so that `except Exception` cannot swallow it
@@ -63,6 +64,10 @@ class BudgetExceeded(RunError):
 
 class ModelRefused(RunError):
     """The model declined to answer, or its answer never fitted the schema that was asked for."""
+
+
+class Moved(RunError):
+    """Somebody else changed the branch that was to be pushed; nothing of theirs was touched."""
 
 
 class PolicyInvalid(RunError):

@@ -123,7 +123,7 @@ class Answers(Strict):
     """How long a run waits for an answer when it asked something about its issue."""
 
     days: float = Field(default=14, gt=0, le=90)
-    """After that it ends; setting the label again starts afresh."""
+    """After that it ends; asking for it again starts afresh."""
 
 
 class Decisions(Strict):
@@ -133,6 +133,23 @@ class Decisions(Strict):
     """A Markdown file, or a folder with one file for each decision. Absent: found by looking."""
     record: bool = True
     """Whether they are recorded at all; if not, a comment on the issue says why."""
+
+
+class Address(Strict):
+    """How reviews are addressed."""
+
+    quiet_seconds: float = Field(default=15, ge=0, le=300)
+    """A batch begins once nobody has submitted a review for so long: people send several."""
+    outsiders: bool = False
+    """Whether what people without write access say in a review is read as well. What a run then
+    does is held to the stricter rules for text by strangers."""
+
+
+class Checks(Strict):
+    """What happens when other programs' checks fail on what Fettle pushed."""
+
+    fix: bool = False
+    """Whether Fettle mends them: once for each commit, at most twice in a row."""
 
 
 class Policy(Strict):
@@ -161,6 +178,10 @@ class Policy(Strict):
     """How questions about an issue work here."""
     decisions: Decisions = Decisions()
     """Where decisions are recorded."""
+    address: Address = Address()
+    """How reviews are addressed."""
+    checks: Checks = Checks()
+    """What happens when checks fail on what Fettle pushed."""
 
     def protects(self, path: str) -> str | None:
         """Return the pattern that protects this path, or None. Case does not matter."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+_ON_REPOSITORY = re.compile(r"/(?:issues|pull)/[0-9]+$")
 
 
 class Frozen(BaseModel):
@@ -43,7 +46,38 @@ class Again(Frozen):
     """What it did before the first occurrence of this stage is kept; empty: all is done anew."""
 
 
-class ResolveIssue(Frozen):
+class Asked(Frozen):
+    """What every request says: where it is about, who asks, and what it is called there."""
+
+    installation_id: int
+    repository: Repository
+    number: int
+    """The number of the issue or pull request; 0 for a wish that is not on GitHub."""
+    title: str
+    author: Person
+    """Who opened it."""
+    asked_by: Person
+    url: str
+    """The page of the issue or pull request."""
+    again: Again | None = None
+
+    @property
+    def repository_url(self) -> str:
+        """Return the page of the repository; empty for a wish that is not on GitHub."""
+        return _ON_REPOSITORY.sub("", self.url) if _ON_REPOSITORY.search(self.url) else ""
+
+    @property
+    def reference(self) -> str:
+        """Return what people call it: `owner/repo#n`, or just `repo` where it has no number."""
+        return self.lane if self.number else self.repository.name
+
+    @property
+    def lane(self) -> str:
+        """Return the queue key: one live run for each `owner/repo#n`."""
+        return f"{self.repository.full_name}#{self.number}"
+
+
+class ResolveIssue(Asked):
     """Turn this issue into a pull request.
 
     Title and body are those of the signed delivery: what a person saw when they asked, not
@@ -51,40 +85,47 @@ class ResolveIssue(Frozen):
     """
 
     kind: Literal["resolve_issue"] = "resolve_issue"
-    installation_id: int
-    repository: Repository
-    number: int
-    """The issue's number; 0 for a wish that is not on GitHub."""
-    title: str
     body: str
-    author: Person
-    asked_by: Person
     label: str
     """The label that asks for it; also what people are told to set when they want it again."""
-    url: str
     via: Literal["label", "command", "terminal"] = "label"
     """How it was asked for: by the label, by `/bot retry`, by the operator on the machine."""
-    again: Again | None = None
-
-    @property
-    def repository_url(self) -> str:
-        """Return the page of the repository; empty for a wish that is not on GitHub."""
-        return self.url.rpartition("/issues/")[0]
 
     @property
     def text(self) -> str:
         """Return the issue in its author's words: untrusted, to be cleaned and fenced."""
         return f"{self.title}\n\n{self.body}"
 
-    @property
-    def reference(self) -> str:
-        """Return what people call the issue: `owner/repo#n`, or just `repo` where it has none."""
-        return self.lane if self.number else self.repository.name
 
-    @property
-    def lane(self) -> str:
-        """Return the queue key: one live run for each `owner/repo#n`."""
-        return f"{self.repository.full_name}#{self.number}"
+class AddressReview(Asked):
+    """Do on this pull request what its reviews ask for, and answer each of their threads."""
+
+    kind: Literal["address_review"] = "address_review"
+    review_id: int = 0
+    """The review whose submission asks; 0 where people asked in another way."""
+    via: Literal["review", "label", "command", "terminal"] = "review"
+
+
+class UpdateBranch(Asked):
+    """Merge the base branch into this pull request, and see that it still works."""
+
+    kind: Literal["update_branch"] = "update_branch"
+    via: Literal["command", "terminal"] = "command"
+
+
+class FixChecks(Asked):
+    """Mend the checks that fail on what Fettle pushed to this pull request.
+
+    Nobody asks for it but the repository's policy, unless somebody wants it tried once more:
+    `asked_by` has the id 0 then, and so has `author`, of whom a delivery about checks says nothing.
+    """
+
+    kind: Literal["fix_checks"] = "fix_checks"
+    head: str
+    """The commit on which they fail."""
+    branch: str = ""
+    """The branch that it is the head of, as the delivery says."""
+    via: Literal["checks", "command", "terminal"] = "checks"
 
 
 class Shown(Frozen):
@@ -97,7 +138,18 @@ class Shown(Frozen):
 
 
 Verb = Literal[
-    "approve", "deny", "go", "cancel", "status", "why", "retry", "budget", "remark", "unknown"
+    "approve",
+    "deny",
+    "go",
+    "cancel",
+    "status",
+    "why",
+    "retry",
+    "budget",
+    "address",
+    "update",
+    "remark",
+    "unknown",
 ]
 
 
@@ -120,8 +172,8 @@ class Command(Frozen):
     words: str = ""
     """What else was said: a reason, an answer, a remark; for `unknown` the word that was typed."""
     asked_by: Person
-    via: Literal["comment", "button", "label", "issue"]
-    """How: by taking the label off and by closing the issue a run is cancelled."""
+    via: Literal["comment", "button", "label", "issue", "pull_request"]
+    """How: by taking the label off, by closing the issue or pull request, a run is cancelled."""
     comment_id: int | None = None
     """The comment that says it; None for everything else."""
     digest: str = ""
@@ -130,7 +182,10 @@ class Command(Frozen):
     """The check run whose button it was; None for everything else."""
     url: str
     issue: Shown | None = None
-    """For `retry`: the issue to work on; None where it is a pull request, or nobody's any more."""
+    """For `retry`, `address` and `update`: the issue that they stand on; None where it is a pull
+    request, or nobody's any more."""
+    pull_request: Shown | None = None
+    """For `retry`, `address` and `update`: the pull request to work on; None as above."""
 
     @property
     def lane(self) -> str:
@@ -140,8 +195,11 @@ class Command(Frozen):
     @property
     def for_live_runs(self) -> bool:
         """Return whether it means nothing, to anybody, unless a run is under way."""
-        return self.verb == "remark" or self.via in ("label", "issue")
+        return self.verb == "remark" or self.via in ("label", "issue", "pull_request")
 
 
-Request = ResolveIssue
+OnPull = AddressReview | UpdateBranch | FixChecks
+"""What can be asked about an open pull request."""
+
+Request = Annotated[ResolveIssue | OnPull, Field(discriminator="kind")]
 """What starts a run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from itertools import count
-from typing import Protocol
+from typing import Literal, Protocol
 
 import structlog
 
@@ -18,8 +18,10 @@ from handlers.access import Refusal
 LONGEST_PAUSE = 60.0
 MOST_TRIES = 500  # each of several attempts: most of a day
 
-CALLED_BACK = frozenset({"label-on", "issue-open"})
+CALLED_BACK = frozenset({"label-on", "issue-open", "pull-open", "review-stands"})
 """Rules by whose word somebody has called the request back: that is no failure."""
+
+Ending = Literal["covered", "refused"]
 
 log = structlog.get_logger()
 
@@ -39,9 +41,10 @@ class Admission(Frozen):
         """Return how a run ends that is not to begin; None when it is."""
         if self.cancelled:
             return Outcome(kind="cancelled", text=self.cancelled)
-        if self.refusal is not None:
-            return Outcome(kind="refused", text=self.refusal.text, rule=self.refusal.rule)
-        return None
+        if self.refusal is None:
+            return None
+        kind: Ending = "covered" if self.refusal.silent else "refused"
+        return Outcome(kind=kind, text=self.refusal.text, rule=self.refusal.rule)
 
 
 class Admitting(Protocol):
@@ -127,6 +130,7 @@ _CANCELLED = {
     "comment": "{by} cancelled it before the work began.",
     "label": "{by} took the label off before the work began.",
     "issue": "{by} closed the issue before the work began.",
+    "pull_request": "{by} closed the pull request before the work began.",
     "terminal": "{by} cancelled it on the machine that it was to run on, before the work began.",
 }
 _STOPPED = (
@@ -138,6 +142,11 @@ _WITHDRAWN = {
     "asker-may-write": "whoever asked for it may no longer write to the repository.",
     "issue-open": "the issue was closed.",
     "label-on": "the label was taken off.",
+    "pull-open": "the pull request was closed.",
+    "review-stands": "the review was dismissed.",
+    "head-stands": "the pull request has new commits.",
+    "head-is-ours": "the pull request has new commits.",
+    "not-covered": "another run has dealt with this meanwhile.",
     "text-unchanged": "somebody other than the asker edited the title or the text of the issue.",
 }
 _OPERATOR = "Fettle is not set up right, so it could not check this. Its operator has to act:"

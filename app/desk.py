@@ -14,9 +14,9 @@ from agents.errors import RunError
 from agents.ports import Json
 from agents.requests import Command, Request
 from app.desk_answers import Answers
+from app.desk_asking import Asking, Submit
 from app.desk_facts import Inquiry
 from app.desk_look import Look
-from app.desk_retry import Retry, Submit
 from app.desk_spend import Spending
 from app.desk_steers import NO_RUN, Steers
 from app.desk_telling import PUZZLED, Telling
@@ -71,7 +71,7 @@ class Desk:
         self._telling = telling = Telling(github, redactor, settle)
         self._answers = Answers(StoredApprovals(database), telling)
         self._steers = Steers(steers, lanes, spending, telling)
-        self._retry = Retry(Runs(database), lanes, history, telling, self._submit)
+        self._asking = Asking(Runs(database), lanes, history, telling, self._submit)
         self._look = Look(database, lanes, spending, telling)
 
     async def obey(self, command: Command, ident: str) -> Json:
@@ -96,7 +96,7 @@ class Desk:
             command.installation_id, command.repository.id, Profile.REPORT
         )
         inquiry = Inquiry(client, await self._github.identity(client), command, ident)
-        if command.via in ("label", "issue"):
+        if command.via in ("label", "issue", "pull_request"):
             return await self._steers.call_back(inquiry)
         read = await inquiry.read()
         if read is None:
@@ -109,8 +109,8 @@ class Desk:
                 return await self._answers.obey(inquiry)
             case "status" | "why":
                 return await self._look.obey(inquiry)
-            case "retry":
-                return await self._retry.obey(inquiry)
+            case "retry" | "address" | "update":
+                return await self._asking.obey(inquiry)
             case "unknown":
                 return await self._puzzle(inquiry)
             case _:

@@ -22,11 +22,12 @@ STANDING = {
     "refused": "**Not started**, on {at}. {text}",
     "cancelled": "**Cancelled** on {at}. {text}",
     "failed": "**Stopped** on {at}. {text}",
+    "covered": "**Nothing to do**, on {at}. {text}",
 }
 FOR_ANSWERS = "**Waiting for a decision** in the stage {stage}, since {at}: {questions}."
 FOR_WORDS = (
-    "**Waiting for an answer** on this issue, since {at}. Write it in a comment, or write `/bot go`"
-    " to have it go on without."
+    "**Waiting for an answer** here, since {at}. Write it in a comment, or write `/bot go` to have"
+    " it go on without."
 )
 FOR_ROOM = (
     "**Waiting for the model's server** in the stage {stage}, since {at}. It goes on by itself."

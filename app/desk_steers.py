@@ -15,6 +15,7 @@ from handlers import steering
 from handlers.access import Refusal
 from handlers.answering import Facts
 from handlers.issues import RESOLVE_LABEL
+from handlers.pull_request import ADDRESS_LABEL
 from handlers.steering import Standing
 
 ISSUE = "/repos/{owner}/{repo}/issues/{number}"
@@ -26,6 +27,7 @@ CAPPED = (
     " and that is the most that the operator of Fettle lets one run spend."
 )
 NO_RUN = {"dropped": "no run is under way"}
+UNDONE = "it was undone"
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Steers:
         return {"steered": live[0].id}
 
     async def call_back(self, inquiry: Inquiry) -> dict[str, str]:
-        """End the runs whose label was taken off, or whose issue was closed, unless that is over.
+        """End the runs whose label was taken off, or that are about what was closed, unless over.
 
         Deliveries may come late, and in any order: what counts is how the issue stands now.
         """
@@ -71,8 +73,8 @@ class Steers:
             return NO_RUN
         if command.asked_by.id == inquiry.own.bot.id:
             return {"dropped": "it was our own doing"}
-        if await _stands_again(inquiry):
-            return {"dropped": "it was undone"}
+        if reason := await _stands(inquiry):
+            return {"dropped": reason}
         return {"steered": live[0].id} if await self._put(inquiry, live, "", 0) else NO_RUN
 
     async def _standing(self, inquiry: Inquiry, live: list[LaneRun]) -> Standing:
@@ -87,7 +89,7 @@ class Steers:
     async def _put(self, inquiry: Inquiry, live: list[LaneRun], role: str, room: float) -> bool:
         """Keep it for the newest run, a cancel for all; return whether any hears of it."""
         command, via = inquiry.command, inquiry.command.via
-        assert via in ("comment", "label", "issue")
+        assert via != "button"
         meant = live if command.verb == "cancel" else live[:1]
         return await self.steers.put(
             [run.id for run in meant],
@@ -125,8 +127,8 @@ class Steers:
             await self.telling.react(inquiry.client, command, PUZZLED)
 
 
-async def _stands_again(inquiry: Inquiry) -> bool:
-    """Tell whether the label is on, or the issue open, by now."""
+async def _stands(inquiry: Inquiry) -> str:
+    """Return why the work goes on all the same; empty when it does not."""
     command = inquiry.command
     where = {
         "owner": command.repository.owner,
@@ -136,10 +138,14 @@ async def _stands_again(inquiry: Inquiry) -> bool:
     try:
         issue = await inquiry.client.getitem(ISSUE, where)
     except Missing:
-        return False
-    if command.via == "issue":
-        return bool(issue["state"] == "open")
-    return any(label["name"] == RESOLVE_LABEL for label in issue["labels"])
+        return ""
+    if command.via != "label":
+        return UNDONE if issue["state"] == "open" else ""
+    on_pull = "pull_request" in issue
+    if on_pull and inquiry.own.wrote(issue):
+        return "it is Fettle's own pull request, which needs no label"
+    wanted = ADDRESS_LABEL if on_pull else RESOLVE_LABEL
+    return UNDONE if any(label["name"] == wanted for label in issue["labels"]) else ""
 
 
 def _role(facts: Facts) -> str:

@@ -33,6 +33,7 @@ CANCELLED = {
     "comment": "cancelled the run",
     "label": "took the label off",
     "issue": "closed the issue",
+    "pull_request": "closed the pull request",
     "terminal": "cancelled the run on the machine that it runs on",
 }
 DID = {

@@ -16,8 +16,10 @@ import structlog
 
 import handlers
 from agents.errors import TransientError
-from agents.requests import Command, Request, ResolveIssue
+from agents.requests import Command, FixChecks, Request, ResolveIssue
+from app.git.names import BRANCH_PREFIX
 from app.inbox import Inbox
+from app.store.batches import Batches
 from app.store.database import Database
 from app.store.deliveries import Mark, Waiting, mark, waiting
 from app.store.lanes import Lanes
@@ -32,6 +34,8 @@ POLL_SECONDS = 5.0
 ATTEMPTS = 5
 NOTE_LENGTH = 2000
 NOBODY = "no run is under way that could hear it"
+NOT_OURS = "the checks are of a commit that Fettle has not pushed"
+MENDING = "a run looks after the checks of this commit already"
 
 log = structlog.get_logger(__name__)
 
@@ -60,6 +64,7 @@ class Dispatcher:
     ) -> None:
         self._database = database
         self._lanes = Lanes(database)
+        self._batches = Batches(database)
         self._steers = StoredSteers(database)
         self._inbox = inbox
         self._engine = engine
@@ -108,19 +113,31 @@ class Dispatcher:
                 asked = self._route(row.event, orjson.loads(row.body))
             except Exception as error:  # noqa: BLE001 - one poison row must not stop the others
                 return _failed(row, error)  # it would fail again: routing is a pure function
-            if isinstance(asked, Ignored):
-                log.debug("delivery ignored", reason=asked.reason)
-                return Mark(row.id, "ignored", asked.reason)
-            if isinstance(asked, tuple) and not await self._heard(asked):
-                log.debug("delivery ignored", reason=NOBODY)
-                return Mark(row.id, "ignored", NOBODY)
+            reason = await self._ignored(row, asked)
+            if isinstance(asked, Ignored) or reason:
+                log.debug("delivery ignored", reason=reason)
+                return Mark(row.id, "ignored", reason)
             return await self._submit(row, dict(_named(row.run_id, asked)))
 
-    async def _heard(self, commands: tuple[Command, ...]) -> bool:
-        """Tell whether there may be anybody to hear these: most comments find no run at work."""
-        first = commands[0]
-        alone = all(command.for_live_runs for command in commands)
-        return not alone or await self._lanes.busy(first)
+    async def _ignored(self, row: Waiting, asked: Asked | Ignored) -> str:
+        """Return why nothing comes of it, as far as the store can tell; empty where it may.
+
+        Most comments find no run at work, and most checks that fail are of people's own commits.
+        """
+        match asked:
+            case Ignored():
+                return asked.reason
+            case FixChecks():
+                return await self._passed_over(row, asked)
+            case (first, *_) if all(command.for_live_runs for command in asked):
+                return "" if await self._lanes.busy(first) else NOBODY
+        return ""
+
+    async def _passed_over(self, row: Waiting, request: FixChecks) -> str:
+        ours = request.branch.startswith(BRANCH_PREFIX)
+        if not ours and not await self._batches.pushed(request, request.head):
+            return NOT_OURS
+        return MENDING if await self._lanes.mending(request, besides=row.run_id) else ""
 
     async def _submit(self, row: Waiting, requests: Mapping[str, Request | Command]) -> Mark | None:
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agents.errors import RunError
 from agents.pipelines.shared.waiting import LABEL
-from agents.requests import Request
+from agents.requests import OnPull, Request, ResolveIssue
 from agents.run import Outcome, Ports
 from app.admission import Admission
 from app.git.source import GitSource
@@ -15,9 +15,12 @@ from app.github.approval_end import OpenQuestions
 from app.github.auth import Profile
 from app.github.client import GitHub
 from app.github.facts import issue_facts
+from app.github.installation import InstallationClient
+from app.github.pull_facts import pull_facts
 from app.github.reporter import GitHubReporter
 from app.github.roles import role_of
-from handlers import access
+from app.store.batches import Batches
+from handlers import access, access_pulls
 
 UNFINISHED = ("failed", "cancelled")
 
@@ -26,25 +29,48 @@ UNFINISHED = ("failed", "cancelled")
 class GitHubEquipment:
     """Everything that one run on GitHub holds."""
 
+    run_id: str
     request: Request
     github: GitHub
     reporter: GitHubReporter
     source: GitSource
     ports: Ports
     questions: OpenQuestions
+    batches: Batches
 
     async def admit(self) -> Admission:
-        """React to the issue, then judge from what GitHub says now whether the run may go on."""
-        await self.reporter.acknowledge()
+        """Judge from what GitHub says now whether the run may go on, and show that it was seen."""
         request = self.request
+        if isinstance(request, ResolveIssue):
+            await self.reporter.acknowledge()  # at once: somebody has surely called for it
         client = await self.github.installation(
             request.installation_id, request.repository.id, Profile.READ
         )
+        if isinstance(request, ResolveIssue):
+            return await self._issue(client, request)
+        admission = await self._pull(client, request)
+        if admission.refusal is None or not admission.refusal.silent:
+            await self.reporter.acknowledge()
+        return admission
+
+    async def _issue(self, client: InstallationClient, request: ResolveIssue) -> Admission:
+        """Judge; whoever wrote the issue has a say in what is done."""
         refusal = access.decide(request, await issue_facts(client, request))
         if refusal is not None or request.author.id == request.asked_by.id:
             return Admission(refusal=refusal, tainted=False)
         author = await role_of(client, request.repository, request.author)
         return Admission(tainted=not author.may_write)
+
+    async def _pull(self, client: InstallationClient, request: OnPull) -> Admission:
+        """Judge; whoever opened the pull request has written code that is run."""
+        own = await self.github.identity(client)
+        covered = await self.batches.covers(self.run_id, request)
+        facts = await pull_facts(client, request, own, covered=covered)
+        refusal = access_pulls.decide(request, facts)
+        if refusal is not None or facts.own:
+            return Admission(refusal=refusal, tainted=False)
+        author = await role_of(client, request.repository, facts.author) if facts.author else None
+        return Admission(tainted=author is None or not author.may_write)
 
     async def rest(self) -> None:
         """Show that it waits, and remove the work tree: git keeps what it needs to be made anew."""

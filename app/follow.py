@@ -18,7 +18,7 @@ from app import again
 from app.store.history import History, KeptRun, KeptStep, KeptTurn
 
 STAGE = "stage/"
-OVER = ("done", "refused", "cancelled", "failed")
+OVER = ("done", "refused", "cancelled", "failed", "covered")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Step 1: decide on a delivery from its headers and raw bytes; no sockets, no disk, no clock.
 
 The order is fixed, cheap checks first: size, type, headers, signature, event, action, JSON object,
-ping, own events, comments without commands. What passes all of it goes to the inbox.
+ping, own events, checks that passed. What passes all of it goes to the inbox.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import orjson
 
 from agents.errors import DeliveryError
 from handlers import ROUTES, known
-from handlers.commands import may_hold
+from handlers.check_suite import BROKEN
 
 MAX_BODY = 26 * 1024 * 1024
 """Bytes. GitHub sends no payload over 25 MB, and drops the event instead."""
@@ -96,8 +96,8 @@ class Intake:
             return _UNHANDLED
         if self._from_a_bot(head.event, action, payload.get("sender")):
             return Answer(204, "", "from_bot")
-        if _only_talk(head.event, payload):
-            return Answer(204, "", "no_command")
+        if _only_passed(head.event, payload):
+            return Answer(204, "", "passed")
         installation_id = _id_of(payload.get("installation"))
         return Delivery(
             head.delivery_id, head.event, action, installation_id, head.signature[7:], body
@@ -108,7 +108,7 @@ class Intake:
         if not isinstance(sender, dict):
             return False
         if self._identity.bot_id is not None and sender.get("id") == self._identity.bot_id:
-            return True
+            return not ROUTES[event, action].ours_too
         return ROUTES[event, action].people_only and sender.get("type") == "Bot"
 
 
@@ -185,17 +185,14 @@ def _nothing_handles(event: str, body: bytes) -> bool:
     return first is not None and not known(event, first[1].decode("ascii"))
 
 
-def _only_talk(event: str, payload: dict[str, Any]) -> bool:
-    """Tell whether it is a comment without commands under a pull request, where no run listens.
+def _only_passed(event: str, payload: dict[str, Any]) -> bool:
+    """Tell whether it says that checks have not failed, which most pushes of an account bring.
 
-    Whether one listens to the issue only the store knows. Odd shapes are left to the handler.
+    Odd shapes are left to the handler.
     """
-    if event != "issue_comment":
-        return False
-    issue, comment = payload.get("issue"), payload.get("comment")
-    body = comment.get("body") if isinstance(comment, dict) else None
-    pull_request = issue.get("pull_request") if isinstance(issue, dict) else None
-    return pull_request is not None and isinstance(body, str) and not may_hold(body)
+    suite = payload.get("check_suite") if event == "check_suite" else None
+    conclusion = suite.get("conclusion") if isinstance(suite, dict) else None
+    return isinstance(conclusion, str) and conclusion not in BROKEN
 
 
 def _json_object(body: bytes) -> dict[str, Any]:

@@ -19,7 +19,7 @@ OUTCOMES = {
     "duplicate": "stored before",
     "unhandled": "no handler for event and action",
     "from_bot": "caused by Fettle or another bot",
-    "no_command": "a comment that asks nothing of Fettle",
+    "passed": "checks that have not failed",
     "pong": "answer to a ping",
     "refused": "not acceptable, 4xx",
     "full": "not taken now, 503",

@@ -219,20 +219,20 @@ def _given_up(error: StepGivenUp | StepBroken, run_id: str) -> str:
 
 
 _OUTSIDE = (
-    "Something that Fettle depends on kept failing: {reason}. Set the label again once it works;"
-    " if it happens again, the operator's log says more."
+    "Something that Fettle depends on kept failing: {reason}. Ask for it again once it works; if it"
+    " happens again, the operator's log says more."
 )
 _BROKEN = (
     "Fettle made a mistake of its own and stopped. Nothing of yours is wrong. The operator finds"
-    " the details in the log under run `{run}`; setting the label again starts afresh."
+    " the details in the log under run `{run}`; asking for it again starts afresh."
 )
 _AGAIN = (
     "Fettle was stopped again and again while it worked on this, so it leaves it alone. The"
-    " operator finds the run `{run}` in the log; setting the label again starts afresh."
+    " operator finds the run `{run}` in the log; asking for it again starts afresh."
 )
 _LOST = {
     "MAX_RECOVERY_ATTEMPTS_EXCEEDED": _AGAIN,
-    "CANCELLED": "The run was cancelled by the operator. Setting the label again starts afresh.",
+    "CANCELLED": "The run was cancelled by the operator. Asking for it again starts afresh.",
 }
 
 

@@ -12,7 +12,7 @@ import structlog
 
 from agents.errors import FettleError
 from agents.ports import Steps
-from agents.requests import Request
+from agents.requests import OnPull, Request
 from agents.run import Ports
 from app.again import AgainSteps
 from app.desk import Bounds, Desk
@@ -25,10 +25,12 @@ from app.git.source import GitSource
 from app.github.approval_end import OpenQuestions
 from app.github.approvals import GitHubApprovals
 from app.github.auth import Profile, Scope
+from app.github.checking import GitHubChecking
 from app.github.client import GitHub
 from app.github.forge import GitHubForge
 from app.github.publish import GitHubPublisher
 from app.github.reporter import GitHubReporter
+from app.github.reviewing import GitHubReviewing
 from app.github.tracker import GitHubTracker
 from app.inbox import Inbox
 from app.intake import Identity, Intake
@@ -39,6 +41,7 @@ from app.sandbox.choose import caution
 from app.server import Readiness, build_server, start_server
 from app.settings import Settings
 from app.steering import Bells, RunSteering
+from app.store.batches import Batches
 from app.store.steers import StoredSteers
 from app.store.turns import StoredJournal
 from app.upkeep import Upkeep
@@ -74,6 +77,7 @@ class GitHubRuns:
         )
         source = self._source(run_id, request, mirror)
         equipment = GitHubEquipment(
+            run_id,
             request,
             github,
             reporter,
@@ -97,12 +101,23 @@ class GitHubRuns:
                 forge=GitHubForge(github, request, run_id),
                 toolsets=parts.toolsets(source.folder) if parts.toolsets else None,
                 tracker=GitHubTracker(github, request, run_id, parts.redactor),
+                reviewing=self._reviewing(run_id, request),
+                checking=GitHubChecking(github, request, run_id, parts.redactor),
                 steering=RunSteering(self._steers, self.bells, run_id),
             ),
             OpenQuestions(github, request, run_id, parts.approvals, parts.redactor),
+            Batches(parts.database),
         )
         self._take_up(run_id, equipment)
         return equipment
+
+    def _reviewing(self, run_id: str, request: Request) -> GitHubReviewing | None:
+        """Return the way to the run's pull request, if it is about one."""
+        if not isinstance(request, OnPull):
+            return None
+        parts = self._parts
+        batches = Batches(parts.database)
+        return GitHubReviewing(self._github, request, run_id, parts.redactor, batches)
 
     def _take_up(self, run_id: str, equipment: GitHubEquipment) -> None:
         """Have the run keep what an earlier one did, if that was asked for."""
@@ -127,6 +142,8 @@ class GitHubRuns:
             sandbox=parts.sandbox,
             fetch=partial(self._fetch, request, mirror),
             branch=partial(self._fetch_branch, request, mirror),
+            pull=partial(self._fetch_pull, request, mirror),
+            about=request.number if isinstance(request, OnPull) else None,
             identity=partial(self._author, request),
             furnisher=parts.set_ups.of(str(request.repository.id), mirror, run_id),
             conceal=parts.redactor.clean,
@@ -144,6 +161,13 @@ class GitHubRuns:
         """Bring one branch up to date under `ref`, with a token that can only read it."""
         token = await self._reading(request)
         return await mirror.fetch_branch(self._clone_url(request), token, name, ref)
+
+    async def _fetch_pull(
+        self, request: Request, mirror: Mirror, number: int, ref: str
+    ) -> str | None:
+        """Bring the head of a pull request up to date under `ref`, with such a token as well."""
+        token = await self._reading(request)
+        return await mirror.fetch_pull(self._clone_url(request), token, number, ref)
 
     async def _reading(self, request: Request) -> str:
         scope = Scope.of(request.installation_id, request.repository.id, Profile.READ)

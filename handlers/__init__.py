@@ -2,7 +2,8 @@
 
 Handlers are pure: a payload goes in; typed requests, or a reason to ignore it, come out. Whether
 the asker may and whether it is still true is decided later, from what GitHub says then: of runs by
-`handlers/access.py`, of answers by `handlers/answering.py`, of steers by `handlers/steering.py`.
+`handlers/access.py`, on pull requests by `handlers/access_pulls.py`, of answers by
+`handlers/answering.py`, of steers by `handlers/steering.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.requests import Command, Request
-from handlers import check_run, issue_comment, issues, terminal
+from handlers import (
+    check_run,
+    check_suite,
+    issue_comment,
+    issues,
+    pull_request,
+    pull_request_review,
+    terminal,
+)
 from handlers.ignored import Ignored
 
 Asked = Request | tuple[Command, ...]
@@ -26,6 +35,8 @@ class Route:
     handler: Callable[[Mapping[str, Any]], Asked | Ignored]
     people_only: bool = True
     """Deliveries caused by any bot are dropped at the door: bots that react to bots never stop."""
+    ours_too: bool = False
+    """Those that we caused ourselves count as well: what others say of what we pushed."""
 
 
 ROUTES: Mapping[tuple[str, str], Route] = {
@@ -34,6 +45,11 @@ ROUTES: Mapping[tuple[str, str], Route] = {
     ("issues", "closed"): Route(issues.closed, people_only=False),
     ("issue_comment", "created"): Route(issue_comment.created),
     ("check_run", "requested_action"): Route(check_run.requested_action),
+    ("pull_request", "labeled"): Route(pull_request.labeled),
+    ("pull_request", "unlabeled"): Route(pull_request.unlabeled, people_only=False),
+    ("pull_request", "closed"): Route(pull_request.closed, people_only=False),
+    ("pull_request_review", "submitted"): Route(pull_request_review.submitted),
+    ("check_suite", "completed"): Route(check_suite.completed, people_only=False, ours_too=True),
 }
 
 _EVENTS = frozenset(event for event, _ in ROUTES)

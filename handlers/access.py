@@ -1,16 +1,21 @@
-"""Step 4: who asked, may they, and is it still true; decided from facts, without I/O."""
+"""Step 4: who asked, may they, and is it still true; decided from facts, without I/O.
+
+Here: what holds for every request, and the rules for issues. `access_pulls.py` has the others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from agents.requests import Frozen, Person, ResolveIssue
+from agents.requests import Frozen, Person, Request, ResolveIssue
+from handlers.issues import RESOLVE_LABEL
+from handlers.pull_request import ADDRESS_LABEL
 
 MAY_WRITE = frozenset({"write", "maintain", "admin"})
 MAY_NOT_WRITE = frozenset({"read", "triage", "none"})
 
 
-class Facts(Frozen):
+class AskerFacts(Frozen):
     """What GitHub says now, read when the run starts, not when the delivery was signed."""
 
     role_name: str = ""
@@ -19,6 +24,11 @@ class Facts(Frozen):
     """`permission` of the same answer: admin, write, read or none; GitHub folds other roles in."""
     asker_is_bot: bool = False
     installation_suspended: bool = False
+
+
+class Facts(AskerFacts):
+    """The same with what it says of an issue."""
+
     issue_open: bool = True
     is_pull_request: bool = False
     labels: tuple[str, ...] = ()
@@ -34,6 +44,8 @@ class Refusal(Frozen):
 
     rule: str
     text: str
+    silent: bool = False
+    """Only the record keeps it: it was not for Fettle, or is done already."""
 
 
 class Way(Frozen):
@@ -54,51 +66,67 @@ WAYS: Mapping[str, Way] = {
         afresh="take the label off and put it on again",
     ),
     "command": Way(
-        asked="wrote `/bot retry`", again="write `/bot retry` again", afresh="write it again"
+        asked="wrote `/bot {verb}`", again="write `/bot {verb}` again", afresh="write it again"
+    ),
+    "review": Way(
+        asked="submitted a review", again="submit it again", afresh="submit a review as well"
     ),
     "terminal": Way(
         asked="asked for it on the machine",
         again="give the command on the machine again",
         afresh="give the command on the machine again",
     ),
+    "checks": Way(
+        asked="failed", again="have the checks run again", afresh="have the checks run again"
+    ),
 }
+LABELS = {"resolve_issue": RESOLVE_LABEL, "address_review": ADDRESS_LABEL}
+"""The labels by which things are asked for."""
+VERBS = {"address_review": "address", "update_branch": "update"}
+"""The commands by which they are, the first time."""
 
 
 def decide(request: ResolveIssue, facts: Facts) -> Refusal | None:
     """Return the first rule that speaks against the request, or None when it may run."""
     for rule in RULES[request.via]:
         if text := rule(request, facts):
-            return Refusal(rule=rule.__name__.replace("_", "-"), text=f"Nothing was done: {text}")
+            return refusal(rule.__name__, text)
     return None
 
 
-def installation_active(request: ResolveIssue, facts: Facts) -> str | None:
+def refusal(rule: str, text: str, *, silent: bool = False) -> Refusal:
+    """Return the refusal by the rule whose function has this name."""
+    told = f"Nothing was done: {text}"
+    return Refusal(rule=rule.replace("_", "-"), text=told, silent=silent)
+
+
+def installation_active(request: Request, facts: AskerFacts) -> str | None:
     """Refuse while the owner has suspended the installation."""
     if not facts.installation_suspended:
         return None
     return (
         f"the app's installation on `{request.repository.owner}` is suspended, so it may not act "
         "there. An owner can lift the suspension in the settings under GitHub Apps; then "
-        f"{_way(request).again}."
+        f"{way_of(request).again}."
     )
 
 
-def asker_human(request: ResolveIssue, facts: Facts) -> str | None:
+def asker_human(request: Request, facts: AskerFacts) -> str | None:
     """Refuse bots: two bots that label for each other would never stop."""
     if not facts.asker_is_bot:
         return None
-    way = _way(request)
+    way = way_of(request)
     return (
         f"the bot `{request.asked_by.login}` {way.asked}, and only people may start work. "
         f"Somebody with write access can {way.afresh}."
     )
 
 
-def asker_may_write(request: ResolveIssue, facts: Facts) -> str | None:
+def asker_may_write(request: Request, facts: AskerFacts) -> str | None:
     """Refuse people who could not push themselves: the triage role may label, but not write."""
     if may_write(facts.role_name, facts.permission):
         return None
-    way = _way(request)
+    way = way_of(request)
     return (
         f"`{request.asked_by.login}` {way.asked}, but starting work on "
         f"`{request.repository.full_name}` takes write access and their role is "
@@ -123,7 +151,7 @@ def issue_open(request: ResolveIssue, facts: Facts) -> str | None:
         return None
     return (
         f"issue #{request.number} was closed before the work began. Open it again and "
-        f"{_way(request).again} if it still needs work."
+        f"{way_of(request).again} if it still needs work."
     )
 
 
@@ -141,7 +169,7 @@ def text_unchanged(request: ResolveIssue, facts: Facts) -> str | None:
     """Refuse when somebody other than the asker has changed what the asker approved."""
     if not facts.edited or (facts.editor and facts.editor.id == request.asked_by.id):
         return None
-    way = _way(request)
+    way = way_of(request)
     who = f"`{facts.editor.login}`" if facts.editor else "somebody"
     return (
         f"{who} edited the title or the text of issue #{request.number} after "
@@ -150,9 +178,14 @@ def text_unchanged(request: ResolveIssue, facts: Facts) -> str | None:
     )
 
 
-def _way(request: ResolveIssue) -> Way:
+def way_of(request: Request) -> Way:
+    """Return how the request came, in words."""
+    named = {
+        "label": LABELS.get(request.kind, ""),
+        "verb": "retry" if request.again else VERBS.get(request.kind, "retry"),
+    }
     way = WAYS[request.via].model_dump()
-    return Way(**{name: text.format(label=request.label) for name, text in way.items()})
+    return Way(**{name: text.format(**named) for name, text in way.items()})
 
 
 def may_write(role_name: str, permission: str) -> bool:

@@ -153,7 +153,7 @@ def legible(command: Command, facts: Facts) -> str | None:
         return None
     return (
         f"the stored record of `{_id(command)}` is damaged and no longer says what people were "
-        "shown. The operator of Fettle has to look at it; setting the label again starts afresh."
+        "shown. The operator of Fettle has to look at it; asking for the work again starts afresh."
     )
 
 

@@ -26,6 +26,8 @@ VERBS: Mapping[str, Verb] = {
     "why": "why",
     "retry": "retry",
     "budget": "budget",
+    "address": "address",
+    "update": "update",
 }
 """What may stand behind `/bot`, and which verb it means."""
 
@@ -70,11 +72,6 @@ class Said:
     """What follows on the same line."""
     words: str
     """What follows, up to the next command or the end of the paragraph."""
-
-
-def may_hold(body: str) -> bool:
-    """Tell cheaply whether there can be a command: most comments of a busy account hold none."""
-    return "/bot" in body.lower()
 
 
 def commands(body: str) -> tuple[Said, ...]:

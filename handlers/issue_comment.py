@@ -34,8 +34,8 @@ def created(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
     event = CommentCreated.model_validate(payload)
     body = event.comment.body or ""
     said, rest = commands(body), without_commands(body)[:LONGEST_REST]
-    if not said and (not rest or event.issue.pull_request is not None):
-        return Ignored("no command stands at the start of a line, and no run could hear the rest")
+    if not said and not rest:
+        return Ignored("the comment says nothing")
     if reason := _unheard(event):
         return Ignored(reason)
     if not said:
@@ -73,18 +73,22 @@ def _said(said: Said, issue: Issue, rest: str) -> dict[str, Any]:
             return {"usd": amount(said.tail)}
         case "retry":
             stage = beginning(said.tail)
-            return {"stage": UNREADABLE if stage is None else stage, "issue": _shown(issue)}
+            return {"stage": UNREADABLE if stage is None else stage, **_shown(issue)}
+        case "address" | "update":
+            return {"words": said.words, **_shown(issue)}
         case "go":  # what stands around it was written to be read as well
             return {"words": "\n\n".join(part for part in (said.words, rest) if part)}
     return {"words": said.name if said.verb == "unknown" else said.words}
 
 
-def _shown(issue: Issue) -> Shown | None:
-    if issue.pull_request is not None or issue.user is None or issue.user.ghost:
-        return None
-    return Shown(
+def _shown(issue: Issue) -> dict[str, Shown]:
+    """Return the issue or pull request under its name; nothing when nobody can be named for it."""
+    if issue.user is None or issue.user.ghost:
+        return {}
+    shown = Shown(
         title=issue.title, body=issue.body or "", author=issue.user.person, url=issue.html_url
     )
+    return {"issue" if issue.pull_request is None else "pull_request": shown}
 
 
 def _command(event: CommentCreated, verb: Verb, said: Mapping[str, Any]) -> Command:

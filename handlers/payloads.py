@@ -19,6 +19,9 @@ _NAME = r"^\.*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"  # not made of dots alone
 Name = Annotated[str, StringConstraints(pattern=_NAME, max_length=100)]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s<>\"]+$", max_length=2000)]
 
+Branch = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+Sha = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$")]
+
 GHOST = "ghost"
 """Login that GitHub shows in place of a deleted account."""
 
@@ -48,7 +51,7 @@ class Account(View):
 
 
 class Label(View):
-    """The label that was put on or taken off."""
+    """A label: of an event, the one that was put on or taken off."""
 
     name: str
 
@@ -65,8 +68,9 @@ class RepositoryView(View):
     id: Id
     name: Name
     owner: Owner
-    default_branch: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    default_branch: Branch
     private: bool = False
+    html_url: Url | None = None
 
     @property
     def repository(self) -> Repository:
@@ -138,11 +142,75 @@ class Base(View):
     repo: RepositoryId
 
 
+class Head(View):
+    """The newest commit of a pull request."""
+
+    sha: Sha
+
+
 class PullReference(View):
     """A pull request that a payload only points at; it may be one of another repository."""
 
     number: Id
     base: Base
+    head: Head | None = None
+
+
+class Pull(View):
+    """A pull request as it was when the delivery was signed."""
+
+    number: Id
+    title: str
+    body: str | None = None
+    user: Account | None = None
+    html_url: Url
+    labels: list[Label] | None = None
+
+
+class PullChanged(View):
+    """`pull_request` with any action."""
+
+    pull_request: Pull
+    repository: RepositoryView
+    label: Label | None = None
+    sender: Account | None = None
+    installation: Installation | None = None
+
+
+class Review(View):
+    """A review as it was when the delivery was signed; without a word, its body is null."""
+
+    id: Id
+    state: str
+    body: str | None = None
+    user: Account | None = None
+
+
+class ReviewSubmitted(View):
+    """`pull_request_review` with action `submitted`."""
+
+    review: Review
+    pull_request: Pull
+    repository: RepositoryView
+    sender: Account | None = None
+    installation: Installation | None = None
+
+
+class CheckSuite(View):
+    """What the checks of one App, or of one run of Actions, come to on a commit."""
+
+    head_sha: Sha
+    head_branch: Branch | None = None
+    conclusion: str | None = None
+    pull_requests: list[PullReference] = []
+
+
+class SuiteCompleted(View):
+    """`check_suite` with action `completed`."""
+
+    check_suite: CheckSuite
+    repository: RepositoryView
+    installation: Installation | None = None
 
 
 class CheckRun(View):

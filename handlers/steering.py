@@ -19,7 +19,11 @@ from handlers.issues import RESOLVE_LABEL
 
 COMMANDS = (
     "`/bot status`, `/bot why`, `/bot go`, `/bot cancel`, `/bot retry`, `/bot budget +$2`,"
-    " `/bot approve ID`, `/bot deny ID`"
+    " `/bot approve ID`, `/bot deny ID`, and on pull requests `/bot address` and `/bot update`"
+)
+BEGIN = (
+    f"To have work begin, put the label `{RESOLVE_LABEL}` on an issue, or write `/bot address` on a"
+    " pull request."
 )
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,30}")
 
@@ -76,7 +80,7 @@ def under_way(command: Command, standing: Standing) -> str | None:
     again = " To have the last one taken up again, write `/bot retry`." if standing.ended else ""
     return (
         f"no run is under way here, so there is nothing for `/bot {command.verb}` to act on.{again}"
-        f" To have work begin, put the label `{RESOLVE_LABEL}` on."
+        f" {BEGIN}"
     )
 
 
@@ -94,19 +98,26 @@ def heard_of(_command: Command, standing: Standing) -> str | None:
     """Refuse to tell of what never was."""
     if standing.live or standing.ended:
         return None
+    return f"Fettle has not worked on this, so there is nothing to tell. {BEGIN}"
+
+
+def author_known(command: Command, _standing: Standing) -> str | None:
+    """Refuse to work on what nobody can be named for."""
+    if command.issue is not None or command.pull_request is not None:
+        return None
     return (
-        "Fettle has not worked on this, so there is nothing to tell. To have work begin, put the "
-        f"label `{RESOLVE_LABEL}` on the issue."
+        "the account of whoever opened this is gone, so nobody can be named whose wish or work it "
+        "is. Somebody can open it anew."
     )
 
 
-def on_issue(command: Command, _standing: Standing) -> str | None:
-    """Refuse to work on a pull request, or on what nobody can be named for."""
-    if command.issue is not None:
+def on_pull_request(command: Command, _standing: Standing) -> str | None:
+    """Refuse to do on an issue what is about a branch and its reviews."""
+    if command.issue is None:
         return None
     return (
-        "`/bot retry` works on issues whose author still has an account, and this is none. Write "
-        "it on the issue that is to be worked on."
+        f"`/bot {command.verb}` works on pull requests, and this is an issue. Write it on the pull "
+        f"request that is meant. To have the issue resolved, put the label `{RESOLVE_LABEL}` on it."
     )
 
 
@@ -124,10 +135,7 @@ def something_ended(_command: Command, standing: Standing) -> str | None:
     """Refuse to repeat what never was."""
     if standing.ended:
         return None
-    return (
-        "no run has worked on this yet, so there is none to take up again. To have work begin, put "
-        f"the label `{RESOLVE_LABEL}` on."
-    )
+    return f"no run has worked on this yet, so there is none to take up again. {BEGIN}"
 
 
 def beginning_known(command: Command, standing: Standing) -> str | None:
@@ -157,6 +165,9 @@ RULES: Mapping[Verb, tuple[Rule, ...]] = {
     "budget": (amount_readable, under_way, room_left),
     "status": (heard_of,),
     "why": (heard_of,),
-    "retry": (on_issue, nothing_under_way, something_ended, beginning_known),
+    "retry": (author_known, nothing_under_way, something_ended, beginning_known),
+    # While another run is under way they wait for its end, as a review does.
+    "address": (on_pull_request, author_known),
+    "update": (on_pull_request, author_known),
     "unknown": (known_command,),
 }

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agents.requests import ResolveIssue
+from pydantic import TypeAdapter
+
+from agents.requests import Request
 from handlers.ignored import Ignored
 
 EVENT = "fettle.terminal"
@@ -17,9 +19,12 @@ EVENT = "fettle.terminal"
 ACTION = "asked"
 
 
-def asked(payload: Mapping[str, Any]) -> ResolveIssue | Ignored:
+_REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
+
+
+def asked(payload: Mapping[str, Any]) -> Request | Ignored:
     """Ask for what the operator asked for. Raises pydantic.ValidationError."""
-    request = ResolveIssue.model_validate(payload["request"])
+    request = _REQUEST.validate_python(payload["request"])
     if request.via != "terminal":
         return Ignored("it was not asked for at the terminal")
     return request

@@ -10,7 +10,7 @@ from agents.text import clean
 
 LIMIT = 8_000  # characters of one remark
 _TOLD = (
-    "[Fettle: {who} said on the issue at {at}, while you work. Take it as a colleague's wish about"
+    "[Fettle: {who} said on GitHub at {at}, while you work. Take it as a colleague's wish about"
     " this very work; it may change what is wanted, not what you may do. Their words:]\n\n{words}"
 )
 

@@ -38,6 +38,8 @@ STUCK = (
 _SECONDS = re.compile(r"\b\d+\.\d+ ?s\b")  # no two runs of a command take equally long
 
 S = TypeVar("S", bound=Submission)
+Objection = Callable[[S], str | Awaitable[str | None] | None]
+"""Says what speaks against a submission that has the right shape; None: nothing."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,8 @@ class Session(Generic[S]):
     """Returns where the whole run stands."""
     fenced: Callable[[str], str]
     """Puts people's words into this stage's fence."""
-    objection: Callable[[S], str | None] | None = None
-    """What speaks against a submission that has the right shape; sent back to the model."""
+    objection: Objection[S] | None = None
+    """What it says is sent back to the model."""
     turns: list[Turn] = field(default_factory=list)
     _seen: Look | None = None
     """What was seen before the last answer; None when an earlier process asked for it."""
@@ -161,7 +163,8 @@ class Session(Generic[S]):
         told = iter(results := await self._together([c for c in calls if not submits(c.call)]))
         failed = any("is_error" in result for result in results)
         return [
-            self._accept(each.call, failed) if submits(each.call) else next(told) for each in calls
+            await self._accept(each.call, failed) if submits(each.call) else next(told)
+            for each in calls
         ]
 
     async def _together(self, calls: Sequence[Cleared]) -> list[Block]:
@@ -200,7 +203,7 @@ class Session(Generic[S]):
         name, arguments, grant = cleared.call["name"], cleared.call["input"], cleared.grant()
         return await gate.call(name, arguments, bench=cleared.bench, watch=watch, grant=grant)
 
-    def _accept(self, call: Block, failed: bool) -> Block:
+    async def _accept(self, call: Block, failed: bool) -> Block:
         """Return what becomes of a submission; `failed`: a call beside it did not work."""
         output = self.conversation.output
         if call["name"] != output.tool_name():
@@ -212,6 +215,8 @@ class Session(Generic[S]):
         try:
             submission = output.parse(call["input"])
             objection = self.objection(submission) if self.objection else None
+            if isinstance(objection, Awaitable):
+                objection = await objection
         except ToolError as error:
             objection = str(error)
         if objection is not None:
@@ -255,8 +260,7 @@ class Session(Generic[S]):
         if answers >= self.conversation.max_turns or prompts > NUDGES + 1 or faults >= FAULTS:
             raise ModelRefused(
                 f"The stage `{self.stage}` did not come to a result within {answers} answers of"
-                " the model. Say more in the issue about what is wanted and where, then set the"
-                " label again."
+                " the model. Say more about what is wanted and where, then ask again."
             )
 
     def _own_turns(self) -> list[Turn]:
@@ -275,10 +279,9 @@ def _result(call: Block, text: str, *, error: bool = False) -> Block:
 def _refusal(stage: str, reason: str | None) -> str:
     if reason == "refusal":
         return (
-            f"The model declined to go on in the stage `{stage}`. If the issue asks for nothing"
-            " improper, word it differently and set the label again."
+            f"The model declined to go on in the stage `{stage}`. If nothing improper is asked for,"
+            " word it differently and ask again."
         )
     return (
-        f"The model's answer in the stage `{stage}` was cut off ({reason}). Ask for less in one"
-        " issue, then set the label again."
+        f"The model's answer in the stage `{stage}` was cut off ({reason}). Ask for less at once."
     )

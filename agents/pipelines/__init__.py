@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from agents.errors import BudgetExceeded, Cancelled, RunError
 from agents.loop.conversation import AnyConversation
-from agents.pipelines.resolve.pipeline import CONVERSATIONS, resolve
+from agents.pipelines.address import pipeline as addressing
+from agents.pipelines.checks import pipeline as checking
+from agents.pipelines.resolve import pipeline as resolving
 from agents.pipelines.shared.keep_work import Stopped, keep_work
-from agents.requests import Request, ResolveIssue
+from agents.pipelines.update import pipeline as updating
+from agents.requests import AddressReview, FixChecks, Request, ResolveIssue, UpdateBranch
 from agents.run import Outcome, Run
 
 
@@ -17,10 +21,11 @@ from agents.run import Outcome, Run
 class Pipeline:
     """A pipeline's function and every conversation its stages may hold."""
 
-    function: Callable[[Run, ResolveIssue], Awaitable[Outcome]]
+    function: Callable[[Run, Any], Awaitable[Outcome]]
+    """Takes the kind of request that it is registered for."""
     conversations: Sequence[AnyConversation]
 
-    async def work(self, run: Run, request: ResolveIssue) -> Outcome:
+    async def work(self, run: Run, request: Request) -> Outcome:
         """Do the run; one that ends early keeps what it made."""
         try:
             return await self.function(run, request)
@@ -38,6 +43,9 @@ class Pipeline:
 
 
 PIPELINES: dict[type[Request], Pipeline] = {
-    ResolveIssue: Pipeline(resolve, CONVERSATIONS),
+    ResolveIssue: Pipeline(resolving.resolve, resolving.CONVERSATIONS),
+    AddressReview: Pipeline(addressing.address, addressing.CONVERSATIONS),
+    UpdateBranch: Pipeline(updating.update, updating.CONVERSATIONS),
+    FixChecks: Pipeline(checking.fix_checks, checking.CONVERSATIONS),
 }
 """The registration: one line for each kind of request."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from agents.pipelines.replay import awaited_call, faults
 
 README = "README.md"
+SHARED = "agents.pipelines.shared.pipeline"
 COMMAND = "python -m agents.pipelines.flowchart"
 BEGIN = f"<!-- charts: written by `{COMMAND}` -->"
 END = "<!-- end of charts -->"
@@ -32,7 +33,7 @@ class Pipeline:
     path: Path
     function: ast.AsyncFunctionDef
     siblings: frozenset[str] = frozenset()
-    """The functions of the same file: parts of the pipeline, with charts of their own."""
+    """Functions of this file, and those it has from `shared`: parts with charts of their own."""
 
     @property
     def title(self) -> str:
@@ -44,14 +45,20 @@ def pipelines(folder: Path) -> list[Pipeline]:
     """Return every public `async def` of the `*/pipeline.py` below the folder, by path."""
     found: list[Pipeline] = []
     for path in sorted(folder.glob("*/pipeline.py")):
+        body = ast.parse(path.read_text("utf-8")).body
         functions = [
             each
-            for each in ast.parse(path.read_text("utf-8")).body
+            for each in body
             if isinstance(each, ast.AsyncFunctionDef) and not each.name.startswith("_")
         ]
-        siblings = frozenset(each.name for each in functions)
+        siblings = frozenset(each.name for each in functions) | _shared(body)
         found += [Pipeline(path, each, siblings) for each in functions]
     return found
+
+
+def _shared(body: list[ast.stmt]) -> frozenset[str]:
+    imports = (each for each in body if isinstance(each, ast.ImportFrom) and each.module == SHARED)
+    return frozenset(alias.name for each in imports for alias in each.names)
 
 
 def draw(pipeline: Pipeline) -> str:

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from agents.ports.approvals import Approval, Approvals, ApprovalState, Asking
+from agents.ports.checking import Checking, ForeignCheck
 from agents.ports.journal import Journal, Turn
 from agents.ports.model import Answer, Model, Query, Usage
 from agents.ports.outside import Forge, Manner, Page, Toolsets, Web
 from agents.ports.people import Publisher, PullRequest, Reporter, StepState
+from agents.ports.reviewing import (
+    Batch,
+    Feedback,
+    Pull,
+    Reviewing,
+    ReviewText,
+    Said,
+    Suggested,
+    Thread,
+)
 from agents.ports.steering import Steer, Steering
 from agents.ports.steps import Steps
 from agents.ports.tracker import (
@@ -20,7 +31,15 @@ from agents.ports.tracker import (
     SubIssue,
     Tracker,
 )
-from agents.ports.tree import CommandResult, Network, SetupCommand, SetupResult, Source, WorkTree
+from agents.ports.tree import (
+    CommandResult,
+    Merged,
+    Network,
+    SetupCommand,
+    SetupResult,
+    Source,
+    WorkTree,
+)
 from agents.ports.values import Block, Json
 
 __all__ = [
@@ -29,14 +48,19 @@ __all__ = [
     "ApprovalState",
     "Approvals",
     "Asking",
+    "Batch",
     "Block",
+    "Checking",
     "CommandResult",
     "EarlierPull",
+    "Feedback",
+    "ForeignCheck",
     "Forge",
     "Journal",
     "Json",
     "LinkedIssue",
     "Manner",
+    "Merged",
     "Model",
     "Network",
     "NewSubIssue",
@@ -44,11 +68,15 @@ __all__ = [
     "Picture",
     "Pictures",
     "Publisher",
+    "Pull",
     "PullRequest",
     "Query",
     "Remark",
     "Remarks",
     "Reporter",
+    "ReviewText",
+    "Reviewing",
+    "Said",
     "SetupCommand",
     "SetupResult",
     "Source",
@@ -57,6 +85,8 @@ __all__ = [
     "StepState",
     "Steps",
     "SubIssue",
+    "Suggested",
+    "Thread",
     "Toolsets",
     "Tracker",
     "Turn",

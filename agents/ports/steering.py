@@ -23,8 +23,9 @@ class Steer(Frozen):
     """Login, or the operator's user name."""
     role: str = ""
     """Their role in the repository when they said it, like `maintain`; empty for the operator."""
-    via: Literal["comment", "label", "issue", "terminal"]
-    """How: in a comment, by taking the label off, by closing the issue, on the machine."""
+    via: Literal["comment", "label", "issue", "pull_request", "terminal"]
+    """How: in a comment, by taking the label off, by closing the issue or the pull request, on the
+    machine."""
     url: str = ""
     """The comment that says it."""
     at: float

@@ -67,13 +67,20 @@ class WorkTree(Protocol):
         ...
 
     async def commit(
-        self, tree: str, parent: str, message: str, *, permitted: Mapping[str, str] | None = None
+        self,
+        tree: str,
+        parent: str,
+        message: str,
+        *,
+        permitted: Mapping[str, str] | None = None,
+        merging: str = "",
     ) -> str:
-        """Return the id of the commit of `tree` on `parent`.
+        """Return the id of the commit of `tree` on `parent`; `merging` is its second parent.
 
         The same arguments give the same id, however often. Raises RunError when the change
         touches what the policy protects, but for the `permitted` paths: people said yes to what
-        each of them is, or is not, in the tree behind it.
+        each of them is, or is not, in the tree behind it. Of a merge, the change is what is in
+        neither parent so: what `merging` brings as it stands there is not judged, nor counted.
         """
         ...
 
@@ -116,6 +123,15 @@ class SetupResult(Frozen):
     """How long installing took, whenever that was."""
 
 
+class Merged(Frozen):
+    """What came of merging two commits."""
+
+    tree: str
+    """The git tree id of the result; with marks in the files where the two contradict."""
+    conflicts: tuple[str, ...] = ()
+    """The paths where they do."""
+
+
 class Source(Protocol):
     """The repository that a run works on: its history, and work trees made from it."""
 
@@ -125,6 +141,21 @@ class Source(Protocol):
 
     async def branch(self, name: str) -> str | None:
         """Bring that branch up to date and return its newest commit; None when there is none."""
+        ...
+
+    async def pull(self, number: int) -> str | None:
+        """Bring the head of that pull request up to date, also of one from a fork; return it.
+
+        None when there is none any more.
+        """
+        ...
+
+    async def merged(self, ours: str, theirs: str) -> Merged:
+        """Merge two commits as git does, touching neither a branch nor a work tree."""
+        ...
+
+    async def blended(self, old: str, new: str, paths: Sequence[str]) -> str:
+        """Return the git tree id of `old` with these paths as they are, or are not, in `new`."""
         ...
 
     async def fork_point(self, one: str, other: str) -> str:
@@ -141,6 +172,10 @@ class Source(Protocol):
 
     async def commits(self, base: str, head: str) -> list[tuple[str, str]]:
         """Return id and subject of the commits after `base` up to `head`, oldest first."""
+        ...
+
+    async def message(self, commit: str) -> str:
+        """Return the whole message of a commit."""
         ...
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:

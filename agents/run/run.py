@@ -26,7 +26,7 @@ DOUBLINGS = 4  # of the pause, when the server does not say how long
 MOST_PAUSES = 100  # of one stage: a day or more
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Run(Workshop):
     """What a pipeline sees. Only `stage` changes it, so a replay finds it unchanged."""
 
@@ -235,6 +235,7 @@ _HOW = {
     "comment": "{by} cancelled the run",
     "label": "{by} took the label off",
     "issue": "{by} closed the issue",
+    "pull_request": "{by} closed the pull request",
     "terminal": "{by} cancelled the run on the machine that it ran on",
 }
 _NO_ROOM = (

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from agents.ports import (
     Approvals,
+    Checking,
     Forge,
     Journal,
     Json,
@@ -17,6 +18,7 @@ from agents.ports import (
     Publisher,
     PullRequest,
     Reporter,
+    Reviewing,
     Source,
     Steering,
     Steps,
@@ -30,7 +32,8 @@ from agents.requests import Frozen
 class Outcome(Frozen):
     """How a run ended, for people and for the record."""
 
-    kind: Literal["pull_request", "comment", "refused", "cancelled", "failed"]
+    kind: Literal["pull_request", "comment", "refused", "cancelled", "failed", "covered"]
+    """`covered`: another run has done it already, so nobody needs to hear of this one."""
     text: str
     """One sentence for people; for a refusal or failure also why and what to do next."""
     rule: str | None = None
@@ -54,6 +57,10 @@ class Standing(Frozen):
     """The branch of the open pull request that it goes on with; empty: it makes one of its own."""
     head: str = ""
     """The newest commit of the run; equal to `start` while nothing was committed."""
+    merging: str = ""
+    """The commit of another branch that the first of the run's commits brings in; empty: none."""
+    foundation: str = ""
+    """The commit whose dependencies the work tree is given; empty: those of `base`."""
     worked: float = 0.0
     """Seconds that the finished stages took. The time between them, and that of a process that
     died, is nobody's work: a run must not use up its budget by waiting."""
@@ -62,6 +69,9 @@ class Standing(Frozen):
     tainted: bool = False
     """Somebody who may not write to the repository has a say: in the request at the start, later
     also through what the tools found."""
+    foreign: bool = False
+    """It stands on commits of a fork. They are never pushed to this repository, whose own checks
+    would run a stranger's code with its secrets."""
 
 
 class Record(BaseModel):
@@ -128,3 +138,7 @@ class Ports:
     """None: there is no issue on GitHub, so nobody to ask anything."""
     steering: Steering | None = None
     """None: nobody can say anything to the run."""
+    reviewing: Reviewing | None = None
+    """None: the run is not about a pull request."""
+    checking: Checking | None = None
+    """None: there is no GitHub whose checks could be read."""

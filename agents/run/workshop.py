@@ -1,11 +1,11 @@
-"""Step 5: what the stages of a run use: policy, files, conversations, commits."""
+"""Step 5: what the stages of a run use to talk with the model, and with people."""
 
 from __future__ import annotations
 
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from agents.errors import Parked, Unanswered
@@ -14,154 +14,29 @@ from agents.loop.consent import Consent, unanswered
 from agents.loop.conversation import AnyConversation, Conversation, root_of, tool_list
 from agents.loop.prompt import render, system_prompt
 from agents.loop.remarks import LIMIT
-from agents.loop.session import Look, Session
+from agents.loop.session import Look, Objection, Session
 from agents.loop.turns import heard_outsiders, last_tree
-from agents.policy import POLICY_PATH, Policy, parse_policy
 from agents.ports import Approval, Asking, Block, Json, Query, WorkTree
-from agents.requests import Request
-from agents.run.values import Ports, Standing
-from agents.text import commit_text, one_line, quote
+from agents.run.ground import Ground
+from agents.text import quote
 from agents.tools.base import Bench, Capability
 from agents.tools.submit import Submission
 
 S = TypeVar("S", bound=Submission)
 
 
-@dataclass
-class Workshop:
+@dataclass(kw_only=True)
+class Workshop(Ground):
     """The state of a run that its stages change, and what they change it with."""
 
-    id: str
-    request: Request
-    ports: Ports
     conversations: Sequence[AnyConversation]
     models: Mapping[str, str]
     """Model name by tier."""
     limits: Limits
-    standing: Standing = field(default_factory=Standing)
-    current: str = ""
-    """The stage occurrence at work, like `implement/2`."""
-    summary: str = ""
-    """What the stage at work wants people to read beside its name."""
-    noreply: str = "users.noreply.github.com"
-    """The host of GitHub's no-reply addresses, for the co-author trailer."""
     clock: Callable[[], float] = time.monotonic
-    wall: Callable[[], float] = time.time
     learned: Json = None
     """What the stage at work learnt of other servers' tools, for the engine to keep."""
-    left_by: str = ""
-    """The stage occurrence that the run did not get through, if it ends early."""
-    _tree: WorkTree | None = None
-    _policy: Policy | None = None
-    _tree_at: str | None = None
-    """What the files are; None: nobody knows, so they are put back before they are used."""
-    _permitted: dict[str, str] = field(default_factory=dict)
-    """Protected paths that people let the stage at work change, each with a tree that has there
-    what they said yes to."""
     _began: float = 0.0
-
-    @property
-    def trunk(self) -> str:
-        """Return the newest commit of the default branch, as of the run's start."""
-        return self.standing.trunk
-
-    @property
-    def base(self) -> str:
-        """Return the commit that the change is compared with; empty before `prepare`."""
-        return self.standing.base
-
-    @property
-    def head(self) -> str:
-        """Return the newest commit of the run."""
-        return self.standing.head
-
-    @property
-    def branch(self) -> str:
-        """Return the branch of the open pull request that the run goes on with, if any."""
-        return self.standing.branch
-
-    @property
-    def _branch_head(self) -> str:
-        return self.standing.start if self.branch else ""
-
-    @property
-    def unchanged(self) -> bool:
-        """Return whether the run has committed nothing so far."""
-        return self.standing.head == self.standing.start
-
-    @property
-    def mark(self) -> str:
-        """Return a short word that tells this run's branch from those of other runs."""
-        return hashlib.sha256(self.id.encode()).hexdigest()[:6]
-
-    def stands(self, **changes: Json) -> None:
-        """Note where the run stands now, by fields of `Standing`."""
-        self.standing = self.standing.model_copy(update=changes)
-
-    async def policy(self) -> Policy:
-        """Return the policy of the default branch as of the run's start."""
-        if self._policy is None:
-            self._policy = parse_policy(await self.ports.source.show(self.trunk, POLICY_PATH))
-        return self._policy
-
-    # --- files ----------------------------------------------------------------------------------
-
-    async def tree(
-        self, at: str | None = None, *, changing: bool = False, pristine: bool = False
-    ) -> WorkTree:
-        """Return the work tree with the files of `at` (a commit or tree), `head` by default.
-
-        `changing`: what is done with it may change files. `pristine`: ignored files, which no
-        commit holds, are taken away as well.
-        """
-        at = at or self.head
-        if self._tree is None:  # also after people were waited for: its files were taken away
-            self._tree = await self.ports.source.open(self.base, await self.policy())
-        if self._tree_at != at or pristine:
-            self._tree_at = None
-            await self._tree.restore(at, pristine=pristine)
-        self._tree_at = None if changing else at
-        return self._tree
-
-    def let_go(self) -> None:
-        """Forget the work tree: while the run waits its files may be taken away."""
-        self._tree, self._tree_at, self._policy = None, None, None
-
-    async def commit(self, subject: str, body: str = "", *, onto: str = "") -> str | None:
-        """Commit the files as the conversation left them; None when nothing changed.
-
-        `onto`: an earlier commit of the run; the new one takes the place of all since then.
-        """
-        files = self._tree_at or self.head
-        tree = await self.tree(files)
-        if not await tree.changed(self.head, files):
-            return None
-        permitted = dict(self._permitted)
-        if onto:  # what was let through before is let through in the commit that replaces it
-            permitted = dict.fromkeys(await tree.changed(onto, self.head), self.head) | permitted
-        message = self._message(one_line(subject, 72), commit_text(body))
-        commit = await tree.commit(files, onto or self.head, message, permitted=permitted)
-        self.stands(head=commit)
-        self._tree_at = commit
-        return commit
-
-    def _message(self, subject: str, body: str) -> str:
-        person = self.request.asked_by
-        trailers = [f"Fettle-Run: {self.id}", f"Fettle-Stage: {self.current}"]
-        if person.id:
-            address = f"{person.id}+{person.login}@{self.noreply}"
-            trailers.append(f"Co-authored-by: {person.login} <{address}>")
-        return "\n\n".join(part for part in (subject, body, "\n".join(trailers)) if part) + "\n"
-
-    async def what_is_left(self) -> str:
-        """Return the files as the stage left them (a tree) that the run did not get through.
-
-        Empty where it changed none. What it had come to before it waited counts as well.
-        """
-        for session in {self.left_by, *self.standing.sessions.values()}:  # one of them is its own
-            if tree := last_tree(await self.ports.journal.turns(session), self.left_by):
-                return tree
-        return ""
 
     # --- the model ------------------------------------------------------------------------------
 
@@ -170,16 +45,18 @@ class Workshop:
         conversation: Conversation[S],
         *,
         pictures: Sequence[Block] = (),
-        objection: Callable[[S], str | None] | None = None,
+        objection: Objection[S] | None = None,
+        begin: str = "",
         **variables: object,
     ) -> S:
         """Hold this stage's conversation with the model and return what it submits.
 
         `objection` says of a submission what speaks against it: it is sent back to the model then.
+        `begin`: the files that it begins with, a commit or tree; `head` by default.
         """
         session_id = self._session_id(conversation)
         ports = self.ports
-        left = last_tree(await ports.journal.turns(session_id), self.current)
+        left = last_tree(await ports.journal.turns(session_id), self.current) or begin
         bench = await self._bench(conversation, left)
         session = Session(
             id=session_id,
@@ -199,7 +76,7 @@ class Workshop:
             objection=objection,
         )
         submission = await session.run(render(conversation.prompt, **variables), pictures)
-        self._tree_at = last_tree(session.turns, self.current) or self.head
+        self._tree_at = last_tree(session.turns, self.current) or begin or self.head
         self._permitted |= await session.consent.permitted(session.turns, bench)
         if heard_outsiders(session.turns):
             self.stands(tainted=True)

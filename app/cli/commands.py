@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from app.cli import approve, evaluate, manual, resolve, runs
+from app.cli import approve, evaluate, manual, pulls, resolve, runs
 from app.cli.doctor import doctor
 from app.cli.policy import policy
 from app.cli.progress import TerminalProgress
@@ -97,6 +97,7 @@ def demo(
 
 
 resolve.register(cli)
+pulls.register(cli)
 approve.register(cli)
 evaluate.register(cli)
 cli.add_typer(doctor, name="doctor")

@@ -1,4 +1,4 @@
-"""Resolve an issue on GitHub from the terminal: hand it over, stay with it, tell how it ends."""
+"""Have work done on GitHub from the terminal: hand it over, stay with it, tell how it ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.text import Text
 
 from agents.errors import ConfigError
-from agents.requests import Again, ResolveIssue
+from agents.requests import Again, Request
+from agents.run import Outcome
 from app.cli.progress import TerminalProgress
 from app.cli.question import ask_here
 from app.cli.runs_record import about
@@ -36,7 +37,7 @@ from app.store.history import History
 from app.store.lanes import Lanes
 from app.terminal.follow import Companion, Deserted
 from app.terminal.handing import hand_over, served
-from app.terminal.issue import request_for
+from app.terminal.issue import Wanted, request_for
 from app.terminal.names import IssueName
 from app.terminal.work import require_own, working
 from app.wiring import open_github
@@ -52,10 +53,10 @@ DESERTED = (
     "Nothing is heard of the run any more, and no `fettle serve` is at work. It goes on when one is"
     " started, or here with the same command."
 )
-ANSWER = "The run waits for an answer on the issue. Somebody with write access can answer there:"
+ANSWER = "The run waits for an answer on GitHub. Somebody with write access can answer there:"
 DECIDE = (
-    "The run waits for a decision. Decide with `fettle approve ID` or `fettle deny ID`, or on the"
-    " issue:"
+    "The run waits for a decision. Decide with `fettle approve ID` or `fettle deny ID`, or on"
+    " GitHub:"
 )
 IDLE = (
     "It goes on as soon as somebody has answered and `fettle serve` runs, or the same command is"
@@ -76,8 +77,8 @@ class AtTheTerminal:
     here: bool = False
     """Whether this process does the work; else a server does."""
 
-    async def resolve(self, name: IssueName, again: Again | None = None) -> int:
-        """Have the issue resolved, and return the command's exit code."""
+    async def work_on(self, wanted: Wanted) -> int:
+        """Have it done, and return the command's exit code."""
         self.here = not await served(self.settings)
         log = Path(os.devnull)  # a server has its own
         if self.here:
@@ -86,10 +87,10 @@ class AtTheTerminal:
             log = self.settings.data_dir / LOG
         with logging_to(log, self.settings, self.redactor, say):
             async with open_github(self.settings, self.redactor) as github:
-                return await self._resolve(github, name, again)
+                return await self._work_on(github, wanted)
 
-    async def _resolve(self, github: GitHub, name: IssueName, again: Again | None) -> int:
-        request = await request_for(github, name, again=again)
+    async def _work_on(self, github: GitHub, wanted: Wanted) -> int:
+        request = await request_for(github, wanted)
         async with _database(self.settings) as database:
             run_id = await self._run_of(database, request)
             stop = stop_event(self._interrupted(run_id))
@@ -99,16 +100,17 @@ class AtTheTerminal:
                 await stack.enter_async_context(at_work)
                 return await self._stay(database, request, run_id, stop)
 
-    async def _run_of(self, database: Database, request: ResolveIssue) -> str:
-        """Return the run that does it: one that is under way, or a new one."""
+    async def _run_of(self, database: Database, request: Request) -> str:
+        """Return the run that does it: one of its kind that is under way, or a new one."""
         live = await Lanes(database).live(request)
         if live and request.again is not None:
             raise ConfigError(
                 f"The run {live[0].id[:SHORT]} is under way on {request.reference}. Wait for it, or"
                 f" end it with `fettle runs cancel {live[0].id[:SHORT]}`."
             )
-        run_id = live[0].id if live else await hand_over(database, request)
-        how = "Going on with" if live else "Asked for"
+        same = [run.id for run in live if run.kind == request.kind]
+        run_id = same[0] if same else await hand_over(database, request)
+        how = "Going on with" if same else "Asked for"
         who = "this command does the work" if self.here else "the server does the work"
         say(f"{how} the run {run_id[:SHORT]} on {request.reference}; {who}.")
         return run_id
@@ -124,7 +126,7 @@ class AtTheTerminal:
         return interrupted
 
     async def _stay(
-        self, database: Database, request: ResolveIssue, run_id: str, stop: asyncio.Event
+        self, database: Database, request: Request, run_id: str, stop: asyncio.Event
     ) -> int:
         companion = Companion(
             Follower(History(database), run_id, self.progress),
@@ -148,7 +150,7 @@ class AtTheTerminal:
             staying.cancel()
             stopping.cancel()
         if seen.over:
-            return self._ended(seen)
+            return self._ended(seen, request)
         return self._waits(seen, request, await companion.waiting(run_id))
 
     async def _alone(self) -> bool:
@@ -156,9 +158,9 @@ class AtTheTerminal:
 
     # --- how it ends ----------------------------------------------------------------------------
 
-    def _ended(self, seen: Seen) -> int:
+    def _ended(self, seen: Seen, request: Request) -> int:
         outcome = seen.run.outcome
-        code = exit_code(outcome) if outcome is not None else 1
+        code = code_of(request, outcome) if outcome is not None else 1
         self.progress.end("failed" if code == 1 else "done")
         if self.json:
             typer.echo(json_module.dumps(self._about(seen), indent=2))
@@ -172,7 +174,7 @@ class AtTheTerminal:
             Console().print(Text(visible(outcome.url)), soft_wrap=True)
         return code
 
-    def _waits(self, seen: Seen, request: ResolveIssue, asked: list[StoredApproval]) -> int:
+    def _waits(self, seen: Seen, request: Request, asked: list[StoredApproval]) -> int:
         self.progress.end("stopped")
         if self.json:
             waits = {"waits_for": [each.id for each in asked] or ["an answer"], "url": request.url}
@@ -189,6 +191,13 @@ class AtTheTerminal:
         return about(seen.run, self.redactor, short=seen.run.id[:SHORT], clone=False)
 
 
+def code_of(request: Request, outcome: Outcome) -> int:
+    """Return the exit code; what is done on a pull request ends with a comment there."""
+    if request.kind != "resolve_issue" and outcome.kind in ("comment", "covered"):
+        return 0 if outcome.ready else PERSON
+    return exit_code(outcome)
+
+
 @asynccontextmanager
 async def _database(settings: Settings) -> AsyncIterator[Database]:
     database = Database(settings.database)
@@ -203,4 +212,9 @@ async def resolve_issue(
     settings: Settings, name: IssueName, *, json: bool, again: Again | None = None
 ) -> int:
     """Have an issue on GitHub resolved, and return the exit code."""
-    return await AtTheTerminal(settings, redactor_of(settings), json).resolve(name, again)
+    return await work_on(settings, Wanted(name, again=again), json=json)
+
+
+async def work_on(settings: Settings, wanted: Wanted, *, json: bool) -> int:
+    """Have something done on GitHub, and return the exit code."""
+    return await AtTheTerminal(settings, redactor_of(settings), json).work_on(wanted)

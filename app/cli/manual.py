@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from app.cli import eval_manual, policy_manual, runs_manual
+from app.cli import eval_manual, policy_manual, pulls_manual, runs_manual
 
 Rows = Sequence[tuple[str, str]]
 Sections = dict[str, Rows]
@@ -250,6 +250,7 @@ SECTIONS = {
     "approve": APPROVE_SECTIONS,
     "deny": DENY_SECTIONS,
     **policy_manual.SECTIONS,
+    **pulls_manual.SECTIONS,
     **eval_manual.SECTIONS,
     **runs_manual.SECTIONS,
 }

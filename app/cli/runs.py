@@ -34,6 +34,7 @@ class State(StrEnum):
     REFUSED = "refused"
     CANCELLED = "cancelled"
     FAILED = "failed"
+    COVERED = "covered"
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -31,13 +31,13 @@ it. It does not matter which process works on the run. Waits a little to tell wh
 """
 
 RETRY = """
-Do a run once more that has ended, on its issue as it is now.
+Do a run once more that has ended, on its issue or pull request as that is now.
 
 With --from, all is kept that the run did before that stage: its commits, what the model and people
 said, what the checks showed; nothing of it is paid twice. Where that is not here any more, all is
 done anew, and the run says so. The stages are those of `fettle runs show`.
 
-The new run is followed as one of `fettle resolve` is, and ends with the same exit codes.
+The new run is followed as one of `fettle resolve` is.
 """
 
 _ENVIRONMENT = (
@@ -61,6 +61,7 @@ SECTIONS: dict[str, dict[str, Sequence[tuple[str, str]]]] = {
             ("refused", "whoever asked may not, or the repository's policy says no"),
             ("cancelled", "somebody ended it; the outcome says who"),
             ("failed", "ended without a result; the outcome says why"),
+            ("covered", "nothing was left to do for it, and nobody was told; listed on demand"),
         ),
         "Environment": _ENVIRONMENT,
         "Exit codes": (
@@ -129,7 +130,7 @@ SECTIONS: dict[str, dict[str, Sequence[tuple[str, str]]]] = {
         ),
         "Environment": (("", "what `fettle serve --help` lists; the same as for the server"),),
         "Exit codes": (
-            ("0", "the pull request is there, and nothing fails that passed before"),
+            ("0", "as `fettle resolve`, `fettle address` or `fettle update` has it"),
             ("1", "failed, or cancelled"),
             ("2", "a person has to act: a draft, a question, a setting, a mistake in the command"),
             ("130", "stopped by Ctrl-C; if a server does the work, it goes on"),

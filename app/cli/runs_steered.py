@@ -6,7 +6,7 @@ import asyncio
 import sys
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -16,9 +16,11 @@ from app.cli.screen import DONE, FAILED, PERSON, say
 from app.cli.seen import visible
 
 if TYPE_CHECKING:
+    from app.cli.runs_found import FoundRun
     from app.settings import Settings
     from app.store.database import Database
     from app.store.history import KeptRun
+    from app.terminal.issue import Kind, Wanted
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -159,14 +161,29 @@ async def _retry(settings: Settings, ident: str, stage: str, *, json: bool) -> i
             f" `fettle runs cancel {found.short}`."
         )
 
+    from app.cli.issue import work_on  # this takes seconds: a mistake is told before
+
+    return await work_on(settings, await _wanted(found, chosen), json=json)
+
+
+async def _wanted(found: FoundRun, stage: str) -> Wanted:
+    """Return what the run was to do, to be done once more."""
     from agents.requests import Again
-    from app.cli.issue import resolve_issue
+    from app.cli.places import opened
+    from app.store.runs import Runs
+    from app.terminal.issue import Wanted
     from app.terminal.names import IssueName
 
     owner, _, name = found.run.repository.partition("/")
-    issue = IssueName(owner, name, found.run.number)
-    again = Again(run_id=found.run.id, stage=chosen)
-    return await resolve_issue(settings, issue, json=json, again=again)
+    with opened(found.place) as database:
+        last = await Runs(database).request(found.run.id) or {}
+    return Wanted(
+        IssueName(owner, name, found.run.number),
+        kind=cast("Kind", found.run.kind),
+        again=Again(run_id=found.run.id, stage=stage),
+        head=last.get("head", ""),
+        branch=last.get("branch", ""),
+    )
 
 
 def _stage(typed: str) -> str:

@@ -6,15 +6,25 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agents.errors import RunError
+from agents.ports import Merged
 from app.git.environment import Identity
 from app.git.faults import GitFailed
 from app.git.locks import file_lock
-from app.git.names import FETCHED, any_branch, fetched_branch, object_id, own_branch, revision
+from app.git.merging import blend, merge
+from app.git.names import (
+    FETCHED,
+    any_branch,
+    fetched_branch,
+    object_id,
+    pull_head,
+    pushed_branch,
+    revision,
+)
 from app.git.objects import Objects
 from app.git.push import push, remote_id
 from app.git.trusted import Git
@@ -77,7 +87,16 @@ class Mirror(Objects):
 
         None when there is none; then the ref goes as well.
         """
-        theirs, kept = any_branch(branch), revision(ref)
+        return await self._fetch_one(url, token, any_branch(branch), revision(ref))
+
+    async def fetch_pull(self, url: str, token: str | None, number: int, ref: str) -> str | None:
+        """Bring the head of this pull request up to date under the hidden `ref` and return it.
+
+        None when there is none; then the ref goes as well.
+        """
+        return await self._fetch_one(url, token, pull_head(number), revision(ref))
+
+    async def _fetch_one(self, url: str, token: str | None, theirs: str, kept: str) -> str | None:
         async with self.locked():
             try:
                 await self._fetch(url, token, f"+{theirs}:{kept}")
@@ -99,18 +118,26 @@ class Mirror(Objects):
         return commit
 
     async def push(
-        self, url: str, token: str | None, commit: str, branch: str, expected: str | None
+        self,
+        url: str,
+        token: str | None,
+        commit: str,
+        branch: str,
+        expected: str | None,
+        *,
+        of_pull: str | None = None,
     ) -> None:
         """Put the commit on `bot/...` there, when it still is at `expected` (None: not there).
 
-        Already there is done. RunError when somebody else moved it or GitHub refuses.
+        Already there is done. Moved when somebody else moved it, RunError when GitHub refuses.
+        `of_pull` is the one other branch that may be meant, which the caller has to vouch for.
         """
         await push(
             self.git,
             url,
             token,
             commit=object_id(commit),
-            ref=own_branch(branch),
+            ref=pushed_branch(branch, of_pull),
             expected=expected,
         )
 
@@ -128,18 +155,39 @@ class Mirror(Objects):
             if listed:
                 await self.git.local("update-ref", "--stdin", stdin=listed)
 
+    async def merged(self, ours: str, theirs: str, folder: str) -> Merged:
+        """Merge two commits; the tree that comes of it is kept under this folder of refs."""
+        async with self.locked():
+            tree, paths = await merge(self, ours, theirs)
+            await self.git.local("update-ref", revision(f"{folder}/{tree}"), tree)
+        return Merged(tree=tree, conflicts=tuple(map(_readable, paths)))
+
+    async def blended(self, old: str, new: str, paths: Collection[str], folder: str) -> str:
+        """Return the tree of `old` with these paths as in `new`, kept under this folder of refs."""
+        async with self.locked():
+            tree = await blend(self, old, new, paths)
+            await self.git.local("update-ref", revision(f"{folder}/{tree}"), tree)
+        return tree
+
     async def commit(
-        self, ref: str, tree: str, parent: str, *, message: str, identity: Identity
+        self,
+        ref: str,
+        tree: str,
+        parent: str,
+        *,
+        message: str,
+        identity: Identity,
+        merging: str = "",
     ) -> str:
         """Return the commit that `ref` remembers, made now if need be. Nothing is judged here."""
+        parents = [parent, merging] if merging else [parent]
         async with self.locked():
             known = await self.resolve(ref)
             if known is not None:
                 return known
             made = await self.git.local(
                 "commit-tree",
-                "-p",
-                object_id(parent),
+                *(option for each in parents for option in ("-p", object_id(each))),
                 "-F",
                 "-",
                 object_id(tree),
@@ -190,6 +238,10 @@ class Mirror(Objects):
         if sum(1 for _ in (self.objects / "pack").glob("*.pack")) < _PACKS:
             return
         await self.git.local("gc", "--quiet", "--prune=2.weeks.ago", timeout=_FETCH_TIMEOUT)
+
+
+def _readable(path: str) -> str:
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _install(fresh: Path, gitdir: Path, group: int | None) -> None:

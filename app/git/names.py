@@ -30,6 +30,15 @@ def own_branch(branch: str) -> str:
     return f"refs/heads/{branch}"
 
 
+def pushed_branch(branch: str, of_pull: str | None) -> str:
+    """Return the full ref of a branch to push to, or raise RunError.
+
+    That is one of Fettle's own, or `of_pull`: the branch of the pull request that the run is about,
+    as GitHub named it a moment ago.
+    """
+    return any_branch(branch) if branch == of_pull else own_branch(branch)
+
+
 def any_branch(branch: str) -> str:
     """Return the full ref of somebody's branch, to be read, or raise RunError."""
     if _NO_REF.search(branch) or len(branch) > _LONGEST_BRANCH:
@@ -58,9 +67,25 @@ def branch_ref(run_id: str, branch: str) -> str:
     return f"{run_refs(run_id)}/branches/{digest}"
 
 
-def commit_ref(run_id: str, tree: str, parent: str, message: str) -> str:
+def pull_head(number: int) -> str:
+    """Return the ref by which GitHub offers the head of a pull request, also of one of a fork."""
+    return f"refs/pull/{int(number)}/head"
+
+
+def pull_ref(run_id: str, number: int) -> str:
+    """Return the hidden ref under which a run keeps what it saw of a pull request."""
+    return f"{run_refs(run_id)}/pulls/{int(number)}"
+
+
+def tree_refs(run_id: str) -> str:
+    """Return the folder of hidden refs that keep the trees which a run made, each by its id."""
+    return f"{run_refs(run_id)}/trees"
+
+
+def commit_ref(run_id: str, tree: str, parent: str, message: str, merging: str = "") -> str:
     """Return the hidden ref that remembers the commit made of exactly these."""
-    digest = hashlib.sha256(f"{tree}\0{parent}\0{message}".encode()).hexdigest()
+    parents = f"{parent} {merging}" if merging else parent
+    digest = hashlib.sha256(f"{tree}\0{parents}\0{message}".encode()).hexdigest()
     return f"{run_refs(run_id)}/commits/{digest}"
 
 

@@ -100,6 +100,11 @@ class Objects:
         parts = (entry.partition("\t") for entry in entries)
         return {path: about.rsplit(" ", 1)[1] for about, _, path in parts}
 
+    async def message(self, commit: str) -> str:
+        """Return the whole message of a commit, as it was written."""
+        whole = await self.git.local("cat-file", "commit", object_id(commit))
+        return whole.partition(b"\n\n")[2].decode("utf-8", "replace")
+
     async def log(self, base: str, head: str) -> list[tuple[str, str]]:
         """Return id and subject of the commits after `base` up to `head`, oldest first."""
         listed = await self.git.local(

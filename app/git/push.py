@@ -1,14 +1,10 @@
-"""Step 9: push exactly one commit to exactly one `bot/` branch, never over somebody's work."""
+"""Step 9: push exactly one commit to exactly one branch, never over somebody's work."""
 
 from __future__ import annotations
 
-from agents.errors import RunError
+from agents.errors import Moved, RunError
 from app.git.faults import GitFailed
 from app.git.trusted import Git
-
-
-class Moved(RunError):
-    """Somebody else changed the branch; nothing of theirs was touched."""
 
 
 async def push(
@@ -35,8 +31,11 @@ async def push(
             token=token,
         )
     except GitFailed as error:
-        if "stale info" in str(error):
-            raise _moved(ref, "another commit", expected) from error
+        now = await remote_id(git, url, token, ref)  # it may have moved since we looked
+        if now == commit:
+            return
+        if now != expected:
+            raise _moved(ref, _place(now), expected) from error
         raise RunError(f"GitHub did not take `{ref}`: {_reason(str(error))}") from error
 
 

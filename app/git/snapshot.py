@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from agents.errors import RunError
 from agents.policy import NEVER, Policy
+from app.git.merging import merge
 from app.git.objects import Change, Objects
 
 _ABSENT, _GITLINK, _SYMLINK = "000000", "160000", "120000"
@@ -40,13 +41,15 @@ async def require_harmless(
     limits: ChangeLimits,
     *,
     permitted: Mapping[str, str] | None = None,
+    merging: str = "",
 ) -> None:
     """Raise RunError, for people, when the change from `old` to `new` must not be committed.
 
     `permitted` are protected paths that people let this change touch, each with a tree that has
-    there what they said yes to: with anything else in its place, it is not permitted.
+    there what they said yes to: with anything else in its place, it is not permitted. Of a change
+    that is `merging` another commit, only what git would not have made of the two by itself counts.
     """
-    changes = await objects.changes(old, new)
+    changes = await _made_here(objects, old, new, merging)
     if len(changes) > limits.files:
         raise RunError(
             f"The change touches {len(changes)} files, more than {limits.files}. Something was "
@@ -59,6 +62,20 @@ async def require_harmless(
     for change in changes:
         if change.mode == _SYMLINK:
             await _require_inward(change, objects)
+
+
+async def _made_here(objects: Objects, old: str, new: str, merging: str) -> list[Change]:
+    """Return what somebody had a hand in: all of it, or where a merge differs from git's own.
+
+    Where the two commits contradict, whatever is not as it was before was somebody's choice.
+    """
+    if not merging:
+        return await objects.changes(old, new)
+    tree, paths = await merge(objects, old, merging)
+    contradicting = set(paths)
+    beside = [each for each in await objects.changes(tree, new) if each.path not in contradicting]
+    chosen = [each for each in await objects.changes(old, new) if each.path in contradicting]
+    return beside + chosen
 
 
 async def _as_approved(objects: Objects, new: str, permitted: Mapping[str, str]) -> set[str]:

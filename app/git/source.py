@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from agents.errors import RunError
 from agents.policy import Policy
-from agents.ports import SetupResult
+from agents.ports import Merged, SetupResult
 from app.git.environment import Identity
 from app.git.folders import remove_tree
 from app.git.furnishing import Furnisher
 from app.git.inside import Places
 from app.git.mirror import Mirror
-from app.git.names import branch_ref, run_refs
+from app.git.names import branch_ref, pull_ref, run_refs, tree_refs
 from app.git.worktree import GitWorkTree, open_work_tree
 from app.sandbox.base import Sandbox
 
@@ -24,9 +24,10 @@ class GitSource:
     """The port `Source` over a mirror.
 
     `fetch` brings the mirror up to date and returns the newest commit of the default branch;
-    `branch` does so with one branch, under a hidden ref that it is handed; `identity` says in whose
-    name commits are made; `furnisher` installs dependencies; `conceal` takes secrets out of commit
-    messages; `on_command` hears how long commands took.
+    `branch` does so with one branch, under a hidden ref that it is handed; `pull` with the head of
+    a pull request, where there are such; `about` is the number of the one that the run is about.
+    `identity` says in whose name commits are made; `furnisher` installs dependencies; `conceal`
+    takes secrets out of commit messages; `on_command` hears how long commands took.
     """
 
     def __init__(
@@ -38,6 +39,8 @@ class GitSource:
         sandbox: Sandbox,
         fetch: Callable[[], Awaitable[str]],
         branch: Callable[[str, str], Awaitable[str | None]],
+        pull: Callable[[int, str], Awaitable[str | None]] | None = None,
+        about: int | None = None,
         identity: Callable[[], Awaitable[Identity]],
         furnisher: Furnisher,
         conceal: Callable[[str], str],
@@ -49,6 +52,8 @@ class GitSource:
         self._sandbox = sandbox
         self._fetch = fetch
         self._branch = branch
+        self._pull = pull
+        self._about = about
         self._identity = identity
         self._furnisher = furnisher
         self._conceal = conceal
@@ -70,6 +75,27 @@ class GitSource:
         """
         return await self._branch(name, branch_ref(self._run_id, name))
 
+    async def pull(self, number: int) -> str | None:
+        """Bring the head of that pull request up to date, also of one from a fork; return it.
+
+        None when there is none any more.
+        """
+        if self._pull is None:
+            return None
+        return await self._pull(number, pull_ref(self._run_id, number))
+
+    async def merged(self, ours: str, theirs: str) -> Merged:
+        """Merge two commits as git does, touching neither a branch nor a work tree."""
+        for commit in (ours, theirs):
+            await self._hold(commit)
+        return await self._mirror.merged(ours, theirs, tree_refs(self._run_id))
+
+    async def blended(self, old: str, new: str, paths: Sequence[str]) -> str:
+        """Return the git tree id of `old` with these paths as they are, or are not, in `new`."""
+        for each in (old, new):
+            await self._hold(each)
+        return await self._mirror.blended(old, new, paths, tree_refs(self._run_id))
+
     async def fork_point(self, one: str, other: str) -> str:
         """Return the newest commit that both of these are built on; RunError if there is none."""
         for commit in (one, other):
@@ -87,6 +113,10 @@ class GitSource:
     async def commits(self, base: str, head: str) -> list[tuple[str, str]]:
         """Return id and subject of the commits after `base` up to `head`, oldest first."""
         return await self._mirror.log(base, head)
+
+    async def message(self, commit: str) -> str:
+        """Return the whole message of a commit."""
+        return await self._mirror.message(commit)
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:
         """Install what the repository needs as of `base`, before anything opens a work tree."""
@@ -115,6 +145,8 @@ class GitSource:
         if await self._mirror.holds(commit):
             return
         await self._fetch()
+        if self._about is not None and not await self._mirror.holds(commit):
+            await self.pull(self._about)  # its branch may lie in a fork
         if not await self._mirror.holds(commit):
             raise RunError(
                 f"The commit {commit[:12]} that the run is built on is not in the repository any "

@@ -38,9 +38,11 @@ class Git:
         environment: Mapping[str, str] | None = None,
         timeout: float = 120,
         out: Sink | None = None,
+        memory: int | None = None,
     ) -> bytes:
         """Run git without any network and return its output, unless `out` takes it.
 
+        `memory` bounds what it may allocate, in bytes: for what strangers' trees can blow up.
         Raises GitFailed; RunError when it took too long or wrote too much.
         """
         whole = Whole(OUTPUT_LIMIT)
@@ -50,6 +52,7 @@ class Git:
             out or whole,
             stdin=stdin,
             timeout=timeout,
+            memory=memory,
         )
         if code != 0:
             raise local_fault(args[0], code, cleaned(said, None))
@@ -89,11 +92,12 @@ class Git:
         stdin: bytes | int | None = None,
         timeout: float,
         fds: tuple[int, ...] = (),
+        memory: int | None = None,
     ) -> tuple[int, bytes]:
         errors = HeadTail(_STDERR_KEPT, _STDERR_FLOOD)
         with _standard_input(stdin) as source:
             ended = await run_group(
-                [*self._become_owner(), "git", *args],
+                [*_bounded(memory), *self._become_owner(), "git", *args],
                 environment={
                     "PATH": "/usr/local/bin:/usr/bin:/bin",
                     **environment,
@@ -116,6 +120,11 @@ class Git:
             return []
         uid, gid = self.owner
         return ["setpriv", f"--reuid={uid}", f"--regid={gid}", "--clear-groups", "--no-new-privs"]
+
+
+def _bounded(memory: int | None) -> list[str]:
+    """Return what bounds a program's own data; packs that it maps to read do not count."""
+    return [] if memory is None else ["prlimit", f"--data={memory}"]
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from app.git.furnishing import Addition, Furnishing, nothing_to_add_to, unfurnis
 from app.git.inside import Inside, Places
 from app.git.laying import lay_copies, lay_folders
 from app.git.mirror import Mirror
-from app.git.names import commit_ref, object_id, run_refs
+from app.git.names import commit_ref, object_id, run_refs, tree_refs
 from app.git.snapshot import ChangeLimits, require_harmless
 from app.sandbox.base import Command, Limits, Mount, Sandbox
 
@@ -165,19 +165,23 @@ class GitWorkTree:
                 self._lay_copies(await self._furnish())
 
     async def commit(
-        self, tree: str, parent: str, message: str, *, permitted: Mapping[str, str] | None = None
+        self,
+        tree: str,
+        parent: str,
+        message: str,
+        *,
+        permitted: Mapping[str, str] | None = None,
+        merging: str = "",
     ) -> str:
         """Return the id of the commit of `tree` on `parent`; same arguments, same id."""
-        ref = commit_ref(self._run_id, object_id(tree), object_id(parent), message)
+        ref = commit_ref(self._run_id, object_id(tree), object_id(parent), message, merging)
         commit = await self._mirror.resolve(ref)
         if commit is None:
-            await require_harmless(
-                self._mirror, self._policy, parent, tree, self._limits, permitted=permitted
-            )
+            judged = partial(require_harmless, self._mirror, self._policy, parent, tree)
+            await judged(self._limits, permitted=permitted, merging=merging)
             words = self._conceal(message)  # an issue may hold a token, and the model repeat it
-            commit = await self._mirror.commit(
-                ref, tree, parent, message=words, identity=self._identity
-            )
+            make = partial(self._mirror.commit, ref, tree, parent, message=words)
+            commit = await make(identity=self._identity, merging=merging)
         async with self._index:
             await self._inside.advance(commit)
         return commit
@@ -231,7 +235,7 @@ class GitWorkTree:
 
     async def _import(self, tree: str) -> None:
         """Bring what the quarantine has of this tree into the mirror; only a pack crosses over."""
-        ref = f"{run_refs(self._run_id)}/trees/{tree}"
+        ref = f"{tree_refs(self._run_id)}/{tree}"
         if await self._mirror.resolve(ref) is None:
             with open_file(self._places.quarantine, "pack") as pack:
                 if os.fstat(pack).st_size > _PACK_LIMIT:

@@ -7,25 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from agents.errors import RunError
-from agents.requests import Person, ResolveIssue
+from agents.requests import Person, Request, ResolveIssue
 from app.github.faults import Suspended
 from app.github.installation import InstallationClient
-from app.github.roles import Role, role_of
+from app.github.roles import role_of
 from handlers.access import Facts
 
 
 async def issue_facts(client: InstallationClient, request: ResolveIssue) -> Facts:
     """Return what holds now. Raises RunError when the issue is gone or the repository another."""
     try:
-        role = await _role(client, request)
-        issue = await _issue(client, request)
+        about_asker = await asker_role(client, request)
+        document = Path(__file__).with_name("issue_facts.graphql").read_text("utf-8")
+        issue = await found_at(client, request, document)
     except Suspended:
         return Facts(installation_suspended=True)
-    about_asker = {
-        "role_name": role.role_name,
-        "permission": role.permission,
-        "asker_is_bot": role.is_bot,
-    }
     if issue["__typename"] != "Issue":
         return Facts(**about_asker, is_pull_request=True)
     editors = _editors(issue, request)
@@ -40,36 +36,49 @@ async def issue_facts(client: InstallationClient, request: ResolveIssue) -> Fact
     )
 
 
-async def _role(client: InstallationClient, request: ResolveIssue) -> Role:
-    """Return what the asker may do; the operator of the machine has no account there."""
-    if request.via == "terminal":
-        return Role()
-    return await role_of(client, request.repository, request.asked_by)
+async def asker_role(client: InstallationClient, request: Request) -> dict[str, Any]:
+    """Return what the asker may do, as the facts name it.
+
+    The operator of the machine has no account there, and of failed checks nobody asks.
+    """
+    if request.via in ("terminal", "checks"):
+        return {}
+    role = await role_of(client, request.repository, request.asked_by)
+    return {
+        "role_name": role.role_name,
+        "permission": role.permission,
+        "asker_is_bot": role.is_bot,
+    }
 
 
-async def _issue(client: InstallationClient, request: ResolveIssue) -> Mapping[str, Any]:
-    document = Path(__file__).with_name("issue_facts.graphql").read_text("utf-8")
+async def found_at(
+    client: InstallationClient, request: Request, document: str
+) -> Mapping[str, Any]:
+    """Return what the document asks of the issue or pull request of this number.
+
+    Raises RunError when it is not there any more.
+    """
     repository = request.repository
     variables = {"owner": repository.owner, "name": repository.name, "number": request.number}
     found = (await client.graphql(document, variables))["repository"]
     if found is None or found["databaseId"] != repository.id or not found["issueOrPullRequest"]:
         raise RunError(
             f"#{request.number} of `{repository.full_name}` is not where it was when the request "
-            "was made: the issue or its repository was moved or deleted. Put the label on again "
-            "where it is now."
+            "was made: the issue or its repository was moved or deleted. Ask for it again where it "
+            "is now."
         )
-    issue: Mapping[str, Any] = found["issueOrPullRequest"]
-    return issue
+    it: Mapping[str, Any] = found["issueOrPullRequest"]
+    return it
 
 
 def _editors(issue: Mapping[str, Any], request: ResolveIssue) -> list[Person | None]:
     """Return who last edited each part that is no longer what the request says."""
     editors = []
     if _same_newlines(issue["body"]) != _same_newlines(request.body):
-        editors.append(_person(issue["editor"]))
+        editors.append(person_of(issue["editor"]))
     if issue["title"] != request.title:
         renames = issue["timelineItems"]["nodes"]
-        editors.append(_person(renames[-1]["actor"] if renames else None))
+        editors.append(person_of(renames[-1]["actor"] if renames else None))
     return editors
 
 
@@ -77,7 +86,8 @@ def _same_newlines(text: str | None) -> str:
     return (text or "").replace("\r\n", "\n").strip()
 
 
-def _person(actor: Mapping[str, Any] | None) -> Person | None:
+def person_of(actor: Mapping[str, Any] | None) -> Person | None:
+    """Return whom GraphQL names; None when that account is gone."""
     if not actor or not actor.get("databaseId"):
         return None
     return Person(id=actor["databaseId"], login=actor["login"])

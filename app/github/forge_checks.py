@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from agents.errors import ToolError
 from agents.ports import Json
-from agents.text import plain_output
 from app.github.auth import Profile
 from app.github.faults import Invalid, Missing
 from app.github.forge_reading import REPOSITORY, Reading
 from app.github.forge_text import body, line
+from app.github.part_log import read_part_log
 
 KEPT = 60_000  # bytes from the end of a log: what failed stands there
-MOST = 50_000_000  # bytes of a log that are read at all
 SHOWN = 16_000  # characters
 SUMMARY = 1_000
 
@@ -27,9 +25,6 @@ STARTED_BY_OUTSIDERS = (
     "This job ran on a commit of a fork, or was started by somebody without write access: its log"
     " may hold their words, and is not shown. Go on without it."
 )
-
-# Actions puts the time before each line: 28 characters that say nothing to a model.
-_TIME = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT[\d:.]+Z ", re.MULTILINE)
 
 
 async def read_checks(reading: Reading, arguments: Mapping[str, Json]) -> str:
@@ -87,24 +82,7 @@ async def _holds(reading: Reading, sha: str) -> bool:
 
 async def read_log(reading: Reading, arguments: Mapping[str, Json]) -> str:
     """Return the end of a job's log."""
-    client, where = await reading.client(Profile.LOGS), reading.where(job=arguments["number"])
-    told = await client.getitem(f"{REPOSITORY}/actions/jobs/{{job}}", where)
-    run = reading.where(run=told["run_id"])
-    if not await _ours(reading, await client.getitem(f"{REPOSITORY}/actions/runs/{{run}}", run)):
+    log = await read_part_log(reading, arguments["number"], keep=KEPT)
+    if log is None:
         raise ToolError(STARTED_BY_OUTSIDERS)
-    data = await client.tail(f"{REPOSITORY}/actions/jobs/{{job}}/logs", where, keep=KEPT, most=MOST)
-    text = _TIME.sub("", plain_output(data.decode("utf-8", "replace"))).rstrip()
-    if len(text) > SHOWN or len(data) == KEPT:
-        text = "[… the beginning is left out …]\n" + text[-SHOWN:].partition("\n")[2]
-    return f"# The end of the log of job {arguments['number']}\n{text or '(empty)'}"
-
-
-async def _ours(reading: Reading, run: Mapping[str, Any]) -> bool:
-    """Tell whether it ran on a commit of this repository, for somebody who may write to it.
-
-    Whoever pushes may write. Other events outsiders cause as well, with words of their own.
-    """
-    if (run["head_repository"] or {}).get("id") != reading.request.repository.id:
-        return False
-    starters = (run["actor"], run["triggering_actor"])
-    return run["event"] == "push" or all([await reading.shown({"user": who}) for who in starters])
+    return f"# The end of the log of job {arguments['number']}\n{log.tail(SHOWN) or '(empty)'}"

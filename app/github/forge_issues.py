@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.ports import Json
+from agents.requests import ResolveIssue
 from agents.tools.room import cut
 from app.github.forge_reading import REPOSITORY, Reading
 from app.github.forge_text import body, left_out, line, sections
@@ -55,7 +56,7 @@ async def read_pull_request(reading: Reading, arguments: Mapping[str, Json]) -> 
 async def _opening(reading: Reading, thing: Mapping[str, Any]) -> str:
     """Return title and description: the run's own issue as it was when the run was asked for."""
     request = reading.request
-    if thing["number"] == request.number:
+    if isinstance(request, ResolveIssue) and thing["number"] == request.number:
         return f"{line(request.title)}\n\n{body(request.body)}"
     if not await reading.shown(thing):
         return f"Title and description: {HIDDEN}"

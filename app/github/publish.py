@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from agents.errors import Moved
 from agents.ports import PullRequest
-from agents.requests import Request
+from agents.requests import OnPull, Request
+from agents.text.inline import code_span
 from app.git.mirror import Mirror
-from app.git.names import branch_ref
+from app.git.names import BRANCH_PREFIX, branch_ref, pull_ref
 from app.github.auth import Profile, Scope
 from app.github.client import GitHub
 from app.github.faults import Invalid, Missing
 from app.github.installation import InstallationClient
 from app.github.marked import SETTLE, MarkedComments, made_once
+from app.github.pull_branch import PULL, require_pushable
 from app.github.pull_text import PullText
 from app.github.pull_touched import make_ready, read_touched
 from app.github.wording import Wording
@@ -21,6 +24,7 @@ from app.redaction import Redactor
 
 EDITED_KEY = "pull-request-text"
 PULLS = "/repos/{owner}/{repo}/pulls"
+DELETED = "The branch {branch} was deleted while Fettle was at work. Nothing was pushed."
 
 
 class GitHubPublisher:
@@ -50,14 +54,16 @@ class GitHubPublisher:
     async def push(self, branch: str, commit: str) -> str:
         """Put the commit on the branch and return the page where people see it.
 
-        Raises RunError when someone else moved the branch; theirs is left alone.
+        That is a branch of Fettle's own, or that of the pull request which the run is about, while
+        that is open. Raises Moved when someone else moved it; theirs is left alone.
         """
         request, urls = self._request, self._github.urls
-        expected = await self._expected(branch, commit)
+        of_pull = branch if await self._is_of_pull(branch) else None
+        expected = await self._expected(branch, commit, of_pull)
         scope = Scope.of(request.installation_id, request.repository.id, Profile.PUSH)
         async with self._github.broker.lease(scope) as token:
             url = urls.clone(request.repository.full_name)
-            await self._mirror.push(url, token.value, commit, branch, expected)
+            await self._mirror.push(url, token.value, commit, branch, expected, of_pull=of_pull)
         return urls.branch(request.repository.full_name, branch)
 
     async def open_pull_request(
@@ -116,21 +122,47 @@ class GitHubPublisher:
         sha: str = found["object"]["sha"]
         return sha
 
-    async def _expected(self, branch: str, commit: str) -> str | None:
+    async def _is_of_pull(self, branch: str) -> bool:
+        """Tell whether it is the branch of the run's pull request, by what GitHub says now.
+
+        Raises RunError when it must not be pushed, or is neither that nor one of Fettle's own.
+        """
+        request = self._request
+        if not isinstance(request, OnPull):
+            return False
+        client = await self._github.installation(
+            request.installation_id, request.repository.id, Profile.READ
+        )
+        pull = await client.getitem(PULL, {**self._where, "number": str(request.number)})
+        if branch != pull["head"]["ref"] and branch.startswith(BRANCH_PREFIX):
+            return False  # like one for work that could not be put where it belongs
+        require_pushable(pull, request.repository, branch)
+        return True
+
+    async def _expected(self, branch: str, commit: str, of_pull: str | None) -> str | None:
         """Return where the branch has to be for the push: at ours, or where the run found it.
 
         What others have put there is not in this commit's history; what they have taken away is in
         it, and would come back.
         """
         standing = await self._head_of(branch)
+        if standing is None and of_pull is not None:
+            raise Moved(DELETED.format(branch=code_span(branch)))
         if standing is None:
             return None
-        seen = await self._mirror.resolve(branch_ref(self._run_id, branch))
+        seen = await self._seen(branch, of_pull)
         for place in (standing, seen):
             going_on = seen is None or (place and await self._mirror.continues(place, seen))
             if place and going_on and await self._mirror.continues(commit, place):
                 return place
         return None
+
+    async def _seen(self, branch: str, of_pull: str | None) -> str | None:
+        """Return where the run saw the branch when it looked."""
+        seen = await self._mirror.resolve(branch_ref(self._run_id, branch))
+        if seen is None and of_pull is not None:
+            return await self._mirror.resolve(pull_ref(self._run_id, self._request.number))
+        return seen
 
     async def _find(self, client: InstallationClient, branch: str) -> dict[str, Any] | None:
         owner = self._request.repository.owner

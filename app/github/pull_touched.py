@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import structlog
 
 from agents.requests import Repository
+from app.github.documents import document
 from app.github.faults import Invalid, NotPermitted
 from app.github.identity import Identity
 from app.github.installation import InstallationClient
@@ -33,7 +33,7 @@ async def read_touched(
 ) -> Touched:
     """Ask GitHub who last edited the description, and who renamed it or ended or began a draft."""
     variables = {"owner": repository.owner, "name": repository.name, "number": number}
-    found = await client.graphql(_document("pull_touched"), variables)
+    found = await client.graphql(document("pull_touched"), variables)
     pull: Mapping[str, Any] = found["repository"]["pullRequest"]
     theirs = {
         "title" if event["__typename"] == "RenamedTitleEvent" else "draft"
@@ -48,7 +48,7 @@ async def read_touched(
 async def make_ready(client: InstallationClient, touched: Touched) -> bool:
     """End the draft and return whether that is so; GitHub may not let the App."""
     try:
-        await client.graphql(_document("pull_ready"), {"id": touched.node_id}, writes=True)
+        await client.graphql(document("pull_ready"), {"id": touched.node_id}, writes=True)
     except (NotPermitted, Invalid) as error:
         log.warning("the pull request stays a draft", reason=str(error))
         return False
@@ -57,7 +57,3 @@ async def make_ready(client: InstallationClient, touched: Touched) -> bool:
 
 def _is_us(actor: Mapping[str, Any] | None, own: Identity) -> bool:
     return actor is not None and actor.get("databaseId") == own.bot.id
-
-
-def _document(name: str) -> str:
-    return Path(__file__).with_name(f"{name}.graphql").read_text("utf-8")

@@ -30,7 +30,7 @@ async def read_remarks(reading: Reading, after: int) -> Remarks:
     roles = await roles_of(client, request, heard)
     inside = [each for each in heard if _person(each) in roles]
     outside = [each for each in heard if _person(each) not in roles]
-    author = [each for each in outside if _person(each) == request.author.id]
+    author = [each for each in outside if _person(each) == request.author.id != 0]
     said, cut = _newest([_remark(each, roles[_person(each)]) for each in inside])
     by_author, cut_of_author = _newest([_remark(each, AUTHOR) for each in author])
     return Remarks(

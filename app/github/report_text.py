@@ -1,4 +1,7 @@
-"""The progress comment as people read it: pure code from state to Markdown."""
+"""The progress comment as people read it: pure code from state to Markdown.
+
+What differs by the kind of request stands in `report_ways.py`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Literal
 from agents.ports import StepState, Usage
 from agents.requests import Request
 from agents.run import Outcome
+from app.github.report_ways import afresh, asked, words_of
 from app.github.wording import Wording
 
 LONGEST_SUMMARY = 160
@@ -28,38 +32,33 @@ BOXES: dict[LineState, str] = {
 }
 PARKED = "- [ ] **{title}** … waiting for a person: {links}"
 PAUSED = "- [ ] **{title}** … waiting for {why}"
-HOW = {
-    "label": "with the label `{label}`",
-    "command": "with `/bot retry`",
-    "terminal": "on the machine that Fettle runs on",
-}
-WORKING = "**At work on this.** `{login}` asked for it {how}."
+WORKING = "**At work on this.** {asked}."
 WAITING = (
-    "**Waiting for a decision.** `{login}` asked for this {how}, and it cannot go on before"
-    " somebody with write access has answered {what}."
+    "**Waiting for a decision.** {asked}, and it cannot go on before somebody with write access has"
+    " answered {what}."
 )
-RESTING = "**Waiting for {what}.** `{login}` asked for this {how}."
-NEXT = "The result will be linked here."
+RESTING = "**Waiting for {what}.** {asked}."
 NEXT_PAUSED = "It goes on by itself then. Nothing is lost meanwhile, and nothing is spent."
 NEXT_PARKED = "Next: answer {links}. Nothing is lost meanwhile, and nothing is spent."
 HEADLINES = {
     "pull_request": "**Done.** {text}",
-    "comment": "**Answered.** {text}",
+    "comment": "**{answered}** {text}",
     "refused": "**Not started.** {text}",
     "cancelled": "**Cancelled.** {text}",
     "failed": "**Stopped.** {text}",
+    "covered": "**Nothing to do.** {text}",
 }
 KEPT = "See [what it had made]({url})."
 LINKS = {
     "pull_request": "Next: review [the pull request]({url}).",
-    "comment": "Next: read [the answer]({url}).",
+    "comment": "Next: read [{link}]({url}).",
     "cancelled": KEPT,
     "failed": KEPT,
 }
 RULE = "Rule: `{rule}`."
 AGAIN = {
     "cancelled": "To go on after all, write `/bot retry`.",
-    "failed": "To try again, write `/bot retry`; to start afresh, set the label `{label}` again.",
+    "failed": "To try again, write `/bot retry`{afresh}.",
 }
 
 
@@ -175,8 +174,8 @@ def render(progress: Progress, wording: Wording) -> str:
 def _headline(progress: Progress, wording: Wording) -> str:
     request, outcome = progress.request, progress.outcome
     if outcome is not None:
-        return HEADLINES[outcome.kind].format(text=wording.text(outcome.text))
-    how = HOW[request.via].format(label=request.label)
+        answered = words_of(request).answered
+        return HEADLINES[outcome.kind].format(text=wording.text(outcome.text), answered=answered)
     number, pause = len(progress.waits_for), _pause(progress)
     if number:
         headline, what = WAITING, "one question" if number == 1 else f"{number} questions"
@@ -184,7 +183,8 @@ def _headline(progress: Progress, wording: Wording) -> str:
         headline, what = RESTING, wording.line(pause.partition(": ")[0], LONGEST_WHY)
     else:
         headline, what = WORKING, ""
-    return headline.format(login=request.asked_by.login, how=how, what=what)
+    it = "it" if headline is WORKING else "this"
+    return headline.format(asked=asked(request, it), what=what)
 
 
 def _pause(progress: Progress) -> str:
@@ -206,16 +206,17 @@ def _line(line: StageLine, progress: Progress, wording: Wording) -> str:
 
 
 def _next(progress: Progress) -> str:
-    outcome, label = progress.outcome, progress.request.label
+    outcome, words = progress.outcome, words_of(progress.request)
     if outcome is None and progress.waits_for:
         return NEXT_PARKED.format(links=_links(progress.waits_for, progress))
     if outcome is None:
-        return NEXT_PAUSED if _pause(progress) else NEXT
-    parts = [LINKS[outcome.kind].format(url=outcome.url)] if outcome.url else []
+        return NEXT_PAUSED if _pause(progress) else words.next
+    link = LINKS.get(outcome.kind, "") if outcome.url else ""
+    parts = [link.format(url=outcome.url, link=words.link)] if link else []
     if outcome.rule:
         parts.append(RULE.format(rule=outcome.rule))
     if outcome.kind in AGAIN:
-        parts.append(AGAIN[outcome.kind].format(label=label))
+        parts.append(AGAIN[outcome.kind].format(afresh=afresh(progress.request)))
     return " ".join(parts)
 
 

@@ -1,4 +1,7 @@
-"""Step 9: keep people informed on the issue: a reaction at once, one comment kept up to date."""
+"""Step 9: keep people informed where it was asked: a reaction at once, one comment kept current.
+
+A run that no person asked for says nothing before it costs something, waits for somebody, or ends.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from app.github.client import GitHub
 from app.github.faults import Missing
 from app.github.marked import MarkedComments, Posted
 from app.github.report_text import Progress, render
+from app.github.report_ways import called_for
 from app.github.wording import Wording
 from app.redaction import Redactor
 
@@ -60,6 +64,7 @@ class GitHubReporter:
         self._interval = interval
         self._comments = MarkedComments(github, request, run_id)
         self._progress = Progress(request, run_id, caution=caution)
+        self._quiet = not called_for(request)
         self._sent: str | None = None
         self._sent_at = time.monotonic()
         self._changed = asyncio.Event()
@@ -83,11 +88,14 @@ class GitHubReporter:
     def spent(self, usage: Usage, cost_usd: float, answers: int) -> None:
         """Show the totals with the next update, or by themselves once in a while."""
         self._progress = self._progress.with_spent(usage, cost_usd, answers)
+        if self._quiet:
+            self._speak()
         if time.monotonic() - self._sent_at > SPEND_INTERVAL:
             self._show(self._progress)
 
     def parked(self, stage: str, approvals: Sequence[str]) -> None:
         """Show which decisions the stage waits for, and where they are asked."""
+        self._speak()
         self._show(self._progress.parked(stage, approvals))
 
     def paused(self, stage: str, why: str) -> None:
@@ -97,14 +105,21 @@ class GitHubReporter:
     def _show(self, progress: Progress) -> None:
         self._progress = progress
         self._changed.set()
-        if self._loop is None:
+        if self._loop is None and not self._quiet:
             self._loop = asyncio.create_task(self._keep_current())
+
+    def _speak(self) -> None:
+        """Show all from now on, also what was kept back."""
+        self._quiet = False
+        self._show(self._progress)
 
     # --- what people see ------------------------------------------------------------------------
 
     async def acknowledge(self) -> None:
         """React to the issue, so that people see within seconds that they were heard."""
         request, where = self._request, self._request.repository
+        if not called_for(request):
+            return
         try:
             client = await self._github.installation(
                 request.installation_id, where.id, Profile.REPORT
@@ -119,8 +134,13 @@ class GitHubReporter:
             log.warning("no reaction", reason=str(error))
 
     async def finish(self, outcome: Outcome) -> None:
-        """Show how it ended. Comes before the progress of other runs, and is tried hard."""
+        """Show how it ended. Comes before the progress of other runs, and is tried hard.
+
+        One that was covered by another run is nobody's news, unless they have heard of it.
+        """
         self._progress = self._progress.ended(outcome)
+        if outcome.kind == "covered" and not await self._was_heard_of():
+            return
         await self._last(yielding=False, tries=LAST_TRIES)
 
     async def flush(self) -> None:
@@ -128,12 +148,21 @@ class GitHubReporter:
         if self._loop is not None:
             await self._last(yielding=True, tries=1)
 
+    async def _was_heard_of(self) -> bool:
+        """Tell whether there is a comment; there will be none without another word."""
+        async with self._writing:
+            await self._stop()
+            return self._comment_id is not None
+
+    async def _stop(self) -> None:
+        if self._loop is not None:
+            self._loop.cancel()
+            await asyncio.wait({self._loop})
+            self._loop = None
+
     async def _last(self, *, yielding: bool, tries: int) -> None:
         async with self._writing:  # never cancel the loop while a comment is being made
-            if self._loop is not None:
-                self._loop.cancel()
-                await asyncio.wait({self._loop})
-                self._loop = None
+            await self._stop()
             self._hopeless = False
             for attempt in range(tries):
                 pause = await self._update(yielding=yielding)

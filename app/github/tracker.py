@@ -12,7 +12,7 @@ from agents.ports.tracker import (
     Remarks,
     SubIssue,
 )
-from agents.requests import Request
+from agents.requests import OnPull, Request
 from app.github.client import GitHub
 from app.github.earlier import read_earlier
 from app.github.forge import asked_at
@@ -68,7 +68,12 @@ class GitHubTracker:
         return await read_pictures(self._reading, text, number or self._number)
 
     async def earlier_pull_request(self) -> EarlierPull | None:
-        """Return the open pull request that Fettle made for this issue before; the newest one."""
+        """Return the open pull request that Fettle made for this issue before; the newest one.
+
+        A run on a pull request has that one, and no other.
+        """
+        if isinstance(self._reading.request, OnPull):
+            return None
         return await read_earlier(self._reading)
 
     async def discussion(self) -> str:

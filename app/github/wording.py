@@ -20,7 +20,8 @@ class Wording:
     def __init__(self, urls: Urls, request: Request | Command, redactor: Redactor) -> None:
         self._redactor = redactor
         self._repository_url = f"{urls.web}/{request.repository.full_name}"
-        self._mention_ok = frozenset({request.asked_by.login})
+        asker = request.asked_by  # the operator of the machine is nobody's account
+        self._mention_ok = frozenset({asker.login} if asker.id else ())
 
     def text(self, markdown: str, *, limit: int = LIMIT) -> str:
         """Return the Markdown, bounded. It closes no issue: what does is never a model's text."""

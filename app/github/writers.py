@@ -8,7 +8,7 @@ from typing import Any
 from agents.requests import Person, Repository
 from app.github.client import GitHub
 from app.github.installation import InstallationClient
-from app.github.roles import role_of
+from app.github.roles import Role, role_of
 
 MOST_PEOPLE = 60
 """Roles that one run asks for at most; more people are taken for outsiders."""
@@ -20,7 +20,7 @@ class Writers:
     def __init__(self, github: GitHub, repository: Repository) -> None:
         self._github = github
         self._repository = repository
-        self._known: dict[int, bool] = {}
+        self._known: dict[int, Role] = {}
 
     async def wrote(self, client: InstallationClient, thing: Mapping[str, Any]) -> bool:
         """Tell whether this text is by somebody with write access, or by Fettle itself."""
@@ -29,7 +29,11 @@ class Writers:
             return False
         if user.get("type") != "User":
             return (await self._github.identity(client)).wrote(thing)
-        if user["id"] not in self._known and len(self._known) < MOST_PEOPLE:
-            person = Person(id=user["id"], login=user["login"])
-            self._known[user["id"]] = (await role_of(client, self._repository, person)).may_write
-        return self._known.get(user["id"], False)
+        person = Person(id=user["id"], login=user["login"])
+        return (await self.role(client, person)).may_write
+
+    async def role(self, client: InstallationClient, person: Person) -> Role:
+        """Return what this person may do; nothing, when there are too many of them."""
+        if person.id not in self._known and len(self._known) < MOST_PEOPLE:
+            self._known[person.id] = await role_of(client, self._repository, person)
+        return self._known.get(person.id, Role())

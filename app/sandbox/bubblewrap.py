@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -23,6 +24,7 @@ from app.sandbox.delegation import find_cgroups
 from app.sandbox.disk import LOOK_EVERY, MB, Disk, Room
 from app.sandbox.held import Held, hold
 from app.sandbox.lifeline import Lifeline, guarded, lifeline
+from app.sandbox.lowered import Lowered
 from app.sandbox.mount_points import make_mount_points
 from app.sandbox.output import HeadTail
 from app.sandbox.process import memory_file, run_group
@@ -48,6 +50,8 @@ class WayIn:
     """Its other end is to be the input of the process."""
     room: Room
     group: Held
+    lowered: Lowered | None
+    """What it is to be started with, if not by this process's own user."""
     environment: Mapping[str, str] = field(default_factory=lambda: {"PATH": _SYSTEM_PATH})
     """The only one there may be: inside, /proc/1/environ shows exactly this."""
 
@@ -84,8 +88,9 @@ class Bubblewrap:
                 "Agents never run as root. Set FETTLE_SANDBOX_UID to the number of a user that "
                 "nothing else uses, such as 58999."
             )
-        self._drop = os.geteuid() == 0
-        self.owner = (sandbox_uid, sandbox_uid) if self._drop else (os.geteuid(), os.getegid())
+        as_root = os.geteuid() == 0
+        self.owner = (sandbox_uid, sandbox_uid) if as_root else (os.geteuid(), os.getegid())
+        self._lowered = Lowered(self.owner) if as_root else None
         self._toolchains = tuple(toolchains)
         self._bounds = bounds or Bounds()
         self._disk = Disk(self._bounds)
@@ -118,6 +123,7 @@ class Bubblewrap:
                 stdin=way.line.guard_end,
                 pass_fds=way.fds,
                 watch=way.watch,
+                lowered=way.lowered,
             )
             if ended.why == "exit" and not way.line.begun:
                 self._explain(command, output.text(), way.line.fault)
@@ -141,11 +147,11 @@ class Bubblewrap:
         make_mount_points(command.mounts, self.owner)
         with (
             hold(self._cgroups, self._quota(command)) as group,
-            lifeline(group.add) as line,
+            lifeline(group.add, group.threads) as line,
             self._prepared(command) as (start, fds),
         ):
             guard = guarded(command.argv, command.limits, self._data_limit(), talking=talking)
-            yield WayIn([*start, *guard], fds, line, room, group)
+            yield WayIn([*start, *guard], fds, line, room, group, self._lowered)
 
     @property
     def _cgroups(self) -> Cgroups | None:
@@ -188,19 +194,17 @@ class Bubblewrap:
             options += ["--seccomp", str(add(self._filter))]
             # Options go through a file: the command line of process 1 can be read inside.
             listed = add(b"".join(option.encode() + b"\0" for option in options))
-            yield [*self._prefix(), "--args", str(listed), "--"], add.fds
+            yield [self._program, "--args", str(listed), "--"], add.fds
 
-    def _prefix(self) -> list[str]:
-        drop = [
-            _program("setpriv"),
-            f"--reuid={self.owner[0]}",
-            f"--regid={self.owner[1]}",
-            "--clear-groups",
-            "--inh-caps=-all",
-            "--bounding-set=-all",
-            "--no-new-privs",
-        ]
-        return [*(drop if self._drop else []), _program("bwrap")]
+    @cached_property
+    def _program(self) -> str:
+        path = shutil.which("bwrap", path=_SYSTEM_PATH)
+        if path is None:
+            raise ConfigError(
+                "The sandbox needs the program `bwrap`, which is not installed. "
+                "Run `apt-get install bubblewrap`, or your system's like."
+            )
+        return path
 
     def _require_toolchains(self) -> None:
         require_reach(self._toolchains, self.owner)
@@ -240,14 +244,3 @@ def _memory_files() -> Iterator[_MemoryFiles]:
     finally:
         for fd in files.fds:
             os.close(fd)
-
-
-def _program(name: str) -> str:
-    path = shutil.which(name, path=_SYSTEM_PATH)
-    if path is None:
-        package = "bubblewrap" if name == "bwrap" else "util-linux"
-        raise ConfigError(
-            f"The sandbox needs the program `{name}`, which is not installed. "
-            f"Run `apt-get install {package}`, or your system's like."
-        )
-    return path

@@ -52,11 +52,6 @@ _CAUSES = (
         "bubblewrap is older than 0.8",
         "install bubblewrap 0.8 or later",
     ),
-    (
-        "setpriv",
-        "setpriv cannot change to the sandbox's user: CAP_SETUID or CAP_SETGID is missing",
-        "run Fettle as an ordinary user instead of root",
-    ),
 )
 
 _UNKNOWN = (

@@ -54,7 +54,7 @@ class Group:
         """Tell whether the kernel ended something because the memory was used up."""
         if self._events is None:
             return False
-        counts = dict(line.split() for line in self._events.read_text().splitlines())
+        counts = dict(line.split() for line in _read(self._events).splitlines())
         return counts.get("oom_kill", "0") != "0"
 
     def remove(self) -> None:
@@ -164,6 +164,14 @@ def _legacy_settings(quota: Quota) -> Writes:
         ("pids", "pids.max", str(quota.processes)),
         ("cpu", "cpu.cfs_quota_us", str(int(quota.processors * _PERIOD))),
     ]
+
+
+def _read(path: Path) -> str:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, 4096).decode()
+    finally:
+        os.close(fd)
 
 
 def _write(path: Path, value: str) -> None:

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from agents.errors import TransientError
+from app.sandbox.lowered import Lowered
 
 _RETRY = 10.0  # seconds
 
@@ -24,11 +25,16 @@ class Child:
         stdout: int,
         stderr: int,
         pass_fds: Sequence[int],
+        lowered: Lowered | None = None,
     ) -> None:
-        """Start it. Raises TransientError when there is no room for another process."""
+        """Start it, as the user of `lowered` if that is given.
+
+        Raises TransientError when there is no room for another process.
+        """
+        start = lowered.start if lowered else subprocess.Popen
         self._loop = asyncio.get_running_loop()
         try:
-            self._process = subprocess.Popen(
+            self._process = start(
                 argv,
                 stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=stdout,

@@ -16,6 +16,8 @@ class Held:
 
     def __init__(self, cgroups: Cgroups | None, quota: Quota) -> None:
         self._cgroups = cgroups
+        self.threads = cgroups.threads if cgroups else None
+        """Where a process is to be put in, which may wait for the kernel."""
         self._quota = quota
         self._made: Future[Group] | None = None
         self._over = False
@@ -26,15 +28,14 @@ class Held:
         if self._cgroups is not None and not self._over:
             self._made = self._cgroups.threads.submit(self._cgroups.make, self._quota)
 
-    async def add(self, pid: int) -> None:
+    def add(self, pid: int) -> None:
         """Put a process in. Raises TransientError when the kernel refuses."""
         if self._cgroups is None:
             return
         if self._made is None:
             raise TransientError("A command asked to begin before anything could hold it.")
         try:
-            group = await asyncio.shield(asyncio.wrap_future(self._made))
-            await asyncio.wrap_future(self._cgroups.threads.submit(group.add, pid))
+            self._made.result().add(pid)
         except OSError as error:
             raise TransientError(f"The kernel refuses a control group: {error}") from error
 

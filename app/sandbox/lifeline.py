@@ -13,7 +13,8 @@ import asyncio
 import resource
 import socket
 import struct
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 
 from agents.errors import FettleError
@@ -25,18 +26,22 @@ _BLOCK = 512  # bytes in which every `sh` counts the size of a file
 
 
 class Lifeline:
-    """Our end of the line to a guard; `hold` gets its number before it may begin."""
+    """Our end of the line to a guard; `hold` gets its number before it may begin.
 
-    def __init__(self, hold: Callable[[int], Awaitable[None]]) -> None:
+    That may wait for the kernel, so it is done by `threads`, if there are any.
+    """
+
+    def __init__(self, hold: Callable[[int], None], threads: Executor | None) -> None:
         self._hold = hold
+        self._threads = threads
         self._loop = asyncio.get_running_loop()
         self._ours, self._guards = socket.socketpair()
         self._ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._ours.setblocking(False)
-        self._loop.add_reader(self._ours, self._asked)
-        self._answered = asyncio.Event()
+        self._loop.add_reader(self._ours.fileno(), self._asked)
+        self._heard = asyncio.Event()
+        self._answered: Future[None] = Future()
         self.begun = False
-        self._answer: asyncio.Task[None] | None = None
         self.fault: Exception | None = None
         """Why the command was not let begin, when that is our own doing."""
 
@@ -46,27 +51,30 @@ class Lifeline:
         return self._guards.fileno()
 
     def _asked(self) -> None:
-        self._loop.remove_reader(self._ours)
-        self._answer = self._loop.create_task(self._let_begin())
+        self._loop.remove_reader(self._ours.fileno())
+        if self._threads is None:
+            self._answer()
+            self._answered.set_result(None)
+        else:
+            self._answered = self._threads.submit(self._answer)
+        self._heard.set()
 
-    async def _let_begin(self) -> None:
+    def _answer(self) -> None:
         try:
             data, extra, *_ = self._ours.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size))
             if data:
-                await self._hold(_CREDENTIALS.unpack(extra[0][2])[0])
-                self._ours.send(b"go\n")
-                self.begun = True
+                self._hold(_CREDENTIALS.unpack(extra[0][2])[0])
+                self.begun = True  # before it is: it may end before this thread goes on
+                self._ours.send(b"\n")
         except (OSError, FettleError) as error:
-            self.fault = error
+            self.begun, self.fault = False, error
             self._ours.shutdown(socket.SHUT_RDWR)
-        finally:
-            self._answered.set()
 
-    async def wait_begun(self) -> bool:
-        """Wait for the guard, once it has started, to ask; False when the command never begins."""
-        self._guards.close()  # now its end is heard
-        await self._answered.wait()
-        return self.begun
+    async def wait_begun(self) -> None:
+        """Wait until the guard has asked and was answered; from then on the end of it is heard."""
+        await self._heard.wait()
+        await asyncio.wrap_future(self._answered)
+        self._guards.close()
 
     async def send(self, data: bytes) -> None:
         """Give a command that is talked to some input. Raises OSError when it is gone."""
@@ -74,17 +82,18 @@ class Lifeline:
 
     def close(self) -> None:
         """Let go of both ends."""
-        self._loop.remove_reader(self._ours)
-        if self._answer is not None:
-            self._answer.cancel()
-        self._ours.close()
+        self._loop.remove_reader(self._ours.fileno())
         self._guards.close()
+        if self._heard.is_set():  # not under the hands of a thread that still answers
+            self._answered.add_done_callback(lambda _: self._ours.close())
+        else:
+            self._ours.close()
 
 
 @contextmanager
-def lifeline(hold: Callable[[int], Awaitable[None]]) -> Iterator[Lifeline]:
+def lifeline(hold: Callable[[int], None], threads: Executor | None) -> Iterator[Lifeline]:
     """Give a lifeline that holds only for as long as we are there."""
-    line = Lifeline(hold)
+    line = Lifeline(hold, threads)
     try:
         yield line
     finally:
@@ -117,7 +126,7 @@ def guarded(
 
 def _processes(most: int) -> str:
     """Return what sets this limit: shells do not agree on its letter."""
-    return f"{{ ulimit -u {most} 2>/dev/null || ulimit -p {most}; }}"
+    return f"{{ ulimit -p {most} 2>/dev/null || ulimit -u {most}; }}"
 
 
 def _at_most(wanted: int, kind: int) -> int:

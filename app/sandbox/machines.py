@@ -32,6 +32,8 @@ class Machine:
     unshare: int
     ioctl: int
     socket: int
+    become: tuple[int, int, int]
+    """The calls setgroups, setresgid and setresuid."""
     chmod: dict[int, int]
     """Calls that change a file's mode."""
     mknod: dict[int, int]
@@ -49,6 +51,7 @@ MACHINES = {
         unshare=272,
         ioctl=16,
         socket=41,
+        become=(116, 119, 117),
         chmod={90: 1, 91: 1, 268: 2, 452: 2},  # chmod, fchmod, fchmodat, fchmodat2
         mknod={85: 1, 133: 1, 259: 2},  # creat, mknod, mknodat
         open={2: 2, 257: 3},  # open, openat
@@ -98,6 +101,7 @@ MACHINES = {
         unshare=97,
         ioctl=29,
         socket=198,
+        become=(159, 149, 147),
         chmod={52: 1, 53: 2, 452: 2},  # fchmod, fchmodat, fchmodat2
         mknod={33: 2},  # mknodat
         open={56: 3},  # openat

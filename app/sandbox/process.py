@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.sandbox.child import Child
+from app.sandbox.lowered import Lowered
 from app.sandbox.output import Sink
 
 _PIECE = 256 * 1024
+_LAST_BREATH = 1.0
+"""Seconds in which what was killed below the process lets go of the output: then it is gone."""
 
 Why = Literal["exit", "timeout", "output", "watch"]
 Watch = Callable[[], Coroutine[object, object, None]]
@@ -42,12 +45,13 @@ async def run_group(
     argv: Sequence[str],
     *,
     environment: Mapping[str, str],
-    timeout: float,
+    timeout: float | None,
     out: Sink,
     err: Sink | None = None,
     stdin: int | None = None,
     pass_fds: Sequence[int] = (),
     watch: Watch | None = None,
+    lowered: Lowered | None = None,
 ) -> Ended:
     """Run `argv` in a session of its own, in `/`, until it and its output end.
 
@@ -66,6 +70,7 @@ async def run_group(
             stdout=readers[0].write_end,
             stderr=readers[-1].write_end,
             pass_fds=pass_fds,
+            lowered=lowered,
         )
         for reader in readers:
             reader.start()
@@ -76,36 +81,65 @@ async def _finish(
     child: Child,
     reads: list[asyncio.Future[bool]],
     watch: Watch | None,
-    timeout: float,
+    timeout: float | None,
 ) -> Ended:
-    ending = asyncio.ensure_future(_end(child, reads))
-    watching = [] if watch is None else [asyncio.ensure_future(watch())]
+    over = _Over(child, reads)
+    watching = None if watch is None else asyncio.ensure_future(watch())
+    if watching is not None:
+        watching.add_done_callback(over.watched)
     why: Why | None = None
     try:
-        done, _ = await asyncio.wait(
-            [ending, *watching], timeout=timeout, return_when=asyncio.FIRST_COMPLETED
-        )
-        for watcher in watching:
-            if watcher in done and ending not in done:
-                await watcher  # raises what it has to say
-                why = "watch"
-        why = why or (ending.result() if ending in done else "timeout")
+        async with asyncio.timeout(timeout):
+            why = await over.why
+    except TimeoutError:
+        why = "timeout"
     finally:
-        for each in (ending, *watching):
-            each.cancel()
-        if why != "exit":  # after a clean end the number may already be somebody else's
+        if watching is not None:
+            watching.cancel()
+        if why == "exit":
+            code = await child.wait()
+        else:  # not after a clean end: then the number may already be somebody else's
             _kill(child.pid)
-        code = await child.wait()
+            code = await child.wait()
+            await asyncio.wait(reads, timeout=_LAST_BREATH)
     return Ended(code, why)
 
 
-async def _end(child: Child, reads: list[asyncio.Future[bool]]) -> Literal["exit", "output"]:
-    """Wait for the end of all output and of the process, or for too much of it."""
-    for read in asyncio.as_completed(reads):
-        if not await read:
-            return "output"
-    await child.wait()
-    return "exit"
+class _Over:
+    """Why it is over: all output and the process have ended, or the first thing that was wrong.
+
+    Callbacks and no coroutine: a command waits for every turn of the event loop until we know.
+    """
+
+    def __init__(self, child: Child, reads: list[asyncio.Future[bool]]) -> None:
+        self.why: asyncio.Future[Why] = asyncio.get_running_loop().create_future()
+        self._running = {child.ended, *reads}
+        for read in reads:
+            read.add_done_callback(self._read)
+        child.ended.add_done_callback(self._ended)
+
+    def _read(self, read: asyncio.Future[bool]) -> None:
+        if not read.cancelled() and not read.result():
+            self._say("output")
+        self._ended(read)
+
+    def _ended(self, which: asyncio.Future[bool] | asyncio.Future[int]) -> None:
+        self._running.discard(which)
+        if not self._running:
+            self._say("exit")
+
+    def watched(self, watching: asyncio.Future[None]) -> None:
+        """Take the end of the watch for the end of the process, or raise what it has to say."""
+        if watching.cancelled() or self.why.done():
+            return
+        if error := watching.exception():
+            self.why.set_exception(error)
+        else:
+            self.why.set_result("watch")
+
+    def _say(self, why: Why) -> None:
+        if not self.why.done():
+            self.why.set_result(why)
 
 
 def _kill(group: int) -> None:

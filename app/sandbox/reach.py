@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cachetools import LRUCache
@@ -55,16 +55,16 @@ class Written:
         self._stranger = owner[0] if owner[0] != os.geteuid() else None
         self._known: LRUCache[Path, None] = LRUCache(10_000)
 
-    def check(self, mounts: Iterable[Mount]) -> None:
+    def check(self, mounts: Sequence[Mount]) -> None:
         """Raise ConfigError for a mount whose source an agent could have swapped."""
-        for mount in mounts:
-            for parent in mount.source.parents:
-                if parent in self._known or self._is_strangers(parent):
-                    raise ConfigError(
-                        f"The sandbox is to show `{mount.source}`, but commands of agents may "
-                        f"write to `{parent}` and could put a link there to anything. Put it "
-                        f"where only Fettle may write."
-                    )
+        above = {parent: mount for mount in mounts for parent in mount.source.parents}
+        for parent, mount in above.items():
+            if parent in self._known or self._is_strangers(parent):
+                raise ConfigError(
+                    f"The sandbox is to show `{mount.source}`, but commands of agents may "
+                    f"write to `{parent}` and could put a link there to anything. Put it "
+                    f"where only Fettle may write."
+                )
         for mount in mounts:
             if mount.writable:
                 self._known[mount.source] = None

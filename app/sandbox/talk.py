@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
-from agents.errors import TransientError
 from app.sandbox.base import Command
-from app.sandbox.bubblewrap import Bubblewrap, WayIn
+from app.sandbox.bubblewrap import Bubblewrap
 from app.sandbox.lifeline import Lifeline
 from app.sandbox.output import HeadTail
+from app.sandbox.process import Ended, run_group
 
 LONGEST_LINE = 4_000_000
 MOST_BYTES = 64_000_000
@@ -23,18 +22,23 @@ START_SECONDS = 10.0
 
 
 class Talk:
-    """A program that is spoken to; made by `talking`."""
+    """A program that is spoken to; made by `talking`. It is the sink of what that program says."""
 
-    def __init__(self, process: asyncio.subprocess.Process, line: Lifeline) -> None:
-        self._process = process
+    def __init__(self, line: Lifeline) -> None:
         self._line_in = line
-        self._said = HeadTail(4_000, MOST_BYTES)
+        self._said = asyncio.StreamReader(LONGEST_LINE)
         self._left = MOST_BYTES
+        self._unread = 0
 
-    @property
-    def complaints(self) -> str:
-        """Return head and tail of what it wrote to stderr."""
-        return self._said.text()
+    def feed(self, data: bytes) -> bool:
+        """Keep it until it is read; False when nobody keeps up with it."""
+        self._unread += len(data)
+        self._said.feed_data(data)
+        return self._unread <= 2 * LONGEST_LINE
+
+    def end(self, _: object) -> None:
+        """Tell who listens that it has ended."""
+        self._said.feed_eof()
 
     async def send(self, line: bytes) -> None:
         """Write a line to its stdin. Raises OSError when it is gone."""
@@ -44,28 +48,14 @@ class Talk:
         """Yield the lines of its stdout, until it ends or says more than anyone should."""
         while self._left > 0 and (line := await self._line()):
             self._left -= len(line)
+            self._unread -= len(line)
             yield line.rstrip(b"\r\n")
 
     async def _line(self) -> bytes:
-        assert self._process.stdout
         try:
-            return await self._process.stdout.readline()
+            return await self._said.readline()
         except ValueError:  # longer than LONGEST_LINE
             return b""
-
-    async def begin(self) -> bool:
-        """Let it run; False when it never got as far."""
-        try:
-            async with asyncio.timeout(START_SECONDS):
-                return await self._line_in.wait_begun()
-        except TimeoutError:
-            return False
-
-    async def listen(self) -> None:
-        """Keep what it complains about, until it ends."""
-        assert self._process.stderr
-        while data := await self._process.stderr.read(65_536):
-            self._said.feed(data)
 
 
 @asynccontextmanager
@@ -75,37 +65,34 @@ async def talking(sandbox: Bubblewrap, command: Command) -> AsyncIterator[Talk]:
     Raises OSError when it does not start; the text is what it complained about.
     """
     async with sandbox.way_in(command, talking=True) as way:
-        process = await asyncio.create_subprocess_exec(
-            *way.argv,
-            stdin=way.line.guard_end,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=LONGEST_LINE,
-            env=dict(way.environment),
-            cwd="/",
-            pass_fds=tuple(way.fds),
-            start_new_session=True,
+        talk, complaints = Talk(way.line), HeadTail(4_000, sys.maxsize)
+        running = asyncio.create_task(
+            run_group(
+                way.argv,
+                environment=way.environment,
+                timeout=None,
+                out=talk,
+                err=complaints,
+                stdin=way.line.guard_end,
+                pass_fds=way.fds,
+                watch=way.watch,
+                lowered=way.lowered,
+            )
         )
-        talk = Talk(process, way.line)
-        beside = [asyncio.create_task(talk.listen()), asyncio.create_task(_bound(process, way))]
+        running.add_done_callback(talk.end)
         try:
-            if not await talk.begin():
-                raise OSError(talk.complaints.strip()[-500:] or "it does not start")
+            if not await _begun(way.line, running):
+                raise OSError(complaints.text().strip()[-500:] or "it does not start")
             yield talk
         finally:
-            _kill(process)
-            for each in beside:
-                each.cancel()
-            await asyncio.shield(process.communicate())  # with a full pipe it would never end
+            running.cancel()
+            await asyncio.wait({running})
 
 
-async def _bound(process: asyncio.subprocess.Process, way: WayIn) -> None:
-    """End it when it takes more memory or disk than it may."""
-    with contextlib.suppress(TransientError):
-        await way.watch()
-    _kill(process)
-
-
-def _kill(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+async def _begun(line: Lifeline, running: asyncio.Future[Ended]) -> bool:
+    """Wait until the program may run; False when it never got as far."""
+    beginning = asyncio.ensure_future(line.wait_begun())
+    either: set[asyncio.Future[Any]] = {beginning, running}
+    await asyncio.wait(either, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    beginning.cancel()
+    return line.begun

@@ -95,10 +95,13 @@ class History:
     async def newest(
         self, most: int, *, states: Collection[str] = (), repository: str | None = None
     ) -> list[KeptRun]:
-        """Return the newest runs; `repository` is `owner/name`, or the name alone."""
+        """Return the newest runs; `repository` is `owner/name`, or the name alone.
+
+        Those that were covered by others, and so nobody has heard of, have to be asked for.
+        """
         query = _runs().order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(most)
-        if states:
-            query = query.where(runs.c.state.in_(states))
+        wanted_states = runs.c.state.in_(states) if states else runs.c.state != "covered"
+        query = query.where(wanted_states)
         if repository is not None:
             name, wanted = func.lower(runs.c.repository), repository.lower()
             alone = name.endswith(f"/{wanted}", autoescape=True)

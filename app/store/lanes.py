@@ -1,13 +1,17 @@
-"""Step 2: the lanes: which runs of one issue are under way, and which was the last that ended."""
+"""Step 2: the lanes: which runs of one issue are under way, and which was the last that ended.
+
+Whatever holds for an issue here holds for a pull request: both are known by their number.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, select
 
-from agents.requests import Command, Request
+from agents.requests import Command, FixChecks, Request
 from app.store.database import Database
 from app.store.runs import OPEN
 from app.store.tables import runs
@@ -20,6 +24,8 @@ class LaneRun:
     """A run, as far as it matters to its lane."""
 
     id: str
+    kind: str
+    """Of its request."""
     state: str
     comment_id: int | None
     """Its progress comment, once it has one."""
@@ -45,11 +51,21 @@ class Lanes:
         return await self._list(_newest_first().where(*in_lane(about), LIVE, *older))
 
     async def ended(self, about: Request | Command, *, begun: bool = False) -> LaneRun | None:
-        """Return the newest run of the issue that has ended; `begun`: and was not refused."""
-        states = [runs.c.state != "refused"] if begun else []
-        query = _newest_first().where(*in_lane(about), ~LIVE, *states).limit(1)
+        """Return the newest run of the issue that has ended; `begun`: and was not refused.
+
+        Of those that were covered by others nobody has heard.
+        """
+        never = ["covered", "refused"] if begun else ["covered"]
+        query = _newest_first().where(*in_lane(about), ~LIVE, runs.c.state.not_in(never)).limit(1)
         found = await self._list(query)
         return found[0] if found else None
+
+    async def mending(self, request: FixChecks, *, besides: str) -> bool:
+        """Return whether another run that has not ended looks after the checks of this commit."""
+        others = (LIVE, runs.c.kind == request.kind, runs.c.id != besides)
+        query = select(runs.c.request).where(*in_lane(request), *others)
+        stored: list[str] = await self._database.read(lambda c: list(c.scalars(query)))
+        return any(json.loads(each).get("head") == request.head for each in stored)
 
     async def known(self, run_id: str) -> bool:
         """Return whether there is a run of this id, under way or not."""
@@ -67,9 +83,9 @@ def in_lane(about: Request | Command) -> tuple[ColumnElement[bool], ...]:
 
 
 def _newest_first() -> Select[Any]:
-    columns = (runs.c.id, runs.c.state, runs.c.comment_id)
+    columns = (runs.c.id, runs.c.kind, runs.c.state, runs.c.comment_id)
     return select(*columns).order_by(runs.c.created_at.desc(), runs.c.id.desc())
 
 
 def _run(row: Row[Any]) -> LaneRun:
-    return LaneRun(id=row.id, state=row.state, comment_id=row.comment_id)
+    return LaneRun(id=row.id, kind=row.kind, state=row.state, comment_id=row.comment_id)

@@ -23,6 +23,7 @@ _FINAL = {
     "refused": "refused",
     "cancelled": "cancelled",
     "failed": "failed",
+    "covered": "covered",
 }
 
 

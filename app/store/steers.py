@@ -10,13 +10,13 @@ from sqlalchemy import Connection, Row, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from agents.ports import Steer
-from agents.requests import Request
+from agents.requests import ResolveIssue
 from app.store.database import Database
 from app.store.lanes import LIVE, in_lane
 from app.store.tables import runs, steers
 
 Kind = Literal["cancel", "go", "budget", "remark"]
-Via = Literal["comment", "label", "issue", "terminal"]
+Via = Literal["comment", "label", "issue", "pull_request", "terminal"]
 
 ANEW = "it was put on again, and another run does the work."
 
@@ -65,7 +65,7 @@ class StoredSteers:
         query = select(steers.c.run_id).where(mine).limit(1)
         return await self._database.read(lambda c: c.scalar(query))
 
-    async def supersede(self, run_id: str, request: Request) -> int:
+    async def supersede(self, run_id: str, request: ResolveIssue) -> int:
         """Cancel the runs of the request's lane that were asked for before this one; count them.
 
         GitHub tells of a label only when it was not on before: whoever puts it on again has taken
@@ -139,7 +139,7 @@ def _put(connection: Connection, run_ids: list[str], rows: Iterable[dict[str, An
     return kept
 
 
-def _anew(older: str, request: Request) -> dict[str, Any]:
+def _anew(older: str, request: ResolveIssue) -> dict[str, Any]:
     return {
         "run_id": older,
         "key": _key("anew", older),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Float,
     ForeignKey,
@@ -48,7 +49,7 @@ runs = Table(
     Column("asked_by", String(60), nullable=False),
     Column(
         "state", String(12), nullable=False
-    ),  # queued | running | parked | done | refused | cancelled | failed
+    ),  # queued | running | parked | done | refused | cancelled | failed | covered
     Column("stage", String(60)),
     Column("outcome", Text),  # JSON of agents.run.Outcome
     Column("comment_id", BigInteger),  # the sticky progress comment
@@ -102,12 +103,29 @@ steers = Table(
     Column("by_id", BigInteger),  # GitHub account; null for the operator's terminal
     Column("by", String(80), nullable=False),
     Column("role", String(60), nullable=False),
-    Column("via", String(12), nullable=False),  # comment | label | issue | terminal
+    # comment | label | issue | pull_request | terminal
+    Column("via", String(12), nullable=False),
     Column("url", Text, nullable=False),
     Column("at", Float, nullable=False),  # unix seconds
 )
 Index("steers_by_run", steers.c.run_id, steers.c.number)
 Index("steers_recent", steers.c.at)
+
+batches = Table(
+    "batches",
+    metadata,
+    Column("run_id", String(100), ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("repository_id", BigInteger, nullable=False),
+    Column("number", Integer, nullable=False),  # of the pull request
+    Column("kind", String(12), nullable=False),  # reviews | checks | update
+    Column("head", String(64), nullable=False),  # the commit that was reviewed, or failed
+    Column("pushed", String(64), nullable=False),  # the commit that answers it; else empty
+    Column("reviews", Text, nullable=False),  # JSON: ids of the reviews that are answered
+    Column("newest_remark", BigInteger, nullable=False),  # id of a comment
+    Column("kept_back", Boolean, nullable=False),  # what was said still waits for an answer
+    Column("at", Float, nullable=False),  # unix seconds
+)
+Index("batches_of_pull", batches.c.repository_id, batches.c.number, batches.c.at)
 
 turns = Table(
     "turns",

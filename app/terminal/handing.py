@@ -9,7 +9,7 @@ from uuid import uuid4
 from sqlalchemy import make_url
 
 from agents.errors import ConfigError
-from agents.requests import ResolveIssue
+from agents.requests import Request
 from app.inbox import Inbox
 from app.intake import Delivery
 from app.settings import Settings
@@ -20,7 +20,7 @@ from app.store.runs import Runs
 from handlers.terminal import ACTION, EVENT
 
 
-async def hand_over(database: Database, request: ResolveIssue) -> str:
+async def hand_over(database: Database, request: Request) -> str:
     """Put the request where it is not lost any more, and return the id of its run."""
     ident = str(uuid4())
     body = f'{{"request": {request.model_dump_json()}}}'.encode()

@@ -1,4 +1,7 @@
-"""What people call an issue at the terminal: `octo/lib#25`, its address, or a short name and 25."""
+"""What people call an issue at the terminal: `octo/lib#25`, its address, or a short name and 25.
+
+Pull requests are called alike.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,14 @@ _NUMBER = re.compile(r"#?(?P<number>[0-9]{1,9})")
 _PAGE = re.compile(rf"/{_FULL.pattern}/(?P<kind>issues|pull|pulls)/(?P<number>[0-9]{{1,9}})/?")
 
 
+_KINDS = {"resolve": "issue"}
+"""What the commands work on that are for issues; the others are for pull requests."""
+_PATHS = {"issue": "issues", "pull request": "pull"}
+
+
 @dataclass(frozen=True)
 class IssueName:
-    """An issue by its name: nobody has looked yet whether it exists."""
+    """An issue or pull request by its name: nobody has looked yet whether it exists."""
 
     owner: str
     name: str
@@ -29,8 +37,18 @@ class IssueName:
         return f"{self.owner}/{self.name}#{self.number}"
 
 
+def kind_of(command: str) -> str:
+    """Return what `fettle resolve`, or another command, works on, in words."""
+    return _KINDS.get(command, "pull request")
+
+
 def issue_named(
-    what: str, more: str | None, *, github_url: str, repositories: Mapping[str, str]
+    what: str,
+    more: str | None,
+    *,
+    github_url: str,
+    repositories: Mapping[str, str],
+    command: str = "resolve",
 ) -> IssueName | None:
     """Return the issue that is meant, or None when it can only be a folder.
 
@@ -38,36 +56,46 @@ def issue_named(
     """
     if "://" in what:
         if more is not None:
-            raise ConfigError(f"`{what}` names the issue already; leave `{more}` out.")
-        return _of_page(what, github_url)
+            raise ConfigError(f"`{what}` names the {kind_of(command)} already; leave `{more}` out.")
+        return _of_page(what, github_url, command)
     if more is None:
         found = _SHORT.fullmatch(what)
-        return _of(found["place"], found["number"], repositories) if found else None
+        return _of(found["place"], found["number"], repositories, command) if found else None
     found = _NUMBER.fullmatch(more.strip())
-    return _of(what, found["number"], repositories) if found else None
+    return _of(what, found["number"], repositories, command) if found else None
 
 
-def _of_page(address: str, github_url: str) -> IssueName:
+def _of_page(address: str, github_url: str, command: str) -> IssueName:
     given, own = urlsplit(address), urlsplit(github_url)
     host = (given.hostname or "").removeprefix("www.")
     if (host, given.port) != (own.hostname, own.port):
         raise ConfigError(
             f"`{address}` is not on {github_url}, which is the GitHub that FETTLE_GITHUB_URL names."
         )
+    wanted = kind_of(command)
     found = _PAGE.fullmatch(given.path)
     if found is None:
         raise ConfigError(
-            f"`{address}` is no issue. Its address looks like {github_url}/octo/lib/issues/25."
+            f"`{address}` is no {wanted}. Its address looks like"
+            f" {github_url}/octo/lib/{_PATHS[wanted]}/25."
         )
-    if found["kind"] != "issues":
-        raise ConfigError(
-            f"`{address}` is a pull request, and `fettle resolve` works on issues. Name the issue"
-            " that it is about."
-        )
+    is_issue = found["kind"] == "issues"
+    if is_issue != (wanted == "issue"):
+        raise ConfigError(wrong_kind(f"`{address}`", command, is_issue=is_issue))
     return _issue(found["owner"], found["name"], found["number"])
 
 
-def _of(place: str, number: str, repositories: Mapping[str, str]) -> IssueName:
+def wrong_kind(named: object, command: str, *, is_issue: bool) -> str:
+    """Return what to say of an issue where a pull request is wanted, and the other way round."""
+    if is_issue:
+        return f"{named} is an issue, and `fettle {command}` works on pull requests."
+    return (
+        f"{named} is a pull request, and `fettle {command}` works on issues. Name the issue that it"
+        " is about."
+    )
+
+
+def _of(place: str, number: str, repositories: Mapping[str, str], command: str) -> IssueName:
     full = repositories.get(place, place)
     found = _FULL.fullmatch(full)
     if found is not None:
@@ -81,7 +109,7 @@ def _of(place: str, number: str, repositories: Mapping[str, str]) -> IssueName:
     hint = f" Did you mean `{near[0]}`?" if near else ""
     raise ConfigError(
         f"`{place}` is no repository's owner and name, and FETTLE_REPOSITORIES has no such short"
-        f" name.{hint} Write `fettle resolve octo/lib#{number}`."
+        f" name.{hint} Write `fettle {command} octo/lib#{number}`."
     )
 
 

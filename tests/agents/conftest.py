@@ -11,14 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from agents.errors import ToolError
+from agents.errors import Moved, ToolError
 from agents.loop.budget import Limits
 from agents.pipelines import PIPELINES
 from agents.ports import (
     Answer,
     Approval,
     CommandResult,
+    Feedback,
+    Merged,
     Pictures,
+    Pull,
     PullRequest,
     Remarks,
     SetupResult,
@@ -104,16 +107,32 @@ class History:
 
     objects: dict = field(default_factory=dict)
     commits: dict = field(default_factory=dict)
+    merges: dict = field(default_factory=dict)
+    """The second parent of each commit that has one."""
 
     def tree(self, files):
         key = hashlib.sha1(json.dumps(files, sort_keys=True).encode()).hexdigest()
         self.objects[key] = dict(files)
         return key
 
-    def commit(self, tree, parent, message):
-        key = hashlib.sha1(f"{tree}{parent}{message}".encode()).hexdigest()
+    def commit(self, tree, parent, message, merging=""):
+        key = hashlib.sha1(f"{tree}{parent}{merging}{message}".encode()).hexdigest()
         self.commits[key] = (tree, parent, message)
+        if merging:
+            self.merges[key] = merging
         return key
+
+    def ancestors(self, commit):
+        """Return the commit and all that it is built on, the nearest first."""
+        found = [commit]
+        for each in found:
+            parents = (self.commits[each][1], self.merges.get(each))
+            found += [parent for parent in parents if parent and parent not in found]
+        return found
+
+    def fork(self, one, other):
+        theirs = set(self.ancestors(other))
+        return next(commit for commit in self.ancestors(one) if commit in theirs)
 
     def files(self, revision):
         tree = self.commits[revision][0] if revision in self.commits else revision
@@ -183,10 +202,10 @@ class MemoryTree:
         self.files.clear()
         self.files.update(self.history.files(tree), **kept)
 
-    async def commit(self, tree, parent, message, *, permitted=None):
+    async def commit(self, tree, parent, message, *, permitted=None, merging=""):
         trees = (permitted or {}).items()
         self.permitted.append({p: self.history.files(at).get(p) for p, at in trees})
-        return self.history.commit(tree, parent, message)
+        return self.history.commit(tree, parent, message, merging)
 
     async def diff(self, old, new, *, context=3):
         before, after = self.history.files(old), self.history.files(new)
@@ -212,7 +231,11 @@ class MemorySource:
     base: str
     commands: dict = field(default_factory=dict)
     opened: list = field(default_factory=list)
+    bases: list = field(default_factory=list)
+    """The commits that they were opened for."""
     branches: dict = field(default_factory=dict)
+    pulls: dict = field(default_factory=dict)
+    """The heads of pull requests of forks, by their numbers."""
     fork: str = ""
     installed: SetupResult = field(
         default_factory=lambda: SetupResult(source="found in the repository's files")
@@ -231,24 +254,52 @@ class MemorySource:
     async def branch(self, name):
         return self.branches.get(name)
 
+    async def pull(self, number):
+        return self.pulls.get(number)
+
+    async def merged(self, ours, theirs):
+        """Merge as git does, but by whole files: two changes of one file contradict each other."""
+        fork = self.history.fork(ours, theirs)
+        old, one, other = map(self.history.files, (fork, ours, theirs))
+        files, conflicts = {}, []
+        for path in sorted({*old, *one, *other}):
+            before, mine, yours = old.get(path), one.get(path), other.get(path)
+            chosen = yours if mine == before else mine
+            if before not in (mine, yours) and mine != yours:
+                conflicts.append(path)
+                marked = f"<<<<<<< {ours}\n{mine}=======\n{yours}>>>>>>> {theirs}\n"
+                chosen = (mine or yours) if None in (mine, yours) else marked
+            if chosen is not None:
+                files[path] = chosen
+        return Merged(tree=self.history.tree(files), conflicts=tuple(conflicts))
+
+    async def blended(self, old, new, paths):
+        files, others = dict(self.history.files(old)), self.history.files(new)
+        for path in paths:
+            files.pop(path, None)
+            if path in others:
+                files[path] = others[path]
+        return self.history.tree(files)
+
+    async def message(self, commit):
+        return self.history.commits[commit][2]
+
     async def fork_point(self, one, other):
-        assert self.base in (one, other) or self.fork, "no common commit is known"
-        return self.fork or self.base
+        return self.fork or self.history.fork(one, other)
 
     async def commits(self, base, head):
-        found = []
-        while head != base:
-            commit = head
-            _, head, message = self.history.commits[commit]
-            found.insert(0, (commit, message.splitlines()[0]))
-        return found
+        known = set(self.history.ancestors(base))
+        new = [commit for commit in self.history.ancestors(head) if commit not in known]
+        subjects = {commit: self.history.commits[commit][2].splitlines()[0] for commit in new}
+        return [(commit, subjects[commit]) for commit in reversed(new)]
 
     async def set_up(self, base, policy):
-        assert not self.opened, "the agent's files were there before its dependencies"
+        assert base not in self.bases, "the agent's files were there before its dependencies"
         return self.installed
 
     async def open(self, base, policy):
         tree = MemoryTree(self.history, dict(self.history.files(base)), self.commands)
+        self.bases.append(base)
         self.opened.append(tree)
         return tree
 
@@ -257,13 +308,19 @@ class MemorySource:
 class MemoryPublisher:
     """The port Publisher: remembers what was let out."""
 
+    history: History = None
+    branches: dict = field(default_factory=dict)
+    """Where the branches on GitHub are, for everybody."""
     pushed: dict = field(default_factory=dict)
     pulls: dict = field(default_factory=dict)
     comments: dict = field(default_factory=dict)
     closes: tuple = ()
 
     async def push(self, branch, commit):
-        self.pushed[branch] = commit
+        now = self.branches.get(branch)
+        if now and self.history and now not in self.history.ancestors(commit):
+            raise Moved(f"{branch} is at {now}")
+        self.pushed[branch] = self.branches[branch] = commit
         return f"url/{branch}"
 
     async def open_pull_request(self, *, branch, commit, title, body, draft, closes=()):
@@ -430,6 +487,86 @@ class MemoryTracker:
 
 
 @dataclass
+class MemoryReviewing:
+    """The port Reviewing over plain lists; its pull request's head is where its branch is."""
+
+    is_now: Pull
+    feedback_: Feedback = field(default_factory=Feedback)
+    of_writers: Feedback = None
+    """What is left of it where outsiders are not read; None: the same."""
+    earlier: list = field(default_factory=list)
+    """The batches of earlier runs."""
+    branches: dict = field(default_factory=dict)
+    """Those of the source; the world sees to it."""
+    replies: dict = field(default_factory=dict)
+    """Verdict and text by thread id, in the order in which they were posted."""
+    resolved: list = field(default_factory=list)
+    stays_open: dict = field(default_factory=dict)
+    """Why, by thread id, GitHub resolves a thread for nobody."""
+    requested: list = field(default_factory=list)
+    unasked: set = field(default_factory=set)
+    """Logins of whom GitHub asks for no review."""
+    suggested: dict = field(default_factory=dict)
+    """Text and suggestions of reviews by key."""
+    dealt: list = field(default_factory=list)
+    """What this run has dealt with: the later word stands."""
+
+    async def pull(self):
+        head = self.branches.get(self.is_now.branch, self.is_now.head)
+        return self.is_now.model_copy(update={"head": head})
+
+    async def feedback(self, *, outsiders=False):
+        return self.feedback_ if outsiders else self.of_writers or self.feedback_
+
+    async def reply(self, thread, verdict, body):
+        self.replies.setdefault(thread.id, (verdict, body))
+        return f"url/reply-{thread.id}"
+
+    async def resolve(self, thread):
+        why = self.stays_open.get(thread.id, "")
+        if not why and thread.id not in self.resolved:
+            self.resolved.append(thread.id)
+        return why
+
+    async def ask_again(self, reviewers):
+        asked = [each.login for each in reviewers if each.login not in self.unasked]
+        self.requested += [login for login in asked if login not in self.requested]
+        return tuple(asked)
+
+    async def suggest(self, key, body, suggested):
+        self.suggested.setdefault(key, (body, tuple(suggested)))
+        return f"url/{key}"
+
+    async def dealt_with(self, batch):
+        self.dealt[:] = [batch]
+
+    async def batches(self):
+        return tuple(self.earlier)
+
+
+@dataclass
+class MemoryChecking:
+    """The port Checking: what is said of each commit; `later` is said from the next look on."""
+
+    said: dict = field(default_factory=dict)
+    """Checks by commit."""
+    later: list = field(default_factory=list)
+    logs: dict = field(default_factory=dict)
+    """The whole text by the check's name."""
+    looked: list = field(default_factory=list)
+
+    async def of(self, commit):
+        self.looked.append(commit)
+        checks = tuple(self.said.get(commit, ()))
+        if self.later:
+            self.said.update(self.later.pop(0))
+        return checks
+
+    async def log(self, check, *, limit):
+        return self.logs.get(check.name, "[no log can be read]")[-limit:]
+
+
+@dataclass
 class MemorySteps:
     """The port Steps: a step's JSON is kept, so a second Run replays it."""
 
@@ -471,6 +608,8 @@ class World:
     toolsets: object = None
     tracker: object = None
     steering: object = None
+    reviewing: object = None
+    checking: object = None
     tainted: bool = False
     commands: dict = field(default_factory=dict)
     limits: Limits = field(default_factory=lambda: Limits(usd=5, turns=100, minutes=60))
@@ -480,6 +619,9 @@ class World:
 
     def __post_init__(self):
         self.source = MemorySource(self.history, self.base, self.commands)
+        self.publisher.history, self.publisher.branches = self.history, self.source.branches
+        if self.reviewing is not None:
+            self.reviewing.branches = self.source.branches
 
     def run(self, request):
         """Return a run as a fresh process makes it."""
@@ -498,6 +640,8 @@ class World:
                 toolsets=self.toolsets,
                 tracker=self.tracker,
                 steering=self.steering,
+                reviewing=self.reviewing,
+                checking=self.checking,
             ),
             conversations=PIPELINES[type(request)].conversations,
             models={"strong": "big", "judge": "wise", "fast": "small"},
@@ -546,6 +690,7 @@ def talk():
     words = {"use": staticmethod(use), "say": staticmethod(say), "Killed": Killed}
     words |= {"Approvals": MemoryApprovals}
     words |= {"Steering": MemorySteering, "Tracker": MemoryTracker}
+    words |= {"Reviewing": MemoryReviewing, "Checking": MemoryChecking}
     return type("Talk", (), words)
 
 

@@ -71,7 +71,7 @@ async def test_waiting_for_a_decision(office):
 @pytest.mark.parametrize(
     ("stage", "told"),
     [
-        ("stage/comment_draft/1", "**Waiting for an answer** on this issue"),
+        ("stage/comment_draft/1", "**Waiting for an answer** here"),
         ("stage/implement/1", "**Waiting for the model's server** in the stage `implement`"),
     ],
 )

@@ -9,12 +9,14 @@ import lz4.frame
 import pytest
 
 from agents.errors import TransientError
-from agents.requests import ResolveIssue
+from agents.ports import Batch
+from agents.requests import AddressReview, Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app import dispatch as module
-from app.dispatch import NOBODY, Dispatcher
+from app.dispatch import MENDING, NOBODY, NOT_OURS, Dispatcher
 from app.inbox import Inbox
 from app.intake import Delivery
+from app.store.batches import Batches
 from app.store.runs import Runs
 from app.store.steers import StoredSteers
 
@@ -324,7 +326,7 @@ def take(engine, database):
 
     async def taking(run_id, request):
         await submit(run_id, request)
-        if request.kind == "resolve_issue":
+        if request.kind != "command":
             await Runs(database).create(run_id, request)
 
     engine.submit = taking
@@ -405,3 +407,104 @@ async def test_a_run_taken_once_more_after_a_crash_cancels_nothing_new(
     await StoredSteers(database).supersede(first, request)
     (first, _), cancelled = await live(database)
     assert cancelled == [first]
+
+
+# --- failed checks --------------------------------------------------------------------------------
+
+HEAD = "a" * 40
+
+
+@pytest.fixture
+def fail(inbox, sender):
+    """Put into the inbox that checks have failed on the head of pull request 31."""
+
+    async def failing(ident, *, head=HEAD, branch="bot/9-fix"):
+        repository = {**sender.payload()["repository"], "html_url": "https://x.example/octo/hello"}
+        base = {"repo": {"id": repository["id"]}}
+        suite = {
+            "head_sha": head,
+            "head_branch": branch,
+            "conclusion": "failure",
+            "pull_requests": [{"number": 31, "base": base, "head": {"sha": head}}],
+        }
+        payload = {**sender.payload(action="completed"), "repository": repository}
+        body = json.dumps({**payload, "check_suite": suite}).encode()
+        await inbox.put(Delivery(ident, "check_suite", "completed", 1, f"h{ident}", body))
+
+    return failing
+
+
+async def test_of_many_checks_that_fail_on_a_commit_one_run_looks(
+    dispatcher, fail, take, engine, states
+):
+    for number in range(5):
+        await fail(f"d{number}")
+    await fail("d9", head="b" * 40)
+    await dispatcher.once()
+    assert engine.numbers == [31, 31]
+    notes = {ident: note for ident, _, note in await states()}
+    assert [notes[f"d{number}"] for number in range(5)] == [None, *[MENDING] * 4]
+    assert notes["d9"] is None, "that is another commit"
+
+
+async def test_those_that_fail_after_its_end_are_looked_at_again(
+    dispatcher, fail, take, engine, database
+):
+    """GitHub lets a check be run again; whether that is covered the run's admission decides."""
+    await fail("d1")
+    await dispatcher.once()
+    [(run_id, _)] = engine.taken
+    await Runs(database).ended(run_id, Outcome(kind="covered", text="So it was."))
+    await fail("d2")
+    await dispatcher.once()
+    assert len(engine.taken) == 2
+
+
+async def test_a_crash_between_making_the_run_and_handing_it_over_loses_nothing(
+    dispatcher, fail, engine, database, states
+):
+    """The row of its own run must not stand in its way."""
+    submit = engine.submit
+
+    async def fails_once(run_id, request):
+        await Runs(database).create(run_id, request)
+        engine.submit = submit
+        raise TransientError("the process dies here")
+
+    engine.submit = fails_once
+    await fail("d1")
+    with pytest.raises(TransientError):
+        await dispatcher.once()
+    await dispatcher.once()
+    assert engine.numbers == [31]
+    assert [state for _, state, _ in await states()] == ["dispatched"]
+
+
+async def test_what_people_have_pushed_is_theirs(dispatcher, fail, engine, database, states):
+    await fail("d1", branch="topic")
+    await dispatcher.once()
+    assert engine.taken == []
+    assert [note for *_, note in await states()] == [NOT_OURS]
+
+
+async def test_but_on_their_branches_fettle_pushes_as_well(
+    dispatcher, fail, engine, database, states
+):
+    repository = Repository(id=99, owner="octo", name="hello", default_branch="main")
+    somebody = Person(id=8, login="mara")
+    request = AddressReview(
+        installation_id=1,
+        repository=repository,
+        number=31,
+        title="t",
+        author=somebody,
+        asked_by=somebody,
+        url="https://x.example/octo/hello/pull/31",
+    )
+    await Runs(database).create("0-run", request)
+    batch = Batch(kind="reviews", head="c" * 40, pushed=HEAD)
+    await Batches(database).remember("0-run", request, batch)
+    await fail("d1", branch="topic")
+    await fail("d2", branch="topic", head="d" * 40)
+    await dispatcher.once()
+    assert engine.numbers == [31]

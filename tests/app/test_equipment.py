@@ -7,15 +7,17 @@ from dataclasses import replace
 import pytest
 
 from agents.errors import RunError
-from agents.requests import Person, Repository, ResolveIssue
+from agents.requests import AddressReview, FixChecks, Person, Repository, ResolveIssue
 from agents.run import Outcome, Ports
 from app.equipment import GitHubEquipment
+from app.github.identity import Identity
 
 MARA, JONAS, ADA = (
     Person(id=3, login="mara"),
     Person(id=2, login="jonas"),
     Person(id=4, login="ada"),
 )
+FETTLE = Person(id=77, login="fettle[bot]")
 ROLES = {
     "mara": (3, "maintain"),
     "jonas": (2, "read"),
@@ -87,6 +89,17 @@ class Questions:
         self.open = False
 
 
+class Batches:
+    """What runs have dealt with."""
+
+    def __init__(self, *covered):
+        self.covered = covered
+
+    async def covers(self, run_id, request):
+        assert run_id == "r1"
+        return request.kind in self.covered
+
+
 class GitHub:
     """Hands out one client."""
 
@@ -95,6 +108,10 @@ class GitHub:
 
     async def installation(self, *_):
         return self.client
+
+    async def identity(self, client):
+        assert client is self.client
+        return Identity(5, "fettle", FETTLE)
 
 
 def equipment(author, client):
@@ -109,7 +126,14 @@ def equipment(author, client):
         label="bot:resolve",
         url="https://example.org/7",
     )
-    return GitHubEquipment(wish, GitHub(client), Reporter(), Source(), PORTS, Questions())
+    return equipped(wish, client)
+
+
+def equipped(request, client, batches=None):
+    github = GitHub(client)
+    return GitHubEquipment(
+        "r1", request, github, Reporter(), Source(), PORTS, Questions(), batches or Batches()
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,6 +197,7 @@ async def test_a_label_that_cannot_be_taken_off_hides_no_end():
         ("pull_request", True),
         ("comment", True),
         ("refused", True),
+        ("covered", True),
         ("cancelled", False),
         ("failed", False),
     ],
@@ -183,3 +208,90 @@ async def test_at_the_end_questions_are_withdrawn_and_unfinished_work_is_kept(ki
     assert given.reporter.did == [kind]
     assert not given.questions.open
     assert given.source.discarded == [(forgotten, False)]
+
+
+# --- on pull requests -----------------------------------------------------------------------------
+
+
+class PullClient(Client):
+    """GitHub's answers about people, a pull request, and one review that asks for changes."""
+
+    def __init__(self, author, *labels):
+        super().__init__(*labels)
+        self.author = author
+
+    async def getitem(self, path, where, *, named=False):
+        if "/reviews/" in path:
+            return {"state": "CHANGES_REQUESTED", "body": "Not so."}
+        if "/commits/" in path:
+            return {"author": {"id": FETTLE.id}}
+        return await super().getitem(path, where)
+
+    async def graphql(self, document, variables):
+        labels = [{"name": name} for name in self.labels]
+        put_on = [{"actor": {"login": "ada", "databaseId": 4}, "label": each} for each in labels]
+        pull = {
+            "__typename": "PullRequest",
+            "state": "OPEN",
+            "headRefOid": "a" * 40,
+            "author": {"login": self.author.login, "databaseId": self.author.id},
+            "labels": {"nodes": labels},
+            "timelineItems": {"nodes": put_on},
+        }
+        return {"repository": {"databaseId": 9, "issueOrPullRequest": pull}}
+
+
+def on_pull(kind=AddressReview, **changes):
+    about = {
+        "installation_id": 1,
+        "repository": Repository(id=9, owner="octo", name="lib", default_branch="main"),
+        "number": 31,
+        "title": "Add nine",
+        "author": MARA,
+        "asked_by": MARA,
+        "url": "https://example.org/31",
+    }
+    return kind(**{**about, **changes})
+
+
+@pytest.mark.parametrize(
+    ("author", "tainted"),
+    [(FETTLE, False), (ADA, False), (JONAS, True), (Person(id=5, login="renamed"), True)],
+    ids=["Fettle", "somebody who may write", "a reader", "whose login is another's now"],
+)
+async def test_the_code_of_who_may_not_write_taints_the_run(author, tainted):
+    """Whoever asks: the work tree of the pull request holds what its author has written."""
+    given = equipped(on_pull(review_id=7), PullClient(author, "bot:address"))
+    admission = await given.admit()
+    assert (admission.refusal, admission.tainted) == (None, tainted)
+    assert given.reporter.did == ["acknowledged"]
+
+
+@pytest.mark.parametrize(
+    ("client", "covered"),
+    [(PullClient(ADA), ()), (PullClient(FETTLE), ("address_review",))],
+    ids=["a pull request that nobody let Fettle in to", "a review that was dealt with"],
+)
+async def test_of_what_is_passed_over_nobody_sees_anything(client, covered):
+    given = equipped(on_pull(review_id=7), client, Batches(*covered))
+    admission = await given.admit()
+    assert admission.refusal.silent
+    assert admission.ending.kind == "covered"
+    assert given.reporter.did == []
+
+
+async def test_whoever_wrote_a_command_is_told_why_not():
+    given = equipped(on_pull(via="command", asked_by=JONAS), PullClient(FETTLE))
+    admission = await given.admit()
+    assert admission.ending.kind == "refused"
+    assert given.reporter.did == ["acknowledged"]
+
+
+async def test_checks_are_judged_without_anybody_who_asks():
+    nobody = Person(id=0, login="failed checks")
+    request = on_pull(FixChecks, asked_by=nobody, head="a" * 40)
+    client = PullClient(FETTLE)
+    assert (await equipped(request, client).admit()).refusal is None
+    assert client.asked == []
+    covered = await equipped(request, client, Batches("fix_checks")).admit()
+    assert covered.ending.rule == "not-covered"

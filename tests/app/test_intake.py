@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from agents.errors import DeliveryError
 from app.intake import MAX_BODY, Answer, Delivery, Identity, Intake, read_head, verify
-from handlers.commands import commands, may_hold
 
 SECRET = "It's a Secret to Everybody"  # this and the next: from GitHub's own documentation
 HELLO = b"Hello, World!"
@@ -217,41 +216,49 @@ def test_ping(intake, sender):
     assert refusal(intake, sender.make(event="ping", body=b"[]")) == 400
 
 
+@pytest.mark.parametrize("issue", [{"number": 1}, {"number": 1, "pull_request": {"url": "x"}}])
+def test_what_people_say_is_for_the_store_to_judge(intake, sender, issue):
+    """A run may listen there."""
+    payload = {"action": "created", "comment": {"body": "Looks good."}, "issue": issue}
+    assert isinstance(intake.admit(*sender.make(payload, event="issue_comment")), Delivery)
+
+
 @pytest.mark.parametrize(
-    ("body", "kept"),
+    ("conclusion", "kept"),
     [
-        ("Looks good to me.", False),
-        ("", False),
-        ("/bo t approve k3f9x2", False),
-        ("/bot approve k3f9x2", True),
-        ("Well.\r\n\r\n  /BoT deny k3f9x2 because", True),
-        ("> /bot approve k3f9x2", True),  # for the handler to judge
-        (None, True),
+        ("success", False),
+        ("neutral", False),
+        ("skipped", False),
+        ("cancelled", False),
+        ("action_required", False),  # as of Fettle's own question
+        ("failure", True),
+        ("timed_out", True),
+        ("startup_failure", True),
+        (None, True),  # for the handler to judge
         (7, True),
     ],
 )
-def test_where_no_run_listens_comments_without_commands_are_not_kept(intake, sender, body, kept):
-    pull = {"pull_request": {"url": "x"}}
-    payload = {"action": "created", "comment": {"body": body}, "issue": pull}
-    found = intake.admit(*sender.make(payload, event="issue_comment"))
-    assert isinstance(found, Delivery) if kept else found == Answer(204, "", "no_command")
+def test_checks_that_have_not_failed_are_not_kept(intake, sender, conclusion, kept):
+    payload = {"action": "completed", "check_suite": {"conclusion": conclusion}}
+    found = intake.admit(*sender.make(payload, event="check_suite"))
+    assert isinstance(found, Delivery) if kept else found == Answer(204, "", "passed")
 
 
-def test_what_people_say_on_issues_is_for_the_store_to_judge(intake, sender):
-    payload = {"action": "created", "comment": {"body": "Looks good."}, "issue": {"number": 1}}
-    assert isinstance(intake.admit(*sender.make(payload, event="issue_comment")), Delivery)
+@pytest.mark.parametrize("suite", [None, [], "x", 7, {}])
+def test_odd_suites_are_left_to_the_handler(intake, sender, suite):
+    payload = {"action": "completed", "check_suite": suite}
+    assert isinstance(intake.admit(*sender.make(payload, event="check_suite")), Delivery)
 
 
-@given(st.text(), st.text())
-def test_no_command_is_overlooked_at_the_door(before, after):
-    body = f"{before}\n/Bot approve k3f9x2{after}"
-    assert may_hold(body) or not commands(body)
-
-
-@pytest.mark.parametrize("comment", [None, [], "x", 7, {}])
-def test_odd_comments_are_left_to_the_handler(intake, sender, comment):
-    payload = {"action": "created", "comment": comment}
-    assert isinstance(intake.admit(*sender.make(payload, event="issue_comment")), Delivery)
+@pytest.mark.parametrize("who", [{"id": 31, "login": "fettle[bot]"}, {"id": 5, "login": "ci[bot]"}])
+def test_what_others_say_of_our_own_push_comes_in_our_name_and_is_kept(
+    intake, identity, sender, who
+):
+    """GitHub names as sender who pushed the commit, not whose checks they are."""
+    identity.bot_id = 31
+    failed = {"action": "completed", "check_suite": {"conclusion": "failure"}}
+    payload = failed | {"sender": who | {"type": "Bot"}}
+    assert isinstance(intake.admit(*sender.make(payload, event="check_suite")), Delivery)
 
 
 def test_own_and_other_bots_are_dropped(intake, identity, sender):

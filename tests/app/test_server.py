@@ -330,7 +330,7 @@ async def test_numbers(serve, sender):
             "unhandled": 1,
             "pong": 1,
             "from_bot": 0,
-            "no_command": 0,
+            "passed": 0,
         }.items():
             assert f'fettle_deliveries_total{{outcome="{outcome}"}} {number}.0\n' in text
         assert "fettle_inbox_depth 2.0\n" in text

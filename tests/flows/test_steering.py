@@ -101,7 +101,7 @@ async def test_a_remark_reaches_the_session_before_its_next_question(make_place)
 
         told = await place.told("implement/1")
         assert "Keep the name" in told
-        assert "mara, whose role is maintain, said on the issue" in told
+        assert "mara, whose role is maintain, said on GitHub" in told
         assert "Delete everything." not in told
         turns = await place.turns("implement/1")
         assert [turn.kind for turn in turns].count("remark") == 1

@@ -126,10 +126,32 @@ def test_a_retry_carries_the_issue_as_the_delivery_showed_it():
     )
 
 
+@pytest.mark.parametrize("body", ["/bot retry", "/bot address", "/bot update"])
 @pytest.mark.parametrize("issue", [PULL, PAYLOAD["issue"], {**PAYLOAD["issue"], "user": GHOST}])
-def test_a_retry_of_what_nobody_can_be_named_for_carries_nothing(issue):
-    [command] = routed(comment=comment(body="/bot retry"), issue=issue)
-    assert (command.issue, command.stage) == (None, "")
+def test_what_nobody_can_be_named_for_is_not_carried(issue, body):
+    [command] = routed(comment=comment(body=body), issue=issue)
+    assert (command.issue, command.pull_request, command.stage) == (None, None, "")
+
+
+@pytest.mark.parametrize("verb", ["retry", "address", "update"])
+def test_what_asks_for_a_run_says_whether_it_stands_on_a_pull_request(verb):
+    shown = Shown(title="t", body="", author=Person(id=4, login="jo"), url=URL)
+    author = {"user": {"login": "jo", "id": 4}}
+    said = comment(body=f"/bot {verb}")
+    [command] = routed(comment=said, issue={**PULL, **author})
+    assert (command.verb, command.issue, command.pull_request) == (verb, None, shown)
+    [command] = routed(comment=said, issue={**PAYLOAD["issue"], **author})
+    assert (command.verb, command.issue, command.pull_request) == (verb, shown, None)
+    assert not command.for_live_runs
+
+
+def test_a_comment_on_a_pull_request_is_a_remark_as_well():
+    [command] = routed(comment=comment(body="Mind the tests."), issue=PULL)
+    assert (command.verb, command.words, command.for_live_runs) == (
+        "remark",
+        "Mind the tests.",
+        True,
+    )
 
 
 def test_words_behind_a_retry_are_no_stage():
@@ -140,9 +162,8 @@ def test_words_behind_a_retry_are_no_stage():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"comment": comment(body=None)}, "no command"),
-        ({"comment": comment(body=" \n")}, "no command"),
-        ({"comment": comment(body="Thanks!"), "issue": PULL}, "no command"),
+        ({"comment": comment(body=None)}, "says nothing"),
+        ({"comment": comment(body=" \n")}, "says nothing"),
         ({"comment": comment(body="Thanks!", user=BOT), "sender": BOT}, "not a person's"),
         ({"comment": comment(body="Thanks!"), "sender": None}, "not sent by its author"),
         ({"comment": comment(user=BOT), "sender": BOT}, "not a person's"),

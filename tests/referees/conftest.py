@@ -17,7 +17,7 @@ from tests.referees.packages import npm_packages, rest_description
 from tests.referees.webhook_schemas import WebhookReferee
 
 EVERYTHING = {
-    "actions": "read",
+    "actions": "write",
     "checks": "write",
     "contents": "write",
     "issues": "write",

@@ -12,27 +12,19 @@ from openapi_core import OpenAPI
 from openapi_core.exceptions import OpenAPIError
 from openapi_core.testing import MockRequest, MockResponse
 
-from app.local.github import (
-    rest_apps,
-    rest_checks,
-    rest_issues,
-    rest_links,
-    rest_pulls,
-    rest_reading,
-    rest_repositories,
-)
 from app.local.github.faults import Exchange
 from app.local.github.limits import RateLimits, limit_routes
 from app.local.github.routing import Route
+from app.local.github.server import SUBJECTS
 from app.local.github.state import World
 
 HOST = "https://api.github.com"
 PREFIX = "/api/v3"
 PARAMETER = re.compile(r"\{[^{}]+\}")
 CONTENTS = "/contents"  # of the root: described as contents/{path} with an empty path
+NO_LINE = {"pull-request-review-comment"}
+NO_HOME = {"pull-request", "pull-request-simple"}
 BY_ID = re.compile(r"^/repositories/\d+")  # answers like /repos/{owner}/{repo}, undescribed
-ISSUES = (rest_issues, rest_links)
-SUBJECTS = (rest_apps, rest_checks, *ISSUES, rest_pulls, rest_reading, rest_repositories)
 
 
 @dataclass(frozen=True)
@@ -161,6 +153,7 @@ def _slice(whole: dict[str, Any], paths: dict[str, Any]) -> dict[str, Any]:
     """Return the description of these paths alone, with the components they lead to."""
     _mend_installations(paths)
     components = components_of(paths, whole["components"])
+    _mend_nulls(components["schemas"])
     _mend_schemas(paths)
     _mend_schemas(components)
     head = {key: whole[key] for key in ("openapi", "info", "servers")}
@@ -185,6 +178,17 @@ def _mend_installations(paths: dict[str, Any]) -> None:
     one = paths["/app/installations/{installation_id}"]["get"]["responses"]["200"]
     items = one["content"]["application/json"]["schema"]
     answer["content"]["application/json"]["schema"]["items"] = items
+
+
+def _mend_nulls(schemas: dict[str, Any]) -> None:
+    """Repair the description: an outdated comment has no line, the head of a lost fork no home."""
+    for name in NO_LINE & schemas.keys():
+        for field in ("line", "position"):
+            schemas[name]["properties"][field]["nullable"] = True
+    for name in NO_HOME & schemas.keys():
+        place = schemas[name]["properties"]["head"]["properties"]
+        nothing = {"type": "object", "nullable": True, "maxProperties": 0}
+        place["repo"] = {"anyOf": [place["repo"], nothing]}
 
 
 def _mend_schemas(node: Any) -> None:

@@ -10,6 +10,7 @@ from app.github.facts import issue_facts
 from app.github.reporter import GitHubReporter
 from app.redaction import Redactor
 from tests.referees.link_calls import make_link_calls
+from tests.referees.review_calls import make_actions_calls, make_review_calls
 
 DOCUMENTS = Path(__file__).parents[2] / "app" / "github"
 
@@ -45,6 +46,8 @@ async def make_every_call(scene):
     await make_check_calls(call)
     await make_reading_calls(scene)
     await make_link_calls(scene)
+    await make_review_calls(scene)
+    await make_actions_calls(scene)
 
 
 async def make_issue_calls(call):
@@ -142,17 +145,9 @@ async def make_check_calls(call):
 
 
 async def make_reading_calls(scene):
-    base, call, github = "/repos/forge/anvil", scene.call, scene.github
+    base, call = "/repos/forge/anvil", scene.call
     [pull] = [each for each in scene.repository.issues.values() if each.pull]
-    remarks = [("main.py", 1, "Say hello to whom?")]
-    github.review(scene.repository, pull.number, scene.ada, "Nearly", remarks=remarks)
-    await call("GET", f"{base}/pulls/{pull.number}/reviews")
-    await call("GET", f"{base}/pulls/{pull.number}/comments")
-    app, sha = github.world.apps[scene.credentials.app_id], pull.pull.head_sha
-    run = github.finish_check(scene.repository, app, sha, name="t", conclusion="failure", log="no")
-    job = await call("GET", f"{base}/actions/jobs/{run.id}")
-    await call("GET", f"{base}/actions/runs/{job['run_id']}")
-    await call("GET", f"{base}/actions/jobs/{run.id}/logs", follow=False)
+    sha = pull.pull.head_sha
     await call("GET", f"{base}/commits/{sha}/branches-where-head")
     await call("GET", f"{base}/compare/main...bot%2Ffix")
     await call("GET", "/search/issues?q=%22breaks%22%20repo:forge/anvil%20is:issue")
@@ -255,7 +250,7 @@ async def test_every_webhook_sent_fits_githubs_description(scene, webhook_refere
     await github.edit_issue(repository, 1, ada, title="It breaks often", body="More")
     await github.close_issue(repository, 1, ada)
     await github.reopen_issue(repository, 1, ada)
-    [pull] = repository.pulls()
+    pull = [*repository.pulls()][-1]
     for draft in (False, True):
         await github.set_draft(pull, ada, draft=draft)
     more = {"main.py": "print('hello, world')\n"}

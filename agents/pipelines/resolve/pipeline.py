@@ -29,10 +29,11 @@ from agents.pipelines.resolve.work import Aside, Part, Work
 from agents.pipelines.shared.aim import Aim
 from agents.pipelines.shared.docs_review import DOCS_REVIEW, docs_review
 from agents.pipelines.shared.implement import IMPLEMENT, Made, implement
+from agents.pipelines.shared.pipeline import mend
 from agents.pipelines.shared.prepare import prepare
 from agents.pipelines.shared.proof import PROVE_AGAIN, prove, prove_again
-from agents.pipelines.shared.quality import Baseline, Quality, check_quality, measure_base
-from agents.pipelines.shared.quality_fix import QUALITY_FIX, quality_fix
+from agents.pipelines.shared.quality import Baseline, measure_base
+from agents.pipelines.shared.quality_fix import QUALITY_FIX
 from agents.pipelines.shared.set_up import set_up
 from agents.pipelines.shared.tampering import PUT_BACK, inspect, put_back
 from agents.ports import SetupResult
@@ -173,14 +174,3 @@ async def verify(run: Run, baseline: Baseline, work: Work) -> Checked:
     if proof.commit != run.head:
         proof = await run.stage(prove, work.finding.kind, made)
     return Checked(quality=quality, proof=proof, inspection=inspection)
-
-
-async def mend(run: Run, baseline: Baseline) -> Quality:
-    """Run the repository's checks, and have mended what they newly complain about."""
-    quality = await run.stage(check_quality, baseline)
-    for _ in range(3):
-        if quality.passed:
-            break
-        await run.stage(quality_fix, quality)
-        quality = await run.stage(check_quality, baseline)
-    return quality

@@ -21,6 +21,10 @@ not run on it, and nobody has looked at it with fresh eyes. Take it as a beginni
 `/bot retry` on the issue: the run then goes on with this pull request."""
 _KEPT = "What it had made until then is kept on [`{branch}`]({url})."
 _LOST = "What it had made until then could not be pushed: {why}"
+_FOREIGN = (
+    "What it had made until then is not kept: it builds on the commits of a fork, and those are"
+    " never pushed to this repository, whose own checks would run them with its secrets."
+)
 _UNCOMMITTED = "Unfinished work of the stage {stage}"
 
 
@@ -45,6 +49,9 @@ async def keep_work(run: Run, stopped: Stopped) -> Outcome:
     if run.unchanged:
         run.summary = "nothing had been changed"
         return Outcome(kind=stopped.kind, text=stopped.text)
+    if run.foreign:
+        run.summary = "nothing may be pushed"
+        return Outcome(kind=stopped.kind, text=f"{stopped.text} {_FOREIGN}")
     try:
         return await _published(run, stopped)
     except RunError as error:

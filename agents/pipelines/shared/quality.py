@@ -34,6 +34,8 @@ class Baseline(Frozen):
     """What the checks say about the default branch."""
 
     runs: tuple[CheckRun, ...]
+    other: tuple[CheckRun, ...] = ()
+    """What they say about the other branch of a merge; empty where nothing is merged."""
     unavailable: tuple[str, ...] = ()
     """Commands that the repository suggests but that cannot run in the sandbox."""
     source: str
@@ -58,8 +60,13 @@ class Quality(Frozen):
 
     @property
     def failing(self) -> tuple[CheckRun, ...]:
-        """Return the checks that passed before and fail now."""
-        return tuple(now for before, now in self.compared if now.exit_code and not before.exit_code)
+        """Return the checks that passed before, in both branches of a merge, and fail now."""
+        others = self.baseline.other or self.baseline.runs
+        return tuple(
+            now
+            for (before, now), other in zip(self.compared, others, strict=True)
+            if now.exit_code and not (before.exit_code or other.exit_code)
+        )
 
     @property
     def passed(self) -> bool:
@@ -72,7 +79,8 @@ async def measure_base(run: Run, setup: SetupResult) -> Baseline:
     """Run the checks on the default branch."""
     checks, unavailable, source = await _find_checks(run)
     runs = await _measure(run, run.base, checks)
-    return Baseline(runs=runs, unavailable=unavailable, source=source, setup=setup)
+    other = await _measure(run, run.merging, checks) if run.merging else ()
+    return Baseline(runs=runs, other=other, unavailable=unavailable, source=source, setup=setup)
 
 
 @stage

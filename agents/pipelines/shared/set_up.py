@@ -27,7 +27,7 @@ what you could not run for that reason. This is what went wrong:
 @stage
 async def set_up(run: Run) -> SetupResult:
     """Install dependencies."""
-    result = await run.ports.source.set_up(run.base, await run.policy())
+    result = await run.ports.source.set_up(run.foundation, await run.policy())
     run.summary = one_line(_summary(result), SUMMARY)
     return result
 

@@ -11,10 +11,9 @@ from agents.loop.conversation import Conversation, beside
 from agents.pipelines.shared.loosened import questions, section
 from agents.pipelines.shared.tampered.find import find
 from agents.pipelines.shared.tampered.finding import Finding, found
-from agents.pipelines.shared.tampered.settings import Texts
 from agents.pipelines.shared.tampered.settings_files import is_settings
 from agents.pipelines.shared.test_files import is_test
-from agents.ports import Approval, WorkTree
+from agents.ports import Approval
 from agents.requests import Frozen
 from agents.run import Run, stage
 from agents.text import printable
@@ -108,10 +107,16 @@ async def inspect(run: Run, earlier: Inspection | None = None) -> Inspection:
     `earlier`: what was found before the engineer put things back. People who said no are not asked
     a second time: what is still there is theirs to see in a draft.
     """
-    findings = await _findings(run)
-    inspection = Inspection(commit=run.head, findings=findings)
+    return await judged(run, await findings(run, run.base, run.head), earlier)
+
+
+async def judged(
+    run: Run, places: tuple[Finding, ...], earlier: Inspection | None
+) -> Inspection:
+    """Return what people say to these findings, which are about the run's head."""
+    inspection = Inspection(commit=run.head, findings=places)
     if not inspection.grave:
-        run.summary = f"{len(findings)} to point out" if findings else "nothing"
+        run.summary = f"{len(places)} to point out" if places else "nothing"
         return inspection
     run.summary = f"{len(inspection.grave)} to agree to"
     if earlier is not None and earlier.denied:
@@ -156,18 +161,18 @@ def _answer(said: Approval) -> dict[str, str]:
     return {"word": word, "by": said.decided_by, "reason": reason, "approval": said.id}
 
 
-async def _findings(run: Run) -> tuple[Finding, ...]:
+async def findings(run: Run, old: str, new: str) -> tuple[Finding, ...]:
+    """Return what the change between two commits or trees takes away from tests and checks."""
     tree = await run.tree()
-    changed = await tree.changed(run.base, run.head)
-    settings = {path: await _texts(run, tree, path) for path in changed if is_settings(path)}
-    diff = await tree.diff(run.base, run.head, context=AROUND)
+    changed = await tree.changed(old, new)
+    settings = {
+        path: (_decoded(await tree.show(old, path)), _decoded(await tree.show(new, path)))
+        for path in changed
+        if is_settings(path)
+    }
+    diff = await tree.diff(old, new, context=AROUND)
     # A large diff takes seconds of work, which must not hold up other runs.
     return await asyncio.to_thread(find, diff, settings) + _unseen(changed, diff)
-
-
-async def _texts(run: Run, tree: WorkTree, path: str) -> Texts:
-    before, after = [await tree.show(at, path) for at in (run.base, run.head)]
-    return _decoded(before), _decoded(after)
 
 
 def _decoded(text: bytes | None) -> str | None:

@@ -10,7 +10,8 @@ from app.local.github.accounts import Account, Actor, App, Label, Role
 from app.local.github.admin_apps import AppsAdmin
 from app.local.github.gitdir import GitDir, signature
 from app.local.github.shapes_checks import suite_check_run_json
-from app.local.github.state import CheckRun, Comment, Issue, Pull, Repository
+from app.local.github.state import Comment, Issue, Pull, Repository
+from app.local.github.state_checks import CheckRun
 from app.local.github.webhooks import Delivery
 
 LABELS = {"bug": "d73a4a", "documentation": "0075ca", "enhancement": "a2eeef"}

@@ -13,8 +13,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.local.github.accounts import Actor, App
 from app.local.github.answers import Answer, Refused, not_found
+from app.local.github.changes_checks import CheckChanges
 from app.local.github.changes_issues import IssueChanges
+from app.local.github.changes_merges import MergeChanges
 from app.local.github.changes_pulls import PullChanges
+from app.local.github.changes_reviews import ReviewChanges
 from app.local.github.gitdir import GitDir
 from app.local.github.state import Issue, Repository, World
 from app.local.github.tokens import Token, Tokens
@@ -44,6 +47,9 @@ class Parts:
     webhooks: Webhooks
     issues: IssueChanges
     pulls: PullChanges
+    merges: MergeChanges
+    reviews: ReviewChanges
+    checks: CheckChanges
 
 
 @dataclass

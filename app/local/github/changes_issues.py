@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
-from app.local.github.accounts import Actor, Label, Reaction
+from app.local.github.accounts import Account, Actor, Label, Reaction
 from app.local.github.shapes_issues import comment_json, issue_json, label_json
 from app.local.github.shapes_pulls import pull_json
-from app.local.github.state import Comment, Happening, Issue, Repository, World, Written
+from app.local.github.state import Comment, Edit, Happening, Issue, Repository, World, Written
+from app.local.github.state_reviews import Review
 
 Json = Any
 Announce = Callable[[Repository, str, Actor, dict[str, Json]], None]
@@ -60,9 +61,9 @@ class IssueChanges:
             issue.title = title
         if body is not None and body != issue.body:
             changes["body"] = {"from": issue.body}
-            self._write(issue, actor, body)
+            self.write(issue, actor, body)
         if changes:
-            self._touch(issue)
+            self.touch(issue)
             self.tell(issue, "edited", actor, changes=changes)
 
     def set_state(
@@ -126,14 +127,14 @@ class IssueChanges:
             issue=issue,
         )
         issue.comments.append(comment)
-        self._touch(issue)
+        self.touch(issue)
         self._tell_comment(comment, "created", author)
         return comment
 
     def edit_comment(self, comment: Comment, actor: Actor, body: str) -> None:
         """Replace a comment's text."""
         before = {"body": {"from": comment.body}}
-        self._write(comment, actor, body)
+        self.write(comment, actor, body)
         self._tell_comment(comment, "edited", actor, changes=before)
 
     def delete_comment(self, comment: Comment, actor: Actor) -> None:
@@ -159,6 +160,8 @@ class IssueChanges:
         label: Label | None = None,
         rename: tuple[str, str] | None = None,
         source: Issue | None = None,
+        reviewer: Account | None = None,
+        review: Review | None = None,
     ) -> None:
         """Write a line into the timeline."""
         line = Happening(
@@ -168,14 +171,27 @@ class IssueChanges:
             label=label,
             rename=rename,
             source=source,
+            reviewer=reviewer,
+            review=review,
         )
         issue.timeline.append(line)
-        self._touch(issue)
+        self.touch(issue)
 
-    def _touch(self, issue: Issue) -> None:
+    def touch(self, issue: Issue) -> None:
+        """Note that something happened to it."""
         issue.updated_at = self._world.now()
 
-    def _write(self, written: Written, actor: Actor, body: str) -> None:
+    def write(self, written: Written, actor: Actor, body: str) -> None:
+        """Replace a text, keeping what it was."""
+        if not written.edits:
+            first = Edit(
+                id=next(self._world.ids),
+                created_at=written.created_at,
+                editor=written.author.account,
+                body=written.body,
+            )
+            written.edits.append(first)
+        written.edits.append(Edit(**self._world.birth(), editor=actor.account, body=body))
         written.body = body
         written.editor = actor.account
         written.updated_at = written.last_edited_at = self._world.now()

@@ -9,11 +9,11 @@ from typing import Any
 from app.local.github.accounts import Actor
 from app.local.github.answers import Refused, custom, invalid
 from app.local.github.changes_issues import Announce, IssueChanges
-from app.local.github.gitdir import ZERO, Commit, GitDir
+from app.local.github.gitdir import ZERO, GitDir
 from app.local.github.patches import parse_diff
-from app.local.github.shapes_git import account_of_email
+from app.local.github.push_events import push_payload
 from app.local.github.state import Issue, Pull, PullFacts, Repository, World
-from app.local.github.traces import Push
+from app.local.github.thread_lines import follow
 
 Json = Any
 REFERENCE = re.compile(r"(?<![\w/])#(\d+)\b")
@@ -38,10 +38,16 @@ class PullChanges:
         base: str,
         draft: bool = False,
         maintainer_can_modify: bool = False,
+        head_repository: Repository | None = None,
     ) -> Pull:
-        """Open a pull request; Refused 422 as GitHub words it."""
-        head_sha, base_sha = await self._ends(repository, head, base)
-        self._refuse_second(repository, head, base)
+        """Open a pull request, from a fork perhaps; Refused 422 as GitHub words it."""
+        source = head_repository or repository
+        head_sha = await _tip(source, head, "head")
+        base_sha = await _tip(repository, base, "base")
+        _refuse_second(repository, source, head, base)
+        if source is not repository:
+            ref = f"refs/pull/{len(repository.issues) + 1}/head"
+            await GitDir(repository.gitdir).fetch(source.gitdir, head_sha, ref)
         facts = await _facts(repository, base_sha, head_sha)
         if not facts.commits:
             raise custom("PullRequest", f"No commits between {base} and {head}")
@@ -50,6 +56,8 @@ class PullChanges:
             **self._world.birth(),
             issue=issue,
             head=head,
+            head_repository=source,
+            head_owner=source.owner,
             base=base,
             head_sha=head_sha,
             base_sha=base_sha,
@@ -75,9 +83,9 @@ class PullChanges:
         """Change the base branch."""
         repository = pull.issue.repository
         changes = {"base": {"ref": {"from": pull.base}, "sha": {"from": pull.base_sha}}}
-        _, pull.base_sha = await self._ends(repository, pull.head, base)
+        pull.base_sha = await _tip(repository, base, "base")
         pull.base = base
-        pull.facts = await _facts(repository, pull.base_sha, pull.head_sha)
+        await _look_again(pull)
         self._issues.tell(pull.issue, "edited", actor, changes=changes)
 
     async def pushed(self, repository: Repository, actor: Actor, before: Mapping[str, str]) -> None:
@@ -87,21 +95,9 @@ class PullChanges:
         for ref in sorted({*before, *after}):
             old, new = before.get(ref, ZERO), after.get(ref, ZERO)
             if old != new:
-                await self._announce_push(repository, actor, ref, old, new)
+                told = await push_payload(self._world, repository, actor, ref=ref, old=old, new=new)
+                self._announce(repository, "push", actor, told)
                 await self._follow(repository, actor, ref.removeprefix("refs/heads/"), old, new)
-
-    async def _ends(self, repository: Repository, head: str, base: str) -> tuple[str, str]:
-        branches = await GitDir(repository.gitdir).refs()
-        for field, branch in (("head", head), ("base", base)):
-            if f"refs/heads/{branch}" not in branches:
-                raise invalid("PullRequest", field)
-        return branches[f"refs/heads/{head}"], branches[f"refs/heads/{base}"]
-
-    def _refuse_second(self, repository: Repository, head: str, base: str) -> None:
-        for pull in repository.pulls():
-            if (pull.head, pull.base, pull.issue.state) == (head, base, "open"):
-                owner = repository.owner.login
-                raise custom("PullRequest", f"A pull request already exists for {owner}:{head}.")
 
     def _cross_reference(self, issue: Issue, author: Actor) -> None:
         for number in sorted({int(found) for found in REFERENCE.findall(issue.body)}):
@@ -112,78 +108,48 @@ class PullChanges:
     async def _follow(
         self, repository: Repository, actor: Actor, branch: str, old: str, new: str
     ) -> None:
-        for pull in [each for each in repository.pulls() if each.issue.state == "open"]:
-            if pull.head == branch and new == ZERO:
+        everywhere = [pull for each in self._world.repositories.values() for pull in each.pulls()]
+        for pull in [each for each in everywhere if each.issue.state == "open"]:
+            ours = pull.head_repository is repository and pull.head == branch
+            if ours and new == ZERO:
                 self._issues.set_state(pull.issue, actor, "closed")
-            elif pull.head == branch:
+            elif ours:
                 pull.head_sha = new
-                pull.facts = await _facts(repository, pull.base_sha, new)
                 await self._keep_ref(pull)
+                await _look_again(pull)
                 self._issues.tell(pull.issue, "synchronize", actor, before=old, after=new)
-            elif pull.base == branch and new != ZERO:
+            elif pull.repository is repository and pull.base == branch and new != ZERO:
                 pull.base_sha = new
-                pull.facts = await _facts(repository, new, pull.head_sha)
+                await _look_again(pull)
 
     async def _keep_ref(self, pull: Pull) -> None:
-        git = GitDir(pull.issue.repository.gitdir)
-        await git.update_ref(f"refs/pull/{pull.issue.number}/head", pull.head_sha)
+        git, ref = GitDir(pull.repository.gitdir), f"refs/pull/{pull.issue.number}/head"
+        if pull.crosses and pull.head_repository:
+            await git.fetch(pull.head_repository.gitdir, pull.head_sha, ref)
+        await git.update_ref(ref, pull.head_sha)
 
-    async def _announce_push(
-        self, repository: Repository, actor: Actor, ref: str, old: str, new: str
-    ) -> None:
-        git = GitDir(repository.gitdir)
-        known = [sha for sha in (old,) if sha != ZERO] or [
-            f"refs/heads/{repository.default_branch}"
-        ]
-        span = (
-            [] if new == ZERO else await git.commits(new, *(f"^{sha}" for sha in known), limit=20)
-        )
-        commits = [await self._push_commit(repository, each) for each in reversed(span)]
-        forced = ZERO not in (old, new) and await git.merge_base(old, new) != old
-        birth = self._world.birth()
-        repository.pushes.append(
-            Push(**birth, actor=actor, ref=ref, before=old, after=new, forced=forced)
-        )
-        page = f"{self._world.url}/{repository.full_name}"
-        payload = {
-            "ref": ref,
-            "before": old,
-            "after": new,
-            "created": old == ZERO,
-            "deleted": new == ZERO,
-            "forced": forced,
-            "base_ref": None,
-            "compare": f"{page}/compare/{old[:12]}...{new[:12]}",
-            "commits": commits,
-            "head_commit": commits[-1] if commits else None,
-            "pusher": {"name": actor.account.login, "email": actor.account.email},
-        }
-        self._announce(repository, "push", actor, payload)
 
-    async def _push_commit(self, repository: Repository, commit: Commit) -> Json:
-        git = GitDir(repository.gitdir)
-        parent = commit.parents[0] if commit.parents else await git.empty_tree()
-        files = parse_diff(await git.diff(parent, commit.sha))
-        people = {"author": commit.author, "committer": commit.committer}
-        accounts = {role: account_of_email(self._world, p.email) for role, p in people.items()}
-        named = {
-            role: {"name": who.name, "email": who.email, "date": who.date}
-            | ({"username": account.login} if (account := accounts[role]) else {})
-            for role, who in people.items()
-        }
-        return {
-            "id": commit.sha,
-            "tree_id": commit.tree,
-            "distinct": True,
-            "message": commit.message,
-            "timestamp": commit.committer.date,
-            "url": f"{self._world.url}/{repository.full_name}/commit/{commit.sha}",
-            **named,
-            **{
-                kind: [each.path for each in files if each.status == kind]
-                for kind in ("added", "removed", "modified")
-            },
-        }
+async def _tip(repository: Repository, branch: str, field: str) -> str:
+    """Return where a branch ends; Refused 422 about the field that named it."""
+    tips = await GitDir(repository.gitdir).refs()
+    if f"refs/heads/{branch}" not in tips:
+        raise invalid("PullRequest", field)
+    return tips[f"refs/heads/{branch}"]
+
+
+def _refuse_second(repository: Repository, source: Repository, head: str, base: str) -> None:
+    for pull in repository.pulls():
+        same = pull.head_repository is source and (pull.head, pull.base) == (head, base)
+        if same and pull.issue.state == "open":
+            name = f"{source.owner.login}:{head}"
+            raise custom("PullRequest", f"A pull request already exists for {name}.")
+
+
+async def _look_again(pull: Pull) -> None:
+    """Find out anew what depends on where head and base are."""
+    pull.facts = await _facts(pull.repository, pull.base_sha, pull.head_sha)
+    pull.asked = False
+    await follow(pull)
 
 
 async def _facts(repository: Repository, base_sha: str, head_sha: str) -> PullFacts:
@@ -197,5 +163,5 @@ async def _facts(repository: Repository, base_sha: str, head_sha: str) -> PullFa
         additions=sum(each.additions for each in files),
         deletions=sum(each.deletions for each in files),
         changed_files=len(files),
-        mergeable=await git.merges_cleanly(base_sha, head_sha),
+        mergeable=await git.merged_tree(base_sha, head_sha) is not None,
     )

@@ -14,12 +14,13 @@ from pygments.lexer import Lexer
 from pygments.lexers import TextLexer, get_lexer_for_filename
 from pygments.token import STANDARD_TYPES, _TokenType
 from pygments.util import ClassNotFound
-from unidiff.patch import Hunk, Line
+from unidiff.patch import Hunk, Line, PatchSet
 
 from app.local.github.patches import FileChange
 
 Span = tuple[int, int]
 WORD = re.compile(r"\w+|\s+|.")
+SPANS = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 MOST_LINES_OPEN = 600
 ALIKE = 0.4  # below it two lines are different lines, and marking words only confuses
 
@@ -55,6 +56,17 @@ class FileView:
 def view_files(changes: Sequence[FileChange]) -> list[FileView]:
     """Return the files of a diff, ready to be shown."""
     return [_file_view(number, change) for number, change in enumerate(changes, start=1)]
+
+
+def view_hunk(path: str, text: str) -> list[Row]:
+    """Return the lines of a hunk that may have been cut short."""
+    heading, *lines = text.split("\n")
+    start = SPANS.match(heading)
+    assert start
+    sizes = [sum(line[:1] in kinds for line in lines) for kinds in ((" ", "-"), (" ", "+"))]
+    whole = f"@@ -{start[1]},{sizes[0]} +{start[2]},{sizes[1]} @@"
+    [file] = PatchSet("\n".join(["--- a/it", "+++ b/it", whole, *lines, ""]))
+    return _part(file[0], _lexer_for(path)).rows
 
 
 def _file_view(number: int, change: FileChange) -> FileView:

@@ -95,9 +95,10 @@ class GitHttp:
         if credential is None:
             raise Refused(401, "Authentication required")
         token = self._parts.tokens.find(credential)
-        if not token.sees(repository):
+        if not token.sees(repository) and repository.private:
             raise Refused(404, "Repository not found.")
-        if not token.grants("contents", level):
+        public = level == "read" and not repository.private
+        if not public and not (token.sees(repository) and token.grants("contents", level)):
             bot = token.actor.account.login
             raise Refused(403, f"Permission to {repository.full_name}.git denied to {bot}.")
         return token

@@ -138,13 +138,21 @@ class GitDir:
         except GitFailed:
             return None
 
-    async def merges_cleanly(self, base: str, head: str) -> bool:
-        """Say whether merging makes no conflict."""
+    async def merged_tree(self, base: str, head: str) -> str | None:
+        """Return the tree that merging makes, or None for a conflict."""
         try:
-            await self.run("merge-tree", "--write-tree", base, head)
+            return await self.text("merge-tree", "--write-tree", base, head)
         except GitFailed:
-            return False
-        return True
+            return None
+
+    async def fetch(self, source: Path, sha: str, ref: str) -> None:
+        """Take a commit over from another repository of this GitHub, under a ref."""
+        await self.run("fetch", "--quiet", "--no-tags", str(source), f"+{sha}:{ref}")
+
+    async def copy_from(self, source: Path, default_branch: str) -> None:
+        """Make the repository on disk with all branches of another one."""
+        await self.create(default_branch)
+        await self.run("fetch", "--quiet", str(source), "+refs/heads/*:refs/heads/*")
 
     async def commits(self, *revisions: str, limit: int = 250) -> list[Commit]:
         """Return commits, newest first; revisions as for `git log`."""
@@ -164,10 +172,10 @@ class GitDir:
         """Return a file's bytes."""
         return await self.run("cat-file", "blob", sha)
 
-    async def diff(self, old: str, new: str) -> str:
+    async def diff(self, old: str, new: str, *more: str) -> str:
         """Return the unified diff."""
         flags = ("--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", "--full-index")
-        return await self.text("diff", *flags, old, new, "--")
+        return await self.text("diff", *flags, *more, old, new, "--")
 
     async def empty_tree(self) -> str:
         """Return the id of the tree without files."""

@@ -8,13 +8,25 @@ from typing import Any
 
 import orjson
 from aiohttp import web
-from graphql import GraphQLError, GraphQLSchema, build_schema, graphql_sync
+from graphql import (
+    ExecutionResult,
+    GraphQLError,
+    GraphQLSchema,
+    GraphQLSyntaxError,
+    build_schema,
+    execute,
+    parse,
+    validate,
+)
 
 from app.local.github.answers import Answer, Refused
 from app.local.github.calls import TOKEN, Parts
 from app.local.github.gitdir import GitDir
-from app.local.github.graphql_nodes import actor_node, issue_node, label_node, repository_node
-from app.local.github.state import Issue, Repository
+from app.local.github.graphql_limits import Limits
+from app.local.github.graphql_mutations import Found, Mutations
+from app.local.github.graphql_nodes import issue_node, label_node, repository_node
+from app.local.github.graphql_parts import Denied, actor_node
+from app.local.github.state import Repository
 from app.local.github.tokens import Token, bearer_of
 
 Json = Any
@@ -26,14 +38,6 @@ HEADS = "refs/heads/"
 def schema() -> GraphQLSchema:
     """Return the part of GitHub's schema that is spoken here."""
     return build_schema(Path(__file__).with_name("schema.graphql").read_text())
-
-
-class Denied(GraphQLError):
-    """A field stays empty; `type` tells clients why, beside the message as GitHub does."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
 
 
 class Graphql:
@@ -50,7 +54,7 @@ class Graphql:
         token = request[TOKEN] = self._parts.tokens.find(credential)
         document, variables = _read(await request.read())
         root = _Root(self._parts, token, await self._tips(token))
-        result = graphql_sync(schema(), document, root, variable_values=variables)
+        result = _run(document, variables, root)
         body: dict[str, Json] = {"data": result.data}
         if result.errors:
             body["errors"] = [_error(each) for each in result.errors]
@@ -63,12 +67,13 @@ class Graphql:
         return {each.id: await GitDir(each.gitdir).refs() for each in visible}
 
 
-class _Root:
+class _Root(Mutations):
     """The fields of `Query` and of `Mutation`."""
 
     def __init__(self, parts: Parts, token: Token, tips: BranchTips) -> None:
-        self._parts = parts
+        super().__init__(parts, token)
         self._world = parts.world
+        self._found = Found(parts.world, token)
         self._token = token
         self._tips = tips
 
@@ -81,10 +86,7 @@ class _Root:
         return left | {"resetAt": self._world.now().isoformat()}
 
     def node(self, _info: object, id: str) -> Json:  # noqa: A002 - the argument's name
-        issue = self._find(id)
-        if issue is None:
-            raise _unknown(id)
-        return issue_node(self._world, issue)
+        return self._found.any(id)
 
     def repository(self, _info: object, owner: str, name: str, **_: Json) -> Json:
         found = self._world.repository(f"{owner}/{name}")
@@ -105,27 +107,6 @@ class _Root:
             "issueOrPullRequest": partial(self._numbered, found, None),
         }
 
-    def markPullRequestReadyForReview(  # noqa: N802 - the field's name
-        self,
-        _info: object,
-        input: Json,  # noqa: A002 - the argument's name
-    ) -> Json:
-        """End a draft. It takes a token that may write contents as well, as it does on GitHub."""
-        issue = self._find(input["pullRequestId"])
-        if issue is None or issue.pull is None:
-            raise _unknown(input["pullRequestId"])
-        if not all(self._token.grants(each, "write") for each in ("pull_requests", "contents")):
-            raise Denied("FORBIDDEN", "Resource not accessible by integration")
-        self._parts.pulls.set_draft(issue.pull, self._token.actor, draft=False)
-        told = input.get("clientMutationId")
-        return {"clientMutationId": told, "pullRequest": issue_node(self._world, issue)}
-
-    def _find(self, node_id: str) -> Issue | None:
-        """Return the visible issue or pull request of this id."""
-        seen = (each for each in self._world.repositories.values() if self._token.sees(each))
-        issues = (issue for repository in seen for issue in repository.issues.values())
-        return next((each for each in issues if node_id == (each.pull or each).node_id), None)
-
     def _numbered(
         self, repository: Repository, kind: str | None, _info: object, number: int
     ) -> Json:
@@ -135,12 +116,7 @@ class _Root:
             raise Denied("NOT_FOUND", f"Could not resolve to an issue with the number of {number}.")
         if not self._token.grants(actual, "read"):
             raise Denied("FORBIDDEN", "Resource not accessible by integration")
-        return issue_node(self._world, issue)
-
-
-def _unknown(node_id: str) -> Denied:
-    text = f"Could not resolve to a node with the global id of '{node_id}'."
-    return Denied("NOT_FOUND", text)
+        return issue_node(self._world, issue, self._token)
 
 
 def _ref(repository: Repository, ref: str, sha: str | None) -> Json:
@@ -152,6 +128,20 @@ def _ref(repository: Repository, ref: str, sha: str | None) -> Json:
         "prefix": HEADS,
         "target": {"__typename": "Commit", "id": f"C_{sha}", "oid": sha},
     }
+
+
+def _run(text: str, variables: dict[str, Json], root: _Root) -> ExecutionResult:
+    """Run a document, unless it is none or asks for too much."""
+    try:
+        document = parse(text)
+    except GraphQLSyntaxError as error:
+        return ExecutionResult(None, [error])
+    wrong = validate(schema(), document) or Limits(document, variables).errors()
+    if wrong:
+        return ExecutionResult(None, wrong)
+    result = execute(schema(), document, root, variable_values=variables)
+    assert isinstance(result, ExecutionResult)
+    return result
 
 
 def _read(body: bytes) -> tuple[str, dict[str, Json]]:

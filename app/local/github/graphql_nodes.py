@@ -2,55 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
 from typing import Any
 
-from app.local.github.accounts import Account, Label
-from app.local.github.shapes import account_page, maybe_moment, moment
+from app.local.github.accounts import Label
+from app.local.github.graphql_parts import actor_node, connection, written_node
+from app.local.github.graphql_reviews import review_node, reviewed_fields
+from app.local.github.shapes import maybe_moment, moment
 from app.local.github.shapes_issues import page_url
-from app.local.github.state import Comment, Happening, Issue, Pull, Repository, World, Written
+from app.local.github.state import Comment, Happening, Issue, Pull, Repository, World
+from app.local.github.tokens import Token
 
 Json = Any
-MOST_NODES = 100
 EVENT_TYPES = {
     "closed": "ClosedEvent",
     "convert_to_draft": "ConvertToDraftEvent",
     "cross-referenced": "CrossReferencedEvent",
     "labeled": "LabeledEvent",
+    "merged": "MergedEvent",
     "ready_for_review": "ReadyForReviewEvent",
     "renamed": "RenamedTitleEvent",
     "reopened": "ReopenedEvent",
+    "review_dismissed": "ReviewDismissedEvent",
+    "review_requested": "ReviewRequestedEvent",
+    "review_request_removed": "ReviewRequestRemovedEvent",
     "unlabeled": "UnlabeledEvent",
 }
 ITEM_TYPES = {
-    "CLOSED_EVENT": "ClosedEvent",
-    "CONVERT_TO_DRAFT_EVENT": "ConvertToDraftEvent",
-    "CROSS_REFERENCED_EVENT": "CrossReferencedEvent",
-    "ISSUE_COMMENT": "IssueComment",
-    "LABELED_EVENT": "LabeledEvent",
-    "READY_FOR_REVIEW_EVENT": "ReadyForReviewEvent",
-    "RENAMED_TITLE_EVENT": "RenamedTitleEvent",
-    "REOPENED_EVENT": "ReopenedEvent",
-    "UNLABELED_EVENT": "UnlabeledEvent",
+    re.sub(r"(?<!^)(?=[A-Z])", "_", name).upper(): name
+    for name in (*EVENT_TYPES.values(), "IssueComment", "PullRequestReview")
 }
-
-
-def actor_node(world: World, account: Account | None) -> Json:
-    """Return `Actor`; the login of a bot has no `[bot]` here, unlike in REST."""
-    if account is None:
-        return None
-    return {
-        "__typename": account.kind,
-        "id": account.node_id,
-        "databaseId": account.id,
-        "login": account.login.removesuffix("[bot]"),
-        "name": account.name,
-        "url": account_page(world, account),
-    }
 
 
 def repository_node(world: World, repository: Repository) -> dict[str, Json]:
     """Return `Repository` without what has to be asked for by number or name."""
+    parent = repository.parent
     return {
         "__typename": "Repository",
         "id": repository.node_id,
@@ -60,16 +46,19 @@ def repository_node(world: World, repository: Repository) -> dict[str, Json]:
         "owner": actor_node(world, repository.owner),
         "url": f"{world.url}/{repository.full_name}",
         "isPrivate": repository.private,
+        "isFork": repository.parent is not None,
+        "parent": lambda _info: parent and repository_node(world, parent),
         "isArchived": False,
         "isDisabled": False,
         "isLocked": False,
     }
 
 
-def issue_node(world: World, issue: Issue) -> Json:
-    """Return `Issue`, or `PullRequest` when it is one."""
+def issue_node(world: World, issue: Issue, token: Token) -> Json:
+    """Return `Issue`, or `PullRequest` when it is one, as the token sees it."""
     if issue.pull:
-        return _common(world, issue) | _pull_fields(issue.pull)
+        told = _pull_fields(world, issue.pull) | reviewed_fields(world, issue.pull, token)
+        return _common(world, issue) | told
     reason = issue.state_reason
     return _common(world, issue) | {
         "__typename": "Issue",
@@ -80,8 +69,7 @@ def issue_node(world: World, issue: Issue) -> Json:
 
 def _common(world: World, issue: Issue) -> dict[str, Json]:
     repository = issue.repository
-    return _written(world, issue) | {
-        "fullDatabaseId": str(issue.id),
+    return written_node(world, issue) | {
         "number": issue.number,
         "title": issue.title,
         "bodyText": issue.body,
@@ -89,25 +77,30 @@ def _common(world: World, issue: Issue) -> dict[str, Json]:
         "closed": issue.state == "closed",
         "closedAt": maybe_moment(issue.closed_at),
         "locked": False,
-        "labels": _connection([_label(each) for each in issue.labels]),
-        "comments": _connection([_comment(world, each) for each in issue.comments]),
+        "labels": connection([_label(each) for each in issue.labels]),
+        "comments": connection([comment_node(world, each) for each in issue.comments]),
         "timelineItems": lambda _info, **chosen: _timeline(world, issue, **chosen),
         "repository": lambda _info: repository_node(world, repository),
     }
 
 
-def _pull_fields(pull: Pull) -> dict[str, Json]:
+def _pull_fields(world: World, pull: Pull) -> dict[str, Json]:
+    merged, source = pull.merged, pull.head_repository
     return {
         "__typename": "PullRequest",
         "id": pull.node_id,
         "databaseId": pull.id,
         "fullDatabaseId": str(pull.id),
-        "state": pull.issue.state.upper(),
+        "state": "MERGED" if merged else pull.issue.state.upper(),
         "isDraft": pull.draft,
-        "isCrossRepository": False,
-        "merged": False,
-        "mergedAt": None,
-        "mergeable": "MERGEABLE" if pull.facts.mergeable else "CONFLICTING",
+        "isCrossRepository": pull.crosses,
+        "maintainerCanModify": pull.maintainer_can_modify,
+        "headRepository": lambda _info: source and repository_node(world, source),
+        "headRepositoryOwner": actor_node(world, pull.head_owner),
+        "merged": merged is not None,
+        "mergedAt": maybe_moment(merged.at if merged else None),
+        "mergedBy": actor_node(world, merged.by if merged else None),
+        "mergeable": lambda _info: _mergeable(pull),
         "baseRefName": pull.base,
         "baseRefOid": pull.base_sha,
         "headRefName": pull.head,
@@ -118,23 +111,17 @@ def _pull_fields(pull: Pull) -> dict[str, Json]:
     }
 
 
-def _written(world: World, written: Written) -> dict[str, Json]:
-    return {
-        "id": written.node_id,
-        "databaseId": written.id,
-        "body": written.body,
-        "author": actor_node(world, written.author.account),
-        "editor": actor_node(world, written.editor),
-        "createdAt": moment(written.created_at),
-        "updatedAt": moment(written.updated_at),
-        "lastEditedAt": maybe_moment(written.last_edited_at),
-        "includesCreatedEdit": written.last_edited_at is not None,
-    }
+def _mergeable(pull: Pull) -> str:
+    """Return what is known by now: asking has GitHub find out."""
+    known, pull.asked = pull.mergeable, True
+    words = {True: "MERGEABLE", False: "CONFLICTING", None: "UNKNOWN"}
+    return words[known]
 
 
-def _comment(world: World, comment: Comment) -> Json:
+def comment_node(world: World, comment: Comment) -> Json:
+    """Return `IssueComment`."""
     url = f"{page_url(world, comment.issue)}#issuecomment-{comment.id}"
-    return {"__typename": "IssueComment", "url": url} | _written(world, comment)
+    return {"__typename": "IssueComment", "url": url} | written_node(world, comment)
 
 
 def label_node(label: Label | None) -> Json:
@@ -154,6 +141,7 @@ def _label(label: Label) -> Json:
 
 def _happening(world: World, happening: Happening) -> Json:
     old, new = happening.rename or ("", "")
+    review = happening.review
     return {
         "__typename": EVENT_TYPES[happening.event],
         "id": happening.node_id,
@@ -162,46 +150,19 @@ def _happening(world: World, happening: Happening) -> Json:
         "label": label_node(happening.label),
         "previousTitle": old,
         "currentTitle": new,
+        "requestedReviewer": actor_node(world, happening.reviewer),
+        "review": review and review_node(world, review),
+        "dismissalMessage": review and review.dismissal,
     }
 
 
 def _timeline(world: World, issue: Issue, **chosen: Json) -> Json:
-    nodes = [(each.id, _happening(world, each)) for each in issue.timeline]
-    nodes += [(each.id, _comment(world, each)) for each in issue.comments]
+    known = [each for each in issue.timeline if each.event in EVENT_TYPES]
+    nodes = [(each.id, _happening(world, each)) for each in known]
+    nodes += [(each.id, comment_node(world, each)) for each in issue.comments]
+    reviews = issue.pull.reviews if issue.pull else []
+    nodes += [(each.id, review_node(world, each)) for each in reviews]
     in_order = [node for _, node in sorted(nodes, key=lambda pair: pair[0])]
     wanted = {ITEM_TYPES[each] for each in chosen.pop("itemTypes", None) or ITEM_TYPES}
     fitting = [node for node in in_order if node["__typename"] in wanted]
-    return _connection(fitting)(None, **chosen)
-
-
-def _connection(nodes: Sequence[Json]) -> Callable[..., Json]:
-    """Return the resolver of a connection: the first or last of its nodes, from a cursor on."""
-
-    def resolve(
-        _info: object,
-        first: int | None = None,
-        last: int | None = None,
-        after: str | None = None,
-        before: str | None = None,
-        **_: Json,
-    ) -> Json:
-        if (first is None) is (last is None) or not 1 <= (first or last or 0) <= MOST_NODES:
-            raise ValueError("You must provide a `first` or `last` value of 1 to 100.")
-        start = int(after) if after else 0
-        end = int(before) - 1 if before else len(nodes)
-        if first is not None:
-            end = min(end, start + first)
-        else:
-            start = max(start, end - (last or 0))
-        return {
-            "nodes": nodes[start:end],
-            "totalCount": len(nodes),
-            "pageInfo": {
-                "startCursor": str(start + 1),
-                "endCursor": str(end),
-                "hasNextPage": end < len(nodes),
-                "hasPreviousPage": start > 0,
-            },
-        }
-
-    return resolve
+    return connection(fitting)(None, **chosen)

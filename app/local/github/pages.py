@@ -17,6 +17,7 @@ from app.local.github.diff_view import view_files
 from app.local.github.gitdir import Commit, GitDir
 from app.local.github.markdown import render, render_title
 from app.local.github.patches import parse_diff
+from app.local.github.review_view import view_reviews
 from app.local.github.shapes_git import account_of_email
 from app.local.github.shapes_issues import page_url
 from app.local.github.state import Issue, Pull, Repository, Written
@@ -113,13 +114,14 @@ class Pages:
         pull = _pull(request, repository)
         git = GitDir(repository.gitdir)
         commits = await git.commits(f"{pull.base_sha}..{pull.head_sha}")
-        checks = [each for each in repository.check_runs.values() if each.head_sha == pull.head_sha]
+        every = repository.check_runs.values()
+        checks = {each.name: each for each in every if each.head_sha == pull.head_sha}
         return self._html(
             "pull.html",
             pull=pull,
             commits=[self._commit_row(each) for each in reversed(commits)],
             files=view_files(parse_diff(await _pull_diff(pull))),
-            checks=checks,
+            checks=list(checks.values()),
             **self._conversation(pull.issue),
         )
 
@@ -158,7 +160,9 @@ class Pages:
     def _conversation(self, issue: Issue) -> dict[str, Any]:
         happenings = [(each.id, "event", each) for each in issue.timeline]
         comments = [(each.id, "comment", each) for each in issue.comments]
-        items = sorted([*happenings, *comments], key=lambda item: item[0])
+        views = view_reviews(issue.pull) if issue.pull else []
+        reviews = [(each.review.id, "review", each) for each in views]
+        items = sorted([*happenings, *comments, *reviews], key=lambda item: item[0])
         return {
             "repository": issue.repository,
             "issue": issue,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from unidiff.patch import PatchedFile, PatchSet
+from unidiff.patch import Hunk, PatchedFile, PatchSet
 
 INDEX_LINE = re.compile(r"^index ([0-9a-f]{40})\.\.([0-9a-f]{40})", re.MULTILINE)
 
@@ -29,6 +29,17 @@ def parse_diff(diff: str) -> list[FileChange]:
     return [_file_change(each) for each in PatchSet(diff + "\n")]
 
 
+def rows_of(hunk: Hunk) -> list[str]:
+    """Return a hunk's lines as git writes them: a length of one stays unsaid."""
+    spans = (
+        (hunk.source_start, hunk.source_length),
+        (hunk.target_start, hunk.target_length),
+    )
+    old, new = (f"{start}" if size == 1 else f"{start},{size}" for start, size in spans)
+    heading = f"@@ -{old} +{new} @@ {hunk.section_header}".rstrip()
+    return [heading, *str(hunk).removesuffix("\n").split("\n")[1:]]
+
+
 def _file_change(file: PatchedFile) -> FileChange:
     found = INDEX_LINE.search(str(file.patch_info or ""))
     old, new = found.groups() if found else ("", "")
@@ -39,7 +50,7 @@ def _file_change(file: PatchedFile) -> FileChange:
         blob=old if file.is_removed_file else new,
         additions=file.added,
         deletions=file.removed,
-        patch="".join(str(hunk) for hunk in file).rstrip("\n") or None,
+        patch="\n".join(row for hunk in file for row in rows_of(hunk)) or None,
         parsed=file,
     )
 

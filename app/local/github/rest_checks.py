@@ -12,13 +12,14 @@ from app.local.github.calls import Call, Input
 from app.local.github.rest_repositories import commit_of
 from app.local.github.routing import Routes
 from app.local.github.shapes import minimal_repository_json
-from app.local.github.shapes_checks import check_run_json
+from app.local.github.shapes_checks import check_run_json, check_suite_json
 from app.local.github.shapes_git import root_of, status_json
-from app.local.github.state import CheckRun, CommitStatus
+from app.local.github.state_checks import CheckRun, CheckSuite, CommitStatus
 
 routes = Routes()
 LONGEST_TEXT = 65_535
 MOST_ANNOTATIONS = 50
+HEADS = "refs/heads/"
 Conclusion = Literal[
     "action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out"
 ]
@@ -76,23 +77,20 @@ async def create_check_run(call: Call) -> Answer:
     sent = call.sent(NewCheck)
     commit = await commit_of(call, sent.head_sha)
     assert call.actor.app
-    run = CheckRun(
-        **call.world.birth(),
-        app=call.actor.app,
-        suite_id=next(call.world.ids),
-        name=sent.name,
-        head_sha=commit.sha,
-        status="queued",
-        conclusion=None,
-        external_id="",
-        details_url=None,
-        started_at=call.world.now(),
-        completed_at=None,
-        output={},
-    )
+    checks, tips = call.parts.checks, await call.git.refs(HEADS)
+    branch = next((ref.removeprefix(HEADS) for ref in tips if tips[ref] == commit.sha), None)
+    suite = checks.suite(call.repository, call.actor.app, commit.sha, branch)
+    run = checks.begin(call.repository, suite, sent.name)
     _apply(call, run, sent)
-    call.repository.check_runs[run.id] = run
+    checks.tell(call.repository, run, "created", call.actor)
+    await _tell_end(call, run, "queued")
     return Answer(201, check_run_json(call.world, call.repository, run))
+
+
+async def _tell_end(call: Call, run: CheckRun, before: str) -> None:
+    if run.status == "completed" != before:
+        call.parts.checks.tell(call.repository, run, "completed", call.actor)
+        await call.parts.checks.tell_suite(call.repository, run.suite, call.actor)
 
 
 def _apply(call: Call, run: CheckRun, sent: CheckEdit) -> None:
@@ -143,7 +141,9 @@ async def update_check_run(call: Call) -> Json:
     if run.app is not call.actor.app:
         message = f"Invalid app_id `{run.app.id}` - check run can only be modified by its App."
         raise Refused(403, message)
+    before = run.status
     _apply(call, run, call.sent(CheckEdit))
+    await _tell_end(call, run, before)
     return check_run_json(call.world, call.repository, run)
 
 
@@ -157,6 +157,40 @@ async def list_check_runs(call: Call) -> Answer:
         for run in call.repository.check_runs.values()
         if run.head_sha == commit.sha and name in (None, run.name)
     ]
+    return call.page(found, lambda page: {"total_count": len(found), "check_runs": page})
+
+
+@routes.add("GET", "/commits/{ref}/check-suites", needs="checks=read")
+async def list_suites(call: Call) -> Answer:
+    """Return the suites of a commit, one for each App and for each run of Actions."""
+    commit = await commit_of(call, call.request.match_info["ref"])
+    found = [
+        check_suite_json(call.world, call.repository, each, commit)
+        for each in call.repository.suites.values()
+        if each.head_sha == commit.sha
+    ]
+    return call.page(found, lambda page: {"total_count": len(found), "check_suites": page})
+
+
+def _suite(call: Call) -> CheckSuite:
+    found = call.repository.suites.get(call.number("check_suite_id"))
+    if found is None:
+        raise not_found()
+    return found
+
+
+@routes.add("GET", "/check-suites/{check_suite_id}", needs="checks=read")
+async def get_suite(call: Call) -> Json:
+    """Return a suite."""
+    suite = _suite(call)
+    commit = await commit_of(call, suite.head_sha)
+    return check_suite_json(call.world, call.repository, suite, commit)
+
+
+@routes.add("GET", "/check-suites/{check_suite_id}/check-runs", needs="checks=read")
+async def list_suite_runs(call: Call) -> Answer:
+    """Return the check runs of a suite: the newest of each name."""
+    found = [check_run_json(call.world, call.repository, each) for each in _suite(call).latest]
     return call.page(found, lambda page: {"total_count": len(found), "check_runs": page})
 
 
@@ -174,7 +208,7 @@ async def create_status(call: Call) -> Answer:
         target_url=sent.target_url,
         creator=call.actor.account,
     )
-    call.repository.statuses.append(status)
+    await call.parts.checks.set_status(call.repository, status, call.actor)
     return Answer(201, status_json(call.world, call.repository, status))
 
 

@@ -13,11 +13,12 @@ from app.local.github.routing import Routes
 from app.local.github.shapes_issues import (
     FACES,
     comment_json,
+    happened_json,
     issue_json,
     label_json,
     reaction_json,
-    timeline_json,
 )
+from app.local.github.shapes_reviews import reviewed_json
 from app.local.github.state import Comment, Written
 
 routes = Routes()
@@ -211,7 +212,11 @@ async def create_label(call: Call) -> Answer:
 @routes.add("GET", "/issues/{number}/timeline", needs=READ)
 async def list_timeline(call: Call) -> Answer:
     """Return comments and events, oldest first."""
-    return call.page(timeline_json(call.world, call.issue()))
+    issue = call.issue()
+    found = happened_json(call.world, issue)
+    reviews = issue.pull.reviews if issue.pull else []
+    found += [(each.id, reviewed_json(call.world, each)) for each in reviews]
+    return call.page([shape for _, shape in sorted(found, key=lambda pair: pair[0])])
 
 
 @routes.add("GET", "/issues/{number}/reactions", needs=READ)
@@ -223,13 +228,13 @@ async def list_reactions(call: Call) -> Answer:
 @routes.add("POST", "/issues/{number}/reactions", needs=WRITE)
 async def react_to_issue(call: Call) -> Answer:
     """React to an issue: 201, or 200 when it stood already."""
-    return _react(call, call.issue())
+    return react(call, call.issue())
 
 
 @routes.add("POST", "/issues/comments/{comment_id}/reactions", needs=WRITE)
 async def react_to_comment(call: Call) -> Answer:
     """React to a comment: 201, or 200 when it stood already."""
-    return _react(call, _comment(call))
+    return react(call, _comment(call))
 
 
 @routes.add("GET", "/issues/comments/{comment_id}/reactions", needs=READ)
@@ -238,7 +243,8 @@ async def list_comment_reactions(call: Call) -> Answer:
     return call.page([reaction_json(call.world, each) for each in _comment(call).reactions])
 
 
-def _react(call: Call, written: Written) -> Answer:
+def react(call: Call, written: Written) -> Answer:
+    """React: 201, or 200 when it stood already; 422 for an unknown face."""
     content = call.sent(Face).content
     if content not in FACES:
         raise invalid("Reaction", "content")

@@ -1,155 +1,21 @@
-"""REST calls that only read: reviews, the logs of jobs, the search."""
+"""REST calls that search issues, pull requests and code."""
 
 from __future__ import annotations
 
 import re
-import secrets
 from dataclasses import dataclass
 
-from aiohttp import web
-
-from app.local.github.answers import Answer, Json, Refused, not_found
+from app.local.github.answers import Answer, Json, Refused
 from app.local.github.calls import Call
 from app.local.github.gitdir import GitDir, GitFailed, TreeEntry
 from app.local.github.routing import Routes
-from app.local.github.shapes import account_json, minimal_repository_json
-from app.local.github.shapes_git import entry_json, root_of
+from app.local.github.shapes import minimal_repository_json
+from app.local.github.shapes_git import entry_json
 from app.local.github.shapes_issues import issue_json
-from app.local.github.shapes_reviews import remark_json, review_json
-from app.local.github.state import Issue, Pull, Repository, World
+from app.local.github.state import Issue, Repository, World
 
 routes = Routes()
-STORAGE = "/_storage/logs"
 _TERM = re.compile(r'(?:(?P<key>[a-z]+):)?(?:"(?P<quoted>[^"]*)"|(?P<plain>\S+))')
-
-
-def _pull(call: Call) -> Pull:
-    found = call.issue().pull
-    if found is None:
-        raise not_found()
-    return found
-
-
-@routes.add("GET", "/pulls/{number}/reviews", needs="pull_requests=read")
-async def list_reviews(call: Call) -> Answer:
-    """Return a pull request's reviews, oldest first."""
-    pull = _pull(call)
-    return call.page([review_json(call.world, pull, each) for each in pull.reviews])
-
-
-@routes.add("GET", "/pulls/{number}/comments", needs="pull_requests=read")
-async def list_remarks(call: Call) -> Answer:
-    """Return what reviews say about single lines."""
-    pull = _pull(call)
-    remarks = [remark for review in pull.reviews for remark in review.remarks]
-    return call.page([remark_json(call.world, pull, each) for each in remarks])
-
-
-_LONG_AGO = "2020-01-01T00:00:00Z"  # nobody asks here when a log was written
-
-# --- logs -----------------------------------------------------------------------------------------
-
-
-@routes.add("GET", "/actions/jobs/{job_id}", needs="actions=read")
-async def get_run_part(call: Call) -> Json:
-    """Return a job of Actions; its run has one job here, and the same number."""
-    number = call.number("job_id")
-    if number not in call.repository.logs:
-        raise not_found()
-    run = call.repository.check_runs[number]
-    root = root_of(call.world, call.repository)
-    return {
-        "id": number,
-        "node_id": f"CR_{number}",
-        "run_id": number,
-        "run_url": f"{root}/actions/runs/{number}",
-        "workflow_name": run.name,
-        "head_branch": None,
-        "head_sha": run.head_sha,
-        "name": run.name,
-        "status": run.status,
-        "conclusion": run.conclusion,
-        "url": f"{root}/actions/jobs/{number}",
-        "html_url": f"{call.world.url}/{call.repository.full_name}/actions/runs/{number}",
-        "check_run_url": f"{root}/check-runs/{number}",
-        "created_at": _LONG_AGO,
-        "started_at": _LONG_AGO,
-        "completed_at": _LONG_AGO,
-        "labels": [],
-        "steps": [],
-        **dict.fromkeys(("runner_id", "runner_name", "runner_group_id", "runner_group_name")),
-    }
-
-
-@routes.add("GET", "/actions/runs/{run_id}", needs="actions=read")
-async def get_run(call: Call) -> Json:
-    """Return what started a run of Actions, and on what."""
-    number = call.number("run_id")
-    log = call.repository.logs.get(number)
-    if log is None:
-        raise not_found()
-    run, actor = call.repository.check_runs[number], account_json(call.world, log.actor)
-    root = root_of(call.world, call.repository)
-    here = f"{root}/actions/runs/{number}"
-    links = ("jobs", "logs", "cancel", "rerun", "artifacts")
-    return {
-        "id": number,
-        "node_id": f"WFR_{number}",
-        "name": run.name,
-        "event": log.event,
-        "head_branch": None,
-        "head_sha": run.head_sha,
-        "head_commit": None,
-        "run_number": 1,
-        "display_title": run.name,
-        "path": ".github/workflows/checks.yml",
-        "workflow_id": 1,
-        "workflow_url": f"{root}/actions/workflows/1",
-        "check_suite_url": f"{root}/check-suites/{number}",
-        "status": run.status,
-        "conclusion": run.conclusion,
-        "url": here,
-        "html_url": f"{call.world.url}/{call.repository.full_name}/actions/runs/{number}",
-        "created_at": _LONG_AGO,
-        "updated_at": _LONG_AGO,
-        "pull_requests": [],
-        "actor": actor,
-        "triggering_actor": actor,
-        "repository": minimal_repository_json(call.world, call.repository),
-        "head_repository": minimal_repository_json(call.world, log.head_repository),
-        **{f"{link}_url": f"{here}/{link}" for link in links},
-    }
-
-
-@routes.add("GET", "/actions/jobs/{job_id}/logs", needs="actions=read")
-async def get_log(call: Call) -> Answer:
-    """Send the caller to where the log is kept, with a seal that opens it for a minute."""
-    number = call.number("job_id")
-    log = call.repository.logs.get(number)
-    if log is None:
-        raise not_found()
-    log.seal = secrets.token_hex(8)
-    where = f"{call.world.url}{STORAGE}/{call.repository.id}/{number}?sig={log.seal}"
-    return Answer(302, None, {"Location": where})
-
-
-def register_storage(app: web.Application, world: World) -> None:
-    """Put the storage host's part on the server: it takes the seal, and no credentials."""
-
-    async def answer(request: web.Request) -> web.Response:
-        if "Authorization" in request.headers:
-            return web.Response(status=400, text="InvalidAuthenticationInfo")
-        repository = world.repositories[int(request.match_info["repository"])]
-        log = repository.logs[int(request.match_info["job"])]
-        seal, log.seal = log.seal, None
-        if seal is None or request.query.get("sig") != seal:
-            return web.Response(status=403, text="AuthenticationFailed")
-        return web.Response(text=log.text)
-
-    app.router.add_get(f"{STORAGE}/{{repository}}/{{job}}", answer)
-
-
-# --- search ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

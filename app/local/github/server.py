@@ -7,20 +7,28 @@ from pathlib import Path
 from aiohttp import web
 
 from app.local.github import (
+    rest_actions,
     rest_apps,
     rest_checks,
     rest_issues,
     rest_links,
     rest_pulls,
     rest_reading,
+    rest_remarks,
     rest_repositories,
+    rest_reviews,
 )
 from app.local.github.admin import Admin
+from app.local.github.admin_checks import ChecksAdmin
 from app.local.github.admin_links import LinksAdmin
-from app.local.github.admin_reading import ReadingAdmin
+from app.local.github.admin_pulls import PullsAdmin
+from app.local.github.admin_reviews import ReviewsAdmin
 from app.local.github.calls import Parts
+from app.local.github.changes_checks import CheckChanges
 from app.local.github.changes_issues import IssueChanges
+from app.local.github.changes_merges import MergeChanges
 from app.local.github.changes_pulls import PullChanges
+from app.local.github.changes_reviews import ReviewChanges
 from app.local.github.faults import Exchange, Faults, ledger_middleware
 from app.local.github.files import register_files
 from app.local.github.git_http import GitHttp
@@ -33,9 +41,21 @@ from app.local.github.tokens import Tokens
 from app.local.github.webhooks import Webhooks
 
 LARGEST_PUSH = 1024**3
+SUBJECTS = (
+    rest_apps,
+    rest_repositories,
+    rest_issues,
+    rest_links,
+    rest_pulls,
+    rest_reviews,
+    rest_remarks,
+    rest_checks,
+    rest_actions,
+    rest_reading,
+)
 
 
-class LocalGitHub(Admin, LinksAdmin, ReadingAdmin):
+class LocalGitHub(Admin, ChecksAdmin, LinksAdmin, PullsAdmin, ReviewsAdmin):
     """GitHub as an Enterprise Server looks: `/api/v3`, `/api/graphql`, `/owner/name.git`, pages.
 
     The methods inherited from Admin act as its people; `faults` plans trouble; `requests` is
@@ -58,10 +78,7 @@ class LocalGitHub(Admin, LinksAdmin, ReadingAdmin):
     async def start(cls, root: Path, *, port: int = 0) -> LocalGitHub:
         """Serve on 127.0.0.1; git repositories live below `root`."""
         world = World(url="", root=root)
-        webhooks = Webhooks(world)
-        issues = IssueChanges(world, webhooks.announce)
-        pulls = PullChanges(world, webhooks.announce, issues)
-        parts = Parts(world, Tokens(world), webhooks, issues, pulls)
+        parts = _parts(world)
         app = web.Application(client_max_size=LARGEST_PUSH)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
         github = cls(parts, runner)
@@ -79,13 +96,27 @@ class LocalGitHub(Admin, LinksAdmin, ReadingAdmin):
     def _build(self, app: web.Application) -> None:
         app.middlewares.append(ledger_middleware(self.world, self.requests, self.faults))
         app.middlewares.append(api_middleware(self.world, self.limits))
-        issues = (rest_issues, rest_links, rest_pulls)
-        subjects = (rest_apps, rest_repositories, *issues, rest_checks, rest_reading)
-        for subject in subjects:
+        for subject in SUBJECTS:
             register(app, self.parts, subject.routes)
         register(app, self.parts, limit_routes(self.limits))
         app.router.add_post("/api/graphql", Graphql(self.parts).answer)
-        rest_reading.register_storage(app, self.world)
+        rest_actions.register_storage(app, self.world)
         register_files(app, self.parts)
         GitHttp(self.parts).register(app)
         Pages(self.parts).register(app)
+
+
+def _parts(world: World) -> Parts:
+    webhooks = Webhooks(world)
+    issues = IssueChanges(world, webhooks.announce)
+    pulls = PullChanges(world, webhooks.announce, issues)
+    return Parts(
+        world,
+        Tokens(world),
+        webhooks,
+        issues,
+        pulls,
+        MergeChanges(world, issues, pulls),
+        ReviewChanges(world, webhooks.announce, issues),
+        CheckChanges(world, webhooks.announce),
+    )

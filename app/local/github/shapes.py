@@ -68,7 +68,6 @@ NOT_MODELLED: Mapping[str, Json] = {
     "language": None,
     "license": None,
     "mirror_url": None,
-    "fork": False,
     "archived": False,
     "disabled": False,
     "has_issues": True,
@@ -233,6 +232,7 @@ def repository_json(world: World, repository: Repository) -> Json:
         "clone_url": f"{web}.git",
         "svn_url": web,
         "default_branch": repository.default_branch,
+        "fork": repository.parent is not None,
         "open_issues": still_open,
         "open_issues_count": still_open,
         **NOT_MODELLED,
@@ -241,7 +241,12 @@ def repository_json(world: World, repository: Repository) -> Json:
 
 def full_repository_json(world: World, repository: Repository) -> Json:
     """Return `full-repository`."""
-    return repository_json(world, repository) | {"network_count": 0, "subscribers_count": 0}
+    counted = {"network_count": 0, "subscribers_count": 0}
+    whole, parent = repository_json(world, repository) | counted, repository.parent
+    if parent is None:
+        return whole
+    origin = repository_json(world, parent)
+    return whole | {"parent": origin, "source": origin}
 
 
 def minimal_repository_json(world: World, repository: Repository) -> Json:

@@ -1,12 +1,14 @@
-"""Check runs as GitHub's REST API and webhooks show them."""
+"""Check runs and their suites as GitHub's REST API and webhooks show them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from app.local.github.gitdir import Commit
 from app.local.github.shapes import app_json, maybe_moment, minimal_repository_json, moment
 from app.local.github.shapes_git import root_of
-from app.local.github.state import CheckRun, Pull, Repository, World
+from app.local.github.state import Pull, Repository, World
+from app.local.github.state_checks import CheckRun, CheckSuite
 
 Json = Any
 
@@ -36,45 +38,81 @@ def check_run_json(world: World, repository: Repository, run: CheckRun) -> Json:
             "annotations_count": run.annotations,
             "annotations_url": f"{url}/annotations",
         },
-        "check_suite": {"id": run.suite_id},
+        "check_suite": {"id": run.suite.id},
         "app": app_json(world, run.app),
-        "pull_requests": [_pull_json(world, pull) for pull in _pulls_on(repository, run)],
+        "pull_requests": _pulls_json(world, repository, run.head_sha),
     }
 
 
 def suite_check_run_json(world: World, repository: Repository, run: CheckRun) -> Json:
     """Return `check-run-with-simple-check-suite`, as webhooks have it."""
     shape = check_run_json(world, repository, run)
-    pulls = _pulls_on(repository, run)
-    suite = {
-        "id": run.suite_id,
-        "node_id": f"CS_{run.suite_id}",
-        "head_branch": pulls[0].head if pulls else None,
-        "head_sha": run.head_sha,
-        "status": run.status,
-        "conclusion": run.conclusion,
-        "url": f"{root_of(world, repository)}/check-suites/{run.suite_id}",
-        "before": None,
-        "after": run.head_sha,
-        "pull_requests": shape["pull_requests"],
-        "app": shape["app"],
-        "created_at": moment(run.created_at),
-        "updated_at": moment(run.created_at),
-        "repository": minimal_repository_json(world, repository),
+    whole = minimal_repository_json(world, repository)
+    return shape | {
+        "check_suite": _suite_json(world, repository, run.suite) | {"repository": whole}
     }
-    return shape | {"check_suite": suite}
 
 
-def _pulls_on(repository: Repository, run: CheckRun) -> list[Pull]:
-    """Return the open pull requests that stand on the check run's commit."""
+def check_suite_json(
+    world: World, repository: Repository, suite: CheckSuite, commit: Commit
+) -> Json:
+    """Return `check-suite`."""
+    shape = _suite_json(world, repository, suite)
+    return shape | {
+        "head_commit": simple_commit_json(commit),
+        "latest_check_runs_count": len(suite.latest),
+        "check_runs_url": f"{shape['url']}/check-runs",
+        "repository": minimal_repository_json(world, repository),
+        "rerequestable": True,
+        "runs_rerequestable": True,
+    }
+
+
+def _suite_json(world: World, repository: Repository, suite: CheckSuite) -> dict[str, Json]:
+    ended = [each.completed_at for each in suite.latest if each.completed_at]
+    return {
+        "id": suite.id,
+        "node_id": suite.node_id,
+        "head_branch": suite.head_branch,
+        "head_sha": suite.head_sha,
+        "status": suite.status,
+        "conclusion": suite.conclusion,
+        "url": f"{root_of(world, repository)}/check-suites/{suite.id}",
+        "before": None,
+        "after": suite.head_sha,
+        "pull_requests": _pulls_json(world, repository, suite.head_sha),
+        "app": app_json(world, suite.app),
+        "created_at": moment(suite.created_at),
+        "updated_at": moment(max(ended, default=suite.created_at)),
+    }
+
+
+def simple_commit_json(commit: Commit) -> Json:
+    """Return `simple-commit`."""
+    people = {"author": commit.author, "committer": commit.committer}
+    return {
+        "id": commit.sha,
+        "tree_id": commit.tree,
+        "message": commit.message,
+        "timestamp": commit.committer.date,
+        **{role: {"name": who.name, "email": who.email} for role, who in people.items()},
+    }
+
+
+def pulls_on(repository: Repository, sha: str) -> list[Pull]:
+    """Return the open pull requests of branches here that stand on a commit: never of forks."""
     return [
         pull
         for pull in repository.pulls()
-        if pull.issue.state == "open" and pull.head_sha == run.head_sha
+        if pull.issue.state == "open" and pull.head_sha == sha and not pull.crosses
     ]
 
 
-def _pull_json(world: World, pull: Pull) -> Json:
+def _pulls_json(world: World, repository: Repository, sha: str) -> list[Json]:
+    return [simple_pull_json(world, pull) for pull in pulls_on(repository, sha)]
+
+
+def simple_pull_json(world: World, pull: Pull) -> Json:
     """Return `pull-request-minimal`."""
     repository = pull.issue.repository
     root = root_of(world, repository)

@@ -13,7 +13,8 @@ from app.local.github.accounts import Account
 from app.local.github.gitdir import Commit, TreeEntry
 from app.local.github.patches import FileChange
 from app.local.github.shapes import account_json, moment
-from app.local.github.state import CommitStatus, Repository, World
+from app.local.github.state import Repository, World
+from app.local.github.state_checks import CommitStatus
 
 Json = Any
 NOREPLY = re.compile(r"(?P<id>\d+)\+(?P<login>[^@]+)@users\.noreply\.")

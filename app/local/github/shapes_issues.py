@@ -9,6 +9,7 @@ from app.local.github.accounts import Account, Label, Reaction
 from app.local.github.shapes import account_json, maybe_moment, moment, via_json
 from app.local.github.shapes_links import links_json
 from app.local.github.state import Comment, Happening, Issue, Repository, World, Written
+from app.local.github.state_reviews import Review
 
 Json = Any
 FACES = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
@@ -81,7 +82,7 @@ def issue_json(world: World, issue: Issue) -> Json:
         "updated_at": moment(issue.updated_at),
         "closed_at": maybe_moment(issue.closed_at),
         "closed_by": account_json(world, issue.closed_by) if issue.closed_by else None,
-        "reactions": _reactions(url, issue),
+        "reactions": reactions_json(url, issue),
         "performed_via_github_app": via_json(world, issue.author.app),
         "url": url,
         "html_url": page_url(world, issue),
@@ -96,13 +97,13 @@ def issue_json(world: World, issue: Issue) -> Json:
 
 def _pull_part(world: World, issue: Issue) -> Json:
     assert issue.pull
-    page = page_url(world, issue)
+    page, merged = page_url(world, issue), issue.pull.merged
     links = {
         "url": f"{world.api}/repos/{issue.repository.full_name}/pulls/{issue.number}",
         "html_url": page,
         "diff_url": f"{page}.diff",
         "patch_url": f"{page}.patch",
-        "merged_at": None,
+        "merged_at": maybe_moment(merged.at if merged else None),
     }
     return {"pull_request": links, "draft": issue.pull.draft}
 
@@ -122,7 +123,7 @@ def comment_json(world: World, comment: Comment) -> Json:
         "author_association": association(repository, comment.author.account),
         "created_at": moment(comment.created_at),
         "updated_at": moment(comment.updated_at),
-        "reactions": _reactions(url, comment),
+        "reactions": reactions_json(url, comment),
         "performed_via_github_app": via_json(world, comment.author.app),
     }
 
@@ -147,26 +148,44 @@ def happening_json(world: World, issue: Issue, happening: Happening) -> Json:
     if happening.source:
         shape["source"] = {"type": "issue", "issue": issue_json(world, happening.source)}
         shape["updated_at"] = shape["created_at"]
+    if happening.reviewer:
+        shape["requested_reviewer"] = account_json(world, happening.reviewer)
+        shape["review_requester"] = shape["actor"]
+    if happening.review:
+        shape["dismissed_review"] = _dismissed(happening.review)
+    if happening.event == "merged" and issue.pull and issue.pull.merged:
+        shape["commit_id"] = issue.pull.merged.commit
+        root = f"{world.api}/repos/{issue.repository.full_name}"
+        shape["commit_url"] = f"{root}/commits/{issue.pull.merged.commit}"
     if happening.event == "closed":
         shape["state_reason"] = issue.state_reason
     return shape
 
 
-def timeline_json(world: World, issue: Issue) -> list[Json]:
-    """Return comments and events in the order in which they came."""
+def _dismissed(review: Review) -> Json:
+    return {
+        "state": "dismissed",
+        "review_id": review.id,
+        "dismissal_message": review.dismissal,
+    }
+
+
+def happened_json(world: World, issue: Issue) -> list[tuple[int, Json]]:
+    """Return comments and events, each with what puts it into order."""
     comments = [
         (comment.id, comment_json(world, comment) | _as_event(world, comment))
         for comment in issue.comments
     ]
     events = [(each.id, happening_json(world, issue, each)) for each in issue.timeline]
-    return [shape for _, shape in sorted(comments + events, key=lambda pair: pair[0])]
+    return comments + events
 
 
 def _as_event(world: World, comment: Comment) -> Json:
     return {"event": "commented", "actor": account_json(world, comment.author.account)}
 
 
-def _reactions(url: str, written: Written) -> Json:
+def reactions_json(url: str, written: Written) -> Json:
+    """Return `reaction-rollup`."""
     counted = Counter(each.content for each in written.reactions)
     counts = {face: counted[face] for face in FACES}
     return {"url": f"{url}/reactions", "total_count": counted.total(), **counts}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.local.github.accounts import Account
 from app.local.github.shapes import account_json, maybe_moment, moment, repository_json
 from app.local.github.shapes_issues import association, issue_url, label_json, page_url
-from app.local.github.state import Pull, World
+from app.local.github.state import Pull, Repository, World
 
 Json = Any
+PASSED = ("success", "neutral", "skipped")
 
 
 def pull_simple_json(world: World, pull: Pull) -> Json:
@@ -29,33 +31,32 @@ def pull_simple_json(world: World, pull: Pull) -> Json:
         "labels": [label_json(world, repository, each) for each in issue.labels],
         "assignee": None,
         "assignees": [],
-        "requested_reviewers": [],
+        "requested_reviewers": [account_json(world, each) for each in pull.requested],
         "requested_teams": [],
         "milestone": None,
         "auto_merge": None,
         "created_at": moment(issue.created_at),
         "updated_at": moment(issue.updated_at),
         "closed_at": maybe_moment(issue.closed_at),
-        "merged_at": None,
-        "merge_commit_sha": None,
-        "head": _end(world, pull, pull.head, pull.head_sha),
-        "base": _end(world, pull, pull.base, pull.base_sha),
+        "merged_at": maybe_moment(pull.merged.at if pull.merged else None),
+        "merge_commit_sha": pull.merged.commit if pull.merged else None,
+        "head": _end(world, pull.head_repository, pull.head_owner, pull.head, pull.head_sha),
+        "base": _end(world, repository, repository.owner, pull.base, pull.base_sha),
         **_links(world, pull),
     }
 
 
 def pull_json(world: World, pull: Pull) -> Json:
     """Return `pull-request`."""
-    facts = pull.facts
-    state = "draft" if pull.draft else "clean" if facts.mergeable else "dirty"
+    facts, merged = pull.facts, pull.merged
     return pull_simple_json(world, pull) | {
-        "merged": False,
-        "merged_by": None,
-        "mergeable": facts.mergeable,
-        "rebaseable": facts.mergeable,
-        "mergeable_state": state,
+        "merged": merged is not None,
+        "merged_by": account_json(world, merged.by) if merged else None,
+        "mergeable": pull.mergeable,
+        "rebaseable": pull.mergeable,
+        "mergeable_state": _mergeable_state(pull),
         "comments": len(pull.issue.comments),
-        "review_comments": 0,
+        "review_comments": sum(len(each.remarks) for each in pull.reviews),
         "maintainer_can_modify": pull.maintainer_can_modify,
         "commits": facts.commits,
         "additions": facts.additions,
@@ -64,8 +65,20 @@ def pull_json(world: World, pull: Pull) -> Json:
     }
 
 
-def _end(world: World, pull: Pull, branch: str, sha: str) -> Json:
-    repository = pull.issue.repository
+def _mergeable_state(pull: Pull) -> str:
+    if pull.mergeable is None:
+        return "unknown"
+    if pull.draft or not pull.mergeable:
+        return "draft" if pull.draft else "dirty"
+    checks = pull.repository.check_runs.values()
+    here = {each.name: each for each in checks if each.head_sha == pull.head_sha}
+    passed = all(each.conclusion in PASSED for each in here.values())
+    return "clean" if passed else "unstable"
+
+
+def _end(
+    world: World, repository: Repository | None, owner: Account, branch: str, sha: str
+) -> Json:
     merging = {
         "allow_squash_merge": True,
         "allow_merge_commit": True,
@@ -75,11 +88,11 @@ def _end(world: World, pull: Pull, branch: str, sha: str) -> Json:
         "delete_branch_on_merge": False,
     }
     return {
-        "label": f"{repository.owner.login}:{branch}",
+        "label": f"{owner.login}:{branch}",
         "ref": branch,
         "sha": sha,
-        "user": account_json(world, repository.owner),
-        "repo": repository_json(world, repository) | merging,
+        "user": account_json(world, owner),
+        "repo": repository_json(world, repository) | merging if repository else None,
     }
 
 

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from app.local.github.accounts import Account, Actor, App, Birth, Label, Reaction, Role, Thing
 from app.local.github.traces import Attachment, Push
+
+if TYPE_CHECKING:
+    from app.local.github.state_checks import ActionsRun, CheckRun, CheckSuite, CommitStatus
+    from app.local.github.state_reviews import LineRemark, Review, Thread
 
 FIRST_ID = 1001  # far from any issue number, so that mixing up ids and numbers shows
 
@@ -38,8 +42,20 @@ class Happening(Thing):
     label: Label | None = None
     rename: tuple[str, str] | None = None
     source: Issue | None = None
+    reviewer: Account | None = None
+    review: Review | None = None
 
     prefix = "EV"
+
+
+@dataclass(eq=False, kw_only=True)
+class Edit(Thing):
+    """A text as somebody left it."""
+
+    editor: Account
+    body: str
+
+    prefix = "UCE"
 
 
 @dataclass(eq=False, kw_only=True)
@@ -52,6 +68,8 @@ class Written(Thing):
     updated_at: datetime
     last_edited_at: datetime | None = None
     editor: Account | None = None
+    edits: list[Edit] = field(default_factory=list)
+    """Empty until the first edit, which keeps the text as it was made, too; oldest first."""
     reactions: list[Reaction] = field(default_factory=list)
 
 
@@ -96,29 +114,13 @@ class PullFacts:
     mergeable: bool
 
 
-@dataclass(eq=False, kw_only=True)
-class Review(Thing):
-    """What somebody thinks of a pull request, as a whole and line by line."""
+@dataclass(frozen=True)
+class Merged:
+    """That a pull request was merged: when, by whom, as which commit."""
 
-    author: Actor
-    state: Literal["APPROVED", "CHANGES_REQUESTED", "COMMENTED"]
-    body: str
+    at: datetime
+    by: Account
     commit: str
-    remarks: list[LineRemark] = field(default_factory=list)
-
-    prefix = "PRR"
-
-
-@dataclass(eq=False, kw_only=True)
-class LineRemark(Thing):
-    """A review's comment on one line."""
-
-    review: Review
-    path: str
-    line: int
-    body: str
-
-    prefix = "PRRC"
 
 
 @dataclass(eq=False, kw_only=True)
@@ -127,64 +129,45 @@ class Pull(Thing):
 
     issue: Issue
     head: str
-    """The branch; heads are always of the same repository here."""
+    """The branch, in `head_repository`."""
+    head_repository: Repository | None
+    """Where the branch is: here, in a fork, or in a fork that has been deleted."""
+    head_owner: Account
     base: str
     head_sha: str
     base_sha: str
     facts: PullFacts
     draft: bool = False
     maintainer_can_modify: bool = False
+    asked: bool = False
+    """Whether somebody wanted to know if it can be merged: GitHub finds out only then."""
+    merged: Merged | None = None
     reviews: list[Review] = field(default_factory=list)
+    threads: list[Thread] = field(default_factory=list)
+    requested: list[Account] = field(default_factory=list)
 
     prefix = "PR"
 
+    @property
+    def repository(self) -> Repository:
+        """Return the repository that it would change."""
+        return self.issue.repository
 
-@dataclass(eq=False, kw_only=True)
-class CheckRun(Thing):
-    """What an App says about a commit, with a summary."""
+    @property
+    def crosses(self) -> bool:
+        """Say whether its branch is in another repository."""
+        return self.head_repository is not self.issue.repository
 
-    app: App
-    suite_id: int
-    name: str
-    head_sha: str
-    status: str
-    conclusion: str | None
-    external_id: str
-    details_url: str | None
-    started_at: datetime
-    completed_at: datetime | None
-    output: dict[str, str | None]
-    annotations: int = 0
-    buttons: list[dict[str, str]] = field(default_factory=list)
+    @property
+    def mergeable(self) -> bool | None:
+        """Return what is known of it by now."""
+        open_still = self.issue.state == "open"
+        return self.facts.mergeable if self.asked and open_still else None
 
-    prefix = "CR"
-
-
-@dataclass(eq=False, kw_only=True)
-class CommitStatus(Thing):
-    """The older, shorter kind of verdict on a commit."""
-
-    sha: str
-    state: str
-    label: str
-    description: str | None
-    target_url: str | None
-    creator: Account
-
-    prefix = "SC"
-
-
-@dataclass
-class ActionsLog:
-    """What a job of GitHub Actions wrote; whoever holds the seal may read it, once."""
-
-    text: str
-    event: str
-    """What started it."""
-    actor: Account
-    head_repository: Repository
-    """Where the commit comes from that it ran on: a fork, perhaps."""
-    seal: str | None = None
+    def remarks(self) -> list[LineRemark]:
+        """Return what was said about single lines, oldest first."""
+        every = (remark for review in self.reviews for remark in review.remarks)
+        return sorted(every, key=lambda remark: remark.id)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -204,10 +187,12 @@ class Repository(Thing):
     labels: dict[str, Label] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)
     check_runs: dict[int, CheckRun] = field(default_factory=dict)
+    suites: dict[int, CheckSuite] = field(default_factory=dict)
+    runs: dict[int, ActionsRun] = field(default_factory=dict)
     statuses: list[CommitStatus] = field(default_factory=list)
     pushes: list[Push] = field(default_factory=list)
-    logs: dict[int, ActionsLog] = field(default_factory=dict)
-    """By the job's id, which is that of its check run."""
+    parent: Repository | None = None
+    """What it is a fork of."""
 
     prefix = "R"
 
@@ -227,6 +212,11 @@ class Repository(Thing):
         """Return a comment of any issue."""
         comments = (each for issue in self.issues.values() for each in issue.comments)
         return next((each for each in comments if each.id == comment_id), None)
+
+    def remark(self, remark_id: int) -> LineRemark | None:
+        """Return a review comment of any pull request."""
+        remarks = (each for pull in self.pulls() for each in pull.remarks())
+        return next((each for each in remarks if each.id == remark_id), None)
 
     def pulls(self) -> Iterator[Pull]:
         """Iterate the pull requests, newest first."""

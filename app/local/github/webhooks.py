@@ -22,6 +22,7 @@ from app.local.github.state import Installation, Repository, World
 
 Json = Any
 FIRST_DELIVERY = 500_001
+UNASKED = ("check_run", "check_suite")  # whoever may write checks hears of these in any case
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Webhooks:
         for installation in self._world.installations_on(repository):
             if only is not None and installation.app is not only:
                 continue
-            if event in installation.app.events and not installation.suspended_at:
+            if _hears(installation, event) and not installation.suspended_at:
                 brief = {"id": installation.id, "node_id": installation.node_id}
                 self._send(installation.app, event, actor, shared | {"installation": brief})
 
@@ -221,3 +222,8 @@ class Webhooks:
             return 0, "timed out", {}, ""
         except aiohttp.ClientError:
             return 0, "failed to connect to host", {}, ""
+
+
+def _hears(installation: Installation, event: str) -> bool:
+    writer = installation.permissions.get("checks") == "write"
+    return event in installation.app.events or (event in UNASKED and writer)

@@ -12,8 +12,18 @@ from agents.pipelines import PIPELINES
 from agents.pipelines.resolve.decision_log import find_log
 from agents.pipelines.resolve.order import Order, Waiting
 
+
+def called(prompt):
+    """Return what a prompt is called here: several pipelines have an engineer of their own."""
+    return (
+        "implement a review"
+        if prompt.parent.name == "address" and prompt.stem == "implement"
+        else prompt.stem
+    )
+
+
 CONVERSATIONS = {
-    each.name: each for pipeline in PIPELINES.values() for each in pipeline.conversations
+    called(each.prompt): each for pipeline in PIPELINES.values() for each in pipeline.conversations
 }
 HEADINGS = {
     "triage": "# Triage",
@@ -33,8 +43,22 @@ HEADINGS = {
     "revise": "# Revise",
     "prove_again": "# Show the bug by a test",
     "put_back": "# Put back",
+    "analyze_feedback": "# Analyze the feedback",
+    "implement a review": "# Make the changes of a review",
+    "craft_update": "# Write the update",
+    "resolve_conflicts": "# Settle a merge",
+    "fix_checks": "# Mend the checks of a pull request",
 }
 CHECK = {"name": "tests", "command": "make test", "exit_code": 1, "output": "1 failed"}
+POINT = {
+    "key": "t1",
+    "author": "mara",
+    "place": "lib.py:1",
+    "applied": "It was applied.",
+    "argued": True,
+    "hunk": "@@ -1 +1 @@",
+    "words": "Rename it.",
+}
 VARIABLES = {
     "setup": "Nothing needed to be installed before you began.",
     "reference": "octo/lib#7",
@@ -77,12 +101,33 @@ VARIABLES = {
     "tried": "pytest ended with exit code 1",
     "by": "mara",
     "reason": "It is needed.",
+    "body": "It adds right.",
+    "points": [POINT],
+    "items": [POINT | {"change": "Rename it."}],
+    "applied": True,
+    "failing": [CHECK],
+    "keys": "t1",
+    "files": "lib.py",
+    "names": {"ours": "1a", "theirs": "2b", "fork": "3c"},
+    "branches": "The pull request: It adds wrong.",
+    "remarks": "mara (maintain): take both.",
+    "subjects": "2b Rename add()",
+    "conflicts": "lib.py",
+    "sides": {"ours": "+ours", "theirs": "+theirs"},
+    "head": "1a2b3c",
 }
-OTHER_SHAPE = {"craft_pr", "craft_draft_pr"}  # their checks are pairs: before and after
+PAIRS = [(CHECK, CHECK)]  # before and after
+LISTS_OF_DECISIONS = ("triage", "evaluation", "analyze_feedback", "craft_update", "fix_checks")
+OWN_CHECKS = {
+    "craft_pr": PAIRS,
+    "craft_draft_pr": PAIRS,
+    "craft_update": PAIRS,
+    "fix_checks": [{"key": "c1", "about": "Name: unit", "log": "1 failed"}],
+}
 
 
 def variables(name):
-    own = {"checks": [(CHECK, CHECK)]} if name in OTHER_SHAPE else {}
+    own = {"checks": OWN_CHECKS[name]} if name in OWN_CHECKS else {}
     wanted = meta.find_undeclared_variables(Environment(autoescape=True).parse(text(name)))
     return {key: value for key, value in (VARIABLES | own).items() if key in wanted}
 
@@ -140,7 +185,7 @@ def test_the_fields_it_speaks_of_are_those_of_the_submission(name):
     described = set(re.findall(r"^- `([a-z]+)`:", text(name), re.MULTILINE))
     fields = CONVERSATIONS[name].output.model_fields
 
-    assert described <= fields.keys() or name in ("triage", "evaluation")  # lists of decisions
+    assert described <= fields.keys() or name in LISTS_OF_DECISIONS
 
 
 def test_every_prompt_beside_a_stage_belongs_to_a_conversation():

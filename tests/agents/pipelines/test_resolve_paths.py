@@ -125,7 +125,7 @@ async def test_an_answer_goes_on_in_the_session_that_asked(make, acts, request_)
     assert not world.tracker.labels
     sessions = {turn.stage for turn, _ in world.journal.sessions["triage/1"]}
     assert sessions == {"triage/1", "comment_draft/1", "triage_again/1", "decompose/1"}
-    assert "mara, whose role is maintain, said on the issue" in asked(world, 2)
+    assert "mara, whose role is maintain, said on GitHub" in asked(world, 2)
     assert "The second one." in asked(world, 2)
     assert asked(world, 2).startswith(asked(world, 1)[:-1]), "the cached prefix has changed"
 
@@ -662,7 +662,7 @@ async def test_a_remark_reaches_each_session_once_before_its_next_call(make, act
 
     told = [asked(world, number).count("Mind the") for number in range(len(world.model.asked))]
     assert told == [0, 0, 0, 1, 1, 1, 1]  # heard in the implementation and by the judge
-    assert "mara, whose role is maintain, said on the issue at 2026-01-01 00:00 UTC" in asked(
+    assert "mara, whose role is maintain, said on GitHub at 2026-01-01 00:00 UTC" in asked(
         world, 3
     )
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from agents.loop.conversation import root_of
+from agents.pipelines.address import pipeline as address
 from agents.pipelines.resolve.pipeline import CONVERSATIONS
 
 TABLE = """
@@ -68,6 +69,19 @@ def test_whoever_judges_is_never_who_made():
 
     assert "evaluation" not in made
     assert root_of(BY_NAME["eval_comment"], CONVERSATIONS).tier == "judge"
+
+
+def test_the_sessions_of_address_are_those_of_its_specification():
+    """Sorting and changing start afresh; whoever changed mends it, and answers for it."""
+    resumed = {each.name: each.resumes for each in address.CONVERSATIONS}
+
+    assert resumed == {
+        "analyze_feedback": None,
+        "implement": None,
+        "quality_fix": "implement",
+        "put_back": "implement",
+        "craft_update": "implement",
+    }
 
 
 async def test_a_session_only_grows_byte_by_byte_so_the_cache_holds(make_world, request_, talk):

@@ -91,7 +91,15 @@ def at_head(estate):
         )
         standing = Standing(trunk=base, base=base, start=base, head=head)
         limits = Limits(usd=1, turns=1, minutes=1)
-        return Run("proof", _request(), ports, (), {}, limits, standing)
+        return Run(
+            id="proof",
+            request=_request(),
+            ports=ports,
+            conversations=(),
+            models={},
+            limits=limits,
+            standing=standing,
+        )
 
     return make
 

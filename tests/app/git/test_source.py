@@ -67,7 +67,7 @@ class Bare:
 def make(estate):
     """Return the source of a run over an address, as a fresh process makes it."""
 
-    def source(url=None, token=None, run_id="run-1"):
+    def source(url=None, token=None, run_id="run-1", about=None):
         mirror, url = estate.mirror, url or estate.url
 
         async def fetch():
@@ -76,6 +76,9 @@ def make(estate):
 
         async def branch(name, ref):
             return await mirror.fetch_branch(url, token, name, ref)
+
+        async def pull(number, ref):
+            return await mirror.fetch_pull(url, token, number, ref)
 
         async def identity():
             return BOT
@@ -87,6 +90,8 @@ def make(estate):
             sandbox=estate.sandbox,
             fetch=fetch,
             branch=branch,
+            pull=pull,
+            about=about,
             identity=identity,
             furnisher=Bare(),
             conceal=str,
@@ -204,6 +209,79 @@ async def test_a_broken_mirror_is_made_anew_with_all_its_branches(estate, source
     shutil.rmtree(estate.mirror.objects)
     assert await source.branch("bot/7-lexer") == head
     assert await estate.mirror.head_of("main") == estate.base
+
+
+# --- a pull request -------------------------------------------------------------------------------
+
+
+def offer(estate, number, commit):
+    """Have upstream offer the head of a pull request, as GitHub does also for those of forks."""
+    git(estate.upstream, "update-ref", f"refs/pull/{number}/head", commit)
+
+
+def orphaned(estate, subject):
+    """Return a commit of upstream that no branch holds, like one of a fork."""
+    tree = git(estate.upstream, "rev-parse", f"{estate.base}^{{tree}}")
+    return git(estate.upstream, "commit-tree", "-p", estate.base, "-m", subject, tree)
+
+
+async def test_the_head_of_a_pull_request_is_followed(estate, source):
+    assert await source.pull(31) is None
+    first, second = orphaned(estate, "one"), orphaned(estate, "two")
+    offer(estate, 31, first)
+    assert await source.pull(31) == first
+    offer(estate, 31, second)
+    assert await source.pull(31) == second
+    collect(estate.mirror)
+    assert await estate.mirror.holds(second)
+    git(estate.upstream, "update-ref", "-d", "refs/pull/31/head")
+    assert await source.pull(31) is None
+
+
+async def test_a_clone_has_no_pull_requests(estate, make):
+    source = make()
+    source._pull = None
+    assert await source.pull(31) is None
+
+
+async def test_what_a_run_saw_of_a_pull_request_goes_with_the_run(estate, source):
+    head = orphaned(estate, "theirs")
+    offer(estate, 31, head)
+    await source.pull(31)
+    await source.discard(forget=True)
+    collect(estate.mirror)
+    assert not await estate.mirror.holds(head)
+
+
+async def test_a_lost_mirror_is_fetched_again_with_the_pull_request_of_a_fork(estate, make):
+    head = orphaned(estate, "theirs")
+    offer(estate, 31, head)
+    assert await make(about=31).pull(31) == head
+    shutil.rmtree(estate.mirror.gitdir)
+    estate.mirror = Mirror(estate.mirror.gitdir, group=estate.sandbox.owner[1], allow_files=True)
+    assert await make(about=31).fork_point(estate.base, head) == estate.base
+
+
+async def test_work_is_replayed_on_what_somebody_pushed_meanwhile(estate, source):
+    old = grow(estate, "feature", estate.base)
+    await source.branch("feature")
+    tree = await source.open(old, Policy())
+    await tree.write("src/a.py", b"A = 10\n")
+    ours = await tree.commit(await tree.snapshot(), old, "Ours")
+    theirs = grow(estate, "feature", old, "theirs as well")
+    assert await source.branch("feature") == theirs
+    made = await source.merged(ours, theirs)
+    assert made.conflicts == ()
+    await tree.restore(made.tree)
+    assert await tree.read("src/a.py") == b"A = 10\n"
+    assert await source.message(ours) == "Ours\n"
+    replayed = await tree.commit(made.tree, theirs, await source.message(ours))
+    assert [words for _, words in await source.commits(old, replayed)] == ["theirs as well", "Ours"]
+    blended = await source.blended(theirs, replayed, ["src/a.py"])
+    assert blended == made.tree
+    await source.discard(forget=True)
+    collect(estate.mirror)
+    assert not await estate.mirror.holds(made.tree)
 
 
 # --- where two branches part ----------------------------------------------------------------------

@@ -21,6 +21,8 @@ from app.github.tracker import GitHubTracker
 from app.github.urls import Urls
 from app.local.github import LocalGitHub
 from app.redaction import Redactor
+from app.store.database import Database
+from tests.app.github.pull_scene import make_pull_scene
 
 LABEL = "bot:resolve"
 MANIFEST = Path(__file__).parents[3] / "app.yml"
@@ -135,3 +137,11 @@ def tracker(scene):
     """The tracker of a run that was asked for a minute ago."""
     run_id = f"{int((time.time() - 60) * 1e6):016x}-5e3f"
     return GitHubTracker(scene.github, scene.request, run_id, scene.redactor, settle=0)
+
+
+@pytest.fixture
+async def pulled(scene, sqlite_url):
+    """A pull request of bob's, and a database for what runs remember of it."""
+    database = Database(sqlite_url)
+    yield await make_pull_scene(scene, database)
+    database.close()

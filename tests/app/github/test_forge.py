@@ -16,9 +16,9 @@ from agents.errors import ToolError
 from agents.tools.gh import Gh
 from app.github.auth import Profile
 from app.github.forge import VERBS, GitHubForge, asked_at
-from app.local.github import shapes_pulls
 from app.local.github.accounts import Actor
 from app.local.github.gitdir import GitDir
+from app.local.github.state_reviews import Inline
 from app.redaction import REDACTED
 
 TOKEN = "ghs_"
@@ -140,8 +140,10 @@ async def test_a_pull_request_is_no_issue(scene, read, pull):
 async def test_a_pull_request_with_reviews_and_files(scene, read, pull):
     number = pull.issue.number
     server, people, repository = scene.server, scene.people, scene.repository
-    server.review(repository, number, people["ada"], "Nearly.", remarks=[("src/a.py", 1, "Why?")])
-    server.review(repository, number, people["mallory"], "MALLORY", remarks=[("b", 1, "MALLORY")])
+    said = [Inline("src/a.py", 1, "Why?")]
+    await server.submit_review(pull, people["ada"], "Nearly.", comments=said)
+    evil = [Inline("src/a.py", 1, "MALLORY")]
+    await server.submit_review(pull, people["mallory"], "MALLORY", comments=evil)
     await server.comment(repository, number, people["bob"], "Soon.")
 
     text = await read("pull_request", number=number)
@@ -160,16 +162,14 @@ async def test_the_diff_comes_when_asked_for(read, pull):
     assert "+x = 1" in await read("pull_request", number=pull.issue.number, diff=True)
 
 
-async def test_the_branch_of_a_fork_is_not_named(scene, read, pull, monkeypatch):
-    """The local GitHub has no forks: what it says of heads is as of one that is gone."""
-    of_here = shapes_pulls._end
-
-    def of_fork(world, pull, ref, sha):
-        end = of_here(world, pull, ref, sha)
-        return end | {"repo": None} if ref == pull.head else end
-
-    monkeypatch.setattr(shapes_pulls, "_end", of_fork)
-    pull.issue.author = Actor(scene.people["eve"])
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_the_branch_of_a_fork_is_not_named(scene, read, deleted):
+    server, eve, about = scene.server, scene.people["eve"], {"head": "bot/fix", "title": "Mend it"}
+    fork = await server.fork_repository(scene.repository, eve)
+    await server.commit(fork, {"src/a.py": "1\n"}, author=eve, message="m", branch="bot/fix")
+    pull = await server.open_pull(scene.repository, eve, head_repository=fork, **about)
+    if deleted:
+        server.delete_repository(fork)
 
     text = await read("pull_request", number=pull.issue.number)
 
@@ -187,33 +187,32 @@ async def test_an_issue_is_no_pull_request(read):
 
 
 @pytest.fixture
-def job(scene, pull):
-    app = scene.server.world.apps[scene.app.app_id]
+async def job(scene, pull):
     lines = [f"2026-01-02T03:04:05.1234567Z line {n}\n" for n in range(5_000)]
     log = "".join(lines) + "2026-01-02T03:04:06.0000000Z \x1b[31mFAILED test_a\x1b[0m\n"
-    return scene.server.finish_check(
-        scene.repository, app, pull.head_sha, name="tests", conclusion="failure", log=log
+    return await scene.server.complete_check(
+        scene.repository, pull.head_sha, name="tests", conclusion="failure", log=log
     )
 
 
 async def test_checks_and_statuses_of_a_branch(scene, read, job):
     text = await read("checks", ref="bot/fix")
 
-    assert f"- tests: failure (id {job.id}, fettle)" in text
+    assert f"- tests: failure (id {job.id}, github-actions)" in text
     assert scene.repository.check_runs[job.id].head_sha in text
 
 
 @pytest.fixture
 async def foreign(scene, pull):
     """A job on a commit that no branch here holds, as those of forks are."""
-    app, repository = scene.server.world.apps[scene.app.app_id], scene.repository
+    repository = scene.repository
     files = {"evil.py": "x = 1\n"}
     sha = await scene.server.commit(
         repository, files, author=scene.people["eve"], message="m", branch="theirs"
     )
     await GitDir(repository.gitdir).run("update-ref", "-d", "refs/heads/theirs")
-    job = scene.server.finish_check(
-        repository, app, sha, name="EVIL name", conclusion="failure", log="EVIL log"
+    job = await scene.server.complete_check(
+        repository, sha, name="EVIL name", conclusion="failure", log="EVIL log"
     )
     job.output.update(title="EVIL title", summary="EVIL summary")
     return job
@@ -228,20 +227,19 @@ async def test_of_a_forks_commit_only_the_states_are_shown(read, foreign):
 
 
 async def test_checks_of_an_older_commit_of_the_default_branch_are_shown(scene, read):
-    app, repository = scene.server.world.apps[scene.app.app_id], scene.repository
+    repository = scene.repository
     sha = (await GitDir(repository.gitdir).refs())["refs/heads/main"]
     files = {"more.py": "x = 1\n"}
     await scene.server.commit(repository, files, author=scene.people["ada"], message="m")
-    scene.server.finish_check(repository, app, sha, name="tests", conclusion="success", log="")
+    await scene.server.complete_check(repository, sha, name="tests", conclusion="success", log="")
 
     assert "- tests: success" in await read("checks", ref=sha)
 
 
 async def test_the_log_of_a_forks_commit_is_not_shown(scene, read, pull):
-    app = scene.server.world.apps[scene.app.app_id]
     fork = await scene.server.create_repository(scene.people["eve"], "parse")
-    job = scene.server.finish_check(
-        scene.repository, app, pull.head_sha, name="t", conclusion="failure", log="EVIL", fork=fork
+    job = await scene.server.complete_check(
+        scene.repository, pull.head_sha, name="t", conclusion="failure", log="EVIL", fork=fork
     )
 
     with pytest.raises(ToolError, match="not shown"):
@@ -260,9 +258,9 @@ async def test_the_log_of_a_forks_commit_is_not_shown(scene, read, pull):
     ],
 )
 async def test_a_log_is_shown_when_who_started_the_job_may_write(scene, read, pull, event, by):
-    app, people = scene.server.world.apps[scene.app.app_id], scene.people
+    people = scene.people
     about = {"name": "t", "conclusion": "failure", "log": "SAID", "event": event, "by": people[by]}
-    job = scene.server.finish_check(scene.repository, app, pull.head_sha, **about)
+    job = await scene.server.complete_check(scene.repository, pull.head_sha, **about)
     try:
         text = await read("log", number=job.id)
     except ToolError:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from agents.ports import Usage
-from agents.requests import Person, Repository, ResolveIssue
+from agents.requests import (
+    AddressReview,
+    Again,
+    FixChecks,
+    Person,
+    Repository,
+    ResolveIssue,
+    UpdateBranch,
+)
 from agents.run import Outcome
 from app.github.report_text import Progress, render
 from app.github.urls import Urls
@@ -215,3 +225,85 @@ def test_waiting_ends_with_the_stage_that_goes_on(at_work):
     for ended in (parked.finished("implement/2", "x"), parked.ended(done)):
         assert "waiting" not in shown(ended).casefold()
     assert "Make a step (2): **failed**" in shown(parked.ended(done))
+
+
+# --- other kinds of requests ----------------------------------------------------------------------
+
+ABOUT = REQUEST.model_dump(exclude={"kind", "body", "label", "via", "url", "again"})
+PULL = "https://github.com/ada/parse/pull/31"
+KINDS = {
+    "review": AddressReview(**ABOUT, url=PULL, review_id=77),
+    "label": AddressReview(**ABOUT, url=PULL, via="label"),
+    "address": AddressReview(**ABOUT, url=PULL, via="command"),
+    "address again": AddressReview(**ABOUT, url=PULL, via="command", again=Again(run_id="r")),
+    "machine": AddressReview(**ABOUT, url=PULL, via="terminal"),
+    "update": UpdateBranch(**ABOUT, url=PULL),
+    "checks": FixChecks(**ABOUT, url=PULL, head="abc1234" + "0" * 33),
+    "checks again": FixChecks(
+        **ABOUT, url=PULL, head="a" * 40, via="command", again=Again(run_id="r")
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("review", f"`bob` submitted [a review]({PULL}#pullrequestreview-77)."),
+        ("label", "`bob` asked for it with the label `bot:address`."),
+        ("address", "`bob` asked for it with `/bot address`."),
+        ("address again", "`bob` asked for it with `/bot retry`."),
+        ("machine", "`bob` asked for it on the machine that Fettle runs on."),
+        ("update", "`bob` asked for it with `/bot update`."),
+        ("checks", "Checks failed on `abc1234`."),
+        ("checks again", "`bob` asked for it with `/bot retry`."),
+    ],
+)
+def test_why_it_is_at_work_on_a_pull_request(kind, told):
+    text = shown(Progress(KINDS[kind], "run-1"))
+    assert text.startswith(f"**At work on this.** {told}\n\n")
+    assert "linked here.\n\n" in text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_end_of_every_kind_can_be_told(kind):
+    for ending in get_args(Outcome.model_fields["kind"].annotation):
+        outcome = Outcome(kind=ending, text="So it ended.", url=f"{PULL}#x", rule="some-rule")
+        text = shown(Progress(KINDS[kind], "run-1").ended(outcome))
+        assert text.startswith("**")
+        assert "So it ended." in text
+        assert "{" not in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "headline", "link"),
+    [("review", "Done.", "the summary"), ("update", "Done.", "the result")],
+)
+def test_what_was_pushed_is_done_and_not_answered(kind, headline, link):
+    outcome = Outcome(kind="comment", text="Three threads are answered.", url=f"{PULL}#c")
+    text = shown(Progress(KINDS[kind], "run-1").ended(outcome))
+    assert text.startswith(f"**{headline}** Three threads are answered.\n\n")
+    assert f"Next: read [{link}]({PULL}#c)." in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("review", "To try again, write `/bot retry`; to start afresh, write `/bot address`."),
+        ("update", "To try again, write `/bot retry`; to start afresh, write `/bot update`."),
+        ("checks", "To try again, write `/bot retry`."),
+    ],
+)
+def test_how_to_try_again(kind, told):
+    text = shown(Progress(KINDS[kind], "run-1").ended(Outcome(kind="failed", text="It broke.")))
+    assert f"\n\n{told}\n\n" in text
+
+
+@pytest.mark.parametrize("kind", ["machine", "checks"])
+def test_who_has_no_account_is_not_mentioned(kind):
+    """A user of the machine, or `failed checks`, may be called like somebody on GitHub."""
+    nobody = {"asked_by": Person(id=0, login="bob")}
+    wording = Wording(
+        Urls.of("https://github.com"), KINDS[kind].model_copy(update=nobody), Redactor()
+    )
+    assert "@bob" not in wording.text("Thanks, @bob!")
+    assert "@bob" in WORDING.text("Thanks, @bob!")

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from agents.ports import Usage
+from agents.requests import FixChecks
 from agents.run import Outcome
 from app.github.marked import MarkedComments, marker
 from app.github.pace import Pace
@@ -257,3 +258,67 @@ async def test_progress_lets_answers_go_first_and_the_end_is_one(scene, reporter
     await reporter.finish(DONE)
 
     assert pace.yielded == [False, True, False]
+
+
+# --- what nobody has heard of ---------------------------------------------------------------------
+
+COVERED = Outcome(kind="covered", text="Another run has dealt with this already.")
+
+
+async def test_of_what_another_run_has_covered_nothing_is_said(scene, reporter):
+    await reporter.finish(COVERED)
+    assert scene.issue.comments == []
+    assert scene.server.requests == []
+
+
+async def test_not_even_when_a_stage_had_just_begun(scene, remembered):
+    reporter = made(scene, remembered, interval=60)
+    reporter.stage_started("triage/1", "Read the issue")
+    await reporter.finish(COVERED)
+    await reporter.flush()
+    assert scene.issue.comments == []
+
+
+async def test_unless_people_have_heard_of_it(scene, reporter):
+    reporter.stage_started("triage/1", "Read the issue")
+    await until(lambda: scene.issue.comments)
+    await reporter.finish(COVERED)
+    assert "**Nothing to do.** Another run has dealt with this already." in bodies(scene)[0]
+
+
+@pytest.fixture
+def unasked(scene, remembered):
+    """The reporter of a run on failed checks, which nobody has asked for."""
+    about = scene.request.model_dump(exclude={"kind", "body", "label", "via"})
+    scene.request = FixChecks(**about, head="a" * 40)
+    return made(scene, remembered, interval=0.02)
+
+
+async def test_a_run_that_nobody_asked_for_is_silent_until_it_costs_something(scene, unasked):
+    await unasked.acknowledge()
+    unasked.stage_started("look/1", "Look at the checks")
+    unasked.stage_finished("look/1", "one has failed")
+    unasked.paused("look/1", "a while")
+    await asyncio.sleep(0.3)
+    await unasked.flush()
+    assert scene.server.requests == []
+
+    unasked.spent(Usage(input=1), 0.01, 1)
+    await until(lambda: scene.issue.comments)
+    assert "Checks failed on `aaaaaaa`." in bodies(scene)[0]
+    assert "- [x] Look at the checks: one has failed" in bodies(scene)[0]
+
+
+async def test_or_until_it_waits_for_somebody_or_ends(scene, unasked):
+    unasked.stage_started("fix/1", "Fix it")
+    unasked.parked("fix/1", ["k3f9x2"])
+    await until(lambda: scene.issue.comments)
+
+
+async def test_its_end_is_told(scene, unasked):
+    unasked.stage_started("look/1", "Look at the checks")
+    await unasked.finish(
+        Outcome(kind="comment", text="They fail on `main` as well.", url="https://x/1")
+    )
+    [body] = bodies(scene)
+    assert "**Looked at.** They fail on `main` as well." in body

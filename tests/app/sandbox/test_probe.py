@@ -143,7 +143,6 @@ def test_one_failed_probe_is_enough():
         ("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", "masked"),
         ("bwrap: Failed to make / slave: Permission denied", "docker-default"),
         ("bwrap: Unknown option --disable-userns", "older"),
-        ("setpriv: setresuid failed: Operation not permitted", "CAP_SETUID"),
         ("something else", "unknown"),
     ],
 )
@@ -154,5 +153,5 @@ def test_causes(said, cause):
 async def test_a_missing_program_is_named(monkeypatch):
     monkeypatch.setattr("app.sandbox.bubblewrap._SYSTEM_PATH", "/nonexistent")
     report = await Bubblewrap(58999).probe()
-    with pytest.raises(ConfigError, match=r"apt-get install (util-linux|bubblewrap)"):
+    with pytest.raises(ConfigError, match=r"apt-get install bubblewrap"):
         report.require()

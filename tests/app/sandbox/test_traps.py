@@ -53,6 +53,8 @@ async def test_bwrap_as_root_keeps_all_capabilities(bash, sandbox, started):
         assert set(process["Gid"].split()) == {str(sandbox.owner[1])}
         assert process["Groups"].split() == []
         assert process["NoNewPrivs"] == "1"
+        for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            assert int(process[name], 16) == 0, name
 
 
 async def test_the_root_of_the_machine_could_be_remounted(bash):
@@ -80,7 +82,7 @@ async def test_user_namespaces_could_be_nested(bash):
 
 
 async def test_die_with_parent_means_the_thread_that_started_it(bash):
-    """Other threads come and go while a command runs; it is the loop's that started it."""
+    """Other threads come and go while a command runs; the one that started it stays."""
     running_command = asyncio.create_task(bash("sleep 0.6; echo done", timeout=20))
     for _ in range(10):
         thread = threading.Thread(target=lambda: None)

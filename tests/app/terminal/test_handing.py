@@ -7,7 +7,14 @@ import json
 import pytest
 
 from agents.errors import DeliveryError
-from agents.requests import Person, Repository, ResolveIssue
+from agents.requests import (
+    AddressReview,
+    FixChecks,
+    Person,
+    Repository,
+    ResolveIssue,
+    UpdateBranch,
+)
 from app.dispatch import Dispatcher
 from app.inbox import Inbox
 from app.intake import Identity, Intake
@@ -105,6 +112,16 @@ def test_the_door_knows_no_such_event(sender):
 def test_a_labels_delivery_cannot_say_that_it_came_from_the_terminal(sender):
     payload = sender.payload(via="terminal", request=REQUEST.model_dump(mode="json"))
     assert route("issues", payload).via == "label"
+
+
+ON_PULL = REQUEST.model_dump(exclude={"kind", "body", "label"})
+
+
+@pytest.mark.parametrize("kind", [AddressReview, UpdateBranch, FixChecks])
+def test_what_is_done_on_pull_requests_can_be_asked_for_as_well(kind):
+    more = {"head": "a" * 40} if kind is FixChecks else {}
+    request = kind(**ON_PULL, **more)
+    assert route(EVENT, json.loads(f'{{"request": {request.model_dump_json()}}}')) == request
 
 
 def test_what_was_not_asked_for_at_the_terminal_has_no_business_there():

@@ -71,3 +71,39 @@ def test_a_folder(what, more):
 def test_what_is_nearly_an_issue(what, more, told):
     with pytest.raises(ConfigError, match=told):
         named(what, more)
+
+
+# --- pull requests --------------------------------------------------------------------------------
+
+
+def pull(what, more=None):
+    return issue_named(
+        what, more, github_url="https://github.com", repositories=SHORT, command="address"
+    )
+
+
+@pytest.mark.parametrize(
+    ("what", "more"),
+    [
+        ("octo/lib#25", None),
+        ("lib", "25"),
+        ("https://github.com/octo/lib/pull/25", None),
+        ("https://github.com/octo/lib/pull/25#discussion_r7", None),
+    ],
+)
+def test_a_pull_request(what, more):
+    assert pull(what, more) == LIB
+
+
+@pytest.mark.parametrize(
+    ("what", "more", "told"),
+    [
+        ("https://github.com/octo/lib/issues/25", None, "`fettle address` works on pull requests"),
+        ("https://github.com/octo/lib", None, "no pull request.*octo/lib/pull/25"),
+        ("https://github.com/octo/lib/pull/25", "25", "names the pull request already"),
+        ("libb", "25", "fettle address octo/lib#25"),
+    ],
+)
+def test_what_is_nearly_a_pull_request(what, more, told):
+    with pytest.raises(ConfigError, match=told):
+        pull(what, more)

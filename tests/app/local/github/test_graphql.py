@@ -68,6 +68,8 @@ async def test_pull_requests_are_their_own_type(scene, ask):
     )
     wanted = {"title": "Mend", "head": "bot/fix", "base": "main", "draft": True}
     await scene.call()("POST", f"{scene.base}/pulls", wanted)
+    first = (await ask(FACTS, number=2)).json["data"]["repository"]["issueOrPullRequest"]
+    assert first["mergeable"] == "UNKNOWN"  # as on GitHub, which finds out once somebody asks
     found = (await ask(FACTS, number=2)).json["data"]["repository"]["issueOrPullRequest"]
     assert found == {
         "__typename": "PullRequest",
@@ -143,7 +145,10 @@ async def test_refusals_come_with_status_200(scene, ask):
 async def test_lists_must_say_how_much_they_want(ask):
     document = """query { repository(owner: "forge", name: "anvil") {
         issue(number: 1) { labels { nodes { name } } } } }"""
-    assert "first" in (await ask(document)).json["errors"][0]["message"]
+    refused = (await ask(document)).json
+    assert refused["errors"][0]["type"] == "MISSING_PAGINATION_BOUNDARIES"
+    assert "first" in refused["errors"][0]["message"]
+    assert "data" not in refused
 
 
 async def test_nobody_asks_without_a_token(scene):

@@ -5,6 +5,9 @@ import pytest
 from app.local.github.diff_view import view_files
 from app.local.github.markdown import render, render_title
 from app.local.github.patches import parse_diff
+from app.local.github.state_reviews import Inline
+from tests.app.local.github.reviewing import open_ten
+from tests.app.local.github.reviewing import text as forty
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)> [x](javascript:alert(1))"
 
@@ -127,3 +130,46 @@ def test_a_diff_is_numbered_coloured_and_its_changed_words_marked():
     assert "&lt;one&gt;" in part.rows[4].code
     assert (binary.change.status, binary.change.patch, binary.parts) == ("removed", None, [])
     assert binary.change.blob == "3" * 40
+
+
+async def test_reviews_show_their_threads_settled_lost_and_answered(scene, page):
+    github, ada = scene.github, scene.ada
+    pull = await open_ten(scene)
+    bob = github.create_user("bob")
+    github.set_role(scene.repository, bob, "write")
+    comments = [
+        Inline("ten.txt", 6, f"Why? {EVIL}"),
+        Inline("ten.txt", 30, "And why this?"),
+        Inline("ten.txt", 7, "```suggestion\nline 7, better\n```", start_line=5),
+    ]
+    await github.request_review(pull, bob, ada)
+    await github.submit_review(
+        pull, bob, "Not *yet*.", state="CHANGES_REQUESTED", comments=comments
+    )
+    await github.reply(pull.threads[0], ada, "Because of `six`.")
+    await github.resolve_thread(pull.threads[0], bob)
+    files = {"ten.txt": forty(_6="line six", _30="line thirty, again")}
+    await github.commit(scene.repository, files, author=ada, message="More", branch="bot/ten")
+    await github.submit_review(pull, bob, state="APPROVED")
+    await github.merge_pull(pull, bob)
+
+    shown = await page(f"/forge/anvil/pull/{pull.issue.number}")
+    for words in (
+        "asked for changes",
+        "Not <em>yet</em>.",
+        "ten.txt:6",
+        "settled by bob",
+        "Because of <code>six</code>.",
+        "outdated",
+        "ten.txt:5–7",  # noqa: RUF001 - a range's dash
+        "2 of 3 threads still open",
+        "approved this",
+        "asked <b",
+        "merged this",
+        "Merged",
+    ):
+        assert words in shown, words
+    assert shown.count('<details class="thread') == 3
+    assert "reviewed this" not in shown  # the reply's wrapper says nothing of its own
+    assert "<script" not in shown
+    assert "<img src=x" not in shown

@@ -29,7 +29,7 @@ def did(office, *names):
         assert run_id == RUN
         return [KeptStep(name, 0.0, 1.0, None) for name in names]
 
-    object.__setattr__(office.desk._retry.history, "steps", steps)
+    object.__setattr__(office.desk._asking.history, "steps", steps)
 
 
 async def test_a_new_run_takes_up_the_last_one(office):

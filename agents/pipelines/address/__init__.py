@@ -1,0 +1,1 @@
+"""The address pipeline: reviews become commits, and each of their threads gets an answer."""

@@ -1,0 +1,147 @@
+"""Step 6: analyze_feedback: sort what reviewers said into what to change and what to answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.address.apply_suggestions import Applied
+from agents.pipelines.address.points import Point, limit_for, points
+from agents.pipelines.shared.instructions import instructions
+from agents.pipelines.shared.set_up import told
+from agents.ports import Feedback, Pull, SetupResult
+from agents.requests import Frozen
+from agents.run import Run, stage
+from agents.text import clean
+from agents.tools.base import Capability
+from agents.tools.submit import Submission
+
+BODY_LIMIT = 8_000  # characters of the pull request's description
+DIFF_LIMIT = 40_000  # and of its changes
+
+Kind = Literal["question", "discussion", "style", "disagree"]
+
+
+class ActionItem(BaseModel):
+    """Something to change."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    about: str
+    """The key of what was said, like `t3`."""
+    change: str = Field(min_length=10)
+    """What has to change where, for an engineer who reads the reviewer's words as well."""
+
+
+class OutOfScope(BaseModel):
+    """Something that no change answers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    about: str
+    """The key of what was said, like `t3`."""
+    kind: Kind
+    """Why nothing is changed for it, as the stage describes."""
+    reply: str = Field(min_length=10)
+    """The answer to whoever said it, posted where they said it."""
+
+
+class FeedbackAnalysis(Submission):
+    """Deliver the sorting: every key once, under one of the two."""
+
+    action_items: tuple[ActionItem, ...]
+    """What the engineer changes next."""
+    out_of_scope: tuple[OutOfScope, ...]
+    """What is answered without a change."""
+
+    @classmethod
+    def tool_name(cls) -> str:
+        """Return the name under which the model calls it."""
+        return "submit_analysis"
+
+
+class Analysis(Frozen):
+    """What reviewers said, sorted."""
+
+    points: tuple[Point, ...] = ()
+    """All that was to be sorted, in reading order."""
+    changes: Mapping[str, str] = {}
+    """What to change, by the key of the point."""
+    answers: Mapping[str, tuple[Kind, str]] = {}
+    """Kind and answer, by the key of the point."""
+
+    @property
+    def actionable(self) -> tuple[Point, ...]:
+        """Return the points that ask for a change."""
+        return tuple(point for point in self.points if point.key in self.changes)
+
+
+ANALYZE_FEEDBACK = Conversation(
+    name="analyze_feedback",
+    prompt=beside(__file__, "analyze_feedback.md"),
+    output=FeedbackAnalysis,
+    capability=Capability.READ_ONLY,
+)
+
+
+@stage
+async def analyze_feedback(
+    run: Run, pull: Pull, feedback: Feedback, applied: Applied, setup: SetupResult
+) -> Analysis:
+    """Sort the feedback."""
+    left = points(feedback, applied)
+    if not left:
+        run.summary = "every thread was a suggestion that applied as it is"
+        return Analysis()
+    limit = limit_for(len(left))
+    sorted_ = await run.converse(
+        ANALYZE_FEEDBACK,
+        objection=partial(_objection, left),
+        setup=told(run, setup),
+        instructions=await instructions(run),
+        title=run.fenced(clean(pull.title).text),
+        body=run.fenced(clean(pull.body).text, limit=BODY_LIMIT),
+        diff=await _diff(run, pull),
+        reference=run.request.reference,
+        points=[point.shown(run, limit) for point in left],
+    )
+    run.summary = f"{len(sorted_.action_items)} to change, {len(sorted_.out_of_scope)} to answer"
+    return Analysis(
+        points=left,
+        changes={each.about: each.change for each in sorted_.action_items},
+        answers={each.about: (each.kind, each.reply) for each in sorted_.out_of_scope},
+    )
+
+
+def _objection(left: Sequence[Point], submission: FeedbackAnalysis) -> str | None:
+    """Return what is missing, twice, unknown, or argued a second time."""
+    named = Counter(item.about for item in submission.action_items)
+    named.update(item.about for item in submission.out_of_scope)
+    known = {point.key: point for point in left}
+    again = [
+        each.about
+        for each in submission.out_of_scope
+        if each.kind in ("disagree", "style") and (point := known.get(each.about)) and point.argued
+    ]
+    faults = {
+        "Missing": [key for key in known if key not in named],
+        "Named more than once": [key for key, times in named.items() if times > 1],
+        "Not one of the keys": [key for key in named if key not in known],
+        "Disagreed with a second time (change it, or leave it to a person)": again,
+    }
+    said = [f"{fault}: {', '.join(keys)}." for fault, keys in faults.items() if keys]
+    return f"Every key has to stand in it once. {' '.join(said)}" if said else None
+
+
+async def _diff(run: Run, pull: Pull) -> str:
+    """Return what the pull request changes, against where it left its base branch."""
+    source = run.ports.source
+    base = await source.branch(pull.base) or run.trunk
+    tree = await run.tree()
+    diff = await tree.diff(await source.fork_point(base, run.start), run.start)
+    return run.fenced(diff, limit=DIFF_LIMIT)

@@ -1,0 +1,125 @@
+"""Step 6: apply_suggestions: put in what reviewers wrote out, as commits of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from agents.errors import RunError, ToolError
+from agents.pipelines.address.choice import Change, Choice, choose, wanted
+from agents.pipelines.address.replaced import replaced
+from agents.ports import Feedback, Thread
+from agents.requests import Frozen, Person
+from agents.run import Run, stage
+
+MOST_BYTES = 1_000_000
+"""Of a file: nobody suggests changes in a larger one."""
+
+
+class Applied(Frozen):
+    """What became of the suggestions."""
+
+    settled: Mapping[str, str] = {}
+    """The commit by thread id, where all that was said last is in it."""
+    partly: Mapping[str, str] = {}
+    """The commit by thread id, where something was said beside the suggestion."""
+    left: Mapping[str, str] = {}
+    """Why the suggestion was not applied, by thread id."""
+
+    @property
+    def commits(self) -> tuple[str, ...]:
+        """Return the commits that were made, in no order."""
+        return tuple(dict.fromkeys((*self.settled.values(), *self.partly.values())))
+
+    def told(self, thread: Thread) -> str:
+        """Return what became of the thread's suggestion, for the model; empty if it has none."""
+        if reason := self.left.get(thread.id):
+            return f"Its suggestion was not applied as it is: {reason}."
+        commit = self.partly.get(thread.id) or self.settled.get(thread.id)
+        return f"Its suggestion was applied as it is, in {commit[:10]}." if commit else ""
+
+
+@stage
+async def apply_suggestions(run: Run, feedback: Feedback) -> Applied:
+    """Apply what reviewers suggested."""
+    strangers = (await run.policy()).address.outsiders
+    candidates, left = wanted(feedback.waiting, strangers=strangers)
+    if not candidates:
+        run.summary = "no suggestion applies as it is" if left else "none was suggested"
+        return Applied(left=left)
+    texts, unfit = await _texts(run, {each.thread.path for each in candidates})
+    chosen, refused = choose(candidates, texts, unfit)
+    made, failed = await _commit(run, chosen, texts)
+    failures = {each.thread.id: failed[each.change] for each in chosen if each.change in failed}
+    done = [(each, made[each.change]) for each in chosen if each.change in made]
+    applied = Applied(
+        settled={each.thread.id: commit for each, commit in done if each.whole},
+        partly={each.thread.id: commit for each, commit in done if not each.whole},
+        left={**left, **refused, **failures},
+    )
+    number = len(applied.commits)
+    commits = "1 commit" if number == 1 else f"{number} commits"
+    run.summary = f"{len(done)} applied in {commits}, {len(applied.left)} left"
+    return applied
+
+
+async def _texts(run: Run, paths: set[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the files' texts as they are in the head, and why some are left alone."""
+    policy, tree = await run.policy(), await run.tree()
+    texts, unfit = {}, {}
+    for path in sorted(paths):
+        if pattern := policy.protects(path):
+            unfit[path] = f"the file is protected by `{pattern}`"
+            continue
+        try:  # what the head has there, and that as a plain file: a link would lead elsewhere
+            data = await tree.read(path, limit=MOST_BYTES)
+        except ToolError:
+            unfit[path] = f"it is about nothing that is a file of at most {MOST_BYTES:,} bytes now"
+        else:
+            texts[path] = data.decode("utf-8", "surrogateescape")
+    return texts, unfit
+
+
+async def _commit(
+    run: Run, chosen: Sequence[Choice], texts: Mapping[str, str]
+) -> tuple[dict[Change, str], dict[Change, str]]:
+    """Make one commit for each author; return which one each change is in, or why none."""
+    authors: dict[Change, Person] = {}
+    for each in chosen:  # who wants the same as somebody before gets it with theirs
+        authors.setdefault(each.change, each.author)
+    made: dict[Change, str] = {}
+    failed: dict[Change, str] = {}
+    for author in dict.fromkeys(authors.values()):
+        theirs = [change for change, whose in authors.items() if whose == author]
+        try:
+            await run.write(_changed(theirs, [*made, *theirs], texts))
+            commit = await run.commit(*_words(author, theirs), credit=author)
+            reason = "" if commit else "git sees no change in it"
+        except (RunError, ToolError) as error:  # it may be about theirs alone
+            commit, reason = None, str(error).rstrip(".")
+            await run.tree()
+        if commit:
+            made |= dict.fromkeys(theirs, commit)
+        else:
+            failed |= dict.fromkeys(theirs, reason)
+    return made, failed
+
+
+def _changed(
+    theirs: Iterable[Change], taken: Iterable[Change], texts: Mapping[str, str]
+) -> dict[str, bytes]:
+    """Return the files of their changes, with all changes that were taken so far."""
+    paths = {change.path for change in theirs}
+    return {
+        path: replaced(texts[path], [each.lines for each in taken if each.path == path]).encode(
+            "utf-8", "surrogateescape"
+        )
+        for path in sorted(paths)
+    }
+
+
+def _words(author: Person, theirs: Sequence[Change]) -> tuple[str, str]:
+    """Return subject and body of the commit with these changes."""
+    if len(theirs) == 1:
+        return f"Apply {author.login}'s suggestion in {theirs[0].path}", ""
+    places = "\n".join(f"- {change.place}" for change in theirs)
+    return f"Apply {len(theirs)} suggestions by {author.login}", places

@@ -1,0 +1,128 @@
+"""Step 6: choice: which of the suggestions are applied by code, and why the others are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from agents.pipelines.address.replaced import Replacement
+from agents.pipelines.address.suggestion import (
+    Suggestion,
+    nothing_else,
+    place,
+    suggestions,
+    trouble,
+)
+from agents.ports import Said, Thread
+from agents.requests import Person
+from agents.text import one_line
+
+WRITERS = frozenset(("write", "maintain", "admin"))
+READERS = frozenset(("", "none", "read", "triage"))
+"""GitHub's own roles; organisations make up others, whose names do not say what they allow."""
+
+
+class Change(NamedTuple):
+    """Lines of a file in the place of others."""
+
+    path: str
+    lines: Replacement
+
+    @property
+    def place(self) -> str:
+        """Return where it is, for people."""
+        start, end, _ = self.lines
+        return f"{one_line(self.path, 200)}:{start}" + (f"-{end}" if end > start else "")
+
+    def overlaps(self, other: Change) -> bool:
+        """Return whether both are about some of the same lines."""
+        one, two = self.lines, other.lines
+        return self.path == other.path and one.start <= two.end and two.start <= one.end
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A suggestion that could be applied."""
+
+    thread: Thread
+    said: Said
+    suggestion: Suggestion
+    change: Change
+
+    @property
+    def author(self) -> Person:
+        """Return whose suggestion it is."""
+        return self.said.author
+
+    @property
+    def whole(self) -> bool:
+        """Return whether it says nothing beside it, and nobody said anything after it."""
+        return nothing_else(self.said.body) and self.thread.said[-1].id == self.said.id
+
+
+def wanted(threads: Iterable[Thread], *, strangers: bool) -> tuple[list[Choice], dict[str, str]]:
+    """Return what the newest words of writers suggest, and why of some of them nothing is applied.
+
+    Older words do not count: what was said after them may take them back. Whoever began first
+    comes first. `strangers`: people who may not write have their say in the threads as well.
+    """
+    found: list[Choice] = []
+    left: dict[str, str] = {}
+    for thread in sorted(threads, key=lambda each: (each.said[0].at, each.root)):
+        said = _newest(thread, strangers=strangers)
+        offered = dict.fromkeys(suggestions(said.body)) if said else {}
+        if not said or not offered:
+            continue
+        at, (first, *more) = place(thread), offered
+        if more:
+            left[thread.id] = f"it offers {len(offered)} different texts for the same lines"
+        elif at is None:
+            left[thread.id] = trouble("", thread, first)
+        else:
+            change = Change(thread.path, Replacement(*at, first.lines))
+            found.append(Choice(thread, said, first, change))
+    return found, left
+
+
+def _newest(thread: Thread, *, strangers: bool) -> Said | None:
+    """Return the newest word of a writer, unless Fettle has dealt with it."""
+    for said in reversed(thread.said):
+        if said.own and said.verdict != "kept_back":
+            return None
+        if not said.own and _may_write(said.role, strangers=strangers):
+            return said
+    return None
+
+
+def _may_write(role: str, *, strangers: bool) -> bool:
+    return role in WRITERS if strangers else role not in READERS
+
+
+def choose(
+    candidates: Sequence[Choice], texts: Mapping[str, str], unfit: Mapping[str, str]
+) -> tuple[list[Choice], dict[str, str]]:
+    """Return which of these are applied, and why the others are not.
+
+    `texts` are the files as they are, `unfit` says why others are left alone. Of two that are
+    about the same lines the first is taken; the second as well, where both want the same.
+    """
+    chosen: list[Choice] = []
+    left: dict[str, str] = {}
+    for each in candidates:
+        path = each.thread.path
+        if reason := unfit.get(path) or trouble(texts[path], each.thread, each.suggestion):
+            left[each.thread.id] = reason
+        elif (other := _rival(each, chosen)) is not None:
+            left[each.thread.id] = (
+                f"it overlaps with that of {other.author.login}, which came first"
+            )
+        else:
+            chosen.append(each)
+    return chosen, left
+
+
+def _rival(one: Choice, chosen: Iterable[Choice]) -> Choice | None:
+    """Return what was chosen for some of the same lines, and wants something else there."""
+    rivals = (each for each in chosen if one.change.overlaps(each.change))
+    return next((each for each in rivals if each.change != one.change), None)

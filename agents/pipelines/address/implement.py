@@ -1,0 +1,53 @@
+"""Step 6: implement: make the changes that reviewers asked for, in a fresh session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.address.points import limit_for
+from agents.pipelines.address.work import Work
+from agents.pipelines.shared.implement import Made, StepDone
+from agents.pipelines.shared.instructions import instructions
+from agents.pipelines.shared.quality import CheckRun
+from agents.pipelines.shared.set_up import told
+from agents.ports import SetupResult
+from agents.run import Run, stage
+from agents.tools.base import Capability
+
+SUBJECT = "Address the review"
+
+IMPLEMENT = Conversation(
+    name="implement",
+    prompt=beside(__file__, "implement.md"),
+    output=StepDone,
+    capability=Capability.CHANGE,
+    max_turns=80,
+)
+
+
+@stage
+async def implement(
+    run: Run, work: Work, setup: SetupResult, failing: Sequence[CheckRun] = ()
+) -> Made:
+    """Make the changes.
+
+    `failing`: checks that the applied suggestions broke, where nothing else is to be done.
+    """
+    analysis, applied = work.analysis, work.applied
+    wanted = analysis.actionable
+    limit = limit_for(len(wanted))
+    items = [{**point.shown(run, limit), "change": analysis.changes[point.key]} for point in wanted]
+    done = await run.converse(
+        IMPLEMENT,
+        setup=told(run, setup),
+        instructions=await instructions(run),
+        applied=bool(applied.settled or applied.partly),
+        failing=[
+            {"name": e.name, "command": e.command, "output": run.fenced(e.output)} for e in failing
+        ],
+        items=items,
+    )
+    commit = await run.commit(SUBJECT, done.summary)
+    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    return Made(title=SUBJECT, **done.model_dump(), commit=commit)

@@ -1,0 +1,209 @@
+"""Step 6: ledger: one verdict for each thing that reviewers said, and how people read them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from agents.pipelines.address.summary import Row, commit_link, summary
+from agents.ports import Feedback, Pull, Remark, ReviewText, Thread
+from agents.requests import Frozen
+from agents.text import one_line, publish
+from agents.text.inline import code_span
+
+Verdict = Literal[
+    "fixed", "suggested", "answered", "disagree", "needs_human", "kept_back", "before"
+]
+
+WORDS_LIMIT = 8_000  # characters of what the model says in one thread
+NOTE_LIMIT = 400
+
+_COUNTED: dict[Verdict, tuple[str, str]] = {  # for one, and for several
+    "fixed": ("fixed", "fixed"),
+    "suggested": ("suggested", "suggested"),
+    "answered": ("answered", "answered"),
+    "disagree": ("disagreed with", "disagreed with"),
+    "needs_human": ("needs a person", "need a person"),
+    "kept_back": ("kept back", "kept back"),
+    "before": ("dealt with before", "dealt with before"),
+}
+_SAID: dict[Verdict, str] = {
+    "fixed": "**Fixed**",
+    "suggested": "**Suggested**",
+    "answered": "**Answered**",
+    "disagree": "**Not changed**",
+    "needs_human": "**Needs a person**",
+    "kept_back": "**Kept back**",
+    "before": "**Dealt with before**",
+}
+_PLAIN_START = re.compile(r"""(?!\d+[.)]\s)[A-Za-z0-9"'(]|`(?!``)""")
+_UNREAD = "{count} by people without write access, or by bots, {were} not read."
+_MORE = "{count} more {were} not read, because there are so many. `/bot address` reads on."
+_EDITED = "{count} edited after the review was asked for; what counts is how {they} read then."
+_CONFLICTS = "This branch contradicts {base}. Write `/bot update` to have that merged in."
+
+
+class Entry(Frozen):
+    """What became of one thread, review or remark."""
+
+    about: str
+    """The thread's id, or what `about_review` and `about_remark` return."""
+    verdict: Verdict
+    commit: str = Field(default="", pattern=r"^([0-9a-f]{7,64})?$")
+    """The one that answers it; empty where nothing was changed for it."""
+    words: str = ""
+    """The answer, as the model wrote it."""
+    resolved: bool = False
+    """The thread is resolved now."""
+    note: str = ""
+    """Why it stays open although it was fixed."""
+
+
+def about_review(review: ReviewText) -> str:
+    """Return by what the ledger knows the text of a review."""
+    return f"review-{review.id}"
+
+
+def about_remark(remark: Remark) -> str:
+    """Return by what the ledger knows a comment of the discussion."""
+    return f"remark-{remark.id}"
+
+
+def argued(thread: Thread) -> bool:
+    """Return whether Fettle has disagreed in the thread before: it does not do so twice."""
+    return any(said.own and said.verdict == "disagree" for said in thread.said)
+
+
+class Ledger(Frozen):
+    """The verdicts of one run."""
+
+    entries: tuple[Entry, ...] = ()
+
+    def entry(self, about: str) -> Entry | None:
+        """Return the verdict on this."""
+        return next((entry for entry in self.entries if entry.about == about), None)
+
+    def covers(self, feedback: Feedback) -> list[str]:
+        """Return what is missing, there twice or about nothing; nothing of it is 100 %."""
+        named = Counter(entry.about for entry in self.entries)
+        known = list(_about(feedback))
+        return [
+            *(f"`{about}` has no verdict." for about in known if about not in named),
+            *(f"`{about}` has {n} verdicts." for about, n in named.items() if n > 1),
+            *(f"`{about}` is nothing that anybody said." for about in named if about not in known),
+        ]
+
+    def markdown(
+        self,
+        feedback: Feedback,
+        pull: Pull,
+        *,
+        repository_url: str,
+        quality: str = "",
+        notes: Sequence[str] = (),
+    ) -> str:
+        """Return the summary that closes the run.
+
+        `quality` says what the checks said, `notes` what people have to know besides.
+        """
+        return summary(
+            self.counts(feedback),
+            tuple(self._rows(feedback, pull, repository_url)),
+            [note for note in (quality, *_notes(feedback, pull), *notes) if note],
+            repository_url=repository_url,
+        )
+
+    def counts(self, feedback: Feedback) -> str:
+        """Return what became of it all, in a sentence."""
+        known = tuple(_about(feedback))
+        if not known:
+            return "Nothing waited for an answer."
+        verdicts = {each.about: each.verdict for each in self.entries if each.about in known}
+        numbers = Counter(verdicts.values())
+        words = [f"{n} {_COUNTED[v][n > 1]}" for v in _COUNTED if (n := numbers[v])]
+        things = [
+            _count(len(feedback.threads), "thread"),
+            _count(len(feedback.reviews), "review"),
+            _count(len(feedback.remarks), "comment"),
+        ]
+        whole = " of what was read" if feedback.left_out else ""
+        share = f"{100 * len(verdicts) // len(known)} %{whole} answered"
+        said = ", ".join(each for each in things if each)
+        return f"{said}: {'; '.join(part for part in (', '.join(words), share) if part)}."
+
+    def _rows(self, feedback: Feedback, pull: Pull, repository_url: str) -> Iterator[Row]:
+        for thread in feedback.threads:
+            line = thread.line or thread.original_line
+            place = f"{thread.path}:{line}" if line else thread.path
+            yield self._row(thread.id, place, thread.url)
+        for review in feedback.reviews:
+            yield self._row(about_review(review), f"review by {review.author.login}", review.url)
+        for remark in feedback.remarks:
+            page = f"{repository_url}/pull/{pull.number}#issuecomment-{remark.id}"
+            url = page if repository_url else ""
+            yield self._row(about_remark(remark), f"comment by {remark.author}", url)
+
+    def _row(self, about: str, place: str, url: str) -> Row:
+        entry = self.entry(about)
+        if entry is None:
+            return Row(place=place, url=url, verdict="**No answer**")
+        return Row(
+            place=place,
+            url=url,
+            verdict=_SAID[entry.verdict],
+            commit=entry.commit,
+            words=entry.words,
+            note="" if entry.resolved else entry.note,
+        )
+
+
+def reply(entry: Entry, *, repository_url: str) -> str:
+    """Return the answer to one thread: what was decided, then why."""
+    head = _SAID[entry.verdict]
+    if entry.commit:
+        head = f"{head} in {commit_link(entry.commit, repository_url)}"
+    words = publish(entry.words, repository_url=repository_url, limit=WORDS_LIMIT)
+    text = _joined(head, words)
+    if entry.note and not entry.resolved:
+        text = f"{text}\n\nThis thread stays open: {one_line(entry.note, NOTE_LIMIT)}"
+    return publish(text, repository_url=repository_url)
+
+
+def _joined(head: str, words: str) -> str:
+    """Return the words behind their head: in its line where they begin with a plain sentence."""
+    if not words:
+        return f"{head}."
+    return f"{head}: {words}" if _PLAIN_START.match(words) else f"{head}.\n\n{words}"
+
+
+def _about(feedback: Feedback) -> Iterator[str]:
+    """Return all that needs a verdict, by the names that the ledger has for it."""
+    yield from (thread.id for thread in feedback.threads)
+    yield from map(about_review, feedback.reviews)
+    yield from map(about_remark, feedback.remarks)
+
+
+def _notes(feedback: Feedback, pull: Pull) -> Iterator[str]:
+    """Return what people should know of this feedback and this pull request."""
+    if unread := feedback.by_outsiders:
+        were = "was" if unread == 1 else "were"
+        yield _UNREAD.format(count=_count(unread, "comment"), were=were)
+    if more := feedback.left_out:
+        yield _MORE.format(count=more, were="was" if more == 1 else "were")
+    said = [each for thread in feedback.threads for each in thread.said if not each.own]
+    edited = sum(each.edited for each in said) + sum(each.edited for each in feedback.reviews)
+    if edited:
+        they = "it" if edited == 1 else "they"
+        were = "was" if edited == 1 else "were"
+        yield _EDITED.format(count=f"{_count(edited, 'comment')} {were}", they=they)
+    if pull.conflicts:
+        yield _CONFLICTS.format(base=code_span(pull.base))
+
+
+def _count(number: int, what: str) -> str:
+    """Return how many there are, in words; empty for none."""
+    return f"{number} {what}{'' if number == 1 else 's'}" if number else ""

@@ -1,0 +1,82 @@
+"""Step 5: the address pipeline: reviews become pushed commits, and each thread gets an answer."""
+
+from __future__ import annotations
+
+from agents.pipelines.address.analyze_feedback import ANALYZE_FEEDBACK, analyze_feedback
+from agents.pipelines.address.answer_threads import answer_threads
+from agents.pipelines.address.apply_suggestions import apply_suggestions
+from agents.pipelines.address.collect import collect
+from agents.pipelines.address.craft_update import CRAFT_UPDATE, craft_update
+from agents.pipelines.address.implement import IMPLEMENT, implement
+from agents.pipelines.address.keep_back import keep_back
+from agents.pipelines.address.no_action_comment import no_action_comment, nothing_new
+from agents.pipelines.address.suggest_changes import suggest_changes
+from agents.pipelines.address.work import Work
+from agents.pipelines.shared.check_out import check_out
+from agents.pipelines.shared.implement import Made
+from agents.pipelines.shared.landing import Landing
+from agents.pipelines.shared.pipeline import land, mend
+from agents.pipelines.shared.quality import check_quality, measure_base
+from agents.pipelines.shared.quality_fix import QUALITY_FIX
+from agents.pipelines.shared.set_up import set_up
+from agents.pipelines.shared.tampering import PUT_BACK, inspect, put_back
+from agents.ports import SetupResult
+from agents.requests import AddressReview
+from agents.run import Outcome, Run
+
+CONVERSATIONS = (ANALYZE_FEEDBACK, IMPLEMENT, QUALITY_FIX, PUT_BACK, CRAFT_UPDATE)
+
+
+async def address(run: Run, request: AddressReview) -> Outcome:
+    """Do what reviewers ask for, and answer each of their threads."""
+    pull = await run.stage(check_out)
+    feedback = await run.stage(collect)
+    if feedback.nothing:
+        return await run.stage(nothing_new, request, feedback)
+    setup = await run.stage(set_up)
+    applied = await run.stage(apply_suggestions, feedback)
+    before = run.head
+    analysis = await run.stage(analyze_feedback, pull, feedback, applied, setup)
+    work = Work(pull=pull, feedback=feedback, applied=applied, analysis=analysis)
+    if run.unchanged and not analysis.actionable:
+        return await run.stage(no_action_comment, work)
+    work = await change(run, work, setup, before)
+    return await deliver(run, work)
+
+
+async def change(run: Run, work: Work, setup: SetupResult, before: str) -> Work:
+    """Make the changes, and see that nothing is worse than it was."""
+    baseline = await run.stage(measure_base, setup)
+    made: Made | None = None
+    if work.analysis.actionable:
+        made = await run.stage(implement, work, setup)
+        quality = await mend(run, baseline)
+    else:
+        quality = await run.stage(check_quality, baseline)
+        if not quality.passed:
+            made = await run.stage(implement, work, setup, quality.failing)
+            quality = await mend(run, baseline)
+    inspection = await run.stage(inspect)
+    if made and inspection.denied:
+        await run.stage(put_back, inspection)
+        quality = await mend(run, baseline)
+        inspection = await run.stage(inspect, inspection)
+    work = work.checked(quality, inspection)
+    if not made:
+        return work
+    crafted = await run.stage(craft_update, work, before)
+    return work.worded(crafted)
+
+
+async def deliver(run: Run, work: Work) -> Outcome:
+    """Let the changes out, then answer; what must not be pushed is kept back."""
+    if run.unchanged:
+        return await run.stage(answer_threads, work, Landing())
+    if not work.ready:
+        return await run.stage(keep_back, work)
+    if work.pull.why_not:
+        return await run.stage(suggest_changes, work)
+    landing = await land(run)
+    if not landing.pushed:
+        return await run.stage(keep_back, work, landing)
+    return await run.stage(answer_threads, work, landing)

@@ -1,0 +1,42 @@
+"""Step 6: suggest_changes: where the branch cannot be pushed, post the changes as suggestions."""
+
+from __future__ import annotations
+
+from agents.pipelines.address.answer_threads import answer, remember, summed_up, told
+from agents.pipelines.address.fork import body, suggested
+from agents.pipelines.address.ledger import Ledger
+from agents.pipelines.address.work import Work
+from agents.pipelines.shared.check_out import reviewing
+from agents.run import Outcome, Run, stage
+
+KEY = "suggestions"
+
+_SUGGESTED = "The changes are [suggestions]({url}), because {why}"
+
+
+@stage
+async def suggest_changes(run: Run, work: Work) -> Outcome:
+    """Suggest the changes."""
+    run.lets_out()
+    tree = await run.tree()
+    made, rest = suggested(await tree.diff(run.start, run.head))
+    text = body(
+        work.pull,
+        made,
+        rest,
+        repository_url=run.request.repository_url,
+        quality=told(work.quality),
+    )
+    url = await reviewing(run).suggest(KEY, text, made)
+    entries = [
+        each.model_copy(update={"verdict": "suggested", "commit": ""})
+        if each.verdict == "fixed"
+        else each
+        for each in work.ledger.entries
+    ]
+    ledger = await answer(run, work, Ledger(entries=tuple(entries)))
+    note = _SUGGESTED.format(url=url, why=work.pull.why_not)
+    await summed_up(run, work, ledger, work.quality, [note])
+    await remember(run, work, pushed="")
+    run.summary = f"{len(made)} suggestions"
+    return Outcome(kind="comment", text=f"Suggested {len(made)} changes.", url=url)

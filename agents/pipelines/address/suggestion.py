@@ -1,0 +1,156 @@
+"""Step 6: suggestion: the change that a reviewer wrote out, and whether it applies as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+from markdown_it.token import Token
+
+from agents.pipelines.address.replaced import Replacement, lines_of, replaced
+from agents.ports import Thread
+from agents.requests import Frozen
+from agents.text.characters import without_hidden
+from agents.text.markdown import parsed
+
+_NAME = "suggestion"
+_PLAIN = (_NAME, f"{_NAME}:-0+0")
+"""How a block is named; the second says in another platform's words the same as the first."""
+_ROW = ("+", "-", " ", "\\", "")  # how a line of a diff begins; an empty one lost its space
+_OFFSET = re.compile(rf"{_NAME}:[-+0-9]*")
+
+
+class Suggestion(Frozen):
+    """What a reviewer would have instead of the lines that the thread is about."""
+
+    lines: tuple[str, ...]
+    """Without line ends; empty: the thread's lines go."""
+    doubt: str = ""
+    """Why it is not clear what it means, so that nobody but a reader can apply it."""
+
+
+class Lines(NamedTuple):
+    """First and last line that a thread is about, in the head's version of the file."""
+
+    start: int
+    end: int
+
+
+def suggestions(body: str) -> tuple[Suggestion, ...]:
+    """Return the suggestions of a comment. Those in quotes and lists are talked about, not made."""
+    return tuple(_suggestion(body, token) for token in parsed(body) if _suggests(token))
+
+
+def nothing_else(body: str) -> bool:
+    """Return whether the comment says nothing beside its suggestions."""
+    tokens = parsed(body)
+    return bool(tokens) and all(_suggests(token) for token in tokens)
+
+
+def block(lines: str) -> str:
+    """Return these lines, each with its end, as a suggestion that nothing in them can close."""
+    longest = max((len(run) for run in re.findall("`{3,}", lines)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{_NAME}\n{lines}{fence}"
+
+
+def place(thread: Thread) -> Lines | None:
+    """Return the lines that a suggestion in the thread would replace; None where there are none."""
+    if thread.line is None or thread.outdated or thread.side != "RIGHT":
+        return None
+    start = thread.line if thread.start is None else thread.start
+    return Lines(start, thread.line) if 1 <= start <= thread.line else None
+
+
+def applied(text: str, thread: Thread, suggestion: Suggestion) -> str | None:
+    """Return the file's text with the suggestion in it; None where it does not apply cleanly.
+
+    Bytes of a file that are no UTF-8 stand in the text as surrogates, and stay what they are.
+    """
+    at = place(thread)
+    if at is None or trouble(text, thread, suggestion):
+        return None
+    return replaced(text, [Replacement(*at, suggestion.lines)])
+
+
+def trouble(text: str, thread: Thread, suggestion: Suggestion) -> str:
+    """Return why the suggestion does not apply cleanly to the file's text; empty where it does."""
+    if suggestion.doubt:
+        return suggestion.doubt
+    at = place(thread)
+    if at is None:
+        return "it is about lines that the newest version of the file does not have"
+    if "\0" in text:
+        return "the file is binary"
+    if not text.isascii() and _undecoded(text) and not "".join(suggestion.lines).isascii():
+        return "the file is not UTF-8, and the suggestion is not plain ASCII"
+    return _difference(text, thread, at, suggestion)
+
+
+def _difference(text: str, thread: Thread, at: Lines, suggestion: Suggestion) -> str:
+    """Compare what stands there with what the reviewer saw, and with what they want."""
+    there = [line.text for line in lines_of(text)][at.start - 1 : at.end]
+    seen = _seen(thread.hunk, at.end - at.start + 1)
+    if seen is None:
+        return "the part of the diff that it was written under does not show all of its lines"
+    if there != seen:
+        return "the lines read differently from what the reviewer saw"
+    if tuple(there) == suggestion.lines:
+        return "the lines read like that already"
+    return ""
+
+
+def _seen(hunk: str, count: int) -> list[str] | None:
+    """Return the last lines of a hunk's new side: it ends with the line that was commented on."""
+    rows = hunk.removesuffix("\n").split("\n")
+    # Its head, and a mark where some of it was left out, are no lines of the file.
+    shown = list(takewhile(lambda row: row[:1] in _ROW, reversed(rows)))[::-1]
+    if not shown or shown[-1].startswith("-"):
+        return None
+    new = [row[1:].removesuffix("\r") for row in shown if row[:1] not in ("-", "\\")]
+    return [line.removeprefix("\ufeff") for line in new[-count:]] if len(new) >= count else None
+
+
+def _undecoded(text: str) -> bool:
+    return re.search("[\udc80-\udcff]", text) is not None
+
+
+# --- reading a comment --------------------------------------------------------------------------
+
+
+def _suggests(token: Token) -> bool:
+    if token.type != "fence" or token.level:
+        return False
+    word = _word(token)
+    return word == _NAME or _OFFSET.fullmatch(word) is not None
+
+
+def _word(token: Token) -> str:
+    return (token.info.split() or [""])[0]
+
+
+def _suggestion(body: str, token: Token) -> Suggestion:
+    lines = tuple(token.content.split("\n")[:-1])
+    return Suggestion(lines=lines, doubt=_doubt(body, token, lines))
+
+
+def _doubt(body: str, token: Token, lines: Sequence[str]) -> str:
+    if _word(token) not in _PLAIN:
+        return "it names other lines than the thread's, which GitHub does not know"
+    if not _closed(body, token):
+        return "its block is not closed, so nobody knows where it ends"
+    if list(lines) == [""]:
+        return "it can mean one blank line, or none at all"
+    if without_hidden(token.content)[1] or "\ufffd" in token.content:
+        return "it holds characters that people cannot see"
+    return ""
+
+
+def _closed(body: str, token: Token) -> bool:
+    first, last = token.map or (0, 0)
+    lines = re.split("\r\n|\r|\n", body)[first + 1 : last]
+    mark = re.escape(token.markup[0])
+    closing = re.compile(rf" {{0,3}}{mark}{{{len(token.markup)},}}[ \t]*")
+    return bool(lines) and closing.fullmatch(lines[-1]) is not None

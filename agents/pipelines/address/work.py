@@ -1,0 +1,80 @@
+"""Step 6: all that a run knows of the reviews it addresses, and what it made of them."""
+
+from __future__ import annotations
+
+from agents.pipelines.address.analyze_feedback import Analysis, Kind
+from agents.pipelines.address.apply_suggestions import Applied
+from agents.pipelines.address.crafted import Crafted
+from agents.pipelines.address.ledger import Entry, Ledger, Verdict, about_remark, about_review
+from agents.pipelines.shared.landing import Landing
+from agents.pipelines.shared.quality import Quality
+from agents.pipelines.shared.tampering import Inspection
+from agents.ports import Feedback, Pull, Thread
+from agents.requests import Frozen
+
+_VERDICTS: dict[Kind, Verdict] = {
+    "question": "answered",
+    "discussion": "needs_human",
+    "style": "disagree",
+    "disagree": "disagree",
+}
+
+
+class Work(Frozen):
+    """What reviewers said, and what came of it."""
+
+    pull: Pull
+    feedback: Feedback
+    applied: Applied
+    analysis: Analysis
+    crafted: Crafted = Crafted()
+    quality: Quality | None = None
+    """What the checks say; None where nothing was changed."""
+    inspection: Inspection = Inspection()
+
+    @property
+    def ready(self) -> bool:
+        """Return whether what was changed is no worse than what was there before."""
+        return (self.quality is None or self.quality.passed) and self.inspection.accepted
+
+    def checked(self, quality: Quality, inspection: Inspection) -> Work:
+        """Return it with what was found when the changes were checked."""
+        return self.model_copy(update={"quality": quality, "inspection": inspection})
+
+    def worded(self, crafted: Crafted) -> Work:
+        """Return it with what the engineer says of the changes."""
+        return self.model_copy(update={"crafted": crafted})
+
+    @property
+    def ledger(self) -> Ledger:
+        """Return what became of every single thing that was said."""
+        feedback = self.feedback
+        abouts = (*map(about_review, feedback.reviews), *map(about_remark, feedback.remarks))
+        said = [self._of_thread(thread) for thread in feedback.threads]
+        return Ledger(entries=(*said, *(self._of_point(about) for about in abouts)))
+
+    def ledger_after(self, landing: Landing) -> Ledger:
+        """Return it with the ids that the commits have since they were let out."""
+        return Ledger(
+            entries=tuple(
+                each.model_copy(update={"commit": landing.name_of(each.commit)})
+                for each in self.ledger.entries
+            )
+        )
+
+    def _of_thread(self, thread: Thread) -> Entry:
+        if thread.ours_is_last:
+            return Entry(about=thread.id, verdict="before")
+        if commit := self.applied.settled.get(thread.id):
+            return Entry(about=thread.id, verdict="fixed", commit=commit)
+        return self._of_point(thread.id)
+
+    def _of_point(self, about: str) -> Entry:
+        key = next(point.key for point in self.analysis.points if point.about == about)
+        if key in self.analysis.answers:
+            kind, words = self.analysis.answers[key]
+            return Entry(about=about, verdict=_VERDICTS[kind], words=words)
+        reply = next(each for each in self.crafted.replies if each.about == key)
+        number = self.crafted.commit_of(reply)
+        commit = self.crafted.commits[number] if number >= 0 else ""
+        return Entry(about=about, verdict=reply.verdict, commit=commit, words=reply.reply)

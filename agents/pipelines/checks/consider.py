@@ -1,0 +1,98 @@
+"""Step 6: consider: whether a red check is Fettle's to mend; no model is asked.
+
+Whose push it was is read from GitHub's record of pushes, or from what an earlier run remembers to
+have pushed. What a commit says of itself, in its trailers or as its author, anybody can write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.errors import PolicyInvalid
+from agents.pipelines.shared.check_out import reviewing
+from agents.ports import Batch
+from agents.requests import FixChecks, Frozen
+from agents.run import Run, stage
+
+MOST = 2
+"""Times in a row that Fettle mends checks before a person has to look."""
+
+_UNREADABLE = "The policy cannot be read, so it allows nothing."
+_OFF = "The policy does not have Fettle mend checks (`checks.fix`)."
+_BLIND = "There is no GitHub whose checks could be read."
+_STATE = "The pull request was {state}."
+_MOVED = "Something else was pushed since: those checks are about an older commit."
+_CLOSED_TO_US = "Fettle cannot push to the branch."
+_DONE = "An earlier run has dealt with the checks of this commit."
+_THEIRS = "Somebody else pushed this commit."
+
+
+class Due(Frozen):
+    """Whether there is something to be done."""
+
+    covered: str = ""
+    """Why not, where nobody needs to hear of it."""
+    stops: bool = False
+    """Fettle has tried often enough: a person has to look."""
+
+    @property
+    def over(self) -> bool:
+        """Return whether there is nothing to be done."""
+        return bool(self.covered) or self.stops
+
+
+@stage
+async def consider(run: Run, request: FixChecks) -> Due:
+    """See whether these checks are Fettle's to mend."""
+    why_not = await _why_not(run, request)
+    if why_not:
+        run.summary = why_not
+        return Due(covered=why_not)
+    stops = in_a_row(await reviewing(run).batches(), request.head) >= MOST
+    run.summary = "it was tried often enough" if stops else f"at {request.head[:10]}"
+    return Due(stops=stops)
+
+
+async def _why_not(run: Run, request: FixChecks) -> str:
+    if fault := await _allowed(run):
+        return fault
+    pull = await reviewing(run).pull()
+    if pull.state != "open":
+        return _STATE.format(state=pull.state)
+    if pull.head != request.head:
+        return _MOVED
+    if pull.why_not:
+        return _CLOSED_TO_US
+    batches = await reviewing(run).batches()
+    if any(batch.kind == "checks" and batch.head == request.head for batch in batches):
+        return _DONE
+    ours = pull.pushed_by_us or any(batch.pushed == request.head for batch in batches)
+    return "" if ours else _THEIRS
+
+
+async def _allowed(run: Run) -> str:
+    """Return why the policy of the default branch, as it is now, does not want it."""
+    trunk = await run.ports.source.fetch()
+    run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
+    try:
+        policy = await run.policy()
+    except PolicyInvalid:
+        return _UNREADABLE
+    if not policy.checks.fix:
+        return _OFF
+    return "" if run.ports.checking is not None else _BLIND
+
+
+async def remember(run: Run, head: str, pushed: str = "", *, kept_back: bool = False) -> None:
+    """Note that the checks of this commit are dealt with: once for each commit."""
+    batch = Batch(kind="checks", head=head, pushed=pushed, kept_back=kept_back)
+    await reviewing(run).dealt_with(batch)
+
+
+def in_a_row(batches: Sequence[Batch], head: str) -> int:
+    """Return how many of the newest pushes up to this head were made to mend checks."""
+    by_push = {batch.pushed: batch for batch in batches if batch.kind == "checks" and batch.pushed}
+    count = 0
+    while (batch := by_push.pop(head, None)) is not None:
+        count, head = count + 1, batch.head
+    return count

@@ -1,0 +1,95 @@
+"""Step 6: the checks that fail on a commit, and whose fault each of them is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+from agents.ports import ForeignCheck
+from agents.ports.checking import Ending
+from agents.requests import Frozen
+
+Kind = Literal["branch", "flaky", "base", "external"]
+
+RED: frozenset[Ending] = frozenset(("failure", "timed_out"))
+ABANDONED: frozenset[Ending] = frozenset(("cancelled", "stale"))
+OUTSIDE: Mapping[Ending, str] = {
+    "cancelled": "it was cancelled",
+    "stale": "it never ended",
+    "action_required": "somebody has to act before it goes on",
+    "startup_failure": "it did not start",
+}
+NO_LOG = "it ran out of time, and there is no log that says at what"
+PASSED_BEFORE = "an earlier attempt on the same commit passed"
+BOTH_WAYS = "a check of the same name passed on the same commit"
+ALSO_THERE = "it fails on the base branch as well, without this branch's changes"
+
+
+class Failure(Frozen):
+    """A check that did not pass."""
+
+    check: ForeignCheck
+    kind: Kind
+    why: str = ""
+    """Why it is of that kind; empty for what has not been looked into."""
+    said: bool = False
+    """Whether the model says so: untrusted then."""
+
+    @property
+    def key(self) -> str:
+        """Return by what the model names it: its own name is other people's text."""
+        return f"c{self.check.id}"
+
+
+class Failures(Frozen):
+    """All of them on one commit, and what came of it."""
+
+    head: str
+    base: str
+    """The name of the pull request's base branch."""
+    trunk: str = ""
+    """The commit of that branch which they were compared with."""
+    every: tuple[Failure, ...] = ()
+    running: tuple[str, ...] = ()
+    """The names of checks that were still at work when the waiting ended."""
+    covered: str = ""
+    """Why there is nothing to be done, where nobody needs to hear of it."""
+    summary: str = ""
+    """What the model says of its change: untrusted; empty where it made none."""
+    commit: str = ""
+    """The commit with it."""
+
+    @property
+    def ours(self) -> tuple[Failure, ...]:
+        """Return those that the branch has to answer for, as far as is known."""
+        return tuple(each for each in self.every if each.kind == "branch")
+
+    @property
+    def abandoned(self) -> bool:
+        """Return whether none of them came to an end at all."""
+        return all(each.check.ended in ABANDONED for each in self.every)
+
+
+def sort(checks: Iterable[ForeignCheck], on_base: Iterable[ForeignCheck]) -> Iterator[Failure]:
+    """Yield what failed, each with whose fault it is as far as the facts tell."""
+    checks, on_base = tuple(checks), tuple(on_base)
+    green = {_name(check) for check in checks if check.ended == "success"}
+    base_green = {_name(check) for check in on_base if check.ended == "success"}
+    base_red = {_name(check) for check in on_base if check.ended in RED} - base_green
+    for check in checks:
+        if check.ended in RED and _name(check) in base_red:
+            yield Failure(check=check, kind="base", why=ALSO_THERE)
+        elif check.ended in OUTSIDE:
+            yield Failure(check=check, kind="external", why=OUTSIDE[check.ended])
+        elif check.ended == "timed_out" and not check.has_log:
+            yield Failure(check=check, kind="external", why=NO_LOG)
+        elif check.ended in RED and "success" in check.attempts:
+            yield Failure(check=check, kind="flaky", why=PASSED_BEFORE)
+        elif check.ended in RED and _name(check) in green:
+            yield Failure(check=check, kind="flaky", why=BOTH_WAYS)
+        elif check.ended in RED:
+            yield Failure(check=check, kind="branch")
+
+
+def _name(check: ForeignCheck) -> tuple[str, str]:
+    return check.app, check.name

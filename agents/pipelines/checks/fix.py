@@ -1,0 +1,155 @@
+"""Step 6: fix: look into the checks that fail because of the branch, and mend what they show."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.checks.consider import remember
+from agents.pipelines.checks.failures import Failure, Failures
+from agents.pipelines.checks.sort_checks import checking
+from agents.pipelines.shared.instructions import instructions
+from agents.pipelines.shared.set_up import told
+from agents.ports import SetupResult
+from agents.run import Run, stage
+from agents.text import clean, one_line
+from agents.tools.base import Capability
+from agents.tools.submit import Submission
+
+MOST = 20  # checks that the model looks into
+LOGS_LIMIT = 60_000  # characters of all logs together
+LOG_LIMIT, LEAST = 16_000, 3_000  # and of one
+SUMMARY_LIMIT = 3_000  # of what a check says of itself
+DIFF_LIMIT = 30_000  # of what the pull request changes
+NAME = 40
+
+
+class Cause(BaseModel):
+    """Why one check fails."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    about: str
+    """The key of the check, like `c17`."""
+    kind: Literal["branch", "flaky", "external"]
+    """Whose fault it is, as the stage describes."""
+    why: str = Field(min_length=10, max_length=600)
+    """The cause, with the line of the log that shows it; for `branch` also what you changed, or
+    why you could not."""
+
+
+class ChecksFixed(Submission):
+    """Deliver the fix of the failing checks: your changes are committed as they are now."""
+
+    causes: tuple[Cause, ...]
+    """Each check that you were given, once."""
+    summary: str
+    """What you changed and why that is the cure, for the commit's body, in two to six lines; empty
+    when nothing was to be changed."""
+
+
+IMPLEMENT = Conversation(
+    name="implement",
+    prompt=beside(__file__, "fix_checks.md"),
+    output=ChecksFixed,
+    capability=Capability.CHANGE,
+    max_turns=60,
+)
+
+
+@stage
+async def fix(run: Run, failures: Failures, setup: SetupResult) -> Failures:
+    """Mend the failing checks."""
+    run.stands(tainted=True)  # their logs hold whatever their programs came across
+    await remember(run, failures.head)  # once, also where this try comes to no end
+    asked = failures.ours[:MOST]
+
+    async def objects(done: ChecksFixed) -> str | None:
+        tree = run.at_work
+        changed = await tree.changed(run.head, await tree.snapshot())
+        return _objection(done, [each.key for each in asked], changed)
+
+    done = await run.converse(
+        IMPLEMENT,
+        objection=objects,
+        setup=told(run, setup),
+        instructions=await instructions(run),
+        head=failures.head[:12],
+        diff=await _diff(run, failures),
+        checks=await _shown(run, asked),
+    )
+    known = {cause.about: cause for cause in done.causes}
+    every = tuple(_after(each, known.get(each.key)) for each in failures.every)
+    mended = [each.check.name for each in asked if known[each.key].kind == "branch"]
+    commit = await run.commit(subject(mended), done.summary)
+    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    return failures.model_copy(
+        update={"every": every, "summary": done.summary if commit else "", "commit": commit or ""}
+    )
+
+
+def subject(names: Sequence[str]) -> str:
+    """Return the subject of the commit that mends these checks."""
+    quoted = [f"`{one_line(name, NAME).replace('`', chr(39))}`" for name in names]
+    if len(quoted) == 1:
+        return f"Fix the check {quoted[0]}"
+    return f"Fix the checks {', '.join(quoted[:-1])} and {quoted[-1]}" if quoted else "Fix checks"
+
+
+def _after(failure: Failure, cause: Cause | None) -> Failure:
+    if cause is None:
+        return failure
+    return failure.model_copy(update={"kind": cause.kind, "why": cause.why, "said": True})
+
+
+def _objection(done: ChecksFixed, keys: Sequence[str], changed: Sequence[str]) -> str | None:
+    """Return what is missing, twice or unknown, or changed for no check."""
+    named = Counter(cause.about for cause in done.causes)
+    faults = {
+        "Missing": [key for key in keys if key not in named],
+        "Named more than once": [key for key, times in named.items() if times > 1],
+        "Not one of the keys": [key for key in named if key not in keys],
+    }
+    said = [f"{fault}: {', '.join(found)}." for fault, found in faults.items() if found]
+    if changed and all(cause.kind != "branch" for cause in done.causes):
+        said.append(
+            f"No check is `branch`, so nothing is to be changed: put back {', '.join(changed)}."
+        )
+    if changed and not done.summary.strip():
+        said.append("Files were changed: `summary` has to say what and why.")
+    return " ".join(said) or None
+
+
+async def _shown(run: Run, asked: Sequence[Failure]) -> list[dict[str, str]]:
+    limit = max(LEAST, min(LOG_LIMIT, LOGS_LIMIT // max(1, len(asked))))
+    return [
+        {"key": each.key, "about": _about(run, each), "log": await _log(run, each, limit)}
+        for each in asked
+    ]
+
+
+def _about(run: Run, failure: Failure) -> str:
+    check = failure.check
+    lines = (
+        f"Name: {one_line(check.name, 200)}",
+        f"Of: {one_line(check.app, 100)}",
+        f"Ended: {check.ended}",
+        f"What it says of itself:\n{clean(check.summary).text}" if check.summary.strip() else "",
+    )
+    return run.fenced("\n".join(line for line in lines if line), limit=SUMMARY_LIMIT)
+
+
+async def _log(run: Run, failure: Failure, limit: int) -> str:
+    text = await checking(run).log(failure.check, limit=limit)
+    return run.fenced(clean(text).text, limit=limit)
+
+
+async def _diff(run: Run, failures: Failures) -> str:
+    """Return what the pull request changes, fenced."""
+    source, tree = run.ports.source, await run.tree()
+    fork = await source.fork_point(failures.trunk or run.trunk, run.head)
+    return run.fenced(await tree.diff(fork, run.head), limit=DIFF_LIMIT)

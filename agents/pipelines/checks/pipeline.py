@@ -1,0 +1,61 @@
+"""Step 5: the checks pipeline: what fails elsewhere on Fettle's own push is sorted and mended."""
+
+from __future__ import annotations
+
+from agents.pipelines.checks.consider import consider
+from agents.pipelines.checks.failures import Failures
+from agents.pipelines.checks.fix import IMPLEMENT, fix
+from agents.pipelines.checks.sort_checks import sort_checks
+from agents.pipelines.checks.tell import keep_back, leave, report
+from agents.pipelines.shared.check_out import check_out
+from agents.pipelines.shared.pipeline import land, mend
+from agents.pipelines.shared.quality import measure_base
+from agents.pipelines.shared.quality_fix import QUALITY_FIX
+from agents.pipelines.shared.set_up import set_up
+from agents.pipelines.shared.tampering import PUT_BACK, inspect, put_back
+from agents.pipelines.shared.verified import Verified
+from agents.ports import SetupResult
+from agents.requests import FixChecks
+from agents.run import Outcome, Run
+
+CONVERSATIONS = (IMPLEMENT, QUALITY_FIX, PUT_BACK)
+
+MOVED = "Somebody pushed before the work began."
+
+
+async def fix_checks(run: Run, request: FixChecks) -> Outcome:
+    """Mend what other programs' checks find wrong with what Fettle pushed."""
+    due = await run.stage(consider, request)
+    if due.over:
+        return await run.stage(leave, request, due)
+    failures = await run.stage(sort_checks, request)
+    if failures.covered:
+        return Outcome(kind="covered", text=failures.covered)
+    if not failures.ours:
+        return await run.stage(report, failures)
+    pull = await run.stage(check_out)
+    if pull.head != request.head:
+        return Outcome(kind="covered", text=MOVED)
+    setup = await run.stage(set_up)
+    failures = await run.stage(fix, failures, setup)
+    if run.unchanged:
+        return await run.stage(report, failures)
+    return await deliver(run, failures, setup)
+
+
+async def deliver(run: Run, failures: Failures, setup: SetupResult) -> Outcome:
+    """Check the change here, and push it; what is worse than before is kept back."""
+    baseline = await run.stage(measure_base, setup)
+    quality = await mend(run, baseline)
+    inspection = await run.stage(inspect)
+    if inspection.denied:
+        await run.stage(put_back, inspection)
+        quality = await mend(run, baseline)
+        inspection = await run.stage(inspect, inspection)
+    verified = Verified(quality=quality, inspection=inspection)
+    if not verified.ready:
+        return await run.stage(keep_back, failures, verified)
+    landing = await land(run)
+    if not landing.pushed:
+        return await run.stage(keep_back, failures, verified, landing)
+    return await run.stage(report, failures, verified, landing)

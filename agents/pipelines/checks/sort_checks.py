@@ -1,0 +1,63 @@
+"""Step 6: sort_checks: wait until the checks have ended, then tell by facts whose fault each is."""
+
+from __future__ import annotations
+
+import asyncio
+
+from agents.pipelines.checks.failures import Failures, sort
+from agents.pipelines.shared.check_out import reviewing
+from agents.ports import Checking, ForeignCheck
+from agents.requests import FixChecks
+from agents.run import Run, stage
+
+LOOKS, PAUSE = 30, 20.0
+"""How often, and after how many seconds each, it is looked whether the checks have ended."""
+
+_GREEN = "Nothing fails any more."
+_ABANDONED = "The checks were cancelled, so they say nothing."
+_MOVED = "Something else was pushed, or the pull request was closed, while the checks were running."
+
+
+@stage
+async def sort_checks(run: Run, request: FixChecks) -> Failures:
+    """Sort the failing checks."""
+    port = checking(run)
+    checks = await _ended(port, request.head)
+    pull = await reviewing(run).pull()
+    trunk = await run.ports.source.branch(pull.base) or ""
+    found = Failures(
+        head=request.head,
+        base=pull.base,
+        trunk=trunk,
+        every=tuple(sort(checks, await port.of(trunk) if trunk else ())),
+        running=tuple(check.name for check in checks if not check.ended),
+    )
+    moved = pull.state != "open" or pull.head != request.head
+    covered = _MOVED if moved else _nothing(found)
+    run.summary = covered or f"{len(found.every)} failing, {len(found.ours)} to look into"
+    return found.model_copy(update={"covered": covered})
+
+
+async def _ended(port: Checking, head: str) -> tuple[ForeignCheck, ...]:
+    """Return the checks once all of them have ended, or as they are after a while."""
+    checks = await port.of(head)
+    for _ in range(LOOKS):
+        if all(check.ended for check in checks):
+            break
+        await asyncio.sleep(PAUSE)
+        checks = await port.of(head)
+    return checks
+
+
+def _nothing(found: Failures) -> str:
+    """Return why nobody needs to hear of these checks; empty where somebody does."""
+    if not found.every:
+        return _GREEN
+    return _ABANDONED if found.abandoned else ""
+
+
+def checking(run: Run) -> Checking:
+    """Return the port of the checks."""
+    port = run.ports.checking
+    assert port is not None, "a run without it has ended before"
+    return port

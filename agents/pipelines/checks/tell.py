@@ -1,0 +1,130 @@
+"""Step 6: leave, report, keep_back: what came of the failing checks, for people on the request."""
+
+from __future__ import annotations
+
+from agents.pipelines.checks.consider import MOST, Due, remember
+from agents.pipelines.checks.failures import Failure, Failures, Kind
+from agents.pipelines.shared.keep_work import unfinished_branch
+from agents.pipelines.shared.landing import Landing
+from agents.pipelines.shared.verified import Verified, checks_table, code
+from agents.requests import FixChecks
+from agents.run import Outcome, Run, stage
+from agents.text import publish
+
+KEY = "checks"
+SHOWN = 40  # rows of the table
+WORDS_LIMIT = 700  # characters of what the model says of one check
+SUMMARY_LIMIT = 4_000
+
+_STOPPED = """### Checks still fail on {head}, and Fettle stops here
+
+It mended checks {most} times in a row, and nobody else pushed in between. A third try would be a \
+guess: somebody has to look. Once anybody has pushed to this branch, or a review asked for a \
+change, it counts anew."""
+_HEAD = "### Checks that failed on {head}"
+_RUNNING = "Still at work when Fettle looked, so not in the table: {names}."
+_REPLAYED = "Somebody pushed meanwhile: the change was put on top of theirs and checked anew."
+_KEPT = "It is kept on [`{branch}`]({url}): go on from there, or push what is right."
+_KINDS: dict[Kind, str] = {
+    "branch": "because of this branch",
+    "flaky": "flaky",
+    "base": "fails on {base} as well",
+    "external": "outside of the code",
+}
+_NOTHING: dict[Kind, str] = {
+    "branch": "not mended",
+    "flaky": "nothing: run it again",
+    "base": "nothing: it has to be mended there",
+    "external": "nothing: no commit changes that",
+}
+
+
+@stage
+async def leave(run: Run, request: FixChecks, due: Due) -> Outcome:
+    """Leave the checks to others."""
+    if not due.stops:
+        run.summary = "nobody needs to hear of it"
+        return Outcome(kind="covered", text=due.covered)
+    run.lets_out()
+    body = _STOPPED.format(head=request.head[:10], most={2: "two"}.get(MOST, MOST))
+    url = await run.ports.publisher.comment(KEY, body)
+    await remember(run, request.head)
+    run.summary = "a person has to look"
+    return Outcome(kind="comment", text="Checks still fail; a person has to look.", url=url)
+
+
+@stage
+async def report(
+    run: Run,
+    failures: Failures,
+    verified: Verified | None = None,
+    landing: Landing | None = None,
+) -> Outcome:
+    """Report what came of the checks."""
+    run.lets_out()
+    pushed = run.head if landing else ""
+    body = _body(run, failures, pushed, _REPLAYED if landing and landing.renamed else "")
+    if verified and landing:
+        body += f"\n\n{_checked(verified.after(landing))}"
+    url = await run.ports.publisher.comment(KEY, body)
+    await remember(run, failures.head, pushed)
+    run.summary = f"pushed {pushed[:10]}" if pushed else "nothing to push"
+    text = "Mended the failing checks." if pushed else "No failing check was mended: see why."
+    return Outcome(kind="comment", text=text, url=url)
+
+
+@stage
+async def keep_back(
+    run: Run, failures: Failures, verified: Verified, landing: Landing | None = None
+) -> Outcome:
+    """Keep the change back."""
+    run.lets_out()
+    verified = verified.after(landing) if landing else verified
+    branch = unfinished_branch(run)
+    kept = _KEPT.format(branch=branch, url=await run.ports.publisher.push(branch, run.head))
+    why = f"The change was made, but not pushed. {verified.why_not(landing)} {kept}"
+    body = f"{_body(run, failures, '', why)}\n\n{_checked(verified)}"
+    url = await run.ports.publisher.comment(KEY, body)
+    await remember(run, failures.head, kept_back=True)
+    run.summary = f"not pushed; it is on {branch}"
+    return Outcome(kind="failed", text=why, url=url)
+
+
+def _body(run: Run, failures: Failures, pushed: str, note: str) -> str:
+    """Return the table of the checks, and what is to be said of the change."""
+    rows = [_row(run, each, failures, pushed) for each in failures.every[:SHOWN]]
+    if len(failures.every) > SHOWN:
+        rows.append(f"| and {len(failures.every) - SHOWN} more | | |")
+    running = ", ".join(map(code, failures.running[:SHOWN]))
+    parts = (
+        _HEAD.format(head=failures.head[:10]),
+        "\n".join(("| Check | What it is | What was done |", "| --- | --- | --- |", *rows)),
+        _RUNNING.format(names=running) if running else "",
+        note,
+        publish(failures.summary, repository_url=_url(run), limit=SUMMARY_LIMIT),
+    )
+    return "\n\n".join(part for part in parts if part)
+
+
+def _row(run: Run, failure: Failure, failures: Failures, pushed: str) -> str:
+    kind = _KINDS[failure.kind].format(base=code(failures.base))
+    done = _NOTHING[failure.kind]
+    if failure.kind == "branch" and pushed and failure.said:
+        done = f"changed in {pushed[:10]}"
+    words = " ".join(failure.why.split())
+    if failure.said:
+        words = publish(words, repository_url=_url(run), limit=WORDS_LIMIT).replace("\n", " ")
+    why = f": {words}" if words else ""
+    name = f"{code(failure.check.name)} ({code(failure.check.app)})"
+    return f"| {name} | {kind}{why.replace('|', '&#124;')} | {done} |"
+
+
+def _checked(verified: Verified) -> str:
+    """Return what our own process measured of the change."""
+    loosened = verified.inspection.section
+    table = f"**The repository's own checks, run here**\n\n{checks_table(verified.quality)}"
+    return table + (f"\n\n**Loosened**\n\n{loosened}" if loosened else "")
+
+
+def _url(run: Run) -> str:
+    return run.request.repository_url

@@ -1,0 +1,1 @@
+"""The pipeline that turns a Dependabot alert into a verified fix."""

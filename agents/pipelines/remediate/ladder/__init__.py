@@ -1,0 +1,52 @@
+"""Deterministic fixes of vulnerable dependencies: ranges, rungs, one file per ecosystem."""
+
+from __future__ import annotations
+
+from agents.pipelines.remediate.ladder.climb import climb
+from agents.pipelines.remediate.ladder.ecosystem import Ecosystem, Find
+from agents.pipelines.remediate.ladder.ecosystems import FINDERS, ecosystem_of
+from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
+from agents.pipelines.remediate.ladder.footing import Footing
+from agents.pipelines.remediate.ladder.locked import Copy, Entry, Locked, Own
+from agents.pipelines.remediate.ladder.ranges import NPM, PYPI, Ranges, Scheme
+from agents.pipelines.remediate.ladder.survey import survey
+from agents.pipelines.remediate.ladder.values import (
+    Advisory,
+    Fix,
+    Group,
+    Level,
+    Move,
+    Refusal,
+    Step,
+    Target,
+    Terms,
+)
+
+__all__ = [
+    "FINDERS",
+    "NPM",
+    "PYPI",
+    "Advisory",
+    "Copy",
+    "Ecosystem",
+    "Entry",
+    "Find",
+    "Fix",
+    "Footing",
+    "Group",
+    "Level",
+    "Locked",
+    "Move",
+    "Own",
+    "Ranges",
+    "Refusal",
+    "Scheme",
+    "Step",
+    "Stuck",
+    "Target",
+    "Terms",
+    "Unfit",
+    "climb",
+    "ecosystem_of",
+    "survey",
+]

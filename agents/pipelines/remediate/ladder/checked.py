@@ -1,0 +1,168 @@
+"""Checks by code of what a rung did: nothing of it is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from agents.pipelines.remediate.ladder.footing import Footing
+from agents.pipelines.remediate.ladder.locked import Entry, Locked
+from agents.pipelines.remediate.ladder.ranges import Scheme
+from agents.pipelines.remediate.ladder.values import Delta, Move
+
+LISTED = 12
+_WORST: tuple[Delta, ...] = ("patch", "minor", "other", "major")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What moved, and what is wrong with it."""
+
+    moves: tuple[Move, ...]
+    problems: tuple[str, ...]
+    evidence: tuple[str, ...]
+
+
+def check(
+    footing: Footing, after: Locked, changed: Collection[str], named: Collection[str]
+) -> Checked:
+    """Compare lock file and files with what they were; `named` are the packages meant to move."""
+    moves = moved(footing.ecosystem.scheme, footing.before, after, {footing.name, *named})
+    moves = tuple(sorted(moves, key=lambda move: (move.name != footing.name, move.forced)))
+    problems = [
+        *_files(footing, changed),
+        *_vulnerable(footing, after),
+        *_too_far(footing, moves),
+        *_churn(footing, moves),
+        *origins(footing.before, after),
+        *integrity(footing.before, after),
+    ]
+    return Checked(moves, tuple(problems), _evidence(footing, after, changed, moves))
+
+
+def moved(
+    scheme: Scheme, before: Locked, after: Locked, named: Collection[str]
+) -> tuple[Move, ...]:
+    """Return every package whose versions differ."""
+    found = []
+    for name in sorted(before.by_name.keys() | after.by_name.keys()):
+        old, new = (_versions(scheme, locked, name) for locked in (before, after))
+        if old != new:
+            delta = _delta(scheme, old, new)
+            forced = name not in named
+            found.append(Move(name=name, old=old, new=new, delta=delta, forced=forced))
+    return tuple(found)
+
+
+def origins(before: Locked, after: Locked) -> Iterator[str]:
+    """Yield where an entry comes from another place than its package did."""
+    usual = {entry.source for entry in before.entries if not entry.own}
+    hosts = {host for entry in before.entries for host in entry.hosts}
+    for entry in _entries(after):
+        known = {each.source for each in before.by_name.get(entry.name, ())} or usual
+        if known and entry.source not in known:
+            yield (
+                f"{entry.name} {entry.version} would come from {_place(entry.source)} instead of "
+                f"{_place(min(known))}."
+            )
+        elif hosts and not hosts.issuperset(entry.hosts):
+            strange = min(set(entry.hosts) - hosts)
+            yield f"Files of {entry.name} {entry.version} would come from {_place(strange)}."
+
+
+def integrity(before: Locked, after: Locked) -> Iterator[str]:
+    """Yield where hashes are missing, or are others than they were."""
+    hashed = {entry.source for entry in _entries(before) if entry.hashes}
+    known = {(entry.name, entry.version, entry.source): entry for entry in _entries(before)}
+    for entry in _entries(after):
+        was = known.get((entry.name, entry.version, entry.source))
+        if was is not None and not set(was.hashes) <= set(entry.hashes):
+            yield f"The hashes of {entry.name} {entry.version}, which did not move, changed."
+        elif was is None and entry.source in hashed and not entry.hashes:
+            yield f"{entry.name} {entry.version} has no hash in the lock file."
+
+
+def _files(footing: Footing, changed: Collection[str]) -> Iterator[str]:
+    strange = sorted(set(changed) - footing.ecosystem.files)
+    if strange:
+        yield f"Files other than manifests and lock files changed: {_listed(strange)}."
+    if not changed:
+        yield "No file changed."
+
+
+def _vulnerable(footing: Footing, after: Locked) -> Iterator[str]:
+    left = footing.left(after)
+    if left:
+        yield f"{footing.name} {_listed(left)} is still in a vulnerable range."
+
+
+def _too_far(footing: Footing, moves: Collection[Move]) -> Iterator[str]:
+    scheme = footing.ecosystem.scheme
+    for move in moves:
+        way = f"{move.name} from {_listed(move.old)} to {_listed(move.new)}"
+        if any(_backwards(scheme, version, move) for version in _added(move)):
+            yield f"It would move {way}: back to an older version."
+        elif move.delta in ("major", "other") and not footing.terms.majors:
+            yield f"It would move {way}: another major version, which the policy does not permit."
+
+
+def _churn(footing: Footing, moves: Collection[Move]) -> Iterator[str]:
+    forced = [move.name for move in moves if move.forced]
+    if len(forced) > footing.terms.churn:
+        yield (
+            f"{len(forced)} other packages would move, come or go, more than "
+            f"{footing.terms.churn}: {_listed(forced)}."
+        )
+
+
+def _evidence(
+    footing: Footing, after: Locked, changed: Collection[str], moves: Collection[Move]
+) -> tuple[str, ...]:
+    versions = _listed([copy.version for copy in after.copies(footing.name)]) or "gone"
+    others = [move.name for move in moves if move.forced]
+    alerts = f"{len(footing.ranges.ranges)} alert{'s' * (len(footing.ranges.ranges) != 1)}"
+    return (
+        f"Every copy of {footing.name} ({versions}) is outside of the ranges of {alerts}.",
+        f"Changed files: {_listed(sorted(changed))}; manifests and lock files alone.",
+        f"Moved without being named: {_listed(others) or 'nothing'}.",
+        "Indexes are the same as before; no hash was lost or changed.",
+    )
+
+
+def _delta(scheme: Scheme, old: tuple[str, ...], new: tuple[str, ...]) -> Delta | None:
+    """Return the farthest way that one of the new versions came, from the nearest old one."""
+    gone, come = [v for v in old if v not in new], [v for v in new if v not in old]
+    if not gone or not come:
+        return None
+    nearest = [min((scheme.delta(g, c) for g in gone), key=_WORST.index) for c in come]
+    return max(nearest, key=_WORST.index)
+
+
+def _backwards(scheme: Scheme, version: str, move: Move) -> bool:
+    gone = [old for old in move.old if old not in move.new]
+    return bool(gone) and all(scheme.newer(old, version) for old in gone)
+
+
+def _added(move: Move) -> list[str]:
+    return [version for version in move.new if version not in move.old]
+
+
+def _entries(locked: Locked) -> Iterator[Entry]:
+    return (entry for entry in locked.entries if not entry.own)
+
+
+def _versions(scheme: Scheme, locked: Locked, name: str) -> tuple[str, ...]:
+    versions = {entry.version for entry in locked.by_name.get(name, ())}
+    known = scheme.ordered(versions)
+    return (*known, *sorted(versions.difference(known)))
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = [name for name, _ in zip(names, range(LISTED), strict=False)]
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"{', '.join(shown)}{more}"
+
+
+def _place(source: str) -> str:
+    """Return where something comes from, for people, without what may be a password."""
+    return (source.rpartition("@")[2] if "@" in source else source)[:120] or "no named index"

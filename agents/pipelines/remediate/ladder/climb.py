@@ -1,0 +1,77 @@
+"""The ladder itself: rung after rung, cheapest first, each verified, each put back if it fails."""
+
+from __future__ import annotations
+
+from agents.pipelines.remediate.ladder.checked import check
+from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
+from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
+from agents.pipelines.remediate.ladder.footing import Footing
+from agents.pipelines.remediate.ladder.rungs import RUNGS, Rung
+from agents.pipelines.remediate.ladder.survey import survey
+from agents.pipelines.remediate.ladder.values import Fix, Group, Level, Refusal, Step, Terms
+from agents.ports import WorkTree
+
+_NO_RUNG = (
+    "{name} cannot be moved out of the vulnerable ranges with {tool} alone; why not is said for "
+    "each way that was tried."
+)
+
+
+async def climb(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Terms) -> Fix | Refusal:
+    """Fix one group of alerts in the work tree, or leave the tree as it is and say why.
+
+    Uses no model. What is raised on the way, such as a cancel, leaves the tree half-way.
+    """
+    steps: list[Step] = []
+    try:
+        footing = await survey(tree, ecosystem, group, terms)
+        for level, rung in RUNGS.items():
+            fix = await _try(footing, level, rung, steps)
+            if fix is not None:
+                return fix
+    except Unfit as unfit:
+        return Refusal(cause=unfit.cause, reason=str(unfit), steps=tuple(steps))
+    except Stuck as stuck:  # before the first rung: no index answers
+        return Refusal(cause="no_tool", reason=str(stuck))
+    reason = _NO_RUNG.format(name=footing.name, tool=ecosystem.tool)
+    return Refusal(cause="no_rung", reason=reason, steps=tuple(steps))
+
+
+async def _try(footing: Footing, level: Level, rung: Rung, steps: list[Step]) -> Fix | None:
+    """Try one rung; None, and the files as they were, when it does not hold."""
+    try:
+        moved = await rung(footing)
+        fix = await _verified(footing, level, moved.named)
+    except Stuck as stuck:
+        steps.append(Step(level=level, done=False, why=str(stuck)))
+        await footing.put_back()
+        return None
+    except Unfit:
+        await footing.put_back()
+        raise
+    steps.append(Step(level=level, done=True, why=moved.what))
+    return fix.model_copy(update={"steps": tuple(steps)})
+
+
+async def _verified(footing: Footing, level: Level, named: frozenset[str]) -> Fix:
+    """Return the fix if all checks by code hold. Raises Stuck with each that does not."""
+    ecosystem, tree = footing.ecosystem, footing.tree
+    after = await ecosystem.read(tree)
+    result = await tree.snapshot()
+    changed = await tree.changed(footing.start, result)
+    found = check(footing, after, changed, named)
+    if found.problems:
+        raise Stuck(" ".join(found.problems))
+    notes = await ecosystem.frozen(tree, footing.before, after)
+    await tree.restore(result)  # what the proof left behind is no part of the fix
+    return Fix(
+        level=level,
+        tool=ecosystem.tool,
+        targets=footing.targets,
+        moves=found.moves,
+        files=tuple(sorted(changed)),
+        steps=(),
+        evidence=(*found.evidence, f"{ecosystem.tool} accepts the lock file as it is."),
+        notes=tuple(notes),
+        tree=result,
+    )

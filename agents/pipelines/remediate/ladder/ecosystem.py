@@ -1,0 +1,94 @@
+"""What the ladder asks of an ecosystem: all that npm, uv or Poetry have to bring is one file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from agents.pipelines.remediate.ladder.locked import Locked
+from agents.pipelines.remediate.ladder.ranges import Scheme
+from agents.pipelines.remediate.ladder.values import Group, Target
+from agents.ports import WorkTree
+
+
+class Ecosystem(Protocol):
+    """One lock file with its manifests, in one folder of the repository; made by a `Find`.
+
+    It reads files without running any of the repository's code, and changes them by asking the
+    tool that wrote them, in the sandbox. Its methods raise Stuck where a rung leads nowhere, Unfit
+    where nothing can be done at all, and let ToolError pass.
+    """
+
+    @property
+    def tool(self) -> str:
+        """Return what people call it, like `uv`."""
+        ...
+
+    @property
+    def scheme(self) -> Scheme:
+        """Return how versions are written."""
+        ...
+
+    @property
+    def locks(self) -> bool:
+        """Return whether a lock file decides; otherwise the requirements themselves do."""
+        ...
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Return the files that a fix may change; complete once `read` was called."""
+        ...
+
+    def name_of(self, package: str) -> str:
+        """Return the package's name as lock files write it; Unfit for what is no name."""
+        ...
+
+    async def read(self, tree: WorkTree) -> Locked:
+        """Return what is locked now."""
+        ...
+
+    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
+        """Return the versions that the index effective in the sandbox offers."""
+        ...
+
+    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
+        """Return why a version must not be taken, such as that it was yanked; empty: take it."""
+        ...
+
+    async def relock(
+        self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
+    ) -> None:
+        """Resolve anew: the pinned packages at their versions, the `free` ones at any.
+
+        All others stay as they are as far as that is possible.
+        """
+        ...
+
+    async def require(
+        self, tree: WorkTree, package: str, version: str, *, widen: bool
+    ) -> Sequence[str]:
+        """Change the repository's own requirements so that they admit the version.
+
+        Without `widen` only a pin or floor moves. Returns the changes for people; nothing where
+        all admit it already.
+        """
+        ...
+
+    async def override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> None:
+        """Overrule what other packages ask for; `reason` goes beside the entry as a comment."""
+        ...
+
+    async def frozen(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+        """Prove that lock file and manifests agree, and that what moved installs with its hashes.
+
+        Returns notes on what could not be proved and could not be before. Raises Stuck when not.
+        """
+        ...
+
+
+class Find(Protocol):
+    """Finds out whether an ecosystem knows the files that a group of alerts is about."""
+
+    def __call__(self, paths: frozenset[str], group: Group) -> Ecosystem | None:
+        """Return the ecosystem for that place, or None; the paths are all files of the commit."""
+        ...

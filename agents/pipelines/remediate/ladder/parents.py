@@ -1,0 +1,113 @@
+"""Level 3: the smallest releases of other packages that admit the fix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agents.pipelines.remediate.ladder.faults import Stuck
+from agents.pipelines.remediate.ladder.footing import REJECTED, Footing
+
+MOST_PARENTS = 6
+
+_NO_PARENT = "No other package of the lock file needs {name}, so none is in its way."
+_MANY = "{count} packages need {name}; Fettle searches releases of at most {most} at once."
+_NONE = (
+    "No newer release of {parents} that may be taken admits {name} {version}, or other packages "
+    "hold them back."
+)
+_LIMIT = "The search for releases that admit the fix reached its limit of {tries} tries."
+
+
+async def parents_to_move(footing: Footing) -> dict[str, str]:
+    """Return which packages have to move to which releases. Raises Stuck when none do."""
+    parents = footing.before.parents(footing.name)
+    if not parents:
+        raise Stuck(_NO_PARENT.format(name=footing.name))
+    if len(parents) > MOST_PARENTS:
+        raise Stuck(_MANY.format(count=len(parents), name=footing.name, most=MOST_PARENTS))
+    search = _Search(footing, {name: await _releases(footing, name) for name in parents})
+    return await search.smallest()
+
+
+def above(footing: Footing, parents: Mapping[str, str]) -> tuple[str, ...]:
+    """Return who may move along: what holds the parents back themselves."""
+    names = [name for parent in parents for name in footing.before.ancestors(parent)]
+    return tuple(dict.fromkeys(name for name in names if name not in parents))
+
+
+async def _releases(footing: Footing, name: str) -> list[str]:
+    """Return the releases that a parent could move to, oldest first."""
+    scheme = footing.ecosystem.scheme
+    old = scheme.ordered(copy.version for copy in footing.before.copies(name))
+    if not old:
+        return []
+    newer = [
+        version
+        for version in scheme.ordered(set(await footing.ecosystem.available(footing.tree, name)))
+        if scheme.newer(version, old[-1])
+        and not scheme.is_prerelease(version)
+        and (footing.terms.majors or scheme.delta(old[-1], version) != "major")
+    ]
+    return await _without_rejected(footing, name, newer)
+
+
+async def _without_rejected(footing: Footing, name: str, newer: list[str]) -> list[str]:
+    """Leave out the newest releases that must not be taken; the others are asked about later."""
+    for _ in range(REJECTED):
+        if not newer or not await footing.ecosystem.objection(footing.tree, name, newer[-1]):
+            return newer
+        newer = newer[:-1]
+    return []
+
+
+@dataclass
+class _Search:
+    """Asks the resolver which releases are enough."""
+
+    footing: Footing
+    releases: Mapping[str, Sequence[str]]
+    tries: int = field(default=0)
+
+    async def smallest(self) -> dict[str, str]:
+        chosen = {name: found[-1] for name, found in self.releases.items() if found}
+        if not chosen or not await self._enough(chosen):
+            raise Stuck(self._none())
+        for name in list(chosen):
+            others = {other: version for other, version in chosen.items() if other != name}
+            if others and await self._enough(others):
+                chosen = others
+        for name in chosen:
+            chosen[name] = await self._first(name, chosen)
+        return chosen
+
+    async def _first(self, name: str, chosen: Mapping[str, str]) -> str:
+        """Return the first release that is enough, supposing that all after it are as well."""
+        releases = self.releases[name]
+        low, high = 0, len(releases) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if await self._enough({**chosen, name: releases[middle]}):
+                high = middle
+            else:
+                low = middle + 1
+        return await self._taken(name, releases[high:], chosen)
+
+    async def _taken(self, name: str, releases: Sequence[str], chosen: Mapping[str, str]) -> str:
+        """Return the first of these that nothing speaks against."""
+        for version in releases[:REJECTED]:
+            if not await self.footing.ecosystem.objection(self.footing.tree, name, version):
+                return version
+        return chosen[name]
+
+    async def _enough(self, parents: Mapping[str, str]) -> bool:
+        self.tries += 1
+        if self.tries > self.footing.terms.tries:
+            raise Stuck(_LIMIT.format(tries=self.footing.terms.tries))
+        pins = {**self.footing.pins, **parents}
+        return await self.footing.escapes(pins, above(self.footing, parents), widen=True)
+
+    def _none(self) -> str:
+        [version] = self.footing.pins.values()
+        parents = ", ".join(self.releases)
+        return _NONE.format(parents=parents, name=self.footing.name, version=version)

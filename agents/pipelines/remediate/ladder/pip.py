@@ -1,0 +1,228 @@
+"""pip: requirements files, written by hand or by pip-compile and `uv pip compile`."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+
+from agents.pipelines.remediate.ladder import python_index as index
+from agents.pipelines.remediate.ladder import python_specs as specs
+from agents.pipelines.remediate.ladder.faults import Stuck, said
+from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
+from agents.pipelines.remediate.ladder.pip_compile import compiled_again, sources
+from agents.pipelines.remediate.ladder.pip_files import (
+    Line,
+    Read,
+    read_requirements,
+    replaced,
+    respecified,
+)
+from agents.pipelines.remediate.ladder.provided import BASE, attempt
+from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
+from agents.pipelines.remediate.ladder.values import Group
+from agents.ports import WorkTree
+
+_NAMES = re.compile(r"[^/]*\.(txt|in)")
+_NO_OVERRIDES = "Requirements files have no entries that overrule what other packages ask for."
+_CANNOT = "`{file}` asks for `{asked}`, which cannot be changed to admit {version}{how}."
+_FAILED = "The requirements cannot be installed together any more: {said}"
+_UNPROVED = (
+    "That the requirements install together could not be proved: pip cannot resolve them before "
+    "the change either, without building packages."
+)
+_RESOLVE = """\
+folder=$(mktemp -d)
+pip install --disable-pip-version-check --no-input --no-color --quiet --dry-run \\
+  --ignore-installed --only-binary :all: --target "$folder/none" {files}
+code=$?
+rm -rf "$folder"
+exit $code
+"""
+_SCRATCH = ".fettle-requirements.txt", ".fettle-constraints.txt"
+
+
+def find(paths: frozenset[str], group: Group) -> Pip | None:
+    """Return pip for the requirements files that the alerts name."""
+    named = [path for path in group.manifests if path in paths]
+    if group.ecosystem != "pip" or not named or len(named) != len(group.manifests):
+        return None
+    if not all(_NAMES.fullmatch(posixpath.basename(path)) for path in named):
+        return None
+    return Pip(tuple(dict.fromkeys(named)), paths)
+
+
+class Pip:
+    """The port Ecosystem for requirements files."""
+
+    tool = "pip"
+    scheme: Scheme = PYPI
+
+    def __init__(
+        self, manifests: tuple[str, ...], paths: frozenset[str], *, seconds: float = 300
+    ) -> None:
+        self._manifests = manifests
+        self._paths = paths
+        self._seconds = seconds
+        self._read = Read()
+        self._original: Read | None = None
+
+    @property
+    def locks(self) -> bool:
+        """Return whether a tool wrote the file that the alerts are about."""
+        return any(path in self._read.compiled for path in self._manifests)
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Return the requirements files and what they include."""
+        return frozenset({*self._manifests, *self._read.texts, *sources(self._read, self._paths)})
+
+    def name_of(self, package: str) -> str:
+        """Return the package's name as lock files write it; Unfit for what is no name."""
+        return index.python_name(package)
+
+    async def read(self, tree: WorkTree) -> Locked:
+        """Return the requirements: a pin is its version, a range the lowest version it admits."""
+        read = await _together(tree, self._manifests)
+        made_from = sources(read, self._paths)
+        if made_from:  # what compiled files were made from counts as well
+            read = await _together(tree, (*self._manifests, *made_from))
+        self._read = read
+        self._original = self._original or read
+        return _locked(read)
+
+    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
+        """Return the versions that the index effective in the sandbox offers."""
+        return await index.available(tree, package, self._seconds)
+
+    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
+        """Return why a version must not be taken; empty: take it."""
+        return await index.objection(tree, package, version, self._seconds)
+
+    async def relock(
+        self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
+    ) -> None:
+        """Have compiled files written anew; in others the requirement itself was changed."""
+        for path in self._read.compiled:
+            await compiled_again(tree, path, self._read, pins, free, seconds=self._seconds)
+
+    async def require(
+        self, tree: WorkTree, package: str, version: str, *, widen: bool
+    ) -> Sequence[str]:
+        """Change the requirements so that they admit the version, with its hashes if need be."""
+        meant = [
+            line
+            for line in self._read.lines
+            if line.name == package and line.file not in self._read.compiled
+        ]
+        changes: list[str] = []
+        hashes: tuple[str, ...] = ()
+        if any(line.hashes for line in meant):
+            hashes = await index.hashes(tree, package, version, self._seconds)
+        texts: dict[str, str] = {}
+        for line in sorted(
+            meant, key=lambda line: -line.first
+        ):  # earlier lines stay where they are
+            spec = self._moved(line, version, widen=widen)
+            if spec is None:
+                continue
+            text = texts.get(line.file, self._read.texts[line.file])
+            texts[line.file] = replaced(text, line, respecified(line, spec, hashes))
+            changes.append(f"`{line.file}` asks for {package} `{spec}`, not `{line.spec}`")
+        for file, text in texts.items():
+            await tree.write(file, text.encode())
+        return changes
+
+    async def override(self, *_: object) -> None:
+        """Say that there is no such thing."""
+        raise Stuck(_NO_OVERRIDES)
+
+    async def frozen(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+        """Prove that all requirements still install together, and that hashes are right.
+
+        pip never gets the repository's own files: their options could lead it anywhere.
+        """
+        notes = list(self._read.notes)
+        failed = await self._unresolved(tree, self._read)
+        if failed:
+            if not (self._original and await self._unresolved(tree, self._original)):
+                raise Stuck(_FAILED.format(said=said(failed)))
+            notes.append(_UNPROVED)
+        return [*notes, *await index.prove(tree, before, after, self._seconds)]
+
+    async def _unresolved(self, tree: WorkTree, read: Read) -> str:
+        """Return what pip says against installing all of it together; empty: nothing."""
+        lines = [line for line in read.lines if _decides(line, read)]
+        texts = [[_plain(line) for line in lines if line.constrains is c] for c in (False, True)]
+        for path, listed in zip(_SCRATCH, texts, strict=True):
+            await tree.write(path, "".join(f"{line}\n" for line in listed).encode())
+        files = f"--requirement {_SCRATCH[0]} --constraint {_SCRATCH[1]}"
+        body = _RESOLVE.format(files=files)
+        result = await attempt(tree, BASE, body, seconds=self._seconds)
+        return result.output if result.exit_code or result.why != "exit" else ""
+
+    def _moved(self, line: Line, version: str, *, widen: bool) -> str | None:
+        """Return the new versions of a requirement; None where the old ones are right."""
+        spec, locks = line.spec, bool(self._read.compiled)
+        if specs.admits(spec, version) and (locks or not specs.floor(spec)):
+            return None
+        change = specs.widened if widen else specs.bumped if locks else specs.raised
+        moved = change(spec, version)
+        if moved is not None and widen and not locks:
+            moved = specs.raised(moved, version)
+        if moved is None:
+            how = "" if widen else " without moving its upper bound"
+            asked = f"{line.name} {spec}".strip()
+            raise Stuck(_CANNOT.format(file=line.file, asked=asked, version=version, how=how))
+        return None if moved == spec else moved
+
+
+async def _together(tree: WorkTree, paths: Sequence[str]) -> Read:
+    together = Read()
+    for path in paths:
+        read = await read_requirements(tree, path)
+        together.lines += [line for line in read.lines if line.file not in together.texts]
+        together.texts |= read.texts
+        together.compiled |= read.compiled
+        together.notes += [note for note in read.notes if note not in together.notes]
+    return together
+
+
+def _locked(read: Read) -> Locked:
+    """Return the lines that decide as entries, and what people wrote as the own requirements."""
+    lines = [line for line in read.lines if _decides(line, read) and specs.floor(line.spec)]
+    keys: dict[str, list[str]] = {}
+    for line in lines:
+        keys.setdefault(line.name, []).append(_key(line))
+    needed = [(parent, _key(line)) for line in lines for parent in line.via]
+    entries = tuple(
+        Entry(
+            key=_key(line),
+            name=line.name,
+            version=specs.floor(line.spec),
+            hashes=tuple(sorted(line.hashes)),
+            needs=tuple(key for parent, key in needed if parent == line.name),
+        )
+        for line in lines
+    )
+    own = tuple(
+        Own(name=line.name, spec=line.spec, file=line.file)
+        for line in read.lines
+        if line.file not in read.compiled
+    )
+    return Locked(entries=entries, own=own)
+
+
+def _decides(line: Line, read: Read) -> bool:
+    """Return whether a line says what is installed: where a tool wrote files, only theirs do."""
+    return not read.compiled or line.file in read.compiled
+
+
+def _key(line: Line) -> str:
+    return f"{line.file}:{line.first}"
+
+
+def _plain(line: Line) -> str:
+    """Return a requirement as pip may have it: no option of the file, no address."""
+    hashes = "".join(f" --hash={value}" for value in line.hashes if index.is_hash(value))
+    return f"{line.wanted}{hashes}"

@@ -1,0 +1,102 @@
+"""Tools for the sandbox: the version that made a lock file, fetched from the index if need be."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from dataclasses import dataclass
+
+from agents.errors import ToolError
+from agents.pipelines.remediate.ladder.faults import Stuck, Unfit, said
+from agents.ports import CommandResult, WorkTree
+
+_UNPROVIDED = 97
+"""The exit code of a script whose tool could not be had."""
+
+_BASE = ("pip>=25", "uv>=0.9")
+"""What is fetched first: it asks the index, and it fetches all other tools."""
+
+_SCRIPT = """\
+set -u
+tools="$HOME/.local/share/fettle-ladder"
+base="$tools/{base}"
+tool="$tools/{folder}"
+have_base() {{
+  test -e "$base/ready" && return
+  python3 -m venv --clear "$base" &&
+    "$base/bin/python" -m pip install --quiet --only-binary :all: {wanted_base} &&
+    touch "$base/ready"
+}}
+have_tool() {{
+  have_base && test -e "$tool/ready" && return
+  test -e "$base/ready" && rm -rf "$tool" && "$base/bin/uv" venv --quiet --python python3 "$tool" &&
+    "$base/bin/uv" pip install --quiet --python "$tool/bin/python" --no-build {wanted} &&
+    touch "$tool/ready"
+}}
+have_tool >&2 || {instead}
+PATH="$tool/bin:$PATH"
+export PATH
+{body}
+"""
+_NO_TOOL = (
+    "The sandbox could not be given {program}, which the lock file needs: {said} Install a Python "
+    "that makes virtual environments (`python3 -m venv`), or put {program} into FETTLE_TOOLCHAINS."
+)
+_NO_WAY = "{program} needs the package indexes, and no way leads to them: {error}"
+_LIMIT = 200_000
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program of Python's index, and which releases of it will do."""
+
+    program: str
+    packages: tuple[str, ...]
+    """Requirements as pip takes them; made by us, never copied from a repository."""
+    found: bool = True
+    """Whether one that the sandbox has anyhow will do where none can be fetched."""
+
+    def script(self, body: str) -> str:
+        """Return a script for bash that has the tool first on PATH and then runs the body."""
+        there = f"command -v {shlex.quote(self.program)} >/dev/null 2>&1 ||"
+        return _SCRIPT.format(
+            base=_folder(_BASE),
+            folder=_folder(self.packages),
+            wanted_base=shlex.join(_BASE),
+            wanted=shlex.join(self.packages),
+            instead=f"{there if self.found else ''} exit {_UNPROVIDED}",
+            body=body,
+        )
+
+
+BASE = Tool("pip", _BASE, found=False)
+"""pip and uv in releases that Fettle knows, for what does not depend on a lock file."""
+
+
+async def call(tree: WorkTree, tool: Tool, body: str, *, seconds: float) -> str:
+    """Run a script with the tool; return what it wrote. Raises Stuck when it fails.
+
+    Raises Unfit where the tool or the way to the indexes cannot be had.
+    """
+    result = await attempt(tree, tool, body, seconds=seconds)
+    if result.why != "exit":
+        raise Stuck(f"{tool.program} was stopped ({result.why}) after {result.seconds:.0f} s.")
+    if result.exit_code != 0:
+        raise Stuck(f"{tool.program} said: {said(result.output)}")
+    return result.output
+
+
+async def attempt(tree: WorkTree, tool: Tool, body: str, *, seconds: float) -> CommandResult:
+    """Run a script with the tool, however it ends."""
+    argv = ["bash", "-c", tool.script(body)]
+    try:
+        result = await tree.run(argv, timeout=seconds, network="indexes", max_output=_LIMIT)
+    except ToolError as error:
+        raise Unfit("no_tool", _NO_WAY.format(program=tool.program, error=error)) from error
+    if result.exit_code == _UNPROVIDED:
+        raise Unfit("no_tool", _NO_TOOL.format(program=tool.program, said=said(result.output)))
+    return result
+
+
+def _folder(packages: tuple[str, ...]) -> str:
+    return hashlib.sha256("\n".join(packages).encode()).hexdigest()[:16]

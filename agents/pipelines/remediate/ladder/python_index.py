@@ -1,0 +1,117 @@
+"""What Python's package index has, asked of pip in the sandbox, and proof that it installs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Sequence
+
+from packaging.utils import InvalidName, canonicalize_name
+
+from agents.pipelines.remediate.ladder.faults import Stuck, Unfit, said
+from agents.pipelines.remediate.ladder.locked import Entry, Locked
+from agents.pipelines.remediate.ladder.provided import BASE, attempt, call
+from agents.ports import WorkTree
+
+_HASHES = "--no-deps --no-build --generate-hashes --no-header --no-annotate --quiet --color never"
+
+_VERSIONS = re.compile(r"^Available versions:(.*)$", re.MULTILINE)
+_QUIET = "--disable-pip-version-check --no-input --no-color --no-cache-dir"
+_REPORT = (
+    "pip install {quiet} --quiet --dry-run --no-deps --ignore-installed --only-binary :all: "
+    "--report - -- {what} | python -c 'import json, sys; "
+    'print("FETTLE" + json.dumps([[i["is_yanked"], i["metadata"].get("requires_python")] '
+    'for i in json.load(sys.stdin)["install"]]))\''
+)
+_FETCH = """\
+folder=$(mktemp -d)
+{each}
+rm -rf "$folder"
+"""
+_EACH = """\
+printf '%s\\n' {line} >"$folder/moved.txt"
+pip download {quiet} --quiet --no-deps --only-binary :all: --require-hashes \\
+  --dest "$folder/files" --requirement "$folder/moved.txt" >"$folder/said" 2>&1 ||
+  {{ echo "FETTLE" {name}; tail -c 1500 "$folder/said"; }}
+"""
+_MOST_PROVED = 20
+_MISMATCH = "DO NOT MATCH THE HASHES"
+_HASH = re.compile(r"sha(256:[0-9a-f]{64}|384:[0-9a-f]{96}|512:[0-9a-f]{128})")
+
+
+def python_name(package: str) -> str:
+    """Return a package's name as lock files write it. Raises Unfit for what is no name."""
+    try:
+        return str(canonicalize_name(package, validate=True))
+    except InvalidName as error:
+        raise Unfit(
+            "unsafe", "The alert's package has a name that no Python package can have."
+        ) from error
+
+
+async def available(tree: WorkTree, package: str, seconds: float) -> Sequence[str]:
+    """Return the releases that the index effective in the sandbox offers for its Python."""
+    body = f"pip index {_QUIET} versions -- {shlex.quote(package)}"
+    output = await call(tree, BASE, body, seconds=seconds)
+    found = _VERSIONS.search(output)
+    if not found:
+        raise Stuck(f"pip did not say which versions of {package} there are: {said(output)}")
+    return [version.strip() for version in found[1].split(",") if version.strip()]
+
+
+async def objection(tree: WorkTree, package: str, version: str, seconds: float) -> str:
+    """Return why a release must not be taken; empty when nothing speaks against it.
+
+    One that has no wheel is not looked into, since that would run what strangers wrote.
+    """
+    body = _REPORT.format(quiet=_QUIET, what=shlex.quote(f"{package}=={version}"))
+    result = await attempt(tree, BASE, body, seconds=seconds)
+    found = re.search(r"^FETTLE(.*)$", result.output, re.MULTILINE)
+    if not found:
+        return ""
+    try:
+        rows = json.loads(found[1])
+    except ValueError:
+        return ""
+    return "was yanked" if any(row[0] for row in rows) else ""
+
+
+async def hashes(tree: WorkTree, package: str, version: str, seconds: float) -> tuple[str, ...]:
+    """Return the hashes of all files of a release, as the index has them. Raises Stuck."""
+    wanted = shlex.quote(f"{package}=={version}")
+    body = f"printf '%s\\n' {wanted} | uv pip compile - {_HASHES}"
+    output = await call(tree, BASE, body, seconds=seconds)
+    found = tuple(sorted({match[0] for match in _HASH.finditer(output)}))
+    if not found:
+        raise Stuck(f"The index has no hashes of {package} {version}.")
+    return found
+
+
+def is_hash(text: str) -> bool:
+    """Return whether this is a hash as requirements files write them."""
+    return _HASH.fullmatch(text) is not None
+
+
+async def prove(tree: WorkTree, before: Locked, after: Locked, seconds: float) -> list[str]:
+    """Have pip fetch what moved, with the lock file's own hashes. Raises Stuck on another content.
+
+    Returns notes on what could not be proved, such as what has no wheel for the sandbox.
+    """
+    known = {(entry.name, entry.version) for entry in before.entries}
+    moved = [e for e in after.entries if not e.own and (e.name, e.version) not in known]
+    hashed = [entry for entry in moved if any(map(_HASH.fullmatch, entry.hashes))][:_MOST_PROVED]
+    left = [entry.name for entry in moved if entry not in hashed]
+    if hashed:
+        body = _FETCH.format(each="".join(map(_fetched, hashed)))
+        output = await call(tree, BASE, body, seconds=seconds)
+        if _MISMATCH in output:
+            raise Stuck(f"The index has other files than the lock file says: {said(output)}")
+        left += re.findall(r"^FETTLE (\S+)$", output, re.MULTILINE)
+    return [f"Not fetched to prove their hashes: {', '.join(left)}."] if left else []
+
+
+def _fetched(entry: Entry) -> str:
+    hashes = " ".join(f"--hash={value}" for value in entry.hashes if _HASH.fullmatch(value))
+    line = f"{entry.name}=={entry.version} {hashes}"
+    return _EACH.format(line=shlex.quote(line), name=shlex.quote(entry.name), quiet=_QUIET)

@@ -1,0 +1,183 @@
+"""The requirements that a pyproject.toml states, and changing one without touching the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator, MutableMapping, MutableSequence
+from dataclasses import dataclass
+from typing import Any
+
+import tomlkit
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from tomlkit.exceptions import TOMLKitError
+
+from agents.pipelines.remediate.ladder import python_specs as specs
+from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
+from agents.pipelines.remediate.ladder.locked import Own
+from agents.pipelines.remediate.ladder.python_files import Table, read_text, tables, texts
+from agents.ports import WorkTree
+
+_PARTS = re.compile(
+    r"^(\s*[A-Za-z0-9][A-Za-z0-9._-]*\s*(?:\[[^\]]*\])?\s*\(?)([^;@()]*)(\)?\s*(?:;.*)?)$"
+)
+
+_CANNOT = "`{file}` asks for `{asked}`, which cannot be changed to admit {version}{how}."
+_HOW = {False: " without moving its upper bound", True: ""}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How one tool reads a requirement's text."""
+
+    admits: Callable[[str, str], bool]
+    bumped: specs.Change
+    widened: specs.Change
+
+
+PEP440 = Dialect(specs.admits, specs.bumped, specs.widened)
+POETRY = Dialect(specs.poetry_admits, specs.poetry_bumped, specs.poetry_widened)
+
+
+def stated(project: Table, file: str) -> list[Own]:
+    """Return every requirement of a pyproject.toml that leads to an index."""
+    found = []
+    for listed in _lists(project):
+        for text in texts(listed):
+            try:
+                wanted = Requirement(text)
+            except InvalidRequirement:
+                continue
+            if wanted.url is None:
+                name, spec = str(canonicalize_name(wanted.name)), str(wanted.specifier)
+                found.append(Own(name=name, spec=spec, file=file))
+    for table in _poetry_tables(project):
+        for name, value in table.items():
+            if name != "python":
+                clean = str(canonicalize_name(name))
+                found += [Own(name=clean, spec=spec, file=file) for spec in _poetry_specs(value)]
+    return found
+
+
+async def require(
+    tree: WorkTree, file: str, package: str, version: str, *, widen: bool
+) -> list[str]:
+    """Change the file's requirements on a package so that they admit the version.
+
+    Returns the changes for people. Raises Stuck where a requirement cannot be changed so.
+    """
+    text = await read_text(tree, file)
+    changed, changes = await asyncio.to_thread(_changed, text, file, package, version, widen)
+    if changes:
+        await tree.write(file, changed.encode())
+    return changes
+
+
+def parsed(text: str, file: str) -> tomlkit.TOMLDocument:
+    """Return a file as a document that keeps its looks. Raises Unfit."""
+    try:
+        return tomlkit.parse(text)
+    except (TOMLKitError, RecursionError, ValueError) as error:
+        raise Unfit("unsafe", f"`{file}` is not TOML that can be read: {error}") from error
+
+
+def _changed(
+    text: str, file: str, package: str, version: str, widen: bool
+) -> tuple[str, list[str]]:
+    document = parsed(text, file)
+    editing = _Editing(file, package, version, widen)
+    for listed in _lists(document):
+        editing.listed(listed)
+    for table in _poetry_tables(document):
+        editing.table(table)
+    return tomlkit.dumps(document), editing.changes
+
+
+class _Editing:
+    """Changes requirements of one package in place, and notes each change."""
+
+    def __init__(self, file: str, package: str, version: str, widen: bool) -> None:
+        self._file = file
+        self._package = package
+        self._version = version
+        self._widen = widen
+        self.changes: list[str] = []
+
+    def listed(self, listed: Any) -> None:
+        """Change the texts of a list, as PEP 508 writes them."""
+        for at, text in enumerate(listed if isinstance(listed, MutableSequence) else ()):
+            found = _PARTS.match(text) if isinstance(text, str) else None
+            if found and self._meant(re.split(r"[\s\[(]", found[1].strip())[0]):
+                spec = self._moved(found[2], PEP440)
+                if spec is not None:
+                    listed[at] = f"{found[1]}{spec}{found[3]}"
+
+    def table(self, table: MutableMapping[str, Any]) -> None:
+        """Change the values of a table, as Poetry writes them."""
+        for name, value in table.items():
+            if not self._meant(name):
+                continue
+            if isinstance(value, str):
+                spec = self._moved(value, POETRY)
+                if spec is not None:
+                    table[name] = spec
+            for each in [value, *tables(value)]:
+                if isinstance(each, MutableMapping) and isinstance(each.get("version"), str):
+                    spec = self._moved(each["version"], POETRY)
+                    if spec is not None:
+                        each["version"] = spec
+
+    def _meant(self, name: str) -> bool:
+        return str(canonicalize_name(name)) == self._package
+
+    def _moved(self, spec: str, dialect: Dialect) -> str | None:
+        """Return the new text; None where the old one admits the version. Raises Stuck."""
+        if dialect.admits(spec, self._version):
+            return None
+        change = dialect.widened if self._widen else dialect.bumped
+        moved = change(spec, self._version)
+        if moved is None or not dialect.admits(moved, self._version):
+            raise Stuck(
+                _CANNOT.format(
+                    file=self._file,
+                    asked=f"{self._package} {spec}".strip(),
+                    version=self._version,
+                    how=_HOW[self._widen],
+                )
+            )
+        line = f"`{self._file}` asks for {self._package} `{moved.strip()}`, not `{spec.strip()}`"
+        self.changes.append(line)
+        return moved
+
+
+def _lists(project: Any) -> Iterator[Any]:
+    """Yield the lists of requirements as PEP 508 writes them."""
+    yield _at(project, "project").get("dependencies")
+    yield from _at(project, "project", "optional-dependencies").values()
+    yield from _at(project, "dependency-groups").values()
+    yield _at(project, "tool", "uv").get("dev-dependencies")
+    yield _at(project, "tool", "uv").get("constraint-dependencies")
+    yield _at(project, "tool", "uv").get("override-dependencies")
+
+
+def _poetry_tables(project: Any) -> Iterator[MutableMapping[str, Any]]:
+    """Yield Poetry's tables of requirements."""
+    yield _at(project, "tool", "poetry", "dependencies")
+    yield _at(project, "tool", "poetry", "dev-dependencies")
+    for name in _at(project, "tool", "poetry", "group"):
+        yield _at(project, "tool", "poetry", "group", name, "dependencies")
+
+
+def _poetry_specs(value: Any) -> Iterator[str]:
+    for each in [value, *tables(value)]:
+        spec = each.get("version") if isinstance(each, MutableMapping) else each
+        if isinstance(spec, str):
+            yield spec
+
+
+def _at(document: Any, *names: str) -> MutableMapping[str, Any]:
+    """Return the table that these names lead to, or an empty one: files may hold anything."""
+    for name in names:
+        document = document.get(name) if isinstance(document, MutableMapping) else None
+    return document if isinstance(document, MutableMapping) else {}

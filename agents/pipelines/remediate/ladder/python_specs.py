@@ -1,0 +1,157 @@
+"""Moving a requirement so that it admits a version: pins and floors, or upper bounds as well."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+
+_BELOW = ("==", "===", "~=", ">=", ">")
+
+Change = Callable[[str, str], str | None]
+"""From a requirement's text and the version to one that admits it; None where there is none."""
+
+_CLAUSE = re.compile(r"^(\s*)(===|==|~=|!=|<=|>=|<|>)(\s*)([^\s]+)(\s*)$")
+_SHORT = re.compile(r"^(\s*)(\^|~(?!=))(\s*)([0-9][^\s,|]*)(\s*)$")
+_BARE = re.compile(r"^(\s*)([0-9][0-9A-Za-z.+!-]*)(\s*)$")
+
+
+def admits(spec: str, version: str) -> bool:
+    """Return whether a requirement of PEP 440 admits a version."""
+    try:
+        return SpecifierSet(spec).contains(version, prereleases=True)
+    except InvalidSpecifier:
+        return False
+
+
+def pinned(spec: str) -> str:
+    """Return the one version that a requirement admits; empty when it is no pin."""
+    found = _CLAUSE.match(spec.strip())
+    return found[4] if found and found[2] in ("==", "===") and "*" not in found[4] else ""
+
+
+def floor(spec: str) -> str:
+    """Return the lowest version that a requirement names; empty when it names none."""
+    found = filter(None, map(_CLAUSE.match, spec.strip("()").split(",")))
+    bounds = [each[4].removesuffix(".*") for each in found if each[2] in _BELOW]
+    try:
+        return max(bounds, key=Version, default="")
+    except ValueError:
+        return ""
+
+
+def bumped(spec: str, version: str) -> str | None:
+    """Return the requirement with its pin at the version; upper bounds stay."""
+    return _each(spec, version, _pin)
+
+
+def raised(spec: str, version: str) -> str | None:
+    """Return the requirement with pin or floor at the version; upper bounds stay."""
+    return _each(spec, version, _floor)
+
+
+def widened(spec: str, version: str) -> str | None:
+    """Return the requirement with pin and upper bounds moved as far as need be."""
+    return _each(spec, version, _widen)
+
+
+def _each(spec: str, version: str, change: Callable[[str, str, str], str | None]) -> str | None:
+    clauses = []
+    for clause in spec.split(","):
+        found = _CLAUSE.match(clause)
+        if not found:
+            return None
+        moved = change(found[2], found[4], version)
+        if moved is None:
+            return None
+        clauses.append(f"{found[1]}{found[2]}{found[3]}{moved}{found[5]}")
+    result = ",".join(clauses)
+    return result if admits(result, version) else None
+
+
+def _pin(operator: str, bound: str, version: str) -> str | None:
+    return version if operator in ("==", "===") and "*" not in bound else bound
+
+
+def _floor(operator: str, bound: str, version: str) -> str | None:
+    if operator == ">=" or (operator == "~=" and admits(f"~={bound}", version)):
+        return _no_shorter(version, bound)
+    return _pin(operator, bound, version)
+
+
+def _widen(operator: str, bound: str, version: str) -> str | None:
+    if admits(f"{operator}{bound}", version):
+        return bound
+    depth = bound.removesuffix(".*").count(".") + 1
+    match operator:
+        case "==" if bound.endswith(".*"):
+            return f"{_cut(version, depth)}.*"
+        case "==" | "===" | "<=":
+            return version
+        case "~=":
+            return _cut(version, depth)
+        case "<":
+            return _above(version, depth)
+    return None
+
+
+def _cut(version: str, depth: int) -> str:
+    """Return the first numbers of a version, like `3.1` of 3.1.4."""
+    numbers = (*Version(version).release, *(0,) * depth)[:depth]
+    return ".".join(map(str, numbers))
+
+
+def _above(version: str, depth: int) -> str:
+    """Return the first bound of so many numbers that is above a version."""
+    numbers = [int(number) for number in _cut(version, depth).split(".")]
+    return ".".join(map(str, (*numbers[:-1], numbers[-1] + 1)))
+
+
+def _no_shorter(version: str, bound: str) -> str:
+    """Return the version with at least two numbers where `~=` needs them."""
+    return version if "." in version or "." not in bound else f"{version}.0"
+
+
+def poetry_bumped(spec: str, version: str) -> str | None:
+    """Return Poetry's form of a requirement with its pin at the version."""
+    if found := _BARE.match(spec):
+        return f"{found[1]}{version}{found[3]}" if "*" not in spec else None
+    return None if _SHORT.match(spec) else bumped(spec, version)
+
+
+def poetry_widened(spec: str, version: str) -> str | None:
+    """Return Poetry's form of a requirement with pin and bounds moved as far as need be."""
+    if found := _SHORT.match(spec):
+        if _short_admits(found[2], found[4], version):
+            return spec
+        bound = _cut(version, found[4].count(".") + 1)
+        return f"{found[1]}{found[2]}{found[3]}{bound}{found[5]}"
+    if _BARE.match(spec):
+        return poetry_bumped(spec, version)
+    if spec.strip().endswith(".*") and _CLAUSE.match(spec) is None:
+        return f"{_cut(version, spec.strip().removesuffix('.*').count('.') + 1)}.*"
+    return widened(spec, version)
+
+
+def poetry_admits(spec: str, version: str) -> bool:
+    """Return whether Poetry's form of a requirement admits a version."""
+    if spec.strip() == "*":
+        return True
+    if found := _SHORT.match(spec):
+        return _short_admits(found[2], found[4], version)
+    if found := _BARE.match(spec):
+        return admits(f"=={found[2]}", version)
+    return admits(f"=={spec}" if spec.strip()[:1].isdigit() else spec, version)
+
+
+def _short_admits(sign: str, bound: str, version: str) -> bool:
+    """Return whether `^bound` or `~bound` admits a version."""
+    try:
+        numbers = Version(bound).release
+    except ValueError:
+        return False
+    significant = next((at for at, n in enumerate(numbers) if n), len(numbers) - 1) + 1
+    depth = significant if sign == "^" else min(2, len(numbers))
+    return admits(f">={bound},<{_above(bound, depth)}", version)

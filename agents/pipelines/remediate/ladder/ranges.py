@@ -1,0 +1,125 @@
+"""Which versions are vulnerable, how far a move goes, and the smallest version that is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from univers.version_range import VersionRange, build_range_from_github_advisory_constraint
+from univers.versions import PypiVersion, SemverVersion, Version
+
+from agents.pipelines.remediate.ladder.faults import Unfit
+from agents.pipelines.remediate.ladder.values import Advisory, Delta
+
+LONGEST = 100  # characters of a version: comparing numbers of a million digits takes minutes
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How an ecosystem writes its versions."""
+
+    name: str
+    """The name that univers, and Package URLs, know it by."""
+    version: type[Version]
+
+    def parsed(self, text: str) -> Version | None:
+        """Return the version, or None for what is none."""
+        try:
+            return self.version(text) if 0 < len(text) <= LONGEST else None
+        except ValueError:
+            return None
+
+    def release(self, text: str) -> tuple[int, ...]:
+        """Return its numbers, like (3, 1, 4); empty for what is no version."""
+        version = self.parsed(text)
+        match version:
+            case PypiVersion():
+                return (version.value.epoch, *version.value.release)
+            case SemverVersion():
+                return (0, version.major, version.minor, version.patch)
+        return ()
+
+    def is_prerelease(self, text: str) -> bool:
+        """Return whether it is one that people have to ask for; what is no version is one, too."""
+        version = self.parsed(text)
+        match version:
+            case PypiVersion():
+                return bool(version.value.is_prerelease)
+            case SemverVersion():
+                return bool(version.value.prerelease)
+        return True
+
+    def newer(self, text: str, than: str) -> bool:
+        """Return whether one version comes after another; never so for what is no version."""
+        one, other = self.parsed(text), self.parsed(than)
+        return one is not None and other is not None and one > other
+
+    def ordered(self, texts: Iterable[str]) -> list[str]:
+        """Return the versions among these, oldest first."""
+        parsed = [(version, text) for text in texts if (version := self.parsed(text)) is not None]
+        return [text for _, text in sorted(parsed, key=lambda pair: pair[0])]
+
+    def delta(self, old: str, new: str) -> Delta:
+        """Return which number is the first to differ."""
+        one, other = self.release(old), self.release(new)
+        if not one or not other:
+            return "other"
+        width = max(len(one), len(other), 4)
+        pairs = zip(_padded(one, width), _padded(other, width), strict=True)
+        first = next((at for at, (a, b) in enumerate(pairs) if a != b), 3)
+        return "major" if first < 2 else "minor" if first == 2 else "patch"
+
+
+PYPI = Scheme("pypi", PypiVersion)
+NPM = Scheme("npm", SemverVersion)
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The union of the ranges of all open alerts for one package."""
+
+    scheme: Scheme
+    ranges: tuple[VersionRange, ...]
+
+    @classmethod
+    def of(cls, scheme: Scheme, advisories: Iterable[Advisory]) -> Ranges:
+        """Read the alerts' ranges. Raises Unfit for one that cannot be read: it would be missed."""
+        return cls(scheme, tuple(_range(scheme, advisory) for advisory in advisories))
+
+    def hold(self, text: str) -> bool:
+        """Return whether a version is vulnerable; what is no version counts as vulnerable."""
+        version = self.scheme.parsed(text)
+        return version is None or any(version in each for each in self.ranges)
+
+    def targets(self, old: str, available: Sequence[str], *, majors: bool) -> Iterator[str]:
+        """Yield the versions to go to, smallest first: those of the same major line come first."""
+        good = [
+            text
+            for text in self.scheme.ordered(dict.fromkeys(available))
+            if self.scheme.newer(text, old)
+            and not self.scheme.is_prerelease(text)
+            and not self.hold(text)
+        ]
+        yield from (text for text in good if self.scheme.delta(old, text) != "major")
+        if majors:
+            yield from (text for text in good if self.scheme.delta(old, text) == "major")
+
+
+def _range(scheme: Scheme, advisory: Advisory) -> VersionRange:
+    try:
+        if len(advisory.vulnerable) <= LONGEST * 4:
+            found: VersionRange = build_range_from_github_advisory_constraint(
+                scheme.name, advisory.vulnerable
+            )
+            return found
+    except ValueError:
+        pass
+    raise Unfit(
+        "unsupported",
+        f"The vulnerable range of {advisory.ghsa_id} is not one that Fettle can read, so nothing "
+        "can be shown to be outside of it. Fix this one by hand.",
+    )
+
+
+def _padded(numbers: tuple[int, ...], width: int) -> tuple[int, ...]:
+    return numbers + (0,) * (width - len(numbers))

@@ -1,0 +1,93 @@
+"""The rungs: what each of them changes. Each returns which packages it means to move, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from agents.pipelines.remediate.ladder.faults import Stuck
+from agents.pipelines.remediate.ladder.footing import Footing
+from agents.pipelines.remediate.ladder.parents import above, parents_to_move
+from agents.pipelines.remediate.ladder.values import Level
+
+_NOT_OWN = "The repository does not ask for {name} itself; other packages do."
+_UNLOCKED = "There is no lock file: the requirement itself decides."
+_NO_OVERRIDES = "The policy does not permit entries that overrule what other packages ask for."
+_ADMITTED = "The repository's own requirements admit the fix already."
+_REASON = "{ids}: overrules other packages; look at it again by {until:%Y-%m-%d}"
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What a rung did."""
+
+    named: frozenset[str]
+    """The packages that it meant to move."""
+    what: str
+    """For people."""
+
+
+async def float_lock(footing: Footing) -> Moved:
+    """Level 0: move the lock file within every requirement."""
+    if not footing.ecosystem.locks:
+        raise Stuck(_UNLOCKED)
+    await footing.move(footing.pins)
+    return Moved(frozenset(footing.pins), "Moved the lock file alone; no requirement changed.")
+
+
+async def bump(footing: Footing) -> Moved:
+    """Level 1: move the repository's own pin or floor."""
+    return await _own(footing, widen=False)
+
+
+async def widen(footing: Footing) -> Moved:
+    """Level 2: move the repository's own upper bound."""
+    return await _own(footing, widen=True)
+
+
+async def parent(footing: Footing) -> Moved:
+    """Level 3: move others to the smallest releases that admit the fix."""
+    if not footing.ecosystem.locks:
+        raise Stuck(_UNLOCKED)
+    parents = await parents_to_move(footing)
+    pins = {**footing.pins, **parents}
+    changes = await footing.move(pins, above(footing, parents), widen=True)
+    moves = ", ".join(f"{name} to {version}" for name, version in parents.items())
+    words = [f"Moved {moves}, the smallest that admits the fix", *changes]
+    return Moved(frozenset(pins), f"{'; '.join(words)}.")
+
+
+async def override(footing: Footing) -> Moved:
+    """Level 4: overrule what other packages ask for, for as long as need be."""
+    if not footing.terms.overrides:
+        raise Stuck(_NO_OVERRIDES)
+    until = footing.terms.today + timedelta(days=footing.terms.override_days)
+    reason = _REASON.format(ids=", ".join(footing.group.ids), until=until)
+    await footing.ecosystem.override(footing.tree, footing.targets, reason)
+    await footing.move(footing.pins)
+    return Moved(frozenset(footing.pins), f"Added an override, to be looked at by {until}.")
+
+
+async def _own(footing: Footing, *, widen: bool) -> Moved:
+    if not footing.before.wanted(footing.name):
+        raise Stuck(_NOT_OWN.format(name=footing.name))
+    pins: Mapping[str, str] = footing.pins
+    changes = await footing.ecosystem.require(
+        footing.tree, footing.name, pins[footing.name], widen=widen
+    )
+    if not changes:
+        raise Stuck(_ADMITTED)
+    await footing.ecosystem.relock(footing.tree, pins)
+    return Moved(frozenset(pins), f"{'; '.join(changes)}.")
+
+
+Rung = Callable[[Footing], Awaitable[Moved]]
+RUNGS: Mapping[Level, Rung] = {
+    Level.FLOAT: float_lock,
+    Level.BUMP: bump,
+    Level.WIDEN: widen,
+    Level.PARENT: parent,
+    Level.OVERRIDE: override,
+}
+"""From the cheapest to the most intrusive."""

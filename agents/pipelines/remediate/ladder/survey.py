@@ -1,0 +1,77 @@
+"""Before the first rung: what is vulnerable, and where each version of it has to go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
+from agents.pipelines.remediate.ladder.faults import Unfit
+from agents.pipelines.remediate.ladder.footing import REJECTED, Footing
+from agents.pipelines.remediate.ladder.locked import Copy, Locked
+from agents.pipelines.remediate.ladder.ranges import Ranges
+from agents.pipelines.remediate.ladder.values import Group, Target, Terms
+from agents.ports import WorkTree
+
+_ABSENT = "{name} is not in {tool}'s files, so there is nothing to move."
+_SAFE = "Every copy of {name} is outside of the vulnerable ranges already: {versions}."
+_NO_RELEASE = (
+    "The index offers no release of {name} after {old} that is outside of the vulnerable ranges"
+    "{why}. Wait for one, replace the package, or dismiss the alert with a reason."
+)
+_MAJORS = (
+    " and of the same major version; {version} is of another, which the policy does not permit"
+)
+
+
+async def survey(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Terms) -> Footing:
+    """Return what every rung stands on. Raises Unfit or Stuck."""
+    name = ecosystem.name_of(group.package)
+    ranges = Ranges.of(ecosystem.scheme, group.advisories)
+    start = await tree.snapshot()
+    before = await ecosystem.read(tree)
+    copies = vulnerable(ecosystem, before, name, ranges)
+    offered = await ecosystem.available(tree, name)
+    versions = dict.fromkeys(copy.version for copy in copies)
+    targets = []
+    for old in versions:
+        new = await _target(
+            tree, ecosystem, name, list(_possible(name, old, offered, ranges, terms))
+        )
+        targets.append(Target(name=name, old=old, new=new))
+    await tree.restore(start)
+    return Footing(tree, ecosystem, group, terms, name, ranges, before, tuple(targets), start)
+
+
+def vulnerable(ecosystem: Ecosystem, locked: Locked, name: str, ranges: Ranges) -> tuple[Copy, ...]:
+    """Return the copies that have to move. Raises Unfit when none has to."""
+    copies = locked.copies(name)
+    if not copies:
+        raise Unfit("nothing_to_do", _ABSENT.format(name=name, tool=ecosystem.tool))
+    bad = tuple(copy for copy in copies if ranges.hold(copy.version))
+    if not bad:
+        versions = ", ".join(sorted({copy.version for copy in copies}))
+        raise Unfit("nothing_to_do", _SAFE.format(name=name, versions=versions))
+    return bad
+
+
+def _possible(
+    name: str, old: str, offered: Sequence[str], ranges: Ranges, terms: Terms
+) -> list[str]:
+    found = list(ranges.targets(old, offered, majors=terms.majors))
+    if found:
+        return found[:REJECTED]
+    other = next(ranges.targets(old, offered, majors=True), None)
+    why = _MAJORS.format(version=other) if other else ""
+    raise Unfit("no_release", _NO_RELEASE.format(name=name, old=old, why=why))
+
+
+async def _target(tree: WorkTree, ecosystem: Ecosystem, name: str, possible: Sequence[str]) -> str:
+    """Return the smallest of these versions that nothing speaks against."""
+    objections = []
+    for version in possible:
+        objection = await ecosystem.objection(tree, name, version)
+        if not objection:
+            return version
+        objections.append(f"{version} {objection}")
+    listed = "; ".join(objections)
+    raise Unfit("no_release", f"No release of {name} may be taken: {listed}.")

@@ -1,0 +1,209 @@
+"""uv: `uv.lock` with the pyproject.toml of its root and of its members."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import shlex
+from collections.abc import Mapping, Sequence
+
+import tomlkit
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from agents.pipelines.remediate.ladder import python_index as index
+from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
+from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
+from agents.pipelines.remediate.ladder.provided import Tool, call
+from agents.pipelines.remediate.ladder.python_files import (
+    LOCK_LIMIT,
+    Table,
+    host,
+    named,
+    packages,
+    read_text,
+    read_toml,
+    tables,
+    within,
+)
+from agents.pipelines.remediate.ladder.python_project import parsed, require, stated
+from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
+from agents.pipelines.remediate.ladder.values import Group, Target
+from agents.ports import WorkTree
+
+_RELEASES = {0: "<0.6", 1: ">=0.6,<0.6.14", 2: ">=0.7,<0.8", 3: ">=0.9,<0.12"}
+"""Which releases write a lock file of each revision: newer ones would rewrite every entry."""
+
+_LOCAL = ("editable", "virtual", "directory")
+_OTHER_FORMAT = "`{path}` is of a format that Fettle does not know: version {version}."
+_MOST_MEMBERS = 200
+
+
+def find(paths: frozenset[str], group: Group) -> Uv | None:
+    """Return uv for the nearest lock file at or above the group's folder."""
+    names = {posixpath.basename(manifest) for manifest in group.manifests}
+    if group.ecosystem not in ("pip", "uv") or not names <= {"uv.lock", "pyproject.toml"}:
+        return None
+    directory = group.directory.strip("/")
+    while True:
+        if posixpath.join(directory, "uv.lock") in paths:
+            return Uv(directory)
+        if not directory:
+            return None
+        directory = posixpath.dirname(directory)
+
+
+class Uv:
+    """The port Ecosystem for one `uv.lock`."""
+
+    tool = "uv"
+    locks = True
+    scheme: Scheme = PYPI
+
+    def __init__(self, directory: str, *, seconds: float = 300) -> None:
+        self._directory = directory
+        self._seconds = seconds
+        self._lock = posixpath.join(directory, "uv.lock")
+        self._root = posixpath.join(directory, "pyproject.toml")
+        self._members: tuple[str, ...] = (self._root,)
+        self._releases = ""
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Return the lock file, and the manifests of root and members."""
+        return frozenset({self._lock, *self._members})
+
+    def name_of(self, package: str) -> str:
+        """Return the package's name as lock files write it; Unfit for what is no name."""
+        return index.python_name(package)
+
+    async def read(self, tree: WorkTree) -> Locked:
+        """Return what is locked now."""
+        lock = await read_toml(tree, self._lock, LOCK_LIMIT)
+        if lock.get("version") != 1:
+            shown = str(lock.get("version"))[:20]
+            raise Unfit("unsupported", _OTHER_FORMAT.format(path=self._lock, version=shown))
+        found = packages(lock, self._lock)
+        entries = _entries(found, self._lock)
+        self._members = self._manifests(found)
+        own: list[Own] = []
+        for file in self._members:
+            project = await read_toml(tree, file)
+            own += stated(project, file)
+            if file == self._root:
+                self._releases = _releases(lock, project)
+        return Locked(entries=entries, own=tuple(own))
+
+    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
+        """Return the versions that the index effective in the sandbox offers."""
+        return await index.available(tree, package, self._seconds)
+
+    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
+        """Return why a version must not be taken; empty: take it."""
+        return await index.objection(tree, package, version, self._seconds)
+
+    async def relock(
+        self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
+    ) -> None:
+        """Resolve anew, with nothing moved that need not move."""
+        wanted = [*(f"{name}=={version}" for name, version in pins.items()), *free]
+        options = shlex.join(part for each in wanted for part in ("--upgrade-package", each))
+        await self._call(tree, f"lock {options}")
+
+    async def require(
+        self, tree: WorkTree, package: str, version: str, *, widen: bool
+    ) -> Sequence[str]:
+        """Change the requirements of root and members so that they admit the version."""
+        changes: list[str] = []
+        for file in self._members:
+            changes += await require(tree, file, package, version, widen=widen)
+        return changes
+
+    async def override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> None:
+        """Add to `override-dependencies`, with the reason above it."""
+        document = parsed(await read_text(tree, self._root), self._root)
+        tool = document.setdefault("tool", tomlkit.table(is_super_table=True))
+        settings = tool.setdefault("uv", tomlkit.table())
+        listed = settings.setdefault("override-dependencies", tomlkit.array())
+        names = {target.name: target.new for target in targets}
+        for text in listed:
+            if any(str(text).lower().startswith(name) for name in names):
+                raise Stuck(f"`{self._root}` overrides {text} already.")
+        for name, version in names.items():
+            listed.add_line(f"{name}>={version}", comment=reason)
+        listed.add_line(indent="")
+        await tree.write(self._root, tomlkit.dumps(document).encode())
+
+    async def frozen(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+        """Prove that lock file and manifests agree, and that what moved has its hashes."""
+        await self._call(tree, "lock --check")
+        return await index.prove(tree, before, after, self._seconds)
+
+    async def _call(self, tree: WorkTree, command: str) -> str:
+        """Run uv; nothing is built, since that would run what strangers wrote."""
+        body = f"cd {shlex.quote(self._directory or '.')} && uv {command} --no-build --color never"
+        tool = Tool("uv", (f"uv{self._releases}",))
+        return await call(tree, tool, body, seconds=self._seconds)
+
+    def _manifests(self, found: Sequence[Table]) -> tuple[str, ...]:
+        files = {self._root: None}
+        for table in found:
+            source = table.get("source")
+            for kind in _LOCAL if isinstance(source, dict) else ():
+                place = source.get(kind) if isinstance(source, dict) else None
+                if isinstance(place, str) and kind != "directory":
+                    folder = within(self._directory, place, self._lock)
+                    files[posixpath.join(folder, "pyproject.toml")] = None
+        if len(files) > _MOST_MEMBERS:
+            raise Unfit("unsafe", f"`{self._lock}` has more than {_MOST_MEMBERS} members.")
+        return tuple(files)
+
+
+def _entries(found: Sequence[Table], path: str) -> tuple[Entry, ...]:
+    keys: dict[str, list[str]] = {}
+    for table in found:
+        name, version = named(table, path)
+        keys.setdefault(name, []).append(f"{name}@{version}")
+    return tuple(_entry(table, keys, path) for table in found)
+
+
+def _entry(table: Table, keys: Mapping[str, list[str]], path: str) -> Entry:
+    name, version = named(table, path)
+    source = table.get("source")
+    source = source if isinstance(source, dict) else {}
+    files = [*tables(table.get("wheels")), *tables([table.get("sdist")])]
+    return Entry(
+        key=f"{name}@{version}",
+        name=name,
+        version=version,
+        source=json.dumps(source, sort_keys=True, default=str),
+        hosts=tuple(sorted({host(str(each.get("url", ""))) for each in files} - {""})),
+        hashes=tuple(sorted(str(each["hash"]) for each in files if each.get("hash"))),
+        needs=tuple(dict.fromkeys(_needs(table, keys))),
+        own=any(kind in source for kind in _LOCAL),
+    )
+
+
+def _needs(table: Table, keys: Mapping[str, list[str]]) -> list[str]:
+    listed = tables(table.get("dependencies"))
+    for part in ("optional-dependencies", "dev-dependencies"):
+        groups = table.get(part)
+        for group in groups.values() if isinstance(groups, dict) else ():
+            listed += tables(group)
+    found = []
+    for each in listed:
+        name, version = str(each.get("name", "")), each.get("version")
+        found += [key for key in keys.get(name, ()) if version in (None, key.rpartition("@")[2])]
+    return found
+
+
+def _releases(lock: Table, project: Table) -> str:
+    """Return which releases of uv are to be taken, as pip writes it."""
+    revision = lock.get("revision", 0)
+    releases = _RELEASES.get(revision, "") if isinstance(revision, int) else ""
+    tool = project.get("tool")
+    settings = tool.get("uv") if isinstance(tool, dict) else None
+    wanted = settings.get("required-version") if isinstance(settings, dict) else None
+    try:
+        return str(SpecifierSet(wanted)) if isinstance(wanted, str) else releases
+    except InvalidSpecifier:
+        return releases

@@ -1,0 +1,156 @@
+"""What the ladder is given and gives back: alerts of one package, a fix, or why there is none."""
+
+from __future__ import annotations
+
+from datetime import date
+from enum import IntEnum
+from typing import Literal
+
+from agents.requests import Frozen
+
+Severity = Literal["low", "medium", "high", "critical"]
+
+
+class Level(IntEnum):
+    """The rungs, from the cheapest to the most intrusive."""
+
+    FLOAT = 0
+    """Only the lock file moves; every requirement stays as it is."""
+    BUMP = 1
+    """The repository's own pin or floor moves, within what it allowed."""
+    WIDEN = 2
+    """The repository's own upper bound moves."""
+    PARENT = 3
+    """Another package moves to the smallest release that admits the fix."""
+    OVERRIDE = 4
+    """An entry in the manifest overrules what other packages ask for."""
+
+
+class Advisory(Frozen):
+    """One open alert about the package, as GitHub tells it."""
+
+    ghsa_id: str
+    cve_id: str = ""
+    severity: Severity
+    package: str
+    ecosystem: str
+    """GitHub's name for it, like `pip` or `npm`."""
+    vulnerable: str
+    """The range of one alert as GitHub writes it, like `>= 3.0, < 3.1.4`."""
+    first_patched: str = ""
+    alert: int = 0
+    """The number of the alert in its repository."""
+    undisclosed: bool = False
+    """Whether the public must not learn of it yet: titles and branches stay neutral."""
+
+
+class Group(Frozen):
+    """All open alerts for one package in one folder of one repository."""
+
+    repository: str
+    ecosystem: str
+    package: str
+    directory: str = ""
+    """The folder of the manifest; empty for the repository's root."""
+    manifests: tuple[str, ...] = ()
+    """The files that the alerts name."""
+    advisories: tuple[Advisory, ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Return the advisories' ids, each once."""
+        return tuple(dict.fromkeys(each.ghsa_id for each in self.advisories))
+
+
+class Terms(Frozen):
+    """What a fix may do; made from the policy and from what people said."""
+
+    today: date
+    majors: bool = False
+    """Whether a package may move to another major version."""
+    overrides: bool = False
+    """Whether an entry may overrule what other packages ask for."""
+    override_days: int = 90
+    """After that an override is to be looked at again."""
+    churn: int = 12
+    """How many other entries of the lock file may move, come or go."""
+    tries: int = 40
+    """How often a resolver may be asked while a parent's release is searched."""
+    seconds: float = 300
+    """For each command."""
+
+
+class Target(Frozen):
+    """Where one version of the package is to go."""
+
+    name: str
+    old: str
+    new: str
+
+
+Delta = Literal["patch", "minor", "major", "other"]
+
+
+class Move(Frozen):
+    """One package of the lock file that moved, came or went."""
+
+    name: str
+    old: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    delta: Delta | None = None
+    """How far; None for one that came or went."""
+    forced: bool = False
+    """Whether nobody named it: resolving the others made it move."""
+
+
+class Step(Frozen):
+    """One rung that was tried or passed over, and what came of it."""
+
+    level: Level
+    done: bool
+    why: str
+    """For people: why it was not enough, or what it did."""
+
+
+class Fix(Frozen):
+    """The work tree has every copy out of every vulnerable range."""
+
+    level: Level
+    tool: str
+    targets: tuple[Target, ...]
+    moves: tuple[Move, ...]
+    """All that moved; the package itself comes first."""
+    files: tuple[str, ...]
+    """The files that changed: manifests and lock files alone."""
+    steps: tuple[Step, ...]
+    """Every rung up to this one."""
+    evidence: tuple[str, ...] = ()
+    """What was checked by code, one line each."""
+    notes: tuple[str, ...] = ()
+    """What people should know, such as what could not be checked."""
+    tree: str = ""
+    """The git tree id of the result."""
+
+    @property
+    def forced(self) -> tuple[Move, ...]:
+        """Return what moved without being named."""
+        return tuple(move for move in self.moves if move.forced)
+
+
+Cause = Literal[
+    "nothing_to_do",  # no copy is in a vulnerable range, or there is no copy
+    "unsupported",  # no ecosystem of the ladder knows these files
+    "unsafe",  # a file is, or asks for, what it must not be
+    "no_tool",  # the sandbox cannot be given the resolver, or no way to the indexes
+    "no_release",  # no release is outside of the ranges and allowed
+    "no_rung",  # every rung was tried
+]
+
+
+class Refusal(Frozen):
+    """The ladder did not fix it, and the work tree is as it was."""
+
+    cause: Cause
+    reason: str
+    """For people: what happened, why, what to do next."""
+    steps: tuple[Step, ...] = ()

@@ -1,0 +1,39 @@
+"""Step 5: parts of pipelines that several of them have."""
+
+from __future__ import annotations
+
+from agents.pipelines.shared.landing import Landing, catch_up, push_update
+from agents.pipelines.shared.quality import Baseline, Quality, check_quality, measure_base
+from agents.pipelines.shared.quality_fix import quality_fix
+from agents.pipelines.shared.set_up import set_up
+from agents.run import Run
+
+
+async def mend(run: Run, baseline: Baseline) -> Quality:
+    """Run the repository's checks, and have mended what they newly complain about."""
+    quality = await run.stage(check_quality, baseline)
+    for _ in range(3):
+        if quality.passed:
+            break
+        await run.stage(quality_fix, quality)
+        quality = await run.stage(check_quality, baseline)
+    return quality
+
+
+async def land(run: Run) -> Landing:
+    """Push to the pull request; where people pushed meanwhile, on top of theirs, checked anew."""
+    landing = await run.stage(push_update, Landing())
+    for _ in range(3):
+        if not landing.moved:
+            break
+        landing = await run.stage(catch_up, landing)
+        if landing.why_not:
+            break
+        setup = await run.stage(set_up)
+        baseline = await run.stage(measure_base, setup)
+        quality = await run.stage(check_quality, baseline)
+        landing = landing.checked(quality)
+        if not quality.passed:
+            break
+        landing = await run.stage(push_update, landing)
+    return landing

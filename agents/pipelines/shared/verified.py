@@ -1,0 +1,69 @@
+"""Step 6: what was found when a change to a pull request was checked, in words for people."""
+
+from __future__ import annotations
+
+from agents.pipelines.shared.landing import Landing
+from agents.pipelines.shared.quality import CheckRun, Quality
+from agents.pipelines.shared.tampering import Inspection
+from agents.requests import Frozen
+from agents.text import one_line
+
+NAME_LIMIT = 60  # characters of a check's name in a table
+
+_WORSE = "These checks of the repository fail now that passed before: {checks}."
+_LOOSENED = (
+    "The changes take something away from the repository's tests or checks, and nobody has agreed"
+    " to that."
+)
+_PUSHING = "Others kept pushing to the branch while Fettle checked its work on top of theirs."
+_NO_CHECKS = "**Not verified:** no checks of the repository can run here."
+
+
+class Verified(Frozen):
+    """All that we measured of the change, none of it in the model's words."""
+
+    quality: Quality
+    inspection: Inspection = Inspection()
+
+    @property
+    def ready(self) -> bool:
+        """Return whether it is no worse than what was there before."""
+        return self.quality.passed and self.inspection.accepted
+
+    def after(self, landing: Landing) -> Verified:
+        """Return it with what the checks say on top of what others pushed meanwhile."""
+        return self.model_copy(update={"quality": landing.quality or self.quality})
+
+    def why_not(self, landing: Landing | None = None) -> str:
+        """Return why it is not pushed, for people."""
+        if landing is not None and landing.why_not:
+            return landing.why_not
+        if failing := self.quality.failing:
+            return _WORSE.format(checks=", ".join(code(check.name) for check in failing))
+        return _PUSHING if self.inspection.accepted else _LOOSENED
+
+
+def checks_table(quality: Quality, *, other: str = "") -> str:
+    """Return the repository's own checks, before and after, as Markdown that is safe to publish.
+
+    `other`: what to call the other branch of a merge.
+    """
+    if not quality.runs:
+        return _NO_CHECKS
+    others = quality.baseline.other if other else ()
+    heads = ("Check", "Before", *((other,) if others else ()), "After")
+    rows = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
+    for number, (before, after) in enumerate(quality.compared):
+        runs = (before, *((others[number],) if others else ()), after)
+        rows.append(f"| {code(after.name)} | {' | '.join(map(_ended, runs))} |")
+    return "\n".join(rows)
+
+
+def _ended(run: CheckRun) -> str:
+    return f"failed (exit {run.exit_code})" if run.exit_code else "passed"
+
+
+def code(text: str) -> str:
+    """Return a name that others chose as a code span, which also fits into a table."""
+    plain = one_line(text, NAME_LIMIT).replace("`", "'").replace("|", "¦")
+    return f"`{plain}`" if plain else "(no name)"

@@ -1,0 +1,61 @@
+"""Step 6: inspect_merge: look for tests and checks that were loosened beside what git merged.
+
+What the base branch took away is its own people's decision. So the work is compared with the clean
+part of the merge; and a file in conflict with both of its versions, less what the other branch had
+taken away from it as well.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from agents.pipelines.shared.tampered.finding import Finding
+from agents.pipelines.shared.tampering import Inspection, findings, judged
+from agents.pipelines.update.lost_tests import Versions, lost
+from agents.pipelines.update.merge import Merge
+from agents.run import Run, stage
+
+
+@stage
+async def inspect_merge(run: Run, merge: Merge, earlier: Inspection | None = None) -> Inspection:
+    """Look for tests and checks that the merge loosens.
+
+    `earlier`: what was found before the engineer put things back, as for `inspect`.
+    """
+    if merge.conflicts:
+        places = await _lost_of(run, merge, merge.ours, merge.theirs)
+        places += await _lost_of(run, merge, merge.theirs, merge.ours)
+        places += lost({path: await _versions(run, merge, path) for path in merge.conflicts})
+    else:
+        places = list(await findings(run, merge.tree, run.head))
+    unique = {_subject(each): each for each in reversed(places)}
+    return await judged(run, tuple(reversed(unique.values())), earlier)
+
+
+async def _versions(run: Run, merge: Merge, path: str) -> Versions:
+    sides = (merge.fork, merge.ours, merge.theirs, run.head)
+    return Versions(*[await run.ports.source.show(side, path) for side in sides])
+
+
+async def _lost_of(run: Run, merge: Merge, side: str, other: str) -> list[Finding]:
+    """Return what is weaker than on this side, and not because the other side had made it so."""
+    blended = run.ports.source.blended
+    before = await blended(merge.tree, side, merge.conflicts)
+    theirs = await blended(merge.fork, other, merge.conflicts)
+    taken = await findings(run, merge.fork, theirs)
+    return list(_without(await findings(run, before, run.head), taken))
+
+
+def _without(places: Sequence[Finding], known: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield the findings that are not among the known ones, wherever their lines are now."""
+    left = Counter(_subject(each) for each in known)
+    for each in places:
+        if left[_subject(each)]:
+            left[_subject(each)] -= 1
+        else:
+            yield each
+
+
+def _subject(finding: Finding) -> tuple[str, str, str]:
+    return finding.path, finding.kind, finding.text

@@ -1,0 +1,45 @@
+"""Which tests of two branches their merge has lost, by their names. Pure.
+
+A test of the one side that stands where a test of the other side stood looks like a renamed one to
+whoever compares two files. Names tell: each that either side has is there, unless a side took it
+away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from agents.pipelines.shared.tampered.cases import cases, named
+from agents.pipelines.shared.tampered.finding import Finding, found
+from agents.pipelines.shared.tampered.views import LONGEST, Line
+from agents.pipelines.shared.test_files import is_test_code, language
+
+
+class Versions(NamedTuple):
+    """One file in conflict, where the branches came from, on both, and settled."""
+
+    fork: bytes | None
+    ours: bytes | None
+    theirs: bytes | None
+    now: bytes | None
+
+
+def lost(files: Mapping[str, Versions]) -> Iterator[Finding]:
+    """Yield the tests that should be there and are nowhere in these files."""
+    tests = {
+        path: [_names(path, text) for text in versions]
+        for path, versions in files.items()
+        if is_test_code(path) or language(path) == "rust"
+    }
+    there = {name for *_, now in tests.values() for name in now}
+    for path, (fork, ours, theirs, _) in tests.items():
+        taken_away = (fork - ours) | (fork - theirs)
+        for name in sorted((ours | theirs) - taken_away - there):
+            yield found(path, 0, "removed", name)
+
+
+def _names(path: str, text: bytes | None) -> set[str]:
+    lines = (text or b"").decode("utf-8", "replace").splitlines()
+    view = tuple(Line(number, line[:LONGEST]) for number, line in enumerate(lines, 1))
+    return {case.name for case in named(cases(view, language(path)))}

@@ -1,0 +1,82 @@
+"""Step 6: merge_base: merge the base branch as git does, and see what contradicts."""
+
+from __future__ import annotations
+
+from agents.pipelines.shared.verified import code
+from agents.pipelines.update.merge import Merge
+from agents.policy import NEVER, Policy
+from agents.ports import Pull
+from agents.requests import UpdateBranch
+from agents.run import Run, stage
+from agents.run.merge import merge
+
+SHOWN = 20  # paths that a comment lists
+
+_NOTHING = "{named} is in this branch already: there is nothing to merge."
+_GONE = (
+    "The branch {base} that this pull request wants to go to is gone. Choose another base for it,"
+    " then write `/bot update` again."
+)
+_FORK = """{base} was not merged into this branch. {why}
+
+Whoever can push to it can do it: by “Update branch” at the foot of this page, or, where the two \
+contradict each other, by `git fetch` of this repository, `git merge` of its branch {base}, and a \
+push."""
+_PROTECTED = """{base} was not merged into this branch: the two contradict each other in files \
+that only people may change here.
+
+{paths}
+
+Settle these by hand: merge {base} on your machine, and push. What else has to be done then, \
+`/bot update` does."""
+
+
+@stage
+async def merge_base(run: Run, request: UpdateBranch, pull: Pull) -> Merge:
+    """Merge the base branch."""
+    found = Merge(title=request.title, base=pull.base, branch=pull.branch, ours=run.head)
+    if pull.why_not:
+        run.summary = "this branch cannot be pushed to"
+        return found.ended(_FORK.format(base=code(pull.base), why=pull.why_not))
+    theirs = await run.ports.source.branch(pull.base)
+    if theirs is None:
+        run.summary = "the base branch is gone"
+        return found.ended(_GONE.format(base=code(pull.base)))
+    return await _merged(run, found.model_copy(update={"theirs": theirs}))
+
+
+async def _merged(run: Run, found: Merge) -> Merge:
+    source, theirs = run.ports.source, found.theirs
+    fork = await source.fork_point(run.head, theirs)
+    if fork == theirs:
+        run.summary = "nothing to merge"
+        return found.ended(_NOTHING.format(named=found.named))
+    merged = await source.merged(run.head, theirs)
+    behind = len(await source.commits(run.head, theirs))
+    found = found.model_copy(update={"fork": fork, "behind": behind, **merged.model_dump()})
+    if held := _for_people(run, await run.policy(), found.conflicts):
+        run.summary = "it contradicts in protected files"
+        paths = "\n".join(f"- {code(path)}, protected by {code(by)}" for path, by in held[:SHOWN])
+        return found.ended(_PROTECTED.format(base=code(found.base), paths=paths))
+    if found.conflicts:
+        run.stands(foundation=theirs)
+        run.summary = f"{found.named}: {len(found.conflicts)} files contradict"
+        return found
+    await commit_merge(run, found, merged.tree)
+    run.summary = f"{found.named}: {behind} commits"
+    return found
+
+
+def _for_people(run: Run, policy: Policy, paths: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return those of the paths that no approval opens to a run, each with what protects it."""
+    protected = [(path, by) for path in paths if (by := policy.protects(path))]
+    nobody = run.ports.approvals is None
+    return [(path, by) for path, by in protected if nobody or by in NEVER]
+
+
+async def commit_merge(run: Run, found: Merge, files: str, body: str = "") -> str:
+    """Commit these files as the merge; from here on the work tree has what the merge needs."""
+    commit = await merge(run, found.theirs, files, found.subject, body)
+    run.stands(foundation=commit)
+    run.let_go()
+    return commit

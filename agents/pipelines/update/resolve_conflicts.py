@@ -1,0 +1,154 @@
+"""Step 6: resolve_conflicts, reconcile: settle what contradicts, by lines or by sense."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from agents.pipelines.shared.check_out import reviewing
+from agents.pipelines.shared.instructions import instructions
+from agents.pipelines.shared.quality import CheckRun, Quality
+from agents.pipelines.shared.set_up import told
+from agents.pipelines.shared.verified import code
+from agents.pipelines.update.marks import left, marks
+from agents.pipelines.update.merge import Merge
+from agents.pipelines.update.merge_base import commit_merge
+from agents.pipelines.update.resolution import IMPLEMENT, Resolution, objection
+from agents.ports import SetupResult
+from agents.run import Run, stage
+from agents.text import clean, publish
+
+SIDE_LIMIT = 20_000  # characters of what each branch did to the files in conflict
+SUBJECTS_LIMIT = 6_000  # and of the subjects of what the base branch brings
+REMARKS_LIMIT = 8_000  # and of what people said
+
+_BRANCHES = """The pull request: {merge.title}
+Its branch: {merge.branch}
+Its base: {merge.base}"""
+
+_UNDECIDED = """{base} was not merged into this branch: the two contradict each other where \
+somebody has to decide.
+
+{questions}
+
+_Say in a comment what it shall be, then write `/bot update` in another; or settle these files by \
+hand._"""
+
+
+@stage
+async def resolve_conflicts(run: Run, merge: Merge, setup: SetupResult) -> Merge:
+    """Settle the conflicts."""
+    done = await _settle(run, merge, setup, merge.tree)
+    if done.undecided:
+        run.summary = f"{len(done.undecided)} for people to decide"
+        return merge.ended(_questions(run, merge, done))
+    commit = await commit_merge(run, merge, run.left, done.summary)
+    run.summary = f"{len(done.settled)} files settled: {commit[:10]}"
+    return merge.model_copy(update={"settled": done.how, "besides": done.why})
+
+
+@stage
+async def reconcile(run: Run, merge: Merge, quality: Quality) -> Merge:
+    """Mend what git merged without a conflict and what fails all the same."""
+    setup = quality.baseline.setup
+    done = await _settle(run, merge, setup, run.head, quality.failing)
+    subject = f"Make it work with what `{merge.base}` brings"
+    commit = await run.commit(subject, done.summary)
+    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    return merge.model_copy(update={"besides": done.why})
+
+
+async def _settle(
+    run: Run,
+    merge: Merge,
+    setup: SetupResult,
+    begin: str,
+    failing: Sequence[CheckRun] = (),
+) -> Resolution:
+    conflicts = _Conflicts(run, merge, begin)
+
+    async def objects(done: Resolution) -> str | None:
+        now = await run.at_work.snapshot()
+        changed, marked = await conflicts.beside(now), await conflicts.marked(now)
+        return objection(done, merge.conflicts, changed, marked)
+
+    return await run.converse(
+        IMPLEMENT,
+        objection=objects,
+        begin=begin,
+        setup=told(run, setup),
+        instructions=await instructions(run),
+        names={"ours": merge.ours[:12], "theirs": merge.theirs[:12], "fork": merge.fork[:12]},
+        branches=run.fenced(clean(_BRANCHES.format(merge=merge)).text),
+        remarks=await _remarks(run),
+        subjects=await _subjects(run, merge),
+        conflicts=run.fenced("\n".join(merge.conflicts)) if merge.conflicts else "",
+        sides=await conflicts.sides(),
+        checks=[
+            {"name": e.name, "command": e.command, "output": run.fenced(e.output)} for e in failing
+        ],
+    )
+
+
+class _Conflicts:
+    """The files where the two branches contradict each other, and what became of them."""
+
+    def __init__(self, run: Run, merge: Merge, begin: str) -> None:
+        self.run, self.merge, self.begin = run, merge, begin
+        self.show = run.ports.source.show
+
+    async def beside(self, now: str) -> list[str]:
+        """Return the other files that are not as they were when the conversation began."""
+        changed = await self.run.at_work.changed(self.begin, now)
+        return [path for path in changed if path not in self.merge.conflicts]
+
+    async def marked(self, now: str) -> dict[str, list[int]]:
+        """Return the lines with marks of the merge, by path."""
+        if not self.merge.conflicts:
+            return {}
+        put: Counter[bytes] = Counter()
+        for path in self.merge.conflicts:
+            put |= marks(await self.show(self.merge.tree, path), await self._parents(path))
+        paths = (*self.merge.conflicts, *await self.beside(now))  # a file may have been moved
+        found = {
+            path: left(await self.show(now, path), put, await self._parents(path)) for path in paths
+        }
+        return {path: lines for path, lines in found.items() if lines}
+
+    async def sides(self) -> dict[str, str]:
+        """Return what each branch did to these files, fenced; nothing without any."""
+        if not self.merge.conflicts:
+            return {}
+        merge, source = self.merge, self.run.ports.source
+        tree = await self.run.tree(self.begin)
+        found = {}
+        for name, side in (("ours", merge.ours), ("theirs", merge.theirs)):
+            files = await source.blended(merge.fork, side, merge.conflicts)
+            diff = await tree.diff(merge.fork, files)
+            found[name] = self.run.fenced(diff, limit=SIDE_LIMIT)
+        return found
+
+    async def _parents(self, path: str) -> list[bytes | None]:
+        return [await self.show(side, path) for side in (self.merge.ours, self.merge.theirs)]
+
+
+async def _remarks(run: Run) -> str:
+    """Return what people with write access said lately, fenced; they may have been asked."""
+    said = (await reviewing(run).feedback()).remarks
+    words = [f"{each.author} ({each.role}):\n{clean(each.body).text}" for each in said]
+    return run.fenced("\n\n".join(words), limit=REMARKS_LIMIT) if words else ""
+
+
+async def _subjects(run: Run, merge: Merge) -> str:
+    commits = await run.ports.source.commits(merge.ours, merge.theirs)
+    listed = "\n".join(f"{commit[:10]} {subject}" for commit, subject in reversed(commits))
+    return run.fenced(clean(listed).text, limit=SUBJECTS_LIMIT)
+
+
+def _questions(run: Run, merge: Merge, done: Resolution) -> str:
+    url = run.request.repository_url
+    asked: Sequence[str] = [
+        f"- {code(each.path)}: {publish(' '.join(each.question.split()), repository_url=url)}"
+        for each in done.undecided
+    ]
+    return _UNDECIDED.format(base=merge.named, questions="\n".join(asked))

@@ -1,0 +1,115 @@
+"""Step 6: say_why_not, keep_back, report: how the merge ended, for the people on the request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.pipelines.shared.check_out import reviewing
+from agents.pipelines.shared.keep_work import unfinished_branch
+from agents.pipelines.shared.landing import Landing
+from agents.pipelines.shared.verified import Verified, checks_table, code
+from agents.pipelines.update.merge import Merge, Told
+from agents.ports import Batch
+from agents.run import Outcome, Run, stage
+from agents.text import one_line, publish
+
+KEY = "update"
+SHOWN = 40  # files that a comment lists
+WORDS_LIMIT = 700  # characters of what the model says of one file
+PROBLEM = 300
+
+_MERGED = "### Merged {named} into this branch\n\n{commits}, without a force push."
+_KEPT_BACK = """### {base} is not merged into this branch yet
+
+{why}"""
+_KEPT = "What was made is kept on [`{branch}`]({url}). Go on from there, or write `/bot update`."
+_NOT_KEPT = "Nothing but git's own merge was made, so nothing is lost. `/bot update` begins anew."
+_REPLAYED = "Somebody pushed meanwhile: the merge was made anew on top of theirs, and checked anew."
+_FAILS_BOTH = "What failed before on either side is not held against the merge."
+
+
+@stage
+async def say_why_not(run: Run, merge: Merge) -> Outcome:
+    """Say why nothing is merged."""
+    run.lets_out()
+    url = await run.ports.publisher.comment(KEY, merge.why_not)
+    run.summary = "nothing was merged"
+    return Outcome(kind="comment", text=_first_line(merge.why_not), url=url)
+
+
+@stage
+async def keep_back(
+    run: Run, merge: Merge, verified: Verified, landing: Landing | None = None
+) -> Outcome:
+    """Keep the merge back."""
+    run.lets_out()
+    verified = verified.after(landing) if landing else verified
+    why = verified.why_not(landing)
+    kept = await _kept(run, merge)
+    head = _KEPT_BACK.format(base=merge.named, why=why)
+    body = _sections(head, kept, *_what_was_done(run, merge, verified))
+    url = await run.ports.publisher.comment(KEY, body)
+    batch = Batch(kind="update", head=merge.ours, kept_back=True)
+    await reviewing(run).dealt_with(batch)
+    run.summary = "not pushed"
+    return Outcome(kind="failed", text=f"{why} {kept}", url=url)
+
+
+@stage
+async def report(run: Run, merge: Merge, verified: Verified, landing: Landing) -> Outcome:
+    """Report the merge."""
+    run.lets_out()
+    commits = "1 commit" if merge.behind == 1 else f"{merge.behind} commits"
+    head = _MERGED.format(named=merge.named, commits=f"{commits} came in with {run.head[:10]}")
+    replayed = _REPLAYED if landing.renamed else ""
+    body = _sections(head, replayed, *_what_was_done(run, merge, verified.after(landing)))
+    url = await run.ports.publisher.comment(KEY, body)
+    batch = Batch(kind="update", head=merge.ours, pushed=run.head)
+    await reviewing(run).dealt_with(batch)
+    run.summary = f"{merge.named} is in"
+    return Outcome(kind="comment", text=f"Merged {merge.named} into this branch.", url=url)
+
+
+async def _kept(run: Run, merge: Merge) -> str:
+    """Put what was made beside git's own merge on a branch; say where it is."""
+    tree = await run.tree()
+    if not await tree.changed(merge.tree, run.head):
+        return _NOT_KEPT
+    branch = unfinished_branch(run)
+    return _KEPT.format(branch=branch, url=await run.ports.publisher.push(branch, run.head))
+
+
+def _what_was_done(run: Run, merge: Merge, verified: Verified) -> Sequence[str]:
+    """Return the sections about conflicts, other files and checks."""
+    url, baseline = run.request.repository_url, verified.quality.baseline
+    problems = "\n".join(f"- {one_line(each, PROBLEM)}" for each in baseline.setup.problems)
+    return (
+        _listed("Conflicts, and how they were settled", merge.settled, url),
+        _listed("Changed besides", merge.besides, url),
+        f"**Checks**\n\n{checks_table(verified.quality, other=code(merge.base))}",
+        _FAILS_BOTH if any(run.exit_code for run in (*baseline.runs, *baseline.other)) else "",
+        f"**Set-up failed,** so checks mean less:\n\n{publish(problems)}" if problems else "",
+        f"**Loosened**\n\n{section}" if (section := verified.inspection.section) else "",
+    )
+
+
+def _listed(title: str, told: Sequence[Told], url: str) -> str:
+    if not told:
+        return ""
+    lines = [f"- {code(each.path)}: {_words(each.words, url)}" for each in told[:SHOWN]]
+    if len(told) > SHOWN:
+        lines.append(f"- and {len(told) - SHOWN} more")
+    return f"**{title}**\n\n" + "\n".join(lines)
+
+
+def _words(text: str, url: str) -> str:
+    """Return the model's words as one line, safe to publish."""
+    return publish(" ".join(text.split()), repository_url=url, limit=WORDS_LIMIT).replace("\n", " ")
+
+
+def _sections(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]

@@ -1,0 +1,82 @@
+"""Step 9: the batches: what runs have dealt with on pull requests, for the runs after them."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from sqlalchemy import Row, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from agents.ports import Batch
+from agents.requests import OnPull
+from app.store.database import Database
+from app.store.tables import batches
+
+
+class Batches:
+    """The table `batches`: one for each run, which its last word is."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def remember(self, run_id: str, request: OnPull, batch: Batch) -> None:
+        """Remember what the run has dealt with; said again, the later word stands."""
+        known = {
+            "kind": batch.kind,
+            "head": batch.head,
+            "pushed": batch.pushed,
+            "reviews": json.dumps(batch.reviews),
+            "newest_remark": batch.newest_remark,
+            "kept_back": batch.kept_back,
+        }
+        row = {
+            "run_id": run_id,
+            "repository_id": request.repository.id,
+            "number": request.number,
+            "at": time.time(),
+            **known,
+        }
+        dialect = sqlite if self._database.engine.dialect.name == "sqlite" else postgresql
+        insert = dialect.insert(batches).values(row)
+        once = insert.on_conflict_do_update(index_elements=["run_id"], set_=known)
+        await self._database.write(lambda c: c.execute(once))
+
+    async def of(self, repository_id: int, number: int, *, besides: str = "") -> tuple[Batch, ...]:
+        """Return what runs have dealt with there, oldest first, leaving out one run's."""
+        query = (
+            select(batches)
+            .where(
+                batches.c.repository_id == repository_id,
+                batches.c.number == number,
+                batches.c.run_id != besides,
+            )
+            .order_by(batches.c.at, batches.c.run_id)
+        )
+        return tuple(map(_batch, await self._database.read(lambda c: c.execute(query).all())))
+
+    async def covers(self, run_id: str, request: OnPull) -> bool:
+        """Tell whether another run has dealt with the review, or the checks, that ask for this."""
+        there = await self.of(request.repository.id, request.number, besides=run_id)
+        if request.kind == "address_review":
+            return any(request.review_id in batch.reviews for batch in there)
+        if request.kind == "fix_checks":
+            return any(batch.kind == "checks" and batch.head == request.head for batch in there)
+        return False
+
+    async def pushed(self, request: OnPull, commit: str) -> bool:
+        """Tell whether a run has pushed this commit there."""
+        there = await self.of(request.repository.id, request.number)
+        return any(batch.pushed == commit != "" for batch in there)
+
+
+def _batch(row: Row[Any]) -> Batch:
+    return Batch(
+        kind=row.kind,
+        head=row.head,
+        pushed=row.pushed,
+        reviews=tuple(json.loads(row.reviews)),
+        newest_remark=row.newest_remark,
+        kept_back=row.kept_back,
+    )

@@ -1,0 +1,65 @@
+"""Step 2: the `check_suite` event: what other programs make of a commit, once they are done.
+
+GitHub tells an App that may write checks of every suite: of other Apps' and of Actions', where each
+run has one. Each of several that fail on a commit says so; all of it becomes one run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.requests import FixChecks, Person
+from handlers.ignored import Ignored
+from handlers.payloads import SuiteCompleted
+
+BROKEN = frozenset({"failure", "timed_out", "startup_failure"})
+"""Conclusions that a change can mend; `action_required` and `cancelled` are people's doing."""
+NOBODY = Person(id=0, login="failed checks")
+"""In the place of who asks: no account can have such a name."""
+UNKNOWN = Person(id=0, login="")
+"""In the place of who opened the pull request: the delivery does not say."""
+
+
+def completed(payload: Mapping[str, Any]) -> FixChecks | Ignored:
+    """Ask for checks to be mended that fail on the head of a pull request.
+
+    Raises pydantic.ValidationError.
+    """
+    event = SuiteCompleted.model_validate(payload)
+    suite, repository = event.check_suite, event.repository
+    if suite.conclusion not in BROKEN:
+        return Ignored("the checks have not failed")
+    if event.installation is None:
+        return Ignored("the delivery names no installation, so it is not one of the App's")
+    number = _pull_request(event)
+    if number is None or suite.head_branch is None or repository.html_url is None:
+        return Ignored("it is not the head of a pull request from this repository")
+    return FixChecks(
+        installation_id=event.installation.id,
+        repository=repository.repository,
+        number=number,
+        title=f"Failed checks on {suite.head_sha[:7]}",
+        author=UNKNOWN,
+        asked_by=NOBODY,
+        url=f"{repository.html_url}/pull/{number}",
+        head=suite.head_sha,
+        branch=suite.head_branch,
+    )
+
+
+def _pull_request(event: SuiteCompleted) -> int | None:
+    """Return the oldest pull request whose head it is.
+
+    GitHub finds them by the branch: also those of other repositories, and those that have gone on.
+    """
+    return min(
+        (
+            pull.number
+            for pull in event.check_suite.pull_requests
+            if pull.base.repo.id == event.repository.id
+            and pull.head is not None
+            and pull.head.sha == event.check_suite.head_sha
+        ),
+        default=None,
+    )

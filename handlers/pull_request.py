@@ -1,0 +1,79 @@
+"""Step 2: the `pull_request` event: a label lets Fettle in; taken off, or closed, work ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from agents.requests import AddressReview, Command
+from handlers.ignored import Ignored
+from handlers.payloads import Account, Pull, PullChanged
+
+ADDRESS_LABEL = "bot:address"
+
+
+def labeled(payload: Mapping[str, Any]) -> AddressReview | Ignored:
+    """Ask for what reviews want already when the label is the one that lets Fettle in.
+
+    Raises pydantic.ValidationError.
+    """
+    event = PullChanged.model_validate(payload)
+    if event.label is None or event.label.name != ADDRESS_LABEL:
+        return Ignored(f"the label is not {ADDRESS_LABEL}")
+    if event.installation is None:
+        return Ignored("the delivery names no installation, so it is not one of the App's")
+    if event.sender is None or event.sender.ghost:
+        return Ignored("nobody can be named who put the label on")
+    author = author_of(event.pull_request)
+    if author is None:
+        return Ignored("the author's account is gone, so nobody can be named whose work it is")
+    return AddressReview(
+        installation_id=event.installation.id,
+        repository=event.repository.repository,
+        number=event.pull_request.number,
+        title=event.pull_request.title,
+        author=author.person,
+        asked_by=event.sender.person,
+        url=event.pull_request.html_url,
+        via="label",
+    )
+
+
+def unlabeled(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
+    """Call the run back when that label was taken off. Raises pydantic.ValidationError."""
+    event = PullChanged.model_validate(payload)
+    if event.label is None or event.label.name != ADDRESS_LABEL:
+        return Ignored(f"the label is not {ADDRESS_LABEL}")
+    return _called_back(event, "label")
+
+
+def closed(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
+    """Call the run back when its pull request was closed or merged.
+
+    Raises pydantic.ValidationError.
+    """
+    return _called_back(PullChanged.model_validate(payload), "pull_request")
+
+
+def author_of(pull: Pull) -> Account | None:
+    """Return who opened it; None when that account is gone."""
+    return None if pull.user is None or pull.user.ghost else pull.user
+
+
+def _called_back(
+    event: PullChanged, via: Literal["label", "pull_request"]
+) -> tuple[Command, ...] | Ignored:
+    if event.installation is None:
+        return Ignored("the delivery names no installation, so it is not one of the App's")
+    if event.sender is None:
+        return Ignored("nobody can be named who did it")
+    command = Command(
+        installation_id=event.installation.id,
+        repository=event.repository.repository,
+        number=event.pull_request.number,
+        verb="cancel",
+        asked_by=event.sender.person,
+        via=via,
+        url=event.pull_request.html_url,
+    )
+    return (command,)

@@ -1,0 +1,68 @@
+"""Step 2: the `pull_request_review` event: a submitted review may ask for changes.
+
+GitHub wraps each reply in a thread into a review of its own, `commented` and without a body; so is
+a first remark on a line that somebody makes by itself. Only GitHub can tell them apart, later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.requests import AddressReview
+from handlers.ignored import Ignored
+from handlers.payloads import ReviewSubmitted
+from handlers.pull_request import ADDRESS_LABEL, author_of
+
+ASKING = frozenset({"changes_requested", "commented"})
+"""States of reviews that may ask for something; whoever approves is content."""
+
+
+def submitted(payload: Mapping[str, Any]) -> AddressReview | Ignored:
+    """Ask for what the review says. Raises pydantic.ValidationError."""
+    event = ReviewSubmitted.model_validate(payload)
+    author = author_of(event.pull_request)
+    reason = _about_review(event) or _about_reviewer(event) or _about_pull(event)
+    if reason is not None or event.installation is None or author is None:
+        return Ignored(reason or "nobody can be named whose work it is")
+    assert event.review.user is not None
+    return AddressReview(
+        installation_id=event.installation.id,
+        repository=event.repository.repository,
+        number=event.pull_request.number,
+        title=event.pull_request.title,
+        author=author.person,
+        asked_by=event.review.user.person,
+        url=event.pull_request.html_url,
+        review_id=event.review.id,
+        via="review",
+    )
+
+
+def _about_review(event: ReviewSubmitted) -> str | None:
+    if event.installation is None:
+        return "the delivery names no installation, so it is not one of the App's"
+    if event.review.state not in ASKING:
+        return "the review asks for nothing"
+    return None
+
+
+def _about_reviewer(event: ReviewSubmitted) -> str | None:
+    reviewer = event.review.user
+    if reviewer is None or reviewer.ghost:
+        return "nobody can be named who wrote the review"
+    if reviewer.type != "User":
+        return "the review is not a person's"
+    if event.sender is None or event.sender.id != reviewer.id:
+        return "the review was not sent by its author"
+    return None
+
+
+def _about_pull(event: ReviewSubmitted) -> str | None:
+    """Say why no run can be meant, where that is plain: most reviews are of people's own work."""
+    author, labels = event.pull_request.user, event.pull_request.labels
+    if author is None or author.type == "Bot" or labels is None:
+        return None
+    if any(label.name == ADDRESS_LABEL for label in labels):
+        return None
+    return f"the pull request is a person's, and without the label {ADDRESS_LABEL}"

@@ -1,0 +1,89 @@
+"""What reviewers say, as the port gives it: threads with comments, built from a few words."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agents.ports import Feedback, Pull, Said, Thread
+from agents.requests import Person
+
+PULL = "https://example.org/octo/lib/pull/31"
+BEGAN = datetime(2026, 3, 1, 9, tzinfo=UTC)
+PEOPLE = {"mara": 3, "jonas": 2, "noor": 5}
+
+
+class Words:
+    """Builds threads; each comment comes a minute after the one before."""
+
+    def __init__(self):
+        self._ids = itertools.count(1)
+
+    def said(self, body, by="mara", role="maintain", **more):
+        ident = next(self._ids)
+        return Said(
+            id=ident,
+            author=Person(id=PEOPLE.get(by, 90), login=by),
+            role=role,
+            own=False,
+            body=body,
+            edited=False,
+            at=BEGAN + timedelta(minutes=ident),
+            url=f"{PULL}#discussion_r{ident}",
+            **more,
+        )
+
+    def ours(self, body="Done.", verdict="fixed"):
+        comment = self.said(body, by="fettle[bot]", role="")
+        return comment.model_copy(update={"own": True, "verdict": verdict})
+
+    def thread(self, *said, path="calc.py", line=2, start=None, shown=(), **more):
+        """Return a thread under a hunk that shows these lines last."""
+        words = [self.said(each) if isinstance(each, str) else each for each in said]
+        root = words[0].id
+        defaults = {
+            "id": f"PRRT_{root}",
+            "root": root,
+            "outdated": False,
+            "url": f"{PULL}#discussion_r{root}",
+            "hunk": "\n".join(["@@ -1,2 +1,9 @@ def add():", *(f"+{line}" for line in shown)]),
+        }
+        return Thread(path=path, line=line, start=start, said=tuple(words), **{**defaults, **more})
+
+    def feedback(self, *threads, **more):
+        return Feedback(threads=threads, **more)
+
+    def pull(self, **more):
+        defaults = {
+            "number": 31,
+            "title": "Add",
+            "body": "",
+            "state": "open",
+            "draft": False,
+            "own": True,
+            "author_may_write": True,
+            "branch": "bot/7-add",
+            "head": "a" * 40,
+            "base": "main",
+            "conflicts": False,
+            "foreign": False,
+        }
+        known = {name: value for name, value in defaults.items() if name in Pull.model_fields}
+        return Pull(**{**known, **more})
+
+
+@pytest.fixture
+def words():
+    return Words()
+
+
+@pytest.fixture
+def suggest():
+    """Write a suggestion block."""
+
+    def write(*lines, fence="```", info="suggestion"):
+        return "\n".join([f"{fence}{info}", *lines, fence])
+
+    return write

@@ -1,0 +1,286 @@
+"""Suggestions applied by code: whose, how often, in which commits, and which are left to others."""
+
+import pytest
+
+from agents.errors import RunError
+from agents.pipelines.address.apply_suggestions import apply_suggestions
+
+FILES = {
+    "calc.py": "one\ntwo\nthree\nfour\n",
+    "docs/a|b.md": "alpha\nbeta\n",
+    "script.sh": "echo\r\nexit\r\n",
+    ".github/workflows/ci.yml": "on: push\njobs: {}\n",
+    "blob.bin": "one\ntwo\n\0\n",
+}
+POLICY = ".github/fettle.yml"
+
+
+@pytest.fixture
+def begin(make_world, request_):
+    """Return a world, and a run in it that stands on these files."""
+
+    def make(files=FILES, world=None):
+        world = world or make_world(files, [])
+        run = world.run(request_)
+        run.stands(trunk=world.base, base=world.base, start=world.base, head=world.base)
+        return world, run
+
+    return make
+
+
+def messages(world, head):
+    found = []
+    while head != world.base:
+        _, head, message = world.history.commits[head]
+        found.insert(0, message)
+    return found
+
+
+async def test_one_suggestion_becomes_a_commit_of_its_author_and_settles_its_thread(
+    begin, words, suggest
+):
+    world, run = begin()
+    thread = words.thread(suggest("2"), shown=("two",))
+
+    applied = await run.stage(apply_suggestions, words.feedback(thread))
+
+    assert applied.settled == {thread.id: run.head}
+    assert not applied.partly
+    assert not applied.left
+    assert world.history.files(run.head)["calc.py"] == "one\n2\nthree\nfour\n"
+    (message,) = messages(world, run.head)
+    assert message.startswith("Apply mara's suggestion in calc.py\n")
+    assert "Co-authored-by: mara <3+mara@users.noreply.github.com>\n" in message
+    assert "Fettle-Stage: apply_suggestions/1\n" in message
+    assert "Its suggestion was applied as it is" in applied.told(thread)
+
+
+async def test_each_author_gets_one_commit_and_nobody_else_is_credited(begin, words, suggest):
+    world, run = begin()
+    feedback = words.feedback(
+        words.thread(words.said(suggest("1", "1b"), by="jonas"), line=1, shown=("one",)),
+        words.thread(suggest("3"), line=3, shown=("three",)),
+        words.thread(suggest("exit 0"), path="script.sh", shown=("echo", "exit")),
+        words.thread(words.said(suggest(), by="jonas"), line=4, shown=("four",)),
+    )
+
+    applied = await run.stage(apply_suggestions, feedback)
+
+    first, second = messages(world, run.head)
+    assert first.startswith("Apply 2 suggestions by jonas\n\n- calc.py:1\n- calc.py:4\n")
+    assert second.startswith("Apply 2 suggestions by mara\n\n- calc.py:3\n- script.sh:2\n")
+    assert "jonas" in first.split("Co-authored-by")[1]
+    assert "mara" not in first
+    assert "jonas" not in second
+    files = world.history.files(run.head)
+    assert files["calc.py"] == "1\n1b\ntwo\n3\n"
+    assert files["script.sh"] == "echo\r\nexit 0\r\n"
+    assert len(applied.settled) == 4
+    assert len(applied.commits) == 2
+
+
+async def test_words_beside_a_suggestion_still_want_an_answer(begin, words, suggest):
+    _, run = begin()
+    thread = words.thread(f"Two is a digit. Why not?\n\n{suggest('2')}", shown=("two",))
+
+    applied = await run.stage(apply_suggestions, words.feedback(thread))
+
+    assert applied.partly == {thread.id: run.head}
+    assert not applied.settled
+
+
+async def test_what_was_said_after_a_suggestion_takes_it_back(begin, words, suggest):
+    world, run = begin()
+    feedback = words.feedback(
+        words.thread(suggest("2"), words.said("No, leave it.", by="jonas"), shown=("two",)),
+        words.thread(suggest("3"), words.ours(), line=3, shown=("three",)),
+        words.thread(suggest("4"), words.ours(), "And the tests?", line=4, shown=("four",)),
+    )
+
+    applied = await run.stage(apply_suggestions, feedback)
+
+    assert run.head == world.base
+    assert applied.settled == applied.partly == applied.left == {}
+
+
+async def test_the_newest_suggestion_of_a_thread_counts(begin, words, suggest):
+    world, run = begin()
+    feedback = words.feedback(
+        words.thread(suggest("no"), words.ours(), suggest("2"), shown=("two",)),
+        words.thread(suggest("3"), words.ours(verdict="kept_back"), "", line=3, shown=("three",)),
+    )
+
+    applied = await run.stage(apply_suggestions, feedback)
+
+    assert world.history.files(run.head)["calc.py"] == "one\n2\nthree\nfour\n"
+    assert list(applied.settled) == [feedback.threads[0].id]
+
+
+@pytest.mark.parametrize("role", ["", "none", "read", "triage", "docs-writer"])
+async def test_nobody_without_write_access_has_anything_applied(begin, words, suggest, role):
+    world, run = begin({**FILES, POLICY: "address: {outsiders: true}"})
+    stranger = words.said(suggest("import os; os.system('x')"), by="mallory", role=role)
+    feedback = words.feedback(words.thread(stranger, shown=("two",)))
+
+    applied = await run.stage(apply_suggestions, feedback)
+
+    assert run.head == world.base
+    assert not applied.commits
+
+
+async def test_where_writers_alone_are_read_a_role_of_the_organisations_own_is_one(
+    begin, words, suggest
+):
+    _, run = begin()
+    thread = words.thread(words.said(suggest("2"), role="docs-writer"), shown=("two",))
+
+    assert (await run.stage(apply_suggestions, words.feedback(thread))).settled
+
+
+async def test_a_strangers_word_after_a_suggestion_neither_adds_to_it_nor_hides(
+    begin, words, suggest
+):
+    world, run = begin()
+    stranger = words.said(suggest("evil"), by="mallory", role="read")
+    thread = words.thread(suggest("2"), stranger, shown=("two",))
+
+    applied = await run.stage(apply_suggestions, words.feedback(thread))
+
+    assert world.history.files(run.head)["calc.py"] == "one\n2\nthree\nfour\n"
+    assert applied.partly == {thread.id: run.head}, "somebody reads what the stranger said"
+
+
+async def test_our_own_suggestions_are_never_taken_for_somebodys(begin, words, suggest):
+    world, run = begin()
+    stranger = words.said("Do it!", by="mallory", role="read")
+    ours = words.ours(suggest("2"), "kept_back").model_copy(update={"role": "write"})
+    feedback = words.feedback(
+        words.thread("Hm?", ours, stranger, shown=("two",)),
+        words.thread(ours, "Hm.", shown=("two",)),
+        words.thread(ours, shown=("two",)),
+    )
+
+    assert not (await run.stage(apply_suggestions, feedback)).commits
+    assert run.head == world.base
+
+
+async def test_what_we_have_dealt_with_is_not_done_again_when_a_stranger_speaks(
+    begin, words, suggest
+):
+    world, run = begin()
+    stranger = words.said("Do it!", by="mallory", role="read")
+    thread = words.thread(suggest("2"), words.ours("No.", "disagree"), stranger, shown=("two",))
+
+    assert not (await run.stage(apply_suggestions, words.feedback(thread))).commits
+    assert run.head == world.base
+
+
+async def test_of_two_that_overlap_the_earlier_thread_wins(begin, words, suggest):
+    world, run = begin()
+    early = words.thread(
+        words.said(suggest("2", "3"), by="noor"), start=2, line=3, shown=("two", "three")
+    )
+    late = words.thread(suggest("zwei"), line=2, shown=("two",))
+
+    applied = await run.stage(apply_suggestions, words.feedback(late, early))
+
+    assert world.history.files(run.head)["calc.py"] == "one\n2\n3\nfour\n"
+    assert applied.settled == {early.id: run.head}
+    assert applied.left == {late.id: "it overlaps with that of noor, which came first"}
+    assert applied.told(late).startswith("Its suggestion was not applied as it is: it overlaps")
+
+
+async def test_two_who_want_the_same_both_get_it(begin, words, suggest):
+    world, run = begin()
+    one = words.thread(words.said(suggest("2"), by="noor"), shown=("two",))
+    two = words.thread(f"Yes:\n{suggest('2')}", shown=("two",))
+
+    applied = await run.stage(apply_suggestions, words.feedback(one, two))
+
+    assert applied.settled == {one.id: run.head}
+    assert applied.partly == {two.id: run.head}
+    (message,) = messages(world, run.head)
+    assert "noor" in message
+    assert "mara" not in message
+
+
+async def test_what_cannot_be_applied_is_left_with_its_reason(begin, words, suggest):
+    world, run = begin()
+    reasons = {
+        words.thread(f"{suggest('a')}\n\nor\n\n{suggest('b')}", shown=("two",)): "2 different",
+        words.thread(suggest("2"), shown=("deux",)): "differently",
+        words.thread(suggest("2"), shown=("two",), outdated=True, line=None): "does not have",
+        words.thread(suggest("2"), side="LEFT", shown=("two",)): "does not have",
+        words.thread(suggest("x"), path="gone.py", shown=("two",)): "nothing that is a file",
+        words.thread(suggest("x"), path="../../etc/passwd", shown=("two",)): "nothing that is",
+        words.thread(suggest("x"), path="blob.bin", shown=("two",)): "binary",
+        words.thread(
+            suggest("jobs: {a: 1}"), path=".github/workflows/ci.yml", shown=("jobs: {}",)
+        ): ("protected by `.github/workflows/**`"),
+    }
+
+    applied = await run.stage(apply_suggestions, words.feedback(*reasons))
+
+    assert run.head == world.base
+    assert applied.left.keys() == {thread.id for thread in reasons}
+    for thread, reason in reasons.items():
+        assert reason in applied.left[thread.id]
+
+
+async def test_one_authors_commit_that_is_refused_does_not_stop_the_others(begin, words, suggest):
+    world, run = begin()
+    tree = await run.tree()
+
+    class Refusing(type(tree)):
+        async def commit(self, files, parent, message, **more):
+            if "noor" in message:
+                raise RunError("The file is too large.")
+            return await super().commit(files, parent, message, **more)
+
+    tree.__class__ = Refusing
+    hers = words.thread(words.said(suggest("x"), by="noor"), path="script.sh", shown=("exit",))
+    other = words.thread(suggest("3"), line=3, shown=("three",))
+
+    applied = await run.stage(apply_suggestions, words.feedback(hers, other))
+
+    assert applied.left == {hers.id: "The file is too large"}
+    assert applied.settled == {other.id: run.head}
+    files = world.history.files(run.head)
+    assert files["calc.py"] == "one\ntwo\n3\nfour\n"
+    assert files["script.sh"] == FILES["script.sh"]
+
+
+async def test_done_again_after_a_death_it_makes_the_same_commits(
+    begin, words, suggest, talk, request_
+):
+    world, run = begin()
+    feedback = words.feedback(
+        words.thread(words.said(suggest("1"), by="jonas"), line=1, shown=("one",)),
+        words.thread(suggest("3"), line=3, shown=("three",)),
+    )
+    finished = world.reporter.stage_finished
+
+    def dying(*_):
+        raise talk.Killed
+
+    world.reporter.stage_finished = dying
+    with pytest.raises(talk.Killed):
+        await run.stage(apply_suggestions, feedback)
+    made = len(world.history.commits)
+    world.reporter.stage_finished = finished
+    _, again = begin(world=world)
+
+    applied = await again.stage(apply_suggestions, feedback)
+
+    assert len(world.history.commits) == made
+    assert len(applied.settled) == 2
+    assert world.history.files(again.head)["calc.py"] == "1\ntwo\n3\nfour\n"
+
+
+async def test_without_suggestions_no_work_tree_is_made(begin, words):
+    world, run = begin()
+
+    applied = await run.stage(apply_suggestions, words.feedback(words.thread("Why?")))
+
+    assert not applied.commits
+    assert not world.source.opened

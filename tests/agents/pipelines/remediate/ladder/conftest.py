@@ -1,0 +1,255 @@
+"""What the ladder's tests share: a work tree on disk, an ecosystem in memory, the real index."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from datetime import date
+
+import pytest
+
+from agents.errors import ToolError
+from agents.pipelines.remediate.ladder import (
+    PYPI,
+    Advisory,
+    Entry,
+    Group,
+    Locked,
+    Own,
+    Stuck,
+    Terms,
+)
+from agents.ports import CommandResult
+
+TODAY = date(2026, 11, 20)
+TERMS = Terms(today=TODAY, seconds=100)
+
+
+def advisory(package, vulnerable, ghsa="GHSA-aaaa-bbbb-cccc", **more):
+    return Advisory(
+        **{"ghsa_id": ghsa, "severity": "high", "ecosystem": "pip", **more},
+        package=package,
+        vulnerable=vulnerable,
+    )
+
+
+def group(package, *vulnerable, manifests=(), **more):
+    """Return a group with one alert for each of these ranges."""
+    found = [advisory(package, r, f"GHSA-aaaa-bbbb-ccc{n}") for n, r in enumerate(vulnerable, 2)]
+    return Group(
+        repository="acme/shop", ecosystem="pip", package=package,
+        manifests=tuple(manifests), advisories=tuple(found), **more,
+    )  # fmt: skip
+
+
+@dataclass
+class DiskTree:
+    """The port WorkTree on a folder, with real git; commands run as they are, or are answered."""
+
+    folder: object
+    environment: dict = field(default_factory=dict)
+    answers: object = None
+    """What runs commands instead of bash, if anything."""
+    ran: list = field(default_factory=list)
+
+    async def read(self, path, *, limit=1_000_000):
+        file = self.folder / path
+        if file.is_symlink() or not file.is_file():
+            raise ToolError(f"{path} is no regular file")
+        if file.stat().st_size > limit:
+            raise ToolError(f"{path} is larger than {limit} bytes")
+        return file.read_bytes()
+
+    async def write(self, path, data):
+        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / path).write_bytes(data)
+
+    async def run(self, argv, *, timeout, writable=True, max_output=64_000, network="none"):
+        self.ran.append(argv[-1])
+        if self.answers is not None:
+            code, output = self.answers(self, argv[-1])
+            return CommandResult(code, "exit", output, 0.1)
+        process = await asyncio.create_subprocess_exec(
+            *argv, cwd=self.folder, env=self.environment,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        async with asyncio.timeout(timeout):
+            output, _ = await process.communicate()
+        return CommandResult(process.returncode, "exit", output.decode(), 1.0)
+
+    def git(self, *args):
+        done = subprocess.run(
+            ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.com", *args],
+            cwd=self.folder, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return done.stdout
+
+    async def snapshot(self):
+        self.git("add", "-A")
+        return self.git("write-tree").strip()
+
+    async def restore(self, tree, *, pristine=False):
+        self.git("read-tree", "--reset", "-u", tree)
+        self.git("clean", "-fdq")
+
+    async def changed(self, old, new):
+        return self.git("diff", "--name-only", old, new).split()
+
+    def diff(self, old, new):
+        return self.git("diff", "-U0", old, new)
+
+    def lay(self, files):
+        for name, text in files.items():
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_text(text)
+
+    @property
+    def paths(self):
+        self.git("add", "-A")
+        return frozenset(self.git("ls-files").splitlines())
+
+
+@pytest.fixture
+def tree(tmp_path):
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    made = DiskTree(folder)
+    made.git("init", "-q")
+    return made
+
+
+@dataclass
+class Index:
+    """A made-up ecosystem: `lock.json` holds versions, `wants.json` what people ask for.
+
+    `needs` says for each release which releases of others it admits: `{("flask", "3.0"):
+    {"jinja2": ["3.1.3"]}}`.
+    """
+
+    releases: dict
+    needs: dict = field(default_factory=dict)
+    yanked: tuple = ()
+    sabotage: object = None
+    """Changes what was resolved, as an attacker would."""
+    mark: str = "sha256:"
+    tool = "index"
+    scheme = PYPI
+    locks = True
+    files = frozenset({"lock.json", "wants.json"})
+    resolved: int = 0
+
+    def name_of(self, package):
+        return package
+
+    async def read(self, tree):
+        lock = json.loads(await tree.read("lock.json"))
+        wants = json.loads(await tree.read("wants.json"))
+        entries = [
+            Entry(
+                key=name,
+                name=name,
+                version=version,
+                source=lock.get("source", {}).get(name, "index.example"),
+                hashes=tuple(lock.get("hashes", {}).get(name, (f"sha256:{name}{version}",))),
+                needs=tuple(self.needs.get((name, version), ())),
+            )
+            for name, version in lock["versions"].items()
+        ]
+        own = [Own(name=n, spec=",".join(s), file="wants.json") for n, s in wants.items()]
+        return Locked(entries=tuple(entries), own=tuple(own))
+
+    async def available(self, tree, package):
+        return self.releases[package]
+
+    async def objection(self, tree, package, version):
+        return "was yanked" if (package, version) in self.yanked else ""
+
+    async def relock(self, tree, pins, free=()):
+        self.resolved += 1
+        lock = json.loads(await tree.read("lock.json"))
+        wants = json.loads(await tree.read("wants.json"))
+        lock["versions"] |= pins
+        for name in free:
+            lock["versions"][name] = self.releases[name][-1]
+        for name, admitted in wants.items():
+            if lock["versions"][name] not in admitted:
+                raise Stuck(f"the repository does not admit {name} {lock['versions'][name]}")
+        for name, version in lock["versions"].items():
+            for other, admitted in self.needs.get((name, version), {}).items():
+                if lock["versions"][other] not in admitted and other not in lock.get("over", {}):
+                    raise Stuck(f"{name} {version} does not admit {other}")
+        files = {"lock.json": lock}
+        if self.sabotage:
+            self.sabotage(files)
+        for path, content in files.items():
+            await tree.write(path, json.dumps(content).encode())
+
+    async def require(self, tree, package, version, *, widen):
+        wants = json.loads(await tree.read("wants.json"))
+        if package not in wants or version in wants[package]:
+            return []
+        if not widen and len(wants[package]) > 1:
+            raise Stuck(f"the bound on {package} is in the way")
+        wants[package] = [version]
+        await tree.write("wants.json", json.dumps(wants).encode())
+        return [f"asks for {package} {version}"]
+
+    async def override(self, tree, targets, reason, /):
+        lock = json.loads(await tree.read("lock.json"))
+        lock["over"] = {t.name: reason for t in targets}
+        await tree.write("lock.json", json.dumps(lock).encode())
+
+    async def frozen(self, tree, before, after):
+        return ()
+
+
+def lay_index(tree, versions, wants):
+    tree.lay({"lock.json": json.dumps({"versions": versions}), "wants.json": json.dumps(wants)})
+
+
+@pytest.fixture(scope="session")
+def shared_home(request):
+    """One HOME for all real tests of this checkout, so that tools are fetched once."""
+    return request.config.cache.mkdir("ladder")
+
+
+@pytest.fixture(scope="session")
+def has_index():
+    """Skip, and say why, where this machine has no index or cannot make tools from it."""
+    makes = subprocess.run(["/usr/bin/python3", "-c", "import ensurepip, venv"], check=False)
+    if makes.returncode:
+        pytest.skip("the system's Python makes no virtual environments: install python3-venv")
+    ask = [sys.executable, "-m", "pip", "index", "versions", "sqlparse"]
+    asked = subprocess.run(ask, capture_output=True, text=True, check=False)
+    if "0.5.0" not in asked.stdout:
+        pytest.skip(f"no package index answers here: {asked.stderr[-300:]}")
+
+
+@pytest.fixture(scope="session")
+def led_to_index(has_index):
+    """The variables that lead pip and uv to the index that they are configured for here."""
+    from app.setup.indexes.operator import Operator  # noqa: PLC0415 slow, and for these alone
+    from app.setup.indexes.pip import pip_indexes  # noqa: PLC0415 the same
+    from app.setup.indexes.uv import uv_indexes  # noqa: PLC0415 the same
+
+    async def found():
+        operator = Operator(dict(os.environ))
+        return [await pip_indexes(operator), await uv_indexes(operator)]
+
+    led = {name: value for tool in asyncio.run(found()) for name, value in tool.environment.items()}
+    trust = ("_CERT", "_CA_BUNDLE", "_CERT_FILE")
+    return {name: value for name, value in os.environ.items() if name.endswith(trust)} | led
+
+
+@pytest.fixture
+def real(tree, led_to_index, shared_home):
+    """A work tree whose commands reach the index that pip is configured for here."""
+    tree.environment = {
+        **led_to_index,
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(shared_home),
+        "POETRY_VIRTUALENVS_CREATE": "false",
+    }
+    return tree

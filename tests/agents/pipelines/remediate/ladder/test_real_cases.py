@@ -1,0 +1,203 @@
+"""Real alerts with this machine's index: the exploit works before the ladder, and not after it."""
+
+import re
+import tomllib
+
+import pytest
+
+from agents.pipelines.remediate.ladder import Fix, Level, Target, climb, ecosystem_of
+from agents.pipelines.remediate.ladder.poetry import Poetry
+from agents.pipelines.remediate.ladder.provided import BASE, Tool
+from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
+
+XMLATTR = "import jinja2; t = jinja2.Template(\"{{ {'x>y': '1'}|xmlattr }}\"); print(t.render())"
+NESTED = """
+import sys
+import sqlparse
+sys.setrecursionlimit(200)  # as deep as the default, it takes half a minute
+try:
+    sqlparse.parse('[' * 200 + ']' * 200)
+except Exception as error:
+    print(type(error).__name__)
+"""
+PROJECT = """\
+[project]
+name = "shop"  # the looks of this file stay
+version = "1.0"
+requires-python = ">=3.11"
+dependencies = ["flask==3.0.3"{more}]
+"""
+POETRY = """\
+[tool.poetry]
+name = "shop"
+version = "0.1.0"
+description = ""
+authors = ["Ada <ada@example.com>"]
+package-mode = false
+
+[tool.poetry.dependencies]
+python = "^3.11"
+flask = "3.0.3"   # pinned on purpose
+{more}"""
+
+
+async def script(tree, text, *, timeout=120):
+    done = await tree.run(["bash", "-c", text], timeout=timeout)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def uses(version):
+    """Make a script with uv of that version first on PATH."""
+    return Tool("uv", (f"uv{version}",)).script
+
+
+async def exploited(tree, requirement, code):
+    """Return what the exploit prints with the package as it is locked."""
+    folder = tree.folder.parent / requirement.partition(" ")[0]
+    install = f"uv pip install -q --no-deps --target {folder} {requirement}"
+    await script(tree, BASE.script(f"{install} 2>&1"))
+    (folder / "exploit.py").write_text(code)
+    return await script(tree, f"python3 {folder}/exploit.py 2>&1 || true")
+
+
+def locked(tree, file, package="jinja2"):
+    text = (tree.folder / file).read_text()
+    if file.endswith(".txt"):
+        return re.search(rf"^{package}==(\S+)", text, re.MULTILINE)[1]
+    return next(p["version"] for p in tomllib.loads(text)["package"] if p["name"] == package)
+
+
+def changes(tree, start, fix):
+    """Return the lines that a fix took out and put in."""
+    lines = tree.diff(start, fix.tree).splitlines()
+    return [line for line in lines if re.match(r"[+-](?![+-]{2})", line)]
+
+
+async def climbed(tree, alerts, terms=TERMS):
+    ecosystem = ecosystem_of(tree.paths, alerts)
+    return await climb(tree, ecosystem, alerts, terms)
+
+
+async def test_sqlparse_pinned_in_requirements(real):
+    real.lay({"requirements.txt": "# what we need\nsqlparse==0.4.4  # for the admin\nsix>=1.0\n"})
+    alerts = group("sqlparse", "< 0.5.0", manifests=["requirements.txt"])
+    assert "RecursionError" in await exploited(real, "sqlparse==0.4.4", NESTED)
+
+    fix = await climbed(real, alerts)
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.BUMP
+    text = (real.folder / "requirements.txt").read_text()
+    assert text == "# what we need\nsqlparse==0.5.0  # for the admin\nsix>=1.0\n"
+    assert "SQLParseError" in await exploited(real, "sqlparse==0.5.0", NESTED)
+    assert fix.files == ("requirements.txt",)
+    assert fix.moves[0].delta == "minor"
+
+
+async def test_jinja2_locked_by_poetry_below_flask(real):
+    real.lay({"pyproject.toml": POETRY.format(more='jinja2 = "3.1.3"\n')})
+    poetry = Poetry("")
+    poetry._release = "2.1.4"
+    await poetry._call(real, "poetry lock --no-interaction")
+    real.lay({"pyproject.toml": POETRY.format(more="")})
+    await poetry._call(real, "poetry lock --no-interaction")
+    start = await real.snapshot()
+    assert "x&gt;y" in await exploited(real, "jinja2==3.1.3 markupsafe", XMLATTR)
+
+    fix = await climbed(real, group("Jinja2", "< 3.1.4", manifests=["poetry.lock"]))
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.FLOAT
+    assert fix.files == ("poetry.lock",)
+    assert locked(real, "poetry.lock") == "3.1.4"
+    assert fix.forced == ()
+    assert len(changes(real, start, fix)) == 6
+    version = locked(real, "poetry.lock")
+    assert "ValueError" in await exploited(real, f"jinja2=={version} markupsafe", XMLATTR)
+
+
+@pytest.mark.parametrize("release", ["==0.7.22", ">=0.13"])
+async def test_jinja2_locked_by_uv_below_flask(real, release):
+    tool = uses(release)
+    real.lay({"pyproject.toml": PROJECT.format(more=', "jinja2==3.1.3"')})
+    await script(real, tool("uv lock -q"))
+    real.lay({"pyproject.toml": PROJECT.format(more="")})
+    await script(real, tool("uv lock -q"))
+    start = await real.snapshot()
+    assert "x&gt;y" in await exploited(real, "jinja2==3.1.3 markupsafe", XMLATTR)
+
+    fix = await climbed(real, group("jinja2", "< 3.1.4", manifests=["uv.lock"]))
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.FLOAT
+    assert fix.files == ("uv.lock",)
+    assert fix.forced == ()
+    assert len(changes(real, start, fix)) == 6
+    version = locked(real, "uv.lock")
+    assert "ValueError" in await exploited(real, f"jinja2=={version} markupsafe", XMLATTR)
+
+
+async def test_a_pin_in_pyproject_moves_and_the_file_keeps_its_looks(real):
+    real.lay(
+        {"pyproject.toml": PROJECT.format(more=", \"jinja2[i18n]==3.1.3 ; python_version>'3'\"")}
+    )
+    await script(real, uses(">=0.13")("uv lock -q"))
+    text = (real.folder / "pyproject.toml").read_text()
+
+    fix = await climbed(real, group("jinja2", "< 3.1.4", manifests=["pyproject.toml"]))
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.files) == (Level.BUMP, ("pyproject.toml", "uv.lock"))
+    after = (real.folder / "pyproject.toml").read_text()
+    assert after == text.replace("jinja2[i18n]==3.1.3 ;", "jinja2[i18n]==3.1.4 ;")
+    assert locked(real, "uv.lock") == "3.1.4"
+
+
+async def test_an_override_of_uv_carries_its_reason(real):
+
+    real.lay({"pyproject.toml": PROJECT.format(more=', "jinja2==3.1.3"')})
+    await script(real, uses(">=0.13")("uv lock -q"))
+    ecosystem = ecosystem_of(real.paths, group("jinja2", "< 3.1.4", manifests=["uv.lock"]))
+    await ecosystem.read(real)
+
+    target = Target(name="jinja2", old="3.1.3", new="3.1.4")
+    await ecosystem.override(real, [target], "GHSA-x; look again by 2027-01-01")
+    await ecosystem.relock(real, {"jinja2": "3.1.4"})
+
+    text = (real.folder / "pyproject.toml").read_text()
+    assert '"jinja2>=3.1.4", # GHSA-x; look again by 2027-01-01\n' in text
+    assert locked(real, "uv.lock") == "3.1.4"
+
+
+@pytest.mark.parametrize("made_by", ["uv", "pip-compile"])
+async def test_a_compiled_file_is_compiled_again(real, made_by):
+    tool = {
+        "uv": BASE.script("uv pip compile -q --generate-hashes main.in -o main.txt >/dev/null"),
+        "pip-compile": Tool("pip-compile", ("pip-tools>=7.4",), found=False).script(
+            "pip-compile -q --generate-hashes --no-emit-index-url --no-emit-find-links "
+            "--output-file=main.txt main.in"
+        ),
+    }[made_by]
+    real.lay({"main.in": "sqlparse==0.4.4\n"})
+    await script(real, tool)
+    start = await real.snapshot()
+
+    fix = await climbed(real, group("sqlparse", "< 0.5.0", manifests=["main.txt"]))
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.files) == (Level.BUMP, ("main.in", "main.txt"))
+    assert locked(real, "main.txt", "sqlparse") == "0.5.0"
+    assert len(changes(real, start, fix)) == 8
+
+
+async def test_hashes_of_a_pin_come_from_the_index(real):
+    real.lay({"requirements.txt": f"sqlparse==0.4.4 \\\n    --hash=sha256:{'0' * 64}\nsix\n"})
+
+    fix = await climbed(real, group("sqlparse", "< 0.5.0", manifests=["requirements.txt"]))
+
+    assert isinstance(fix, Fix), fix
+    text = (real.folder / "requirements.txt").read_text()
+    assert re.fullmatch(
+        r"sqlparse==0\.5\.0( \\\n    --hash=sha256:[0-9a-f]{64}){2}\nsix\n", text
+    ), text

@@ -1,0 +1,73 @@
+"""`fettle address` and `fettle update` as they are typed: what is meant, and how it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.requests import AddressReview, FixChecks, Person, Repository, UpdateBranch
+from agents.run import Outcome
+from app.cli import main
+from app.cli.issue import code_of
+
+ABOUT = {
+    "installation_id": 1,
+    "repository": Repository(id=99, owner="octo", name="lib", default_branch="main"),
+    "number": 31,
+    "title": "Add nine",
+    "author": Person(id=7, login="ada"),
+    "asked_by": Person(id=0, login="root"),
+    "url": "https://github.com/octo/lib/pull/31",
+}
+REQUESTS = [AddressReview(**ABOUT), UpdateBranch(**ABOUT), FixChecks(**ABOUT, head="a" * 40)]
+
+
+@pytest.fixture
+def fettle(monkeypatch, capsys, tmp_path):
+    """Return a function that runs the command in this process: exit code, output, errors."""
+
+    def run(*args):
+        for name in ("FETTLE_APP_ID", "FETTLE_WEBHOOK_SECRETS", "ANTHROPIC_API_KEY"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("FETTLE_DATA_DIR", str(tmp_path))
+        monkeypatch.setattr("sys.argv", ["fettle", *args])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return ended.value.code or 0, said.out, " ".join(said.err.split())
+
+    return run
+
+
+@pytest.mark.parametrize("command", ["address", "update"])
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (["."], "is no pull request"),
+        (["lib", "31 things"], "is no pull request"),
+        (["https://github.com/octo/lib/issues/31"], "works on pull requests"),
+        (["octo/lib#31"], "FETTLE_APP_ID"),
+    ],
+)
+def test_what_a_person_has_to_mend(fettle, command, said, told):
+    code, out, err = fettle(command, *said)
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+@pytest.mark.parametrize("command", ["address", "update"])
+def test_the_manual_says_how_it_ends(fettle, command):
+    code, out, _ = fettle(command, "--help")
+    assert code == 0
+    for words in ("Exit codes", f"fettle {command} octo/lib#31", "130"):
+        assert words in out
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda each: each.kind)
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [("comment", 0), ("covered", 0), ("refused", 2), ("failed", 1), ("cancelled", 1)],
+)
+def test_how_work_on_a_pull_request_ends(request_, kind, code):
+    assert code_of(request_, Outcome(kind=kind, text="t")) == code
+    if kind == "comment":
+        assert code_of(request_, Outcome(kind=kind, text="t", ready=False)) == 2

@@ -1,0 +1,210 @@
+"""The update pipeline over real git: two parents, real marks, what the base brings, a race."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.loop.budget import Limits
+from agents.pipelines import PIPELINES
+from agents.ports import Pull
+from agents.requests import Person, Repository, UpdateBranch
+from agents.run import Ports, Run
+from tests.agents.conftest import (
+    ListModel,
+    MemoryApprovals,
+    MemoryJournal,
+    MemoryReviewing,
+    MemorySteps,
+    SilentReporter,
+    use,
+)
+from tests.app.git.conftest import git, write_files
+from tests.app.git.test_source import make  # noqa: F401 - a fixture of the same folder
+
+BRANCH = "bot/31-add"
+FILES = {
+    ".github/fettle.yml": "quality: [{name: unit, run: 'sh check.sh'}]\n",
+    ".github/workflows/ci.yml": "on: push\n",
+    "check.sh": "! grep -r '<<<<<<<\\|BROKEN' src\n",
+    "src/a.txt": "one\ntwo\nthree\n",
+}
+SETTLED = "one\nours and theirs\nthree\n"
+
+
+class Publisher:
+    """Pushes to the repository of the test, and keeps what is said."""
+
+    def __init__(self, estate, before):
+        self.estate, self.before, self.comments = estate, before, {}
+
+    async def push(self, branch, commit):
+        seen = at(self.estate, branch)
+        self.before()
+        await self.estate.mirror.push(self.estate.url, None, commit, branch, seen)
+        return f"url/{branch}"
+
+    async def comment(self, key, body):
+        self.comments[key] = body
+        return f"url/{key}"
+
+
+class Reviewing(MemoryReviewing):
+    """Its pull request is where the repository's branch is."""
+
+    async def pull(self):
+        return self.is_now.model_copy(update={"head": at(self.estate, BRANCH)})
+
+
+def at(estate, branch):
+    return git(estate.upstream, "rev-parse", f"refs/heads/{branch}")
+
+
+class Somebody:
+    """Somebody with a clone."""
+
+    def __init__(self, estate):
+        self.estate, self.folder = estate, estate.place / "somebody"
+
+    def commits(self, branch, files, words="By hand", start=None):
+        git(self.folder, "checkout", "-q", "-B", branch, start or "HEAD")
+        write_files(self.folder, files)
+        git(self.folder, "add", "-A")
+        git(self.folder, "commit", "-q", "-m", words)
+        git(self.folder, "push", "-q", str(self.estate.upstream), branch)
+        return git(self.folder, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def somebody(estate):
+    person = Somebody(estate)
+    person.commits("main", FILES, "Set up")
+    return person
+
+
+@pytest.fixture
+def update(estate, make):  # noqa: F811 - the fixture
+    async def run(answers, before=lambda: None):
+        request = UpdateBranch(
+            installation_id=1,
+            repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
+            number=31,
+            title="Add",
+            author=Person(id=3, login="mara"),
+            asked_by=Person(id=3, login="mara"),
+            url="https://github.example/octo/lib/pull/31",
+        )
+        pull = Pull(
+            number=31,
+            title="Add",
+            body="",
+            state="open",
+            draft=False,
+            own=True,
+            author_may_write=True,
+            branch=BRANCH,
+            head="",
+            base="main",
+            conflicts=True,
+            foreign=False,
+        )
+        reviewing = Reviewing(pull)
+        reviewing.estate = estate
+        publisher = Publisher(estate, before)
+        pipeline = PIPELINES[UpdateBranch]
+        the_run = Run(
+            id="0006-run",
+            request=request,
+            ports=Ports(
+                model=ListModel(list(answers)),
+                journal=MemoryJournal(),
+                source=make(run_id="0006-run"),
+                publisher=publisher,
+                reporter=SilentReporter(),
+                steps=MemorySteps(),
+                approvals=MemoryApprovals(),
+                reviewing=reviewing,
+            ),
+            conversations=pipeline.conversations,
+            models={"strong": "big", "judge": "wise", "fast": "small"},
+            limits=Limits(usd=5, turns=100, minutes=60),
+        )
+        return await pipeline.work(the_run, request), publisher
+
+    return run
+
+
+def settle():
+    told = [{"path": "src/a.txt", "how": "Both wanted the second line."}]
+    done = {"settled": told, "besides": [], "undecided": [], "summary": "Both changed a line."}
+    return [
+        [use("read", path="src/a.txt"), use("bash", command="sh check.sh", timeout=30)],
+        [use("submit_resolution", **done)],  # sent back: the marks are still there
+        [use("write", path="src/a.txt", content=SETTLED)],
+        [use("submit_resolution", **done)],
+    ]
+
+
+def contradicting(somebody):
+    ours = somebody.commits(BRANCH, {"src/a.txt": "one\nours\nthree\n"}, "Ours", "main")
+    theirs = somebody.commits(
+        "main",
+        {
+            "src/a.txt": "one\ntheirs\nthree\n",
+            ".github/workflows/ci.yml": "on: [push, pull_request]\n",
+            "AGENTS.md": "Be kind.\n",
+        },
+        "Theirs",
+        "main",
+    )
+    return ours, theirs
+
+
+async def test_a_contradiction_is_settled_into_one_commit_with_two_parents(
+    estate, somebody, update
+):
+    ours, theirs = contradicting(somebody)
+
+    outcome, publisher = await update(settle())
+
+    assert outcome.kind == "comment", outcome.text
+    head = at(estate, BRANCH)
+    assert git(estate.upstream, "log", "-1", "--format=%P", head).split() == [ours, theirs]
+    assert git(estate.upstream, "show", f"{head}:src/a.txt") == SETTLED.strip()
+    changed = git(estate.upstream, "diff", "--name-only", theirs, head).split()
+    assert changed == ["src/a.txt"], "what the base brings stands there as it does in the base"
+    message = git(estate.upstream, "log", "-1", "--format=%B", head)
+    assert message.startswith(f"Merge `main` into `{BRANCH}`\n\nBoth changed a line.")
+    assert "| `unit` | passed | passed | passed |" in publisher.comments["update"]
+
+
+async def test_what_is_pushed_meanwhile_comes_first_and_the_merge_stays_one(
+    estate, somebody, update
+):
+    ours, theirs = contradicting(somebody)
+    hands = []
+
+    def push_by_hand():
+        if not hands:
+            hands.append(somebody.commits(BRANCH, {"hand.txt": "by hand\n"}, "By hand", ours))
+
+    outcome, _ = await update(settle(), push_by_hand)
+
+    assert outcome.kind == "comment", outcome.text
+    head = at(estate, BRANCH)
+    assert git(estate.upstream, "log", "-1", "--format=%P", head).split() == [*hands, theirs]
+    assert git(estate.upstream, "show", f"{head}:src/a.txt") == SETTLED.strip()
+    assert git(estate.upstream, "show", f"{head}:hand.txt") == "by hand"
+
+
+async def test_a_rename_on_the_one_side_is_carried_over_by_git_alone(estate, somebody, update):
+    somebody.commits(BRANCH, {"src/a.txt": "one\ntwo\nthree\nours\n"}, "Ours", "main")
+    git(somebody.folder, "checkout", "-q", "main")
+    git(somebody.folder, "mv", "src/a.txt", "src/b.txt")
+    somebody.commits("main", {"src/c.txt": "new\n"}, "Theirs", "main")
+
+    outcome, _ = await update([])
+
+    assert outcome.kind == "comment", outcome.text
+    files = git(estate.upstream, "ls-tree", "-r", "--name-only", BRANCH, "src/").split()
+    assert [name for name in files if name.endswith("txt")] == ["src/b.txt", "src/c.txt"]
+    assert git(estate.upstream, "show", f"{BRANCH}:src/b.txt") == "one\ntwo\nthree\nours"
