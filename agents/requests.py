@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 _ON_REPOSITORY = re.compile(r"/(?:issues|pull)/[0-9]+$")
 
@@ -203,3 +203,12 @@ OnPull = AddressReview | UpdateBranch | FixChecks
 
 Request = Annotated[ResolveIssue | OnPull, Field(discriminator="kind")]
 """What starts a run."""
+
+
+class _Any(RootModel[Request]):
+    """A request of any kind."""
+
+
+def request_of(value: object) -> Request:
+    """Return the request that was dumped to this plain value; pydantic.ValidationError if none."""
+    return _Any.model_validate(value).root

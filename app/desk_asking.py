@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from agents.requests import (
     AddressReview,
     Again,
@@ -16,6 +14,7 @@ from agents.requests import (
     Request,
     ResolveIssue,
     UpdateBranch,
+    request_of,
 )
 from app.desk_facts import Inquiry
 from app.desk_telling import PUZZLED, Telling
@@ -32,7 +31,6 @@ STAGE = "stage/"
 
 Submit = Callable[[str, Request], Awaitable[None]]
 """Takes a request durably; the same run id a second time changes nothing."""
-_REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Asking:
         command = inquiry.command
         run_id = f"{inquiry.ident}-{'again' if command.verb == 'retry' else command.verb}"
         if await self.lanes.known(run_id):  # asked for before a crash
-            await self.submit(run_id, _REQUEST.validate_python(await self.runs.request(run_id)))
+            await self.submit(run_id, request_of(await self.runs.request(run_id)))
         elif (refusal := await self._start(inquiry, run_id)) is not None:
             await self.telling.react(inquiry.client, command, PUZZLED)
             await self.telling.refuse(command, refusal)

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 import structlog
-from pydantic import TypeAdapter
 from structlog.contextvars import bound_contextvars
 
 from agents.errors import RunError, TransientError
@@ -18,7 +17,7 @@ from agents.loop.budget import Limits
 from agents.pipelines import PIPELINES
 from agents.pipelines.shared.keep_work import Stopped
 from agents.ports import Json, Steps
-from agents.requests import Command, Request
+from agents.requests import Command, Request, request_of
 from agents.run import Outcome, Run, Standing
 from app.admission import LONGEST_PAUSE, MOST_TRIES, Admitting, Door, Withdrawn
 from app.engine import Engine
@@ -31,7 +30,6 @@ MOST_STARTS = 20
 
 log = structlog.get_logger()
 T = TypeVar("T")
-_REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
 
 
 class Equipment(Admitting, Protocol):
@@ -99,7 +97,7 @@ class Runner:
                 outcome = await self._end(run_id, request_json, _AGAIN.format(run=run_id))
                 return outcome.model_dump(mode="json")
             try:
-                request = _REQUEST.validate_python(request_json)
+                request = request_of(request_json)
                 outcome = await self._conduct(run_id, request, steps)
             except Exception:  # a history that newer code cannot follow, or a mistake of ours
                 log.exception("run broke")
@@ -151,7 +149,7 @@ class Runner:
             return known
         outcome = Outcome(kind="failed", text=text)
         try:
-            request = _REQUEST.validate_python(request_json)
+            request = request_of(request_json)
             equipment = await self._equip(run_id, request, Unrecorded())
             try:
                 await equipment.finish(outcome)

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import TypeAdapter
-
-from agents.requests import Request
+from agents.requests import Request, request_of
 from handlers.ignored import Ignored
 
 EVENT = "fettle.terminal"
@@ -19,12 +17,9 @@ EVENT = "fettle.terminal"
 ACTION = "asked"
 
 
-_REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
-
-
 def asked(payload: Mapping[str, Any]) -> Request | Ignored:
     """Ask for what the operator asked for. Raises pydantic.ValidationError."""
-    request = _REQUEST.validate_python(payload["request"])
+    request = request_of(payload["request"])
     if request.via != "terminal":
         return Ignored("it was not asked for at the terminal")
     return request
