@@ -14,6 +14,7 @@ FettleError
    └─ Unanswered   nobody answered an approval in time
 RunStopped (BaseException)   control flow, so that `except Exception` cannot swallow it
 ├─ Cancelled                 somebody or a shutdown stopped the run between two calls
+├─ NotYet                    the stage waits for a while, and holds nothing meanwhile
 └─ Parked                    the stage waits for a person's decisions, and holds nothing meanwhile
 """
 
@@ -84,6 +85,17 @@ class RunStopped(BaseException):
 
 class Cancelled(RunStopped):
     """The run was asked to stop; what it has done so far is kept."""
+
+
+class NotYet(RunStopped):
+    """The stage cannot go on before something outside has happened: it is done again then.
+
+    The text says what for, for people, like `other checks to end`.
+    """
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(what)
+        self.seconds = seconds
 
 
 class Parked(RunStopped):

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from agents.errors import Cancelled, ConfigError, Overloaded, Parked, RunError
+from agents.errors import Cancelled, ConfigError, NotYet, Overloaded, Parked, RunError
 from agents.ports import Json, Steer
 from agents.run.stages import Stage
 from agents.run.values import Question, Record, Standing
@@ -33,7 +33,7 @@ class Run(Workshop):
     stopping: bool = False
     """The run is at its end: what is done now, nobody calls back any more."""
     _seen: Counter[str] = field(default_factory=Counter)
-    _waits: int = 0
+    waits: int = 0
     """How often the stage at work has waited."""
     _lets_out: bool = False
 
@@ -89,10 +89,10 @@ class Run(Workshop):
         self, occurrence: str, title: str, work: Callable[[], Awaitable[Json]]
     ) -> Record:
         """Have the stage done, once more each time that what it waited for is over."""
-        self._waits = 0
+        self.waits = 0
         record = await self._remembered(f"stage/{occurrence}", occurrence, title, work)
         while record.waits:
-            self._waits = times = self._waits + 1
+            self.waits = times = self.waits + 1
             self.standing = record.standing
             self.let_go()  # made again when needed
             await self._waited(record, occurrence, times)
@@ -106,8 +106,7 @@ class Run(Workshop):
             over = partial(self._decided, record.parked)
             await steps.wait(f"approval/{occurrence}/{times}", over)
             return
-        at = datetime.fromtimestamp(record.paused_until, UTC)
-        reporter.paused(occurrence, f"the model's server, until {at:%H:%M} UTC: {record.summary}")
+        reporter.paused(occurrence, record.summary)
         over = partial(self._rested, record.paused_until)
         await steps.wait(f"pause/{occurrence}/{times}", over, until=record.paused_until)
 
@@ -184,13 +183,18 @@ class Run(Workshop):
         if isinstance(stopped, Parked):
             return Record(parked=stopped.approvals, standing=standing)
         if isinstance(stopped, Overloaded):
-            if self._waits >= MOST_PAUSES:
+            if self.waits >= MOST_PAUSES:
                 error = RunError(_NO_ROOM.format(reason=stopped))
                 return self._failed(error, self.standing)
-            pause = stopped.retry_after or SHORTEST_PAUSE * 2 ** min(self._waits, DOUBLINGS)
+            pause = stopped.retry_after or SHORTEST_PAUSE * 2 ** min(self.waits, DOUBLINGS)
             pause = min(max(pause, SHORTEST_PAUSE), LONGEST_PAUSE)
             until = self.wall() + pause
-            return Record(paused_until=until, summary=printable(str(stopped)), standing=standing)
+            at = datetime.fromtimestamp(until, UTC)
+            why = f"the model's server, until {at:%H:%M} UTC: {printable(str(stopped))}"
+            return Record(paused_until=until, summary=why, standing=standing)
+        if isinstance(stopped, NotYet):
+            until = self.wall() + stopped.seconds
+            return Record(paused_until=until, summary=str(stopped), standing=standing)
         return None
 
     # --- called back by people ------------------------------------------------------------------

@@ -36,6 +36,8 @@ async def push(
             return
         if now != expected:
             raise _moved(ref, _place(now), expected) from error
+        if "stale info" in str(error):  # it moved, and is back by now
+            raise _moved(ref, "another commit", expected) from error
         raise RunError(f"GitHub did not take `{ref}`: {_reason(str(error))}") from error
 
 

@@ -95,15 +95,12 @@ class Cgroups:
     def make(self, quota: Quota) -> Group:
         """Return a new group with these limits. Raises OSError when the kernel refuses it.
 
-        After a pause the first process to be moved waits for every processor, and those soon after
-        it do not. So we move to where we are: that time is spent here, while bubblewrap sets up.
+        After a pause the first process to be moved waits for every processor, longer than
+        bubblewrap sets up, and those soon after it do not. So the first thing is to move us to
+        where we are: that time is spent here, while the command is prepared.
         """
-        group = self._make(quota)
         with suppress(OSError):
             _write(self._home / "cgroup.procs", str(os.getpid()))
-        return group
-
-    def _make(self, quota: Quota) -> Group:
         name = f"{PREFIX}{os.getpid()}.{next(self._numbers)}"
         folders = list({place / name: None for place in self._places.values()})
         try:

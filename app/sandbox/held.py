@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -18,22 +17,12 @@ class Held:
         self._cgroups = cgroups
         self.threads = cgroups.threads if cgroups else None
         """Where a process is to be put in, which may wait for the kernel."""
-        self._quota = quota
-        self._made: Future[Group] | None = None
-        self._over = False
-        # Not at once: first the process is started, which is busy enough by itself.
-        asyncio.get_running_loop().call_soon(self._begin)
-
-    def _begin(self) -> None:
-        if self._cgroups is not None and not self._over:
-            self._made = self._cgroups.threads.submit(self._cgroups.make, self._quota)
+        self._made = cgroups.threads.submit(cgroups.make, quota) if cgroups else None
 
     def add(self, pid: int) -> None:
         """Put a process in. Raises TransientError when the kernel refuses."""
-        if self._cgroups is None:
-            return
         if self._made is None:
-            raise TransientError("A command asked to begin before anything could hold it.")
+            return
         try:
             self._made.result().add(pid)
         except OSError as error:
@@ -47,7 +36,6 @@ class Held:
 
     def let_go(self) -> None:
         """Remove it, as soon as nothing runs in it; also when the event loop ends meanwhile."""
-        self._over = True
         if self._made is not None:
             self._made.add_done_callback(self._remove)
 

@@ -5,19 +5,23 @@ A `Place` becomes one: what was said on its issue is said on the pull request fr
 
 from __future__ import annotations
 
+import json
+import re
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sqlalchemy import select
 
+from agents.run import Outcome
 from app.local.github.accounts import Actor
 from app.local.github.gitdir import GitDir
 from app.local.github.state_reviews import Inline
 from app.local.model import Script
 from app.store.database import Database
-from app.store.tables import runs
+from app.store.tables import runs, turns
 from tests.flows.scripted import part
 
+VERDICT = re.compile(r"key=thread-([a-z_]+) -->")
 BRANCH = "bot/1-sums-0a0a0a"
 EVENTS = ["pull_request_review", "pull_request_review_comment", "pull_request_review_thread"]
 POLICY = "address: {quiet_seconds: 0}\n"
@@ -49,13 +53,12 @@ HEAD = {
 """What the pull request makes of it. Every line of it can be commented on."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Reviewed:
     """The pull request, and the place that it is in."""
 
     place: object
     pull: object
-    batches: list = field(default_factory=list)
 
     @property
     def github(self):
@@ -90,22 +93,35 @@ class Reviewed:
             branch=branch or self.pull.head,
         )
 
-    def thread(self, number):
-        """Return a thread, counted from 0 as they were opened."""
-        return self.pull.threads[number]
+    def thread(self, path, line):
+        """Return the thread that was opened there."""
+        place = (path, line)
+        return next(t for t in self.pull.threads if (t.path, t.original_line) == place)
 
     def answers(self, thread):
         """Return what Fettle said in the thread."""
         bot = self.place.app.bot_login
         return [r.body for r in thread.remarks if r.author.account.login == bot]
 
-    def ledger(self):
-        """Return the summary of the newest batch."""
-        return [body for body in self.place.comments() if "key=ledger" in body][-1]
+    def verdicts(self):
+        """Return Fettle's verdicts by the place of each thread, and whether it is resolved."""
+        return {
+            f"{thread.path}:{thread.original_line}": (
+                [VERDICT.search(body)[1] for body in self.answers(thread)],
+                thread.resolved,
+            )
+            for thread in self.pull.threads
+        }
 
     def ledgers(self):
-        """Return all summaries."""
+        """Return the summaries, oldest first."""
         return [body for body in self.place.comments() if "key=ledger" in body]
+
+    def pushes(self):
+        """Return how often Fettle pushed to the pull request's branch."""
+        bot, ref = self.place.app.bot_login, f"refs/heads/{self.pull.head}"
+        pushes = [each for each in self.repository.pushes if each.ref == ref and each.actor.app]
+        return len([each for each in pushes if each.actor.account.login == bot])
 
     async def file(self, path):
         """Return a file as the pull request has it."""
@@ -116,12 +132,25 @@ class Reviewed:
         git = GitDir(self.repository.gitdir)
         return list(reversed(await git.commits(f"{commit}..{self.pull.head_sha}")))
 
-    async def requests(self):
-        """Return the kinds of the runs that were asked for, and how they ended, oldest first."""
-        query = select(runs.c.kind, runs.c.state).order_by(runs.c.created_at)
+    async def prompts(self):
+        """Return all that the models were told and said, in one text."""
+        query = select(turns.c.content).order_by(turns.c.created_at)
+        rows = await self._read(query)
+        return "\n".join(str(json.loads(row.content)) for row in rows)
+
+    async def ends(self):
+        """Return how the runs ended, oldest first: kind and text of each."""
+        query = select(runs.c.outcome).order_by(runs.c.created_at)
+        return [
+            (outcome.kind, outcome.text)
+            for row in await self._read(query)
+            if (outcome := Outcome.model_validate_json(row.outcome))
+        ]
+
+    async def _read(self, query):
         database = Database(self.place.server.database_url)
         try:
-            return await database.read(lambda c: [tuple(row) for row in c.execute(query)])
+            return await database.read(lambda connection: connection.execute(query).all())
         finally:
             database.close()
 

@@ -64,7 +64,8 @@ async def _why_not(run: Run, request: FixChecks) -> str:
     if pull.why_not:
         return _CLOSED_TO_US
     batches = await reviewing(run).batches()
-    if any(batch.kind == "checks" and batch.head == request.head for batch in batches):
+    dealt_with = any(batch.kind == "checks" and batch.head == request.head for batch in batches)
+    if dealt_with and request.via == "checks":  # people may well want it tried once more
         return _DONE
     ours = pull.pushed_by_us or any(batch.pushed == request.head for batch in batches)
     return "" if ours else _THEIRS

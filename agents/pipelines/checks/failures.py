@@ -21,7 +21,6 @@ OUTSIDE: Mapping[Ending, str] = {
 }
 NO_LOG = "it ran out of time, and there is no log that says at what"
 PASSED_BEFORE = "an earlier attempt on the same commit passed"
-BOTH_WAYS = "a check of the same name passed on the same commit"
 ALSO_THERE = "it fails on the base branch as well, without this branch's changes"
 
 
@@ -34,11 +33,8 @@ class Failure(Frozen):
     """Why it is of that kind; empty for what has not been looked into."""
     said: bool = False
     """Whether the model says so: untrusted then."""
-
-    @property
-    def key(self) -> str:
-        """Return by what the model names it: its own name is other people's text."""
-        return f"c{self.check.id}"
+    both_ways: bool = False
+    """Another check of the same name passed on the same commit: of another workflow, or event."""
 
 
 class Failures(Frozen):
@@ -85,10 +81,8 @@ def sort(checks: Iterable[ForeignCheck], on_base: Iterable[ForeignCheck]) -> Ite
             yield Failure(check=check, kind="external", why=NO_LOG)
         elif check.ended in RED and "success" in check.attempts:
             yield Failure(check=check, kind="flaky", why=PASSED_BEFORE)
-        elif check.ended in RED and _name(check) in green:
-            yield Failure(check=check, kind="flaky", why=BOTH_WAYS)
         elif check.ended in RED:
-            yield Failure(check=check, kind="branch")
+            yield Failure(check=check, kind="branch", both_ways=_name(check) in green)
 
 
 def _name(check: ForeignCheck) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -27,6 +27,8 @@ SUMMARY_LIMIT = 3_000  # of what a check says of itself
 DIFF_LIMIT = 30_000  # of what the pull request changes
 NAME = 40
 
+BOTH_WAYS = "A check of the same name passed on this commit: of another workflow, or another event."
+
 
 class Cause(BaseModel):
     """Why one check fails."""
@@ -34,7 +36,7 @@ class Cause(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     about: str
-    """The key of the check, like `c17`."""
+    """The key of the check, like `c2`."""
     kind: Literal["branch", "flaky", "external"]
     """Whose fault it is, as the stage describes."""
     why: str = Field(min_length=10, max_length=600)
@@ -66,12 +68,12 @@ async def fix(run: Run, failures: Failures, setup: SetupResult) -> Failures:
     """Mend the failing checks."""
     run.stands(tainted=True)  # their logs hold whatever their programs came across
     await remember(run, failures.head)  # once, also where this try comes to no end
-    asked = failures.ours[:MOST]
+    asked = {f"c{number}": each for number, each in enumerate(failures.ours[:MOST], 1)}
 
     async def objects(done: ChecksFixed) -> str | None:
         tree = run.at_work
         changed = await tree.changed(run.head, await tree.snapshot())
-        return _objection(done, [each.key for each in asked], changed)
+        return _objection(done, list(asked), changed)
 
     done = await run.converse(
         IMPLEMENT,
@@ -82,13 +84,14 @@ async def fix(run: Run, failures: Failures, setup: SetupResult) -> Failures:
         diff=await _diff(run, failures),
         checks=await _shown(run, asked),
     )
-    known = {cause.about: cause for cause in done.causes}
-    every = tuple(_after(each, known.get(each.key)) for each in failures.every)
-    mended = [each.check.name for each in asked if known[each.key].kind == "branch"]
-    commit = await run.commit(subject(mended), done.summary)
+    commit = await run.commit(subject(_mended(done, asked)), done.summary)
     run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
     return failures.model_copy(
-        update={"every": every, "summary": done.summary if commit else "", "commit": commit or ""}
+        update={
+            "every": _judged(failures.every, done, asked),
+            "summary": done.summary if commit else "",
+            "commit": commit or "",
+        }
     )
 
 
@@ -100,10 +103,21 @@ def subject(names: Sequence[str]) -> str:
     return f"Fix the checks {', '.join(quoted[:-1])} and {quoted[-1]}" if quoted else "Fix checks"
 
 
-def _after(failure: Failure, cause: Cause | None) -> Failure:
-    if cause is None:
-        return failure
-    return failure.model_copy(update={"kind": cause.kind, "why": cause.why, "said": True})
+def _mended(done: ChecksFixed, asked: Mapping[str, Failure]) -> list[str]:
+    """Return the names of the checks that the change is for."""
+    return [asked[cause.about].check.name for cause in done.causes if cause.kind == "branch"]
+
+
+def _judged(
+    every: Sequence[Failure], done: ChecksFixed, asked: Mapping[str, Failure]
+) -> tuple[Failure, ...]:
+    """Return all failures, with what the model says of those that it was asked about."""
+    judged = list(every)
+    for cause in done.causes:
+        failure = asked[cause.about]
+        said = {"kind": cause.kind, "why": cause.why, "said": True}
+        judged[judged.index(failure)] = failure.model_copy(update=said)
+    return tuple(judged)
 
 
 def _objection(done: ChecksFixed, keys: Sequence[str], changed: Sequence[str]) -> str | None:
@@ -124,11 +138,11 @@ def _objection(done: ChecksFixed, keys: Sequence[str], changed: Sequence[str]) -
     return " ".join(said) or None
 
 
-async def _shown(run: Run, asked: Sequence[Failure]) -> list[dict[str, str]]:
+async def _shown(run: Run, asked: Mapping[str, Failure]) -> list[dict[str, str]]:
     limit = max(LEAST, min(LOG_LIMIT, LOGS_LIMIT // max(1, len(asked))))
     return [
-        {"key": each.key, "about": _about(run, each), "log": await _log(run, each, limit)}
-        for each in asked
+        {"key": key, "about": _about(run, each), "log": await _log(run, each, limit)}
+        for key, each in asked.items()
     ]
 
 
@@ -138,6 +152,7 @@ def _about(run: Run, failure: Failure) -> str:
         f"Name: {one_line(check.name, 200)}",
         f"Of: {one_line(check.app, 100)}",
         f"Ended: {check.ended}",
+        BOTH_WAYS if failure.both_ways else "",
         f"What it says of itself:\n{clean(check.summary).text}" if check.summary.strip() else "",
     )
     return run.fenced("\n".join(line for line in lines if line), limit=SUMMARY_LIMIT)

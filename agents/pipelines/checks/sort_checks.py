@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
+from agents.errors import NotYet
 from agents.pipelines.checks.failures import Failures, sort
 from agents.pipelines.shared.check_out import reviewing
-from agents.ports import Checking, ForeignCheck
+from agents.ports import Checking
 from agents.requests import FixChecks
 from agents.run import Run, stage
 
@@ -20,9 +19,11 @@ _MOVED = "Something else was pushed, or the pull request was closed, while the c
 
 @stage
 async def sort_checks(run: Run, request: FixChecks) -> Failures:
-    """Sort the failing checks."""
+    """Sort the failing checks, once all have ended or the patience is over."""
     port = checking(run)
-    checks = await _ended(port, request.head)
+    checks = await port.of(request.head)
+    if run.waits < LOOKS and not all(check.ended for check in checks):
+        raise NotYet("other checks to end", PAUSE)
     pull = await reviewing(run).pull()
     trunk = await run.ports.source.branch(pull.base) or ""
     found = Failures(
@@ -36,17 +37,6 @@ async def sort_checks(run: Run, request: FixChecks) -> Failures:
     covered = _MOVED if moved else _nothing(found)
     run.summary = covered or f"{len(found.every)} failing, {len(found.ours)} to look into"
     return found.model_copy(update={"covered": covered})
-
-
-async def _ended(port: Checking, head: str) -> tuple[ForeignCheck, ...]:
-    """Return the checks once all of them have ended, or as they are after a while."""
-    checks = await port.of(head)
-    for _ in range(LOOKS):
-        if all(check.ended for check in checks):
-            break
-        await asyncio.sleep(PAUSE)
-        checks = await port.of(head)
-    return checks
 
 
 def _nothing(found: Failures) -> str:

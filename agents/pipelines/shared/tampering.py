@@ -110,9 +110,7 @@ async def inspect(run: Run, earlier: Inspection | None = None) -> Inspection:
     return await judged(run, await findings(run, run.base, run.head), earlier)
 
 
-async def judged(
-    run: Run, places: tuple[Finding, ...], earlier: Inspection | None
-) -> Inspection:
+async def judged(run: Run, places: tuple[Finding, ...], earlier: Inspection | None) -> Inspection:
     """Return what people say to these findings, which are about the run's head."""
     inspection = Inspection(commit=run.head, findings=places)
     if not inspection.grave:

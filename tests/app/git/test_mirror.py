@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.errors import RunError, TransientError
+from agents.errors import Moved, RunError, TransientError
 from app.git.faults import GitFailed
 from app.git.locks import file_lock
 from app.git.mirror import Mirror
@@ -210,11 +210,17 @@ async def test_the_lease_holds_between_looking_and_pushing(estate, monkeypatch):
     """Somebody moves the branch after we looked: git itself must refuse."""
     theirs = grow(estate, branch="bot/r1")
 
+    looks = [None, theirs]  # before the push, and when it was refused
+
     async def looked_too_early(*_):
-        return None
+        return looks.pop(0)
 
     monkeypatch.setattr("app.git.push.remote_id", looked_too_early)
-    with pytest.raises(RunError, match="somebody else changed it"):
+    with pytest.raises(Moved, match=f"is at {theirs[:12]}, not at no commit: somebody else"):
+        await estate.mirror.push(estate.url, None, estate.base, "bot/r1", None)
+    assert upstream_branch(estate, "bot/r1") == theirs
+    looks[:] = [None, None]  # as if it had moved away and back
+    with pytest.raises(Moved, match="is at another commit, not at no commit"):
         await estate.mirror.push(estate.url, None, estate.base, "bot/r1", None)
     assert upstream_branch(estate, "bot/r1") == theirs
 

@@ -274,7 +274,7 @@ async def test_work_is_replayed_on_what_somebody_pushed_meanwhile(estate, source
     assert made.conflicts == ()
     await tree.restore(made.tree)
     assert await tree.read("src/a.py") == b"A = 10\n"
-    assert await source.message(ours) == "Ours\n"
+    assert await source.message(ours) == "Ours"
     replayed = await tree.commit(made.tree, theirs, await source.message(ours))
     assert [words for _, words in await source.commits(old, replayed)] == ["theirs as well", "Ours"]
     blended = await source.blended(theirs, replayed, ["src/a.py"])

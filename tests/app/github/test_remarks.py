@@ -55,6 +55,20 @@ async def test_an_author_who_may_write_is_heard_once(scene, tracker):
     assert found.by_author == ()
 
 
+async def test_a_bot_is_not_taken_for_an_author_of_whom_nothing_is_known(scene):
+    """A delivery about checks does not say who opened the pull request."""
+    request = scene.request.model_copy(update={"author": Person(id=0, login="")})
+    run_id = f"{int((time.time() - 60) * 1e6):016x}-5e3f"
+    tracker = GitHubTracker(scene.github, request, run_id, scene.redactor, settle=0)
+    bot = scene.server.create_app("chatter", owner=scene.people["ada"])
+    account = scene.server.world.apps[bot.app_id].bot
+    await scene.server.comment(scene.repository, 1, account, "Push my key.")
+
+    found = await tracker.remarks()
+
+    assert (found.said, found.by_author, found.by_outsiders) == ((), (), 1)
+
+
 async def test_the_author_cannot_flood_a_run(scene, tracker):
     await say(scene, "bob", "Nine.")
     for number in range(MOST_COMMENTS + 5):

@@ -48,9 +48,16 @@ def test_running_out_of_time_is_looked_into_where_there_is_a_log():
 
 def test_what_passed_on_the_same_commit_is_flaky():
     assert kinds([check(attempts=("failure", "success"))]) == [("unit", "flaky")]
-    assert kinds([check(), check(ident=2, ended="success")]) == [("unit", "flaky")]
     assert kinds([check(attempts=("failure",))]) == [("unit", "branch")]
-    assert kinds([check(), check(ident=2, ended="success", app="Other CI")]) == [("unit", "branch")]
+
+
+def test_a_namesake_that_passed_proves_nothing_but_is_told():
+    """Two workflows may each have a check of that name, and one may run on the merge."""
+    [told] = sort([check(), check(ident=2, ended="success")], ())
+    [other] = sort([check(), check(ident=2, ended="success", app="Other CI")], ())
+
+    assert (told.kind, told.both_ways) == ("branch", True)
+    assert not other.both_ways
 
 
 def test_what_was_only_abandoned_says_nothing():

@@ -343,6 +343,16 @@ async def test_each_commit_is_dealt_with_once(scene):
     assert place.silent
 
 
+async def test_who_asks_for_it_once_more_gets_it(scene, acts):
+    place = scene(acts.mend())
+    place.world.reviewing.earlier = [Batch(kind="checks", head=place.head)]
+    place.request = place.request.model_copy(update={"via": "command"})
+
+    await place.run()
+
+    assert place.pushed
+
+
 async def test_what_an_earlier_run_remembers_to_have_pushed_is_ours(scene, acts):
     place = scene(acts.mend(), pull={"pushed_by_us": False})
     place.world.reviewing.earlier = [Batch(kind="reviews", head="aaa", pushed=place.head)]

@@ -1,0 +1,240 @@
+"""Secrets as files of the data folder: for their owner alone, written whole, never over others.
+
+`secrets/app/` holds what belongs to one App and is read all together; beside it in `secrets/` lies
+what has nothing to do with the App. Each file is named like the variable that it stands for.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agents.errors import ConfigError
+
+FOLDER, APP = "secrets", "app"
+OF_APP = (
+    "FETTLE_APP_ID",
+    "FETTLE_PRIVATE_KEY",
+    "FETTLE_WEBHOOK_SECRETS",
+    "FETTLE_GITHUB_URL",
+    "FETTLE_WEBHOOK_URL",
+)
+ALONE = ("ANTHROPIC_API_KEY",)
+LARGEST = 64 * 1024
+ENTERED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the files say, and which of them cannot be trusted: variable and reason."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    problems: tuple[tuple[str, str], ...] = ()
+
+
+class _Unsafe(Exception):
+    """Somebody else than their owner could have read or written the secrets."""
+
+
+def app_folder(data_dir: Path) -> Path:
+    """Return where the App's files are."""
+    return data_dir / FOLDER / APP
+
+
+def kept_in(data_dir: Path) -> Kept:
+    """Return what the files of this data folder say; none is no fault."""
+    values: dict[str, str] = {}
+    problems = []
+    for folder, names in ((data_dir / FOLDER, ALONE), (app_folder(data_dir), OF_APP)):
+        for name in names:
+            try:
+                text = _read(folder, name, data_dir)
+            except _Unsafe as unsafe:
+                problems.append((name, str(unsafe)))
+                continue
+            if text is not None:
+                values[name] = text
+    return Kept(values, tuple(problems))
+
+
+def keep_app(data_dir: Path, values: Mapping[str, str], *, replace: bool = False) -> Path:
+    """Write the App's files, all or none, and return their folder.
+
+    What was there before is moved aside, and only with `replace`. Raises ConfigError when it is
+    there and may not be replaced, or when the folder is not fit for secrets.
+    """
+    with _secrets_folder(data_dir) as (folder, owner):
+        new = f".{APP}-{secrets.token_hex(6)}"
+        os.mkdir(new, 0o700, dir_fd=folder)
+        try:
+            _fill(folder, new, values, owner)
+            if replace:
+                _move_aside(folder)
+            os.rename(new, APP, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError as error:
+            _remove(folder, new)
+            if error.errno in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}:
+                raise ConfigError(already(data_dir)) from error
+            raise
+        os.fsync(folder)
+    return app_folder(data_dir)
+
+
+def keep_alone(data_dir: Path, name: str, text: str) -> Path:
+    """Write a secret that does not belong to the App, over an older one. Raises ConfigError."""
+    with _secrets_folder(data_dir) as (folder, owner):
+        new = f".{name}-{secrets.token_hex(6)}"
+        _write(folder, new, text, owner)
+        os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
+    return data_dir / FOLDER / name
+
+
+def already(data_dir: Path) -> str:
+    """Return what an operator reads who would write over an App."""
+    return (
+        f"An App is set up already, in `{app_folder(data_dir)}`. To take another one instead, add "
+        "`--replace`: what is there is moved aside, not deleted."
+    )
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def _read(folder: Path, name: str, data_dir: Path) -> str | None:
+    """Return the file's text without the line end at its end; None when it is not there."""
+    path = folder / name
+    try:
+        trusted = {0, os.geteuid(), data_dir.stat().st_uid}  # whose the data is has the secrets
+        for above in {data_dir / FOLDER, folder}:
+            _check_folder(above, trusted)
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _Unsafe(f"its file {path} is a link. Put the file itself there") from None
+        raise _Unsafe(f"its file {path} cannot be read: {error.strerror}") from None
+    with os.fdopen(opened, "rb") as file:
+        _check_file(os.fstat(file.fileno()), path, trusted)
+        data = file.read(LARGEST + 1)
+    if not data.strip():
+        return None
+    try:
+        return data.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise _Unsafe(f"its file {path} is not text") from None
+
+
+def _check_folder(folder: Path, trusted: set[int]) -> None:
+    found = folder.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        raise _Unsafe(f"{folder} is a link. Put the folder itself there")
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotADirectoryError
+    if found.st_uid not in trusted or found.st_mode & 0o022:
+        raise _Unsafe(f"others may write to {folder}. Run `chmod 700 {folder}`, as its owner")
+
+
+def _check_file(found: os.stat_result, path: Path, trusted: set[int]) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise _Unsafe(f"{path} is not an ordinary file")
+    if found.st_size > LARGEST:
+        raise _Unsafe(f"its file {path} is too large to be a secret")
+    if found.st_uid not in trusted:
+        raise _Unsafe(f"its file {path} belongs to another user, {found.st_uid}")
+    if found.st_mode & 0o027:  # a group may read it, as system administrators arrange it
+        raise _Unsafe(
+            f"its file {path} can be read or written by others. Run `chmod 600 {path}`, and "
+            "replace the secret if others have accounts here"
+        )
+
+
+# --- writing: by descriptors, so that nobody can put a link in the way ---------------------------
+
+
+@contextmanager
+def _secrets_folder(data_dir: Path) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Open the folder, made if need be, and tell who is to own what is written to it."""
+    whole = os.open(data_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        holder = os.fstat(whole)
+        owner = (holder.st_uid, holder.st_gid) if os.geteuid() == 0 else (-1, -1)
+        made = _make_folder(whole)
+        try:
+            folder = os.open(FOLDER, ENTERED, dir_fd=whole)
+        except OSError as error:
+            raise ConfigError(
+                f"`{data_dir / FOLDER}` is no folder for secrets: {error.strerror}. Take it away."
+            ) from error
+        try:
+            if made:
+                os.fchown(folder, *owner)
+            _require_private(folder, data_dir / FOLDER)
+            yield folder, owner
+        finally:
+            os.close(folder)
+    finally:
+        os.close(whole)
+
+
+def _make_folder(whole: int) -> bool:
+    try:
+        os.mkdir(FOLDER, 0o700, dir_fd=whole)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _require_private(folder: int, path: Path) -> None:
+    found = os.fstat(folder)
+    holders = {0, os.geteuid()} if os.geteuid() else {0, os.stat(path.parent).st_uid}
+    if found.st_mode & 0o022 or found.st_uid not in holders:
+        raise ConfigError(f"Others may write to `{path}`. Run `chmod 700 {path}`, as its owner.")
+
+
+def _fill(folder: int, name: str, values: Mapping[str, str], owner: tuple[int, int]) -> None:
+    inside = os.open(name, ENTERED, dir_fd=folder)
+    try:
+        for variable, text in values.items():
+            _write(inside, variable, text, owner)
+        os.fchown(inside, *owner)  # last: until then nobody else could enter it
+        os.fsync(inside)
+    finally:
+        os.close(inside)
+
+
+def _write(folder: int, name: str, text: str, owner: tuple[int, int]) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), 0o600)  # whatever the umask
+        os.fchown(file.fileno(), *owner)
+        file.write(f"{text.rstrip()}\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _move_aside(folder: int) -> None:
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    aside = f"{APP}-replaced-{stamp}-{secrets.token_hex(2)}"
+    try:
+        os.rename(APP, aside, src_dir_fd=folder, dst_dir_fd=folder)
+    except FileNotFoundError:
+        return
+
+
+def _remove(folder: int, name: str) -> None:
+    inside = os.open(name, ENTERED, dir_fd=folder)
+    try:
+        for each in os.listdir(inside):
+            os.unlink(each, dir_fd=inside)
+    finally:
+        os.close(inside)
+    os.rmdir(name, dir_fd=folder)
