@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Self
+from typing import Literal, Self
 
 import yaml
 from pathspec import GitIgnoreSpec
@@ -152,6 +152,22 @@ class Checks(Strict):
     """Whether Fettle mends them: once for each commit, at most twice in a row."""
 
 
+class Remediation(Strict):
+    """Which alerts about vulnerable dependencies are mended, and how far a fix may go."""
+
+    severities: tuple[Literal["low", "medium", "high", "critical"], ...] = ("critical", "high")
+    """Which ones start a run; with one that does, all alerts of its package are mended.
+    None: no alert starts one."""
+    scope: Literal["runtime", "all"] = "all"
+    """Whether alerts about packages that only development needs start a run as well."""
+    majors: bool = False
+    """Whether a package may move to another major version without a person's yes."""
+    overrides: bool = False
+    """Whether an entry may overrule what other packages ask for, where nothing else helps."""
+    override_days: int = Field(default=90, gt=0, le=3650)
+    """After so many days an override says of itself that somebody has to look at it again."""
+
+
 class Policy(Strict):
     """The whole file. Every key is optional."""
 
@@ -182,6 +198,8 @@ class Policy(Strict):
     """How reviews are addressed."""
     checks: Checks = Checks()
     """What happens when checks fail on what Fettle pushed."""
+    remediation: Remediation = Remediation()
+    """How vulnerable dependencies are mended."""
 
     def protects(self, path: str) -> str | None:
         """Return the pattern that protects this path, or None. Case does not matter."""

@@ -7,7 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-_ON_REPOSITORY = re.compile(r"/(?:issues|pull)/[0-9]+$")
+_ON_REPOSITORY = re.compile(r"/(?:(?:issues|pull)/[0-9]+|security/dependabot(?:/[0-9]+)?)$")
+
+Severity = Literal["low", "medium", "high", "critical"]
+"""How bad an advisory says that it is, in GitHub's words."""
 
 
 class Frozen(BaseModel):
@@ -128,6 +131,55 @@ class FixChecks(Asked):
     via: Literal["checks", "command", "terminal"] = "checks"
 
 
+class RemediateAlert(Asked):
+    """Move one package out of the vulnerable ranges of its open alerts, in one folder.
+
+    `number` is 0: an alert is no issue. `title` stands where people can read it, so it says no
+    more than which package it is about; `asked_by` has the id 0 where nobody but the alert asks.
+    """
+
+    kind: Literal["remediate_alert"] = "remediate_alert"
+    ecosystem: str
+    """GitHub's name for it, like `pip` or `npm`."""
+    package: str
+    directory: str = ""
+    """The folder of the manifest; empty for the repository's root."""
+    alerts: tuple[int, ...] = ()
+    """The alerts that were asked for by number, whatever their severity; none: the policy says."""
+    severities: tuple[Severity, ...] = ()
+    """The ones asked for; none: those of the policy."""
+    base_branch: str = ""
+    """The branch to mend; empty: the default branch."""
+    branch: str = ""
+    """The name of the branch for the fix; empty: made from the package's name and the run."""
+    dry_run: bool = False
+    """Look and report, and change nothing."""
+    no_pr: bool = False
+    """Make and check the fix, and publish nothing."""
+    skip_verify: bool = False
+    """Do without the model's look at the result; what code checks is checked all the same."""
+    assess: bool = False
+    """Have a model judge what code cannot tell about the reach of an alert."""
+    max_iterations: int = Field(default=3, ge=1, le=10)
+    """How often a fix may be made, each time with what was wrong with the one before."""
+    scan: dict[str, object] | None = None
+    """What an earlier scan found, as it was handed out; None: the run scans for itself."""
+    via: Literal["alert", "schedule", "terminal"] = "alert"
+
+    @property
+    def lane(self) -> str:
+        """Return the queue key: one live run for each package of each folder."""
+        place = "!".join((self.ecosystem, self.directory.strip("/"), self.package))
+        return f"{self.repository.full_name}!{place}"
+
+    @property
+    def reference(self) -> str:
+        """Return what people call it: `package in owner/repo`, with its folder."""
+        folder = self.directory.strip("/")
+        where = f"{self.repository.full_name}/{folder}" if folder else self.repository.full_name
+        return f"{self.package} in {where}"
+
+
 class Shown(Frozen):
     """An issue as a signed delivery showed it: what a person saw when they asked."""
 
@@ -201,7 +253,7 @@ class Command(Frozen):
 OnPull = AddressReview | UpdateBranch | FixChecks
 """What can be asked about an open pull request."""
 
-Request = Annotated[ResolveIssue | OnPull, Field(discriminator="kind")]
+Request = Annotated[ResolveIssue | OnPull | RemediateAlert, Field(discriminator="kind")]
 """What starts a run."""
 
 

@@ -36,6 +36,7 @@ NOTE_LENGTH = 2000
 NOBODY = "no run is under way that could hear it"
 NOT_OURS = "the checks are of a commit that Fettle has not pushed"
 MENDING = "a run looks after the checks of this commit already"
+MENDED = "a run has looked after the checks of this commit"
 
 log = structlog.get_logger(__name__)
 
@@ -134,10 +135,17 @@ class Dispatcher:
         return ""
 
     async def _passed_over(self, row: Waiting, request: FixChecks) -> str:
-        ours = request.branch.startswith(BRANCH_PREFIX)
-        if not ours and not await self._batches.pushed(request, request.head):
+        if not await self._may_be_ours(request):
             return NOT_OURS
+        if await self._batches.covers(row.run_id, request):
+            return MENDED
         return MENDING if await self._lanes.mending(request, besides=row.run_id) else ""
+
+    async def _may_be_ours(self, request: FixChecks) -> bool:
+        """Tell whether Fettle may have pushed it: a run says so at its end, which may be later."""
+        if request.branch.startswith(BRANCH_PREFIX) or await self._lanes.busy(request):
+            return True
+        return await self._batches.pushed(request, request.head)
 
     async def _submit(self, row: Waiting, requests: Mapping[str, Request | Command]) -> Mark | None:
         try:

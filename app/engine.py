@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,6 +40,8 @@ log = structlog.get_logger()
 
 Conduct = Callable[[str, Json, Steps], Awaitable[Json]]
 """What a run does, from its id and request; called again after a crash, it goes on."""
+Routine = Callable[[], Awaitable[None]]
+"""What is done again and again; cut off or done twice, it does no harm."""
 
 
 class _JsonSerializer(Serializer):
@@ -52,7 +54,7 @@ class _JsonSerializer(Serializer):
     def serialize(self, data: Any) -> str:
         if isinstance(data, BaseException):
             data = {"raised": type(data).__name__}
-        return json.dumps(data)
+        return json.dumps(data, default=_moment)
 
     def deserialize(self, serialized_data: str) -> Any:
         data = json.loads(serialized_data)
@@ -80,6 +82,7 @@ class Engine:
         self.floor = Floor(stages_at_once, _record, retry_seconds, look_seconds)
         self._conduct = conduct
         self._conducting: set[asyncio.Task[Any]] = set()
+        self._routines: dict[str, Routine] = {}
         self._url = database_url
         self._claim = Claim(database_url, executor)
         self._config: DBOSConfig = {
@@ -112,6 +115,7 @@ class Engine:
 
         # DBOS would count every start: a run that waits sees many deploys. The runner counts.
         self._run = DBOS.workflow(name="run", max_recovery_attempts=None)(conducted)
+        self._routine = DBOS.workflow(name="routine", max_recovery_attempts=None)(self._timed())
         DBOS.launch()  # blocks for a moment: it takes over the loop that it is called on
         self.floor.gate.set()
         await DBOS.register_queue_async(
@@ -125,6 +129,24 @@ class Engine:
         """Queue the run in its lane; a run id that is known already changes nothing."""
         with SetWorkflowID(run_id), SetEnqueueOptions(queue_partition_key=lane):
             await DBOS.enqueue_workflow_async(QUEUE, self._run, run_id, request)
+
+    async def schedule(self, name: str, every: int, routine: Routine) -> None:
+        """Have the routine done now, and each time the clock shows a multiple of `every` seconds.
+
+        Each time one of the processes of this database does it, whichever is first.
+        """
+        self._routines[name] = routine
+        await DBOS.apply_schedules_async(
+            [
+                {
+                    "schedule_name": name,
+                    "workflow_fn": self._routine,
+                    "schedule": _cron(every),
+                    "context": name,
+                }
+            ]
+        )
+        await asyncio.to_thread(DBOS.trigger_schedule, name)
 
     def wake(self, run_id: str) -> None:
         """Have the run look whether what it waits for is over, if it waits in this process."""
@@ -181,13 +203,32 @@ class Engine:
         if waiting:
             await asyncio.wait(waiting, timeout=LET_GO_SECONDS)
 
+    def _timed(self) -> Callable[[datetime, Any], Coroutine[Any, Any, None]]:
+        async def routine(_moment: datetime, name: str) -> None:
+            if (known := self._routines.get(name)) is None:
+                return  # this process has no use for it, or knows it only in a moment
+            with self._letting_go():
+                await self.floor.gate.wait()
+                try:
+                    await known()
+                except Exception:
+                    log.exception("routine failed, will be tried again", routine=name)
+
+        return routine
+
     async def _conducted(self, run_id: str, request: Json) -> Json:
+        with self._letting_go():
+            await self.floor.gate.wait()
+            return await self._conduct(run_id, request, EngineSteps(self.floor, run_id))
+
+    @contextmanager
+    def _letting_go(self) -> Iterator[None]:
+        """Let a drain cancel the block."""
         current = asyncio.current_task()
         assert current is not None
         self._conducting.add(current)
         try:
-            await self.floor.gate.wait()
-            return await self._conduct(run_id, request, EngineSteps(self.floor, run_id))
+            yield
         finally:
             self._conducting.discard(current)
 
@@ -197,6 +238,20 @@ async def _record(name: str, recorded: Callable[[], Awaitable[Json]]) -> Json:
         return await recorded()
 
     return await DBOS.run_step_async({"name": name}, step)
+
+
+def _moment(value: object) -> str:
+    """Return the only other thing that DBOS itself hands over: when a schedule was due."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+def _cron(every: int) -> str:
+    """Return the timetable as DBOS reads it, seconds first; `fits_clock` knows what it can say."""
+    if every < 60:
+        return f"*/{every} * * * * *"
+    return f"0 */{every // 60} * * * *" if every < 3600 else "0 0 * * * *"
 
 
 def _refuse(_pickle: object, _text: str) -> Any:

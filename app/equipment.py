@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agents.errors import RunError
 from agents.pipelines.shared.waiting import LABEL
-from agents.requests import OnPull, Request, ResolveIssue
+from agents.requests import OnPull, RemediateAlert, Request, ResolveIssue
 from agents.run import Outcome, Ports
 from app.admission import Admission
 from app.git.source import GitSource
@@ -41,6 +41,8 @@ class GitHubEquipment:
     async def admit(self) -> Admission:
         """Judge from what GitHub says now whether the run may go on, and show that it was seen."""
         request = self.request
+        if isinstance(request, RemediateAlert):  # nobody asks: the scan reads what is open, and
+            return Admission(tainted=False)  # holds it against the policy
         if isinstance(request, ResolveIssue):
             await self.reporter.acknowledge()  # at once: somebody has surely called for it
         client = await self.github.installation(

@@ -50,7 +50,7 @@ class Follower:
         self._history = history
         self._run_id = run_id
         self._reporter = reporter
-        self._titles = stage_titles()
+        self._titles: dict[str, str] = {}
         self._stages: dict[str, bool] = {}
         """The stages that were told of, and whether their end was."""
         self._seen_turns = self._seen_run = 0.0
@@ -62,6 +62,7 @@ class Follower:
         run = await self._history.run(self._run_id)
         if run is None:
             return None
+        self._titles = self._titles or stage_titles(run.kind)
         said = await self._history.turns(self._run_id, content=True, after=self._seen_turns)
         waits = self._waits
         if run.updated_at != self._seen_run:
@@ -143,12 +144,20 @@ def occurrence_of(step: str) -> str | None:
     return occurrence if step.startswith(STAGE) and "/" in occurrence else None
 
 
-def stage_titles() -> dict[str, str]:
-    """Return the title of each stage of all pipelines, by its name."""
-    assert PIPELINES, "importing the pipelines imports every stage"
-    modules = [
-        module for name, module in sys.modules.items() if name.startswith("agents.pipelines.")
-    ]
+def stage_titles(kind: str = "") -> dict[str, str]:
+    """Return the title of each stage of all pipelines, by its name.
+
+    Of several with one name, it is that of the pipeline for this kind of request.
+    """
+    own = {
+        pipeline.function.__module__.rpartition(".")[0]
+        for request, pipeline in PIPELINES.items()
+        if request.model_fields["kind"].default == kind
+    }
+    named = [each for each in sys.modules.items() if each[0].startswith("agents.pipelines.")]
+    # The sort keeps the order of all others: what comes last counts.
+    named.sort(key=lambda each: each[0].rpartition(".")[0] in own)
+    modules = [module for _, module in named]
     parts = (part for module in modules for part in vars(module).values())
     found = {part.name: part.title for part in parts if isinstance(part, Stage)}
     return {**found, again.STEP.partition("/")[0]: again.TITLE}

@@ -11,8 +11,8 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +27,7 @@ OF_APP = (
     "FETTLE_WEBHOOK_URL",
 )
 ALONE = ("ANTHROPIC_API_KEY",)
+CREDENTIALS = (*OF_APP[:3], "FETTLE_PRIVATE_KEY_FILE")
 LARGEST = 64 * 1024
 ENTERED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -64,6 +65,22 @@ def kept_in(data_dir: Path) -> Kept:
     return Kept(values, tuple(problems))
 
 
+def kept_beside(given: Collection[str], data_dir: Path) -> Kept:
+    """Return what the files add to the variables that are given, named in lower case.
+
+    A variable wins over its file. Id, key and webhook secrets of an App go together: with one of
+    them given, no file of the App is read.
+    """
+    kept = kept_in(data_dir)
+    unread = {name for name in (*OF_APP, *ALONE) if name.lower() in given}
+    if any(name.lower() in given for name in CREDENTIALS):
+        unread |= set(OF_APP)
+    return Kept(
+        {name: text for name, text in kept.values.items() if name not in unread},
+        tuple(each for each in kept.problems if each[0] not in unread),
+    )
+
+
 def keep_app(data_dir: Path, values: Mapping[str, str], *, replace: bool = False) -> Path:
     """Write the App's files, all or none, and return their folder.
 
@@ -91,8 +108,13 @@ def keep_alone(data_dir: Path, name: str, text: str) -> Path:
     """Write a secret that does not belong to the App, over an older one. Raises ConfigError."""
     with _secrets_folder(data_dir) as (folder, owner):
         new = f".{name}-{secrets.token_hex(6)}"
-        _write(folder, new, text, owner)
-        os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+        try:
+            _write(folder, new, text, owner)
+            os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            with suppress(FileNotFoundError):
+                os.unlink(new, dir_fd=folder)
+            raise
         os.fsync(folder)
     return data_dir / FOLDER / name
 
@@ -195,7 +217,7 @@ def _make_folder(whole: int) -> bool:
 
 def _require_private(folder: int, path: Path) -> None:
     found = os.fstat(folder)
-    holders = {0, os.geteuid()} if os.geteuid() else {0, os.stat(path.parent).st_uid}
+    holders = {0, os.geteuid()} if os.geteuid() else {0, path.parent.stat().st_uid}
     if found.st_mode & 0o022 or found.st_uid not in holders:
         raise ConfigError(f"Others may write to `{path}`. Run `chmod 700 {path}`, as its owner.")
 
@@ -233,7 +255,7 @@ def _move_aside(folder: int) -> None:
 def _remove(folder: int, name: str) -> None:
     inside = os.open(name, ENTERED, dir_fd=folder)
     try:
-        for each in os.listdir(inside):
+        for each in os.listdir(inside):  # noqa: PTH208 - Path has no descriptors
             os.unlink(each, dir_fd=inside)
     finally:
         os.close(inside)

@@ -8,6 +8,7 @@ import json
 import os
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -56,6 +57,17 @@ def web_address(address: str | None) -> str | None:
     if address is not None and not re.fullmatch(r"https?://[^\s@]+", address):
         raise ValueError("must begin with https:// or http:// and hold no user name")
     return address
+
+
+def webhook_address(address: str | None) -> str | None:
+    """Return the address that GitHub is to send webhooks to, with our path if it has none."""
+    address = web_address(address.strip()) if address else None
+    if address is None:
+        return None
+    parts = urlsplit(address)
+    if not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("must be a host and a path alone, like https://fettle.example.com/webhook")
+    return address.rstrip("/") + "/webhook" if parts.path in {"", "/"} else address
 
 
 def parse_key(value: SecretStr) -> SecretStr:
@@ -110,6 +122,13 @@ def with_driver(value: SecretStr | None) -> SecretStr | None:
     if url.drivername == "sqlite" and not (url.database or "").startswith("/"):
         raise ValueError("must name a file from the root on: sqlite:////folder/fettle.db")
     return SecretStr(url.render_as_string(hide_password=False))
+
+
+def fits_clock(seconds: int) -> int:
+    """Return the seconds, if the clock can be divided by them: a minute, or by minutes an hour."""
+    if (seconds < 60 and 60 % seconds == 0) or (seconds % 60 == 0 and 3600 % seconds == 0):
+        return seconds
+    raise ValueError("does not divide the clock evenly. Take 600, 300 or 60, say")
 
 
 def readable_directories(paths: tuple[Path, ...]) -> tuple[Path, ...]:

@@ -1,10 +1,14 @@
-"""What the operator decides: read once from the environment, strict, secrets never printed."""
+"""What the operator decides: read once, strict, secrets never printed.
+
+From the environment; what belongs to the App, and the key for the model, else from the files that
+`fettle setup` wrote into the data folder. A variable wins over its file. The App's id, key and
+webhook secret go together: with one of them in the environment, none is read from files.
+"""
 
 from __future__ import annotations
 
-import difflib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,11 +20,16 @@ from pydantic_settings import (
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
 )
 
 from agents.errors import ConfigError
+from app.secret_files import kept_beside
+from app.setting_problems import CREDENTIALS, Problem, lacking, unknown, variable_of
+from app.setting_problems import PREFIX as PREFIX  # noqa: PLC0414 - others take it from here
 from app.setting_values import (
     default_data_dir,
+    fits_clock,
     github_address,
     key_in_file,
     parse_key,
@@ -29,10 +38,9 @@ from app.setting_values import (
     split_list,
     split_secrets,
     web_address,
+    webhook_address,
     with_driver,
 )
-
-PREFIX = "FETTLE_"
 
 Word = Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
 
@@ -71,6 +79,8 @@ class Settings(BaseSettings):
     separated by commas, or a JSON list when one has a comma inside."""
     github_url: Annotated[str, AfterValidator(github_address)] = "https://github.com"
     """Start page of your GitHub: https://github.com, https://NAME.ghe.com, or your own server."""
+    webhook_url: Annotated[str | None, AfterValidator(webhook_address)] = None
+    """Where GitHub reaches this server: `fettle setup` tells GitHub, `fettle doctor` compares."""
 
     data_dir: Annotated[Path, AfterValidator(Path.expanduser)] = Field(
         default_factory=default_data_dir
@@ -129,6 +139,8 @@ class Settings(BaseSettings):
     """Stages that work at the same time on this machine."""
     inbox_limit: Annotated[int, Field(ge=1)] = 10_000
     """Deliveries that may wait for dispatch; beyond it GitHub is told to come back."""
+    sweep_seconds: Annotated[int, Field(ge=1, le=3600), AfterValidator(fits_clock)] = 600
+    """Seconds from one look for lost deliveries and overlooked labels to the next."""
     github_write_spacing: Annotated[float, Field(ge=0, le=60)] = 1.0
     """Seconds between two writes to GitHub for one installation."""
     run_budget_usd: Annotated[float, Field(gt=0)] = 20.0
@@ -164,8 +176,28 @@ class Settings(BaseSettings):
         if self.private_key_file is not None:
             key = parse_key(SecretStr(self.private_key_file.read_text()))
         if self.app_id is None or key is None or not self.webhook_secrets:
-            raise ConfigError("\n".join(_missing(self.model_dump())))
+            raise ConfigError("\n".join(map(str, lacking(self.model_dump()))))
         return AppCredentials(self.app_id, key, self.webhook_secrets)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Settings as far as they can be read: what is wrong has its default in them."""
+
+    settings: Settings
+    problems: tuple[Problem, ...]
+    missing: tuple[Problem, ...]
+    """What a server lacks."""
+    without_app: bool
+    """Nothing of an App is there at all."""
+
+
+class NothingSetUp(ConfigError):
+    """There is no App yet; the settings, which are right as far as they go, are in `settings`."""
+
+    def __init__(self, text: str, settings: Settings) -> None:
+        super().__init__(text)
+        self.settings = settings
 
 
 def load_settings(environ: Mapping[str, str] | None = None, *, serving: bool = True) -> Settings:
@@ -174,20 +206,60 @@ def load_settings(environ: Mapping[str, str] | None = None, *, serving: bool = T
     With `serving=False` the App's credentials may be absent: a local run needs no GitHub.
     Raises ConfigError with one line for each problem: variable, what is wrong, remedy.
     """
+    read = read_settings(environ)
+    problems = [*read.problems, *(read.missing if serving else ())]
+    if not problems:
+        return read.settings
+    lines = "\n".join(["Fettle cannot start with these settings:", *map(str, problems)])
+    if read.without_app and not read.problems:
+        raise NothingSetUp(lines, read.settings)
+    raise ConfigError(lines)
+
+
+def read_settings(environ: Mapping[str, str] | None = None) -> Reading:
+    """Return what can be read of the settings, and every problem: raises nothing."""
     environ = os.environ if environ is None else environ
+    given = {name.lower(): text for name, text in environ.items() if text.strip()}
+    folder = given.get(f"{PREFIX}DATA_DIR".lower())
+    kept = kept_beside(given, Path(folder).expanduser() if folder else default_data_dir())
+    problems = [Problem(*each) for each in kept.problems]
+    problems += unknown(environ, [_variable(field) for field in Settings.model_fields])
     source = EnvSettingsSource(Settings)
-    source.env_vars = {name.lower(): text for name, text in environ.items() if text.strip()}
-    values = {name.lower(): value for name, value in source().items()}  # aliases are in capitals
-    problems = [*_unknown(environ)]
-    if serving:
-        problems += _missing(values)
-    try:
-        settings = Settings(**values)
-    except ValidationError as error:
-        problems += [_problem(fault["loc"], fault["msg"]) for fault in error.errors()]
-    if problems:
-        raise ConfigError("\n".join(["Fettle cannot start with these settings:", *problems]))
-    return settings
+    source.env_vars = {**{name.lower(): text for name, text in kept.values.items()}, **given}
+    values = _decoded(source, problems)
+    missing = tuple(lacking(values))
+    settings = _valid(values, problems)
+    without_app = not any(values.get(name) for name in CREDENTIALS)
+    return Reading(settings, tuple(problems), missing, without_app)
+
+
+def _decoded(source: EnvSettingsSource, problems: list[Problem]) -> dict[str, object]:
+    """Return the values by field; one that is no JSON where it must be is left out and told."""
+    while True:
+        try:
+            return {name.lower(): value for name, value in source().items()}  # aliases in capitals
+        except SettingsError as error:
+            found = [name for name in Settings.model_fields if f'"{name}"' in str(error)]
+            if not found:
+                raise
+            problems.append(_problem((found[0],), "is not JSON"))
+            source.env_vars = {
+                name: text
+                for name, text in source.env_vars.items()
+                if name != _variable(found[0]).lower()
+            }
+
+
+def _valid(values: dict[str, object], problems: list[Problem]) -> Settings:
+    """Return the settings without the values that are wrong, and tell those."""
+    while True:
+        try:
+            return Settings(**values)  # type: ignore[arg-type]  # pydantic checks them
+        except ValidationError as error:
+            faults = error.errors()
+        problems += [_problem(fault["loc"], fault["msg"]) for fault in faults]
+        wrong = {str(fault["loc"][0]).lower() for fault in faults}
+        values = {name: value for name, value in values.items() if name not in wrong}
 
 
 def process_environment() -> dict[str, str]:
@@ -198,50 +270,14 @@ def process_environment() -> dict[str, str]:
 def _variable(field: str) -> str:
     """Return the environment variable of a field, also when it is named by its alias."""
     known = Settings.model_fields.get(field)
-    alias = known.validation_alias if known else field
-    return alias if isinstance(alias, str) else f"{PREFIX}{field.upper()}"
+    return variable_of(field, known.validation_alias if known else field)
 
 
-def _problem(where: tuple[int | str, ...], message: str) -> str:
+def _problem(where: tuple[int | str, ...], message: str) -> Problem:
     field = str(where[0])
     text = message.removeprefix("Value error, ")
     meant = Settings.model_fields.get(field.lower()) or Settings.model_fields.get(field)
     purpose = (
         f" Expected: {' '.join(meant.description.split())}" if meant and meant.description else ""
     )
-    return f"- {_variable(field)}: {text}.{purpose}"
-
-
-def _missing(values: Mapping[str, object]) -> Iterator[str]:
-    """Tell what a server lacks; the remedies say where each is found."""
-    page = "on the App's page, under Settings, Developer settings, GitHub Apps"
-    if not values.get("app_id"):
-        yield f"- {PREFIX}APP_ID: is missing. Set it to the App ID {page}."
-    keys = [values.get("private_key"), values.get("private_key_file")]
-    if not any(keys):
-        yield (
-            f"- {PREFIX}PRIVATE_KEY: is missing. Set it, or {PREFIX}PRIVATE_KEY_FILE, to a private "
-            f"key made {page}."
-        )
-    if all(keys):
-        yield f"- {PREFIX}PRIVATE_KEY: is set, and {PREFIX}PRIVATE_KEY_FILE too. Take one away."
-    if not values.get("webhook_secrets"):
-        yield (
-            f"- {PREFIX}WEBHOOK_SECRETS: is missing or empty. Set it to the webhook secret {page}; "
-            "without one anybody could send deliveries."
-        )
-    if not values.get("anthropic_api_key") and not values.get("anthropic_base_url"):
-        yield (
-            "- ANTHROPIC_API_KEY: is missing. Set it to a key of the Messages API, or "
-            "ANTHROPIC_BASE_URL to a server that needs none."
-        )
-
-
-def _unknown(environ: Mapping[str, str]) -> Iterator[str]:
-    """Tell which variables have our prefix and mean nothing: mostly slips of the pen."""
-    known = [_variable(field) for field in Settings.model_fields]
-    for name in sorted(environ):
-        if name.upper().startswith(PREFIX) and name not in known:
-            near = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.5)
-            hint = f"Did you mean {near[0]}?" if near else f"Known are: {', '.join(known)}."
-            yield f"- {name}: is no setting of Fettle. {hint}"
+    return Problem(_variable(field), f"{text}.{purpose}")

@@ -44,6 +44,7 @@ from app.steering import Bells, RunSteering
 from app.store.batches import Batches
 from app.store.steers import StoredSteers
 from app.store.turns import StoredJournal
+from app.sweeps import Schedules
 from app.upkeep import Upkeep
 from app.waking import Waking
 
@@ -197,7 +198,8 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
         inbox = Inbox(parts.database, limit=settings.inbox_limit)
         await inbox.open()
         readiness = Readiness(settings.data_dir)
-        async with at_work(parts, github, identity, inbox) as dispatching:
+        schedules = Schedules(settings, parts.database, github, inbox)
+        async with at_work(parts, github, identity, inbox, schedules) as dispatching:
             server = await start_server(
                 build_server(
                     Intake(secrets, identity), inbox, parts.database, parts.metrics, readiness
@@ -205,6 +207,7 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
                 settings.host,
                 settings.port,
             )
+            schedules.open.set()
             log.info("serving", address=f"http://{settings.host}:{server.addresses[0][1]}")
             await _until(stop, dispatching)
             readiness.draining = True
@@ -225,7 +228,11 @@ def open_github(settings: Settings, redactor: Redactor) -> AbstractAsyncContextM
 
 @asynccontextmanager
 async def at_work(
-    parts: Parts, github: GitHub, identity: Identity, inbox: Inbox
+    parts: Parts,
+    github: GitHub,
+    identity: Identity,
+    inbox: Inbox,
+    schedules: Schedules | None = None,
 ) -> AsyncIterator[asyncio.Task[None]]:
     """Work on all deliveries and runs of the database; at the end, drain.
 
@@ -245,6 +252,8 @@ async def at_work(
         Waking(parts.approvals, runner.engine.wake, steers=steers, ring=runs.bells.ring).run()
     )
     try:
+        if schedules is not None:
+            await schedules.begin(runner.engine)
         yield dispatching
     finally:
         log.info("draining", seconds=DRAIN_SECONDS)

@@ -23,6 +23,8 @@ HEAD = """\
 # One line is one variable, for `EnvironmentFile=` of fettle.service and `env_file` of compose.yml.
 # What is commented out has its default. Take the # away in front of what you decide differently.
 # Secrets do not belong in here: each is a file that is named like the variable (deploy/README.md).
+# What `fettle setup` wrote into the data folder counts where the variable is absent; the App's id,
+# key and webhook secret are taken together from one place or the other.
 """
 ELSEWHERE = "A secret: keep it in a file of this name in the folder of secrets, not here."
 

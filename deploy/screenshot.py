@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from app.cli.progress import TerminalProgress
 from app.local.demo import Demo
 from app.local.scene import Scene
 from app.local.view import TerminalView
@@ -42,7 +43,7 @@ async def main(target: Path) -> None:
     if chromium is None:
         sys.exit("Chromium is not installed. Run `apt-get install chromium`, then try again.")
     async with AsyncExitStack() as stack:
-        view = _Remembering(Console(stderr=True))
+        view = _Remembering(Console(stderr=True), TerminalProgress)
         result = await Demo(view, stack).run()
         page = f"{view.page}/pull/{result.pull_requests[0]['number']}"
         with tempfile.TemporaryDirectory() as profile:

@@ -137,13 +137,14 @@ BY_THE_WAY: frozenset[Rule] = frozenset({anything_said})
 
 WHERE: tuple[Rule, ...] = (still_pull_request, pull_open)
 WHO: tuple[Rule, ...] = (installation_active, asker_human, asker_may_write)
+# What the store alone can tell comes first: where it does, GitHub is not asked.
 BY_REVIEW: tuple[Rule, ...] = (
-    *(installation_active, *WHERE, label_on, review_stands),
-    *(not_covered, asker_human, asker_may_write, review_has_substance),
+    *(not_covered, installation_active, *WHERE, label_on, review_stands),
+    *(asker_human, asker_may_write, review_has_substance),
 )
 BY_CHECKS: tuple[Rule, ...] = (
-    *(installation_active, *WHERE, head_stands),
-    *(not_covered, label_on, head_is_ours),
+    *(not_covered, installation_active, *WHERE, head_stands),
+    *(label_on, head_is_ours),
 )
 # The order in which people want to hear of it: who asked, then what about.
 RULES: Mapping[tuple[str, str], tuple[Rule, ...]] = {

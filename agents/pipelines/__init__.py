@@ -10,10 +10,18 @@ from agents.errors import BudgetExceeded, Cancelled, RunError
 from agents.loop.conversation import AnyConversation
 from agents.pipelines.address import pipeline as addressing
 from agents.pipelines.checks import pipeline as checking
+from agents.pipelines.remediate import pipeline as remediating
 from agents.pipelines.resolve import pipeline as resolving
 from agents.pipelines.shared.keep_work import Stopped, keep_work
 from agents.pipelines.update import pipeline as updating
-from agents.requests import AddressReview, FixChecks, Request, ResolveIssue, UpdateBranch
+from agents.requests import (
+    AddressReview,
+    FixChecks,
+    RemediateAlert,
+    Request,
+    ResolveIssue,
+    UpdateBranch,
+)
 from agents.run import Outcome, Run
 
 
@@ -47,5 +55,6 @@ PIPELINES: dict[type[Request], Pipeline] = {
     AddressReview: Pipeline(addressing.address, addressing.CONVERSATIONS),
     UpdateBranch: Pipeline(updating.update, updating.CONVERSATIONS),
     FixChecks: Pipeline(checking.fix_checks, checking.CONVERSATIONS),
+    RemediateAlert: Pipeline(remediating.remediate, remediating.CONVERSATIONS),
 }
 """The registration: one line for each kind of request."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.ports.alerts import Advisory, Alerts, AlertState, Knowledge, OtherPull
 from agents.ports.approvals import Approval, Approvals, ApprovalState, Asking
 from agents.ports.checking import Checking, ForeignCheck
 from agents.ports.journal import Journal, Turn
@@ -43,6 +44,9 @@ from agents.ports.tree import (
 from agents.ports.values import Block, Json
 
 __all__ = [
+    "Advisory",
+    "AlertState",
+    "Alerts",
     "Answer",
     "Approval",
     "ApprovalState",
@@ -58,12 +62,14 @@ __all__ = [
     "Forge",
     "Journal",
     "Json",
+    "Knowledge",
     "LinkedIssue",
     "Manner",
     "Merged",
     "Model",
     "Network",
     "NewSubIssue",
+    "OtherPull",
     "Page",
     "Picture",
     "Pictures",

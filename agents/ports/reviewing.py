@@ -91,6 +91,11 @@ class Thread(Frozen):
         """Return whether nobody has said anything since Fettle answered."""
         return self.said[-1].own
 
+    @property
+    def newest_word(self) -> int:
+        """Return the id of the newest comment that is not Fettle's; 0 if there is none."""
+        return max((each.id for each in self.said if not each.own), default=0)
+
 
 class ReviewText(Frozen):
     """What a review says besides its threads."""
@@ -154,8 +159,8 @@ class Batch(Frozen):
     reviews: tuple[int, ...] = ()
     newest_remark: int = 0
     kept_back: bool = False
-    """The answer was not good enough to be pushed: what was said still waits for one, though the
-    submission of these reviews is no reason any more to begin again."""
+    """There is no answer that was good enough to be pushed, or none yet: what was said still waits
+    for one, though the submission of these reviews is no reason any more to begin again."""
 
 
 class Suggested(Frozen):

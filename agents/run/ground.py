@@ -82,6 +82,11 @@ class Ground:
         return self.standing.foreign
 
     @property
+    def pushed(self) -> bool:
+        """Return whether what the run made stands on its pull request already."""
+        return self.standing.pushed
+
+    @property
     def _branch_head(self) -> str:
         return self.standing.start if self.branch else ""
 

@@ -199,10 +199,14 @@ class Run(Workshop):
 
     # --- called back by people ------------------------------------------------------------------
 
+    @property
+    def _past_recall(self) -> bool:
+        return self.stopping or self.pushed
+
     async def _called_back(self) -> Steer | None:
         """Return by whom the run was cancelled, if anybody did."""
         steering = self.ports.steering
-        if steering is None or self.stopping:
+        if steering is None or self._past_recall:
             return None
         said = await steering.since()
         return next((steer for steer in said if steer.kind == "cancel"), None)
@@ -210,7 +214,7 @@ class Run(Workshop):
     async def _unless_called_back(self, work: Callable[[], Awaitable[Out]]) -> Out:
         """Do the work, and stop it where it is when somebody cancels the run. Raises Cancelled."""
         steering = self.ports.steering
-        if steering is None or self.stopping:
+        if steering is None or self._past_recall:
             return await work()
         if (steer := await self._called_back()) is not None:
             raise Cancelled(_cancelled(steer))

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from pydantic import BaseModel, Field
 
 from agents.ports import (
+    Alerts,
     Approvals,
     Checking,
     Forge,
@@ -40,6 +41,10 @@ class Outcome(Frozen):
     """For a refusal: the id of the rule that decided."""
     url: str | None = None
     pull_request: PullRequest | None = None
+    report: str = ""
+    """All of it in Markdown, where there is more to say than the text and no issue to say it on."""
+    details: Json = None
+    """The same for programs, as plain values."""
     ready: bool = True
     """For a pull request: whether nothing is left for a person to mend before it is merged."""
 
@@ -72,6 +77,8 @@ class Standing(Frozen):
     foreign: bool = False
     """It stands on commits of a fork. They are never pushed to this repository, whose own checks
     would run a stranger's code with its secrets."""
+    pushed: bool = False
+    """What it made stands on the pull request: whoever asked is answered then, come what may."""
 
 
 class Record(BaseModel):
@@ -142,3 +149,5 @@ class Ports:
     """None: the run is not about a pull request."""
     checking: Checking | None = None
     """None: there is no GitHub whose checks could be read."""
+    alerts: Alerts | None = None
+    """None: there is no GitHub whose alerts could be read."""

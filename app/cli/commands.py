@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from app.cli import approve, evaluate, manual, pulls, resolve, runs
+from app.cli import approve, deliveries, evaluate, manual, pulls, resolve, runs, setup, waiting
 from app.cli.doctor import doctor
 from app.cli.policy import policy
 from app.cli.progress import TerminalProgress
@@ -56,9 +56,13 @@ def fettle(
 @cli.command(help=manual.SERVE, short_help="Run the server of your GitHub App.", cls=manual.Manual)
 def serve() -> None:
     """Serve webhooks until told to stop."""
-    from app.settings import load_settings
+    from app.settings import NothingSetUp, load_settings
 
-    settings = load_settings()
+    try:
+        settings = load_settings()
+    except NothingSetUp as nothing:
+        waiting.for_app(nothing)
+        settings = load_settings()
 
     from app.logging import configure_logging  # these take seconds: a mistake is told before
     from app.wiring import serve as serving
@@ -96,9 +100,11 @@ def demo(
         sys.exit(STOPPED)
 
 
+setup.register(cli)
 resolve.register(cli)
 pulls.register(cli)
 approve.register(cli)
+deliveries.register(cli)
 evaluate.register(cli)
 cli.add_typer(doctor, name="doctor")
 cli.add_typer(policy, name="policy")
@@ -115,7 +121,7 @@ async def _demo(*, json: bool, stay: bool, script: bool, port: int) -> int:
     console = Console(stderr=json)
     async with AsyncExitStack() as stack:
         real = None if script or json else _real_model(console)
-        view = TerminalView(console, TerminalProgress(console), stay=stay)
+        view = TerminalView(console, TerminalProgress, stay=stay)
         stack.callback(view.close)
         shown = await Demo(view, stack, real, port=port).run()
         if json:

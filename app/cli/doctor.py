@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json as json_text
+import logging
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,8 +16,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from app.cli import manual
+from app.cli import doctor_manual, manual
 from app.cli.screen import DONE, PERSON
+from app.doctor.finding import Finding
 
 if TYPE_CHECKING:
     from app.sandbox.base import ProbeReport
@@ -26,20 +29,43 @@ if TYPE_CHECKING:
 
 doctor = typer.Typer(
     cls=manual.FettleManual,
-    help=manual.DOCTOR,
-    short_help="Check this machine.",
-    no_args_is_help=True,
+    help=doctor_manual.DOCTOR,
+    short_help="Check machine, App and settings.",
+    invoke_without_command=True,
+    no_args_is_help=False,
     rich_markup_mode=None,
 )
+STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
+
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Ask each model for one token, without asking you.")
+]
 
 
 @doctor.callback()
-def checks() -> None:
-    """Take the name of a check."""
+def checks(
+    ctx: typer.Context,
+    *,
+    yes: Yes = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object instead of a table.")
+    ] = False,
+) -> None:
+    """Run every check, unless one of them is named."""
+    if ctx.invoked_subcommand is not None:
+        return
+    findings = _examined(yes=yes, quiet=json)
+    healthy = all(each.level != "failed" for each in findings)
+    if json:
+        found = {"healthy": healthy, "findings": [asdict(each) for each in findings]}
+        typer.echo(json_text.dumps(found, indent=2))
+    else:
+        _print_findings(Console(), findings)
+    sys.exit(DONE if healthy else PERSON)
 
 
 @doctor.command(
-    help=manual.DOCTOR_SANDBOX,
+    help=doctor_manual.DOCTOR_SANDBOX,
     short_help="Try to break out of the sandbox.",
     cls=manual.Manual,
 )
@@ -53,10 +79,11 @@ def sandbox(
     ] = False,
 ) -> None:
     """Attack the sandbox and show what held."""
+    from app.doctor.sandboxes import attack
     from app.settings import load_settings
 
     settings = load_settings(serving=False)
-    tried, chosen = asyncio.run(_attack(settings, everything=everything))
+    tried, chosen = asyncio.run(attack(settings, everything=everything))
     if json:
         typer.echo(json_text.dumps(_facts(tried, chosen), indent=2, ensure_ascii=False))
     else:
@@ -64,20 +91,48 @@ def sandbox(
     sys.exit(DONE if chosen else PERSON)
 
 
-async def _attack(settings: Settings, *, everything: bool) -> tuple[list[Tried], str | None]:
-    """Return what each backend came to, and the name of the one that agents would run in."""
-    from app.sandbox.choose import BACKENDS, try_backend, wanted
+def _examined(*, yes: bool, quiet: bool) -> list[Finding]:
+    """Return what every check found, without secrets in it and without what nobody can see."""
+    from app.cli.seen import redactor_of, visible
+    from app.doctor.examine import examine
+    from app.settings import process_environment, read_settings
 
-    tried: list[Tried] = []
-    chosen: str | None = None
-    asked = wanted(settings)
-    for name in (*asked, *(n for n in BACKENDS if everything and n not in asked)):
-        if chosen is not None and not everything:
-            break
-        tried.append(await try_backend(name, settings))
-        if chosen is None and name in asked and tried[-1].chosen is not None:
-            chosen = name
-    return tried, chosen
+    reading = read_settings()
+    logging.disable(logging.CRITICAL)  # the table says it all, in its own words
+    allowed = yes or (not quiet and _may_ask_models(reading.settings))
+    environ = process_environment()
+    found = asyncio.run(examine(reading, environ, ask_models=allowed))
+    redactor = redactor_of(reading.settings)
+
+    def clean(text: str) -> str:
+        return visible(redactor.clean(" ".join(text.split())))
+
+    return [
+        Finding(clean(each.about), each.level, clean(each.said), clean(each.remedy))
+        for each in found
+    ]
+
+
+def _may_ask_models(settings: Settings) -> bool:
+    from app.doctor.models import asked_models, can_ask, price_text
+
+    if not can_ask(settings) or not sys.stdin.isatty():
+        return False
+    names = ", ".join(asked_models(settings))
+    return typer.confirm(f"Ask {names} for one token each ({price_text(settings)})?", err=True)
+
+
+def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
+    table = Table("Check", "Result", "What was found", box=None, padding=(0, 2, 0, 0))
+    for each in findings:
+        said = Text(each.said)
+        if each.remedy:
+            said.append(f"\n→ {each.remedy}", style="bold" if each.level == "failed" else "")
+        table.add_row(Text(each.about), Text(each.level, style=STYLES[each.level]), said)
+    console.print(table)
+    counts = {level: sum(each.level == level for each in findings) for level in STYLES}
+    console.print()
+    console.print(", ".join(f"{count} {level}" for level, count in counts.items() if count))
 
 
 def _show(console: Console, settings: Settings, tried: Sequence[Tried], chosen: str | None) -> None:

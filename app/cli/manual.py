@@ -7,7 +7,15 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from app.cli import eval_manual, policy_manual, pulls_manual, runs_manual
+from app.cli import (
+    deliveries_manual,
+    doctor_manual,
+    eval_manual,
+    policy_manual,
+    pulls_manual,
+    runs_manual,
+    setup_manual,
+)
 
 Rows = Sequence[tuple[str, str]]
 Sections = dict[str, Rows]
@@ -42,19 +50,26 @@ Stopping loses nothing: runs are held at a safe place and go on at the next star
 kill -9 or a power cut.
 
 All settings are environment variables. An App id, its key, a webhook secret and a way to a model
-have to be there; everything else has a default.
+have to be there; everything else has a default. What `fettle setup` has written into the data
+folder need not be set: a variable wins over its file, and the App's id, key and webhook secret are
+taken together from one place or the other.
+
+Where there is no App at all, the server says so, here and at /, takes no webhook (503), is alive
+and not ready, and goes on by itself once `fettle setup` is done.
 """
 
 SERVE_SECTIONS: Sections = {
     "Examples": (
-        ("export FETTLE_APP_ID=123456 FETTLE_PRIVATE_KEY_FILE=app.pem", "what the App's page says"),
+        ("fettle setup", "once: it registers the App and keeps its secrets"),
+        ("export FETTLE_APP_ID=123456 FETTLE_PRIVATE_KEY_FILE=app.pem", "or what its page says"),
         ("export FETTLE_WEBHOOK_SECRETS=... ANTHROPIC_API_KEY=...", ""),
         ("fettle serve", ""),
     ),
     "Exit codes": (
         ("0", "stopped when asked to"),
         ("1", "failed"),
-        ("2", "refused to start: every problem with the settings is listed, with its remedy"),
+        ("2", "refused to start: every problem with the settings is listed, with its remedy;"),
+        ("", "or stopped before there was an App: it never served"),
     ),
 }
 
@@ -208,51 +223,21 @@ DENY_SECTIONS: Sections = {
     "Exit codes": APPROVE_SECTIONS["Exit codes"],
 }
 
-DOCTOR = """
-Check whether this machine can do what Fettle needs.
-
-Each check tries the real thing, and says what failed, why, and what to do about it.
-"""
-
-DOCTOR_SANDBOX = """
-Try to break out of the sandbox, as an agent would, and show what held.
-
-This is what `fettle serve` and `fettle resolve` do before anything else: they refuse to start
-unless every attack fails. `auto` takes bubblewrap, else containers of podman or docker. The others
-hold less and are never taken by themselves; their notes say what they do not hold.
-"""
-
-DOCTOR_SANDBOX_SECTIONS: Sections = {
-    "Examples": (
-        ("fettle doctor sandbox", "the one that the settings ask for"),
-        ("FETTLE_SANDBOX=container fettle doctor sandbox", "another one"),
-        ("fettle doctor sandbox --all --json", "every backend, for a script"),
-    ),
-    "Environment": (
-        ("FETTLE_SANDBOX", "auto, bubblewrap, container, landlock or none"),
-        ("FETTLE_SANDBOX_IMAGE", "image of containers"),
-        ("FETTLE_SANDBOX_UID", "user of commands when Fettle runs as root"),
-    ),
-    "Exit codes": (
-        ("0", "agents can run"),
-        ("2", "refused: cause and remedy are shown"),
-    ),
-}
-
 SECTIONS = {
     "fettle": FETTLE_SECTIONS,
     "serve": SERVE_SECTIONS,
     "demo": DEMO_SECTIONS,
     "resolve": RESOLVE_SECTIONS,
-    "doctor": {},
-    "sandbox": DOCTOR_SANDBOX_SECTIONS,
     "approvals": APPROVALS_SECTIONS,
     "approve": APPROVE_SECTIONS,
     "deny": DENY_SECTIONS,
+    **doctor_manual.SECTIONS,
     **policy_manual.SECTIONS,
     **pulls_manual.SECTIONS,
     **eval_manual.SECTIONS,
     **runs_manual.SECTIONS,
+    **deliveries_manual.SECTIONS,
+    **setup_manual.SECTIONS,
 }
 
 

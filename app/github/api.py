@@ -43,6 +43,8 @@ class Api(GitHubAPI):
         super().__init__(session, USER_AGENT, base_url=urls.rest)
         self._graphql_url = urls.graphql
         self._origins = {_origin(urls.rest), _origin(urls.graphql)}
+        self.date: str | None = None
+        """What the newest answer said in its `Date` header."""
 
     async def send(
         self,
@@ -153,6 +155,7 @@ class Api(GitHubAPI):
         async with self._session.request(
             method, url, headers=headers, data=body, allow_redirects=False, timeout=TIMEOUT
         ) as response:
+            self.date = response.headers.get("date")
             return response.status, response.headers, await response.read()
 
 

@@ -41,13 +41,27 @@ class AppClient:
         meaning: Meaning = fault,
     ) -> Any:
         """Return the decoded answer; raises what `meaning` makes of a refusal."""
+        answer, _ = await self._exchange(method, path, url_vars, data, meaning)
+        return answer
+
+    async def page(self, path: str, url_vars: Mapping[str, Any]) -> tuple[Any, str | None]:
+        """Return one page of a list, and the address of the next one."""
+        return await self._exchange("GET", path, url_vars, b"", fault)
+
+    async def _exchange(
+        self,
+        method: str,
+        path: str,
+        url_vars: Mapping[str, Any] | None,
+        data: Any,
+        meaning: Meaning,
+    ) -> tuple[Any, str | None]:
         call = Call(method, path, repeatable=True, as_app=True)
         for tries in count(1):
             try:
-                answer, _ = await self._api.send(
+                return await self._api.send(
                     method, path, url_vars=url_vars, data=data, jwt=self.jwt.token()
                 )
-                return answer
             except Refused as refused:
                 await self._sleep(self._wait(call, refused, tries, meaning))
         raise AssertionError("counting has no end")

@@ -38,10 +38,12 @@ class Profile(Enum):
         ("metadata", "read"),
         ("pull_requests", "read"),
     )
+    ISSUES = (("issues", "read"), ("metadata", "read"))
     CHECKS = (("checks", "read"), ("contents", "read"), ("statuses", "read"))
     LOGS = (("actions", "read"),)
     REPORT = (("checks", "write"), ("issues", "write"), ("pull_requests", "write"))
-    PUSH = (("contents", "write"), ("pull_requests", "write"))
+    PUSH = (("contents", "write"),)
+    PULLS = (("contents", "write"), ("pull_requests", "write"))
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,13 @@ class Scope:
     permissions: tuple[tuple[str, str], ...]
     repository_names: tuple[str, ...] = ()
     """Repositories of the installation's owner whose ids are not known yet."""
+    everywhere: bool = False
+    """All of the installation's repositories, to look for what they have in common."""
+
+    @classmethod
+    def of_all(cls, installation_id: int, profile: Profile) -> Scope:
+        """Return the scope of everything that is installed, and one use: for searches alone."""
+        return cls(installation_id, (), profile.value, everywhere=True)
 
     @classmethod
     def named(cls, installation_id: int, name: str, profile: Profile) -> Scope:
@@ -66,7 +75,9 @@ class Scope:
 
     @property
     def repositories(self) -> dict[str, list[int] | list[str]]:
-        """Return them as GitHub is asked for them: never none, which would mean all."""
+        """Return them as GitHub is asked for them: none, which means all, only on purpose."""
+        if self.everywhere:
+            return {}
         if self.repository_names:
             return {"repositories": list(self.repository_names)}
         return {"repository_ids": list(self.repository_ids)}

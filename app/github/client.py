@@ -79,6 +79,14 @@ class GitHub:
             yield self._client(installation_id, _Leased(token))
 
     @asynccontextmanager
+    async def everywhere(
+        self, installation_id: int, profile: Profile
+    ) -> AsyncIterator[InstallationClient]:
+        """Hold a client that may search all of the installation; its token is revoked after it."""
+        async with self.broker.lease(Scope.of_all(installation_id, profile)) as token:
+            yield self._client(installation_id, _Leased(token))
+
+    @asynccontextmanager
     async def leased(
         self, installation_id: int, repository_id: int, profile: Profile
     ) -> AsyncIterator[InstallationClient]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.errors import RunError
 from agents.requests import Person, Request, ResolveIssue
-from app.github.faults import Suspended
+from app.github.faults import Missing, Suspended
 from app.github.installation import InstallationClient
 from app.github.roles import role_of
 from handlers.access import Facts
@@ -60,7 +60,10 @@ async def found_at(
     """
     repository = request.repository
     variables = {"owner": repository.owner, "name": repository.name, "number": request.number}
-    found = (await client.graphql(document, variables))["repository"]
+    try:
+        found = (await client.graphql(document, variables))["repository"]
+    except Missing:
+        found = None
     if found is None or found["databaseId"] != repository.id or not found["issueOrPullRequest"]:
         raise RunError(
             f"#{request.number} of `{repository.full_name}` is not where it was when the request "

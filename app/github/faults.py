@@ -119,8 +119,17 @@ def graphql_reply(errors: list[dict[str, object]]) -> Reply:
     """Return the REST reply that means what these GraphQL errors (answered with 200) mean."""
     types = {str(error.get("type", "")) for error in errors}
     message = "; ".join(str(error.get("message", "")) for error in errors)
-    statuses = {"RATE_LIMITED": 429, "FORBIDDEN": 403, "NOT_FOUND": 404}
-    for kind, status in statuses.items():
-        if kind in types:
-            return Reply(status, message)
-    return Reply(502 if "something went wrong" in message.lower() else 422, message)
+    if "rate limit" in message.lower():  # GitHub has several types for it, and for some none
+        return Reply(429, message)
+    found = (status for kind, status in _STATUSES.items() if kind in types)
+    lower = 502 if "something went wrong" in message.lower() else 422
+    return Reply(next(found, lower), message)
+
+
+_STATUSES = {
+    "RATE_LIMITED": 429,
+    "RATE_LIMIT": 429,
+    "RESOURCE_LIMITS_EXCEEDED": 502,  # it took GitHub too long this time
+    "FORBIDDEN": 403,
+    "NOT_FOUND": 404,
+}

@@ -84,7 +84,7 @@ class GitHubPublisher:
         text = PullText(self._wording, title, body, closes)
         wanted = {"title": text.title, "body": text.whole(self._caution, self._run_id)}
         async with self._github.leased(
-            request.installation_id, request.repository.id, Profile.PUSH
+            request.installation_id, request.repository.id, Profile.PULLS
         ) as client:
             found = await made_once(
                 lambda: self._find(client, branch),

@@ -13,7 +13,7 @@ from app.github.forge_reading import REPOSITORY
 from app.github.identity import Identity
 from app.github.installation import InstallationClient
 from app.github.roles import role_of
-from handlers.access_pulls import PullFacts
+from handlers.access_pulls import UNCALLED, PullFacts
 from handlers.pull_request import ADDRESS_LABEL
 
 REVIEWS = f"{REPOSITORY}/pulls/{{number}}/reviews"
@@ -27,6 +27,8 @@ async def pull_facts(
 
     Raises RunError when it is gone or the repository another.
     """
+    if covered and request.via in UNCALLED:
+        return PullFacts(covered=True)  # that decides, so GitHub is not asked
     try:
         role = await asker_role(client, request)
         document = Path(__file__).with_name("pull_facts.graphql").read_text("utf-8")

@@ -136,10 +136,13 @@ class GitHubReporter:
     async def finish(self, outcome: Outcome) -> None:
         """Show how it ended. Comes before the progress of other runs, and is tried hard.
 
-        One that was covered by another run is nobody's news, unless they have heard of it.
+        One that was covered by another run is nobody's news, unless they have heard of it; neither
+        is one that nobody asked for, failed before it was known whether anybody wants it.
         """
+        begun = any(line.state == "done" for line in self._progress.stages)
+        unwanted = self._quiet and not begun and outcome.kind not in ("comment", "pull_request")
         self._progress = self._progress.ended(outcome)
-        if outcome.kind == "covered" and not await self._was_heard_of():
+        if (unwanted or outcome.kind == "covered") and not await self._was_heard_of():
             return
         await self._last(yielding=False, tries=LAST_TRIES)
 

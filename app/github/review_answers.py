@@ -62,7 +62,7 @@ class ReviewAnswers:
                 return ""
             request = self._reading.request
             async with self._reading.github.leased(
-                request.installation_id, request.repository.id, Profile.PUSH
+                request.installation_id, request.repository.id, Profile.PULLS
             ) as leased:
                 asked = {"id": thread.id}
                 await leased.graphql(document("thread_resolved"), asked, writes=True)

@@ -96,7 +96,9 @@ class ReviewSuggestions:
         beside: Sequence[Suggested],
     ) -> str:
         mark, body, notes = text
-        diffs = [await self._diff(client, head, each) for each in beside]
+        paths = dict.fromkeys(each.path for each in beside)
+        texts = {path: await self._text(client, head, path) for path in paths}
+        diffs = [self._diff(each, texts[each.path]) for each in beside]
         writing = await self._reading.client(Profile.REPORT)
         data = {
             "commit_id": head,
@@ -137,14 +139,16 @@ class ReviewSuggestions:
             found[file["filename"]] = list(_ranges(file.get("patch") or ""))
         return found
 
-    async def _diff(self, client: InstallationClient, head: str, change: Suggested) -> str:
-        """Return the change as a block of diff; without the old lines where they cannot be had."""
-        where = self._reading.where(path=change.path, ref=head)
+    async def _text(self, client: InstallationClient, head: str, path: str) -> str:
+        """Return the file as it is at the head; nothing where it cannot be had."""
         try:
-            found = await client.getitem(CONTENT, where)
-            text = base64.b64decode(found["content"]).decode()
+            found = await client.getitem(CONTENT, self._reading.where(path=path, ref=head))
+            return base64.b64decode(found["content"]).decode()
         except (Missing, Invalid, binascii.Error, UnicodeDecodeError, KeyError, TypeError):
-            text = ""
+            return ""
+
+    def _diff(self, change: Suggested, text: str) -> str:
+        """Return the change as a block of diff; without the old lines where there is no text."""
         old = text.splitlines(keepends=True)[change.start - 1 : change.end]
         new = change.lines.splitlines(keepends=True)
         if not text:

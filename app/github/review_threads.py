@@ -11,6 +11,7 @@ from agents.ports import Said, Thread
 from agents.requests import Person
 from app.github.as_asked import AsAsked, edited_by_author, said_at
 from app.github.documents import document
+from app.github.faults import Missing
 from app.github.forge_reading import Reading
 from app.github.installation import InstallationClient
 from app.github.speakers import Speaker, Speakers
@@ -87,7 +88,9 @@ class ThreadReader:
                 return
 
     async def _thread(self, item: Mapping[str, Any], *, may_resolve: bool) -> Thread | None:
-        """Return a thread, or None when outsiders alone speak in it."""
+        """Return a thread, or None when nobody speaks in it but outsiders, or whom GitHub hides."""
+        if not item["first"]["nodes"]:
+            return None
         first, items, left_out = await self._comments(item)
         self._found.left_out += left_out
         said, outside = [], 0
@@ -125,7 +128,10 @@ class ThreadReader:
         items, page = list(newest["nodes"]), newest["pageInfo"]
         while page["hasPreviousPage"] and len(items) < MOST_SAID:
             asked = {"id": item["id"], "before": page["startCursor"]}
-            found = (await self._client.graphql(document("thread_comments"), asked))["node"]
+            try:
+                found = (await self._client.graphql(document("thread_comments"), asked))["node"]
+            except Missing:  # it was deleted since it was listed: answering it says so
+                break
             if not found or not found["comments"]["nodes"]:
                 break
             page = found["comments"]["pageInfo"]

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from agents.errors import ConfigError
 from agents.policy import POLICY_PATH
+from app.local.points import Point, read_points
 
 CASES = Path(__file__).with_name("cases")
 
@@ -38,6 +39,8 @@ class CaseFile(BaseModel):
     leave_out: tuple[str, ...] = ()
     issue: str
     script: str
+    review: str
+    review_script: str
     judge: Judge
 
 
@@ -51,6 +54,9 @@ class Case:
     script: Path
     before: Path
     after: Path
+    review: tuple[Point, ...]
+    """What a reviewer says about the pull request."""
+    review_script: Path
 
 
 def read_issue(text: str) -> tuple[str, str]:
@@ -72,8 +78,17 @@ async def load_case(name: str, cache: Path) -> Case:
         _unpacked(folder / "requirements-fixed.txt", about, about.fixed, cache),
     )
     _give_policy(before, folder / "fettle.yml")
-    script = Path(__file__).parent / "model" / "scripts" / about.script
-    return Case(about, title, body, script, before, after)
+    scripts = Path(__file__).parent / "model" / "scripts"
+    return Case(
+        about,
+        title,
+        body,
+        scripts / about.script,
+        before,
+        after,
+        read_points(folder / about.review),
+        scripts / about.review_script,
+    )
 
 
 def _give_policy(repository: Path, policy: Path) -> None:

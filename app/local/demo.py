@@ -1,4 +1,4 @@
-"""The demo: a real bug of a real package becomes a pull request, on this machine alone.
+"""The demo: a real bug becomes a pull request, and its review is addressed, on this machine alone.
 
 Everything but GitHub and the model is the real thing: the server is a process of its own that
 gets a signed webhook, clones, works in its sandbox, pushes and opens the pull request.
@@ -20,10 +20,12 @@ from agents.run import Outcome
 from app.git.locks import file_lock
 from app.local.case import Case, load_case
 from app.local.github import LocalGitHub
+from app.local.github.state_reviews import Review
 from app.local.judge import Verdict, judge
-from app.local.model import LocalModel
+from app.local.model import LocalModel, Script, load_script
 from app.local.places import demo_folder, forget_old
-from app.local.result import DemoResult, Spending, collect
+from app.local.result import DemoResult, ReviewResult, Spending, collect, collect_review
+from app.local.reviewing import submit
 from app.local.scene import Scene, set_scene
 from app.local.server import ServerProcess
 from app.local.toolchain import make_toolchain
@@ -33,7 +35,7 @@ from app.store.database import Database
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
 
-PATIENCE = 3600.0  # seconds for the whole run; the scripted model needs about ten
+PATIENCE = 3600.0  # seconds for each run; with the scripted model it takes about ten
 Part = TypeVar("Part", bound="Stoppable")
 
 
@@ -60,6 +62,10 @@ class View(Protocol):
         """Show how far it is."""
         ...
 
+    async def review(self, scene: Scene, review: Review) -> None:
+        """Show what somebody has to say about the pull request."""
+        ...
+
     async def result(self, scene: Scene, result: DemoResult) -> None:
         """Show what came of it."""
         ...
@@ -77,7 +83,7 @@ class Demo:
     """Seconds that the scripted model takes for each answer."""
 
     async def run(self) -> DemoResult:
-        """Set the scene, set the label, watch, and let upstream's tests judge.
+        """Set the scene, set the label, watch, review, watch, and let upstream's tests judge.
 
         Raises ConfigError when this machine lacks what the demo needs.
         """
@@ -97,7 +103,7 @@ class Demo:
         github = await self._keep(LocalGitHub.start(place / "github", port=self.port))
         model = None
         if self.real_model is None:
-            model = await self._keep(LocalModel.start(case.script, latency=self.pace))
+            model = await self._keep(LocalModel.start(_script(case), latency=self.pace))
         server = ServerProcess(
             place / "fettle",
             github.url,
@@ -115,22 +121,42 @@ class Demo:
         self.stack.callback(database.close)
         outcome = await self._watch(server, database, began)
         spending = await self._spending(server, database, time.monotonic() - began)
+        review = await self._review(case, scene, server, database)
         verdicts = await self._judge(case, toolchain, scene, place)
-        result = await collect(scene, outcome, spending, verdicts)
+        result = await collect(scene, outcome, spending, verdicts, review)
         await self.view.result(scene, result)
         return result
+
+    async def _review(
+        self, case: Case, scene: Scene, server: ServerProcess, database: Database
+    ) -> ReviewResult | None:
+        """Have the pull request reviewed, and watch how that is addressed."""
+        pulls, before = scene.pulls(), await Runs(database).latest()
+        if not pulls or before is None or server.ended:
+            return None
+        head, began = pulls[0].head_sha, time.monotonic()
+        review = await submit(scene, pulls[0], case.review)
+        await self.view.review(scene, review)
+        outcome = await self._watch(server, database, began, after=before[0])
+        spending = await self._spending(server, database, time.monotonic() - began)
+        return await collect_review(scene, review, head, outcome, spending)
 
     async def _keep(self, starting: Awaitable[Part]) -> Part:
         part = await starting
         self.stack.push_async_callback(part.stop)
         return part
 
-    async def _watch(self, server: ServerProcess, database: Database, began: float) -> Outcome:
-        """Follow the run until it ended; a server that dies or hangs is an outcome, too."""
+    async def _watch(
+        self, server: ServerProcess, database: Database, began: float, *, after: str = ""
+    ) -> Outcome:
+        """Follow the run until it ended; a server that dies or hangs is an outcome, too.
+
+        `after`: the run that was the newest one before.
+        """
         while (seconds := time.monotonic() - began) < PATIENCE:
             self.view.tick(seconds)
             run = await Runs(database).latest()
-            if run is not None and run[1] is not None:
+            if run is not None and run[0] != after and run[1] is not None:
                 return run[1]
             if server.ended:
                 return Outcome(kind="failed", text=f"The server stopped. Its log: {server.log}")
@@ -153,3 +179,9 @@ class Demo:
         if not pulls:
             return before, None
         return before, await judge(case, sandbox, gitdir, pulls[0].head_sha, place)
+
+
+def _script(case: Case) -> Script:
+    """Return what the model answers in both chapters."""
+    chapters = (case.script, case.review_script)
+    return Script(tuple(part for chapter in chapters for part in load_script(chapter).root))

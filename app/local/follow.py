@@ -1,4 +1,4 @@
-"""Follow the demo's run: the newest one in the store of its server."""
+"""Follow the demo's runs: each time the newest one in the store of its server."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ JUDGING = "Run upstream's own tests, before and after"
 class DemoFollower:
     """Waits for the run to begin, then tells a reporter of it."""
 
-    def __init__(self, database: Database, reporter: Reporter) -> None:
+    def __init__(self, database: Database, reporter: Reporter, *, after: str = "") -> None:
         self._database = database
         self._reporter = reporter
+        self.run_id = after
+        """The run that is followed; before there is one, the run before it."""
         self._follower: Follower | None = None
 
     async def look(self) -> Outcome | None:
         """Look once; return how the run ended, once it has."""
         if self._follower is None:
             newest = await Runs(self._database).latest()
-            if newest is None:
+            if newest is None or newest[0] == self.run_id:
                 return None
-            self._follower = Follower(History(self._database), newest[0], self._reporter)
+            self.run_id = newest[0]
+            self._follower = Follower(History(self._database), self.run_id, self._reporter)
         seen = await self._follower.look()
         return seen.run.outcome if seen and seen.over else None
 

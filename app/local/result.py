@@ -10,7 +10,9 @@ from agents.ports import Usage
 from agents.run import Outcome
 from app.local.github.gitdir import GitDir
 from app.local.github.state import Pull
+from app.local.github.state_reviews import Review
 from app.local.judge import Verdict
+from app.local.reviewing import Answered, answered
 from app.local.scene import Scene
 
 
@@ -32,13 +34,40 @@ class Spending:
 
 
 @dataclass(frozen=True)
+class ReviewResult:
+    """What came of the review of the pull request."""
+
+    reviewer: str
+    threads: list[Answered]
+    commits: list[dict[str, str]]
+    """Those that were pushed as the answer, oldest first."""
+    summary: str
+    """The comment in which every thread stands; empty when there is none."""
+    asked_again: bool
+    """The reviewer was asked for another look."""
+    seconds: float
+    """From the submission of the review to the end of the run."""
+    turns: int
+    cost_usd: float
+    outcome: str
+
+    @property
+    def whole(self) -> bool:
+        """Return whether no thread stayed without an answer."""
+        return bool(self.threads) and all(thread.verdict for thread in self.threads)
+
+
+@dataclass(frozen=True)
 class DemoResult:
     """The one object."""
 
     pull_requests: list[dict[str, Any]]
     comments: list[dict[str, str]]
     upstream_tests: dict[str, Any]
-    """`before` and `after` the change: exit code and last line of upstream's later tests."""
+    """`before` the change and `after` all of it: exit code and last line of upstream's later tests.
+    """
+    review: ReviewResult | None
+    """None when there was no pull request to review."""
     seconds: float
     """From setting the label to the end of the run."""
     own_seconds: float
@@ -50,10 +79,15 @@ class DemoResult:
 
     @property
     def as_promised(self) -> bool:
-        """Return whether there is one pull request and upstream's tests went from red to green."""
+        """Return whether there is one pull request, reviewed, with an answer in every thread.
+
+        Upstream's tests have to have gone from red to green.
+        """
         before, after = self.upstream_tests["before"], self.upstream_tests["after"]
         return (
             len(self.pull_requests) == 1
+            and self.review is not None
+            and self.review.whole
             and before["exit_code"] == 1
             and after is not None
             and after["exit_code"] == 0
@@ -65,7 +99,11 @@ class DemoResult:
 
 
 async def collect(
-    scene: Scene, outcome: Outcome, spending: Spending, verdicts: tuple[Verdict, Verdict | None]
+    scene: Scene,
+    outcome: Outcome,
+    spending: Spending,
+    verdicts: tuple[Verdict, Verdict | None],
+    review: ReviewResult | None = None,
 ) -> DemoResult:
     """Gather the result from the local GitHub's state and the server's counts."""
     before, after = verdicts
@@ -76,6 +114,7 @@ async def collect(
             for comment in scene.issue.comments
         ],
         upstream_tests={"before": asdict(before), "after": asdict(after) if after else None},
+        review=review,
         seconds=round(spending.seconds, 2),
         own_seconds=round(spending.own_seconds, 2),
         turns=spending.answers,
@@ -85,9 +124,26 @@ async def collect(
     )
 
 
+async def collect_review(
+    scene: Scene, review: Review, head: str, outcome: Outcome, spending: Spending
+) -> ReviewResult:
+    """Gather what came of a review. `head`: the commit that was reviewed."""
+    pull = review.pull
+    said = [comment.body for comment in pull.issue.comments if "key=ledger" in comment.body]
+    return ReviewResult(
+        reviewer=review.author.account.login,
+        threads=answered(scene, review),
+        commits=await _commits(scene, f"{head}..{pull.head_sha}"),
+        summary=said[-1] if said else "",
+        asked_again=review.author.account in pull.requested,
+        seconds=round(spending.seconds, 2),
+        turns=spending.answers,
+        cost_usd=round(spending.usd, 4),
+        outcome=outcome.text,
+    )
+
+
 async def _pull(scene: Scene, pull: Pull) -> dict[str, Any]:
-    git = GitDir(scene.repository.gitdir)
-    commits = await git.commits(f"{pull.base_sha}..{pull.head_sha}")
     return {
         "number": pull.issue.number,
         "title": pull.issue.title,
@@ -95,5 +151,11 @@ async def _pull(scene: Scene, pull: Pull) -> dict[str, Any]:
         "base": pull.base,
         "draft": pull.draft,
         "body": pull.issue.body,
-        "commits": [{"sha": c.sha, "message": c.message} for c in reversed(commits)],
+        "commits": await _commits(scene, f"{pull.base_sha}..{pull.head_sha}"),
     }
+
+
+async def _commits(scene: Scene, span: str) -> list[dict[str, str]]:
+    """Return the commits of a span, oldest first."""
+    commits = await GitDir(scene.repository.gitdir).commits(span)
+    return [{"sha": c.sha, "message": c.message} for c in reversed(commits)]

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from app.local.case import Case
 from app.local.github import LocalGitHub
 from app.local.github.accounts import Account
-from app.local.github.admin_apps import AppCredentials
+from app.local.github.admin_apps import EVENTS, AppCredentials
 from app.local.github.state import Issue, Pull, Repository
 
 LABEL = "bot:resolve"
-ORGANIZATION, MAINTAINER, AUTHOR, APP = "octo-org", "mara", "jonas", "fettle"
+ORGANIZATION, APP = "octo-org", "fettle"
+MAINTAINER, REVIEWER, AUTHOR = "mara", "ola", "jonas"
 
 
 @dataclass
@@ -23,6 +24,7 @@ class Scene:
     repository: Repository
     issue: Issue
     maintainer: Account
+    reviewer: Account
 
     async def set_label(self) -> None:
         """Set the label, as the maintainer: GitHub sends its signed webhook."""
@@ -42,7 +44,7 @@ class Scene:
 async def set_scene(github: LocalGitHub, case: Case, webhook_url: str, secret: str) -> Scene:
     """Make the scene; the App's webhook goes to `webhook_url`."""
     organization = github.create_organization(ORGANIZATION)
-    maintainer, author = github.create_user(MAINTAINER), github.create_user(AUTHOR)
+    maintainer, reviewer, author = map(github.create_user, (MAINTAINER, REVIEWER, AUTHOR))
     repository = await github.create_repository(
         organization,
         case.about.package,
@@ -50,8 +52,14 @@ async def set_scene(github: LocalGitHub, case: Case, webhook_url: str, secret: s
         message=f"{case.about.package} {case.about.version}",
     )
     github.set_role(repository, maintainer, "maintain")
+    github.set_role(repository, reviewer, "write")
     github.set_role(repository, author, "read")
-    app = github.create_app(APP, webhook_url=webhook_url, webhook_secret=secret)
+    app = github.create_app(
+        APP,
+        webhook_url=webhook_url,
+        webhook_secret=secret,
+        events=(*EVENTS, "pull_request_review"),
+    )
     await github.install(app.app_id, [repository])
     issue = await github.create_issue(repository, author, case.title, case.body)
-    return Scene(github, app, repository, issue, maintainer)
+    return Scene(github, app, repository, issue, maintainer, reviewer)

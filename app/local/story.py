@@ -1,4 +1,4 @@
-"""The story of an issue as the local GitHub recorded it: who did what, and when."""
+"""The story of an issue and its pull request as the local GitHub recorded it: who, what, when."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ async def story_of(scene: Scene) -> list[Moment]:
         kind = "draft pull request" if pull.draft else "pull request"
         opened = f"opened the {kind} #{pull.issue.number}"
         moments.append(Moment(pull.created_at, pull.issue.author.account.login, opened))
+        moments += _reviews(scene, pull)
     moments += _last_words(scene)
     # The clock knows whole seconds; of what shares one, the order above is the order it came in.
     return sorted(moments, key=lambda moment: moment.at)
@@ -80,6 +81,28 @@ def _last_words(scene: Scene) -> Iterator[Moment]:
         if comment.last_edited_at is not None:
             who = comment.author.account.login
             yield Moment(comment.last_edited_at, who, "finished that comment")
+
+
+def _reviews(scene: Scene, pull: Pull) -> Iterator[Moment]:
+    """Yield what people say on the pull request, what is answered, and who is asked again."""
+    for review in pull.reviews:
+        who = review.author.account.login
+        if who != scene.app.bot_login:
+            number = len(review.remarks)
+            threads = "1 thread" if number == 1 else f"{number} threads"
+            yield Moment(review.created_at, who, f"reviewed it: {threads}")
+            continue
+        for remark in review.remarks:
+            place = f"{remark.thread.path}:{remark.thread.original_line}"
+            yield Moment(remark.created_at, who, f"answered in the thread at {place}")
+    for line in pull.issue.timeline:
+        if line.event == "review_requested" and line.reviewer is not None:
+            asked = f"asked {line.reviewer.login} for another look"
+            yield Moment(line.created_at, line.actor.account.login, asked)
+    for comment in pull.issue.comments:
+        if "key=ledger" in comment.body:
+            what = "summed it up in a comment on the pull request"
+            yield Moment(comment.created_at, comment.author.account.login, what)
 
 
 async def _commits(scene: Scene, pull: Pull) -> list[Moment]:

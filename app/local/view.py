@@ -1,9 +1,10 @@
-"""The demo as people see it: the issue, live progress, then the pull request and its story."""
+"""The demo as people see it: the issue, live progress, the review, then what came of it all."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Literal, Protocol
 
@@ -16,17 +17,20 @@ from rich.text import Text
 
 from agents.errors import TransientError
 from agents.ports import Reporter
+from agents.text import printable
 from app.local.diff_text import diff_text
 from app.local.follow import JUDGING, DemoFollower, store_of
 from app.local.github.gitdir import GitDir
+from app.local.github.state_reviews import Review
 from app.local.model import LocalModel
-from app.local.result import DemoResult
+from app.local.result import DemoResult, ReviewResult
 from app.local.scene import LABEL, Scene
 from app.local.story import label_set_at, story_of
 
 LOOK_SECONDS = 0.03  # a stage may be over in a tenth of a second
 
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 class Progress(Reporter, Protocol):
@@ -42,13 +46,21 @@ class Progress(Reporter, Protocol):
 
 
 class TerminalView:
-    """Speaks to people. `console` may be standard error, so that output stays clean."""
+    """Speaks to people. `console` may be standard error, so that output stays clean.
 
-    def __init__(self, console: Console, progress: Progress, *, stay: bool = False) -> None:
+    `progress` makes one for each of the two runs.
+    """
+
+    def __init__(
+        self, console: Console, progress: Callable[[Console], Progress], *, stay: bool = False
+    ) -> None:
         self._console = console
-        self._progress = progress
+        self._make_progress = progress
+        self._progress = progress(console)
         self._stay = stay
         self._following: asyncio.Task[None] | None = None
+        self._seen = ""
+        """The newest run that was followed."""
 
     def note(self, text: str) -> None:
         """Say one thing."""
@@ -66,11 +78,25 @@ class TerminalView:
             print_(Text(f"{scene.page}/issues/{issue.number}", "dim"))
         who = "A script answers as the model" if model else "The real model answers"
         print_(f"\n[bold]{scene.maintainer.login} sets the label [cyan]{LABEL}[/].[/] {who}.\n")
-        self._progress.begin()
-        self._following = asyncio.create_task(self._follow(scene))
+        self._begin(scene)
 
     def tick(self, seconds: float) -> None:
         """Leave the repainting to the progress itself."""
+
+    async def review(self, scene: Scene, review: Review) -> None:
+        """Show what the reviewer says, and begin to follow the run that addresses it."""
+        await self._stop_following()
+        self._progress.end("done")
+        number, who = review.pull.issue.number, review.author.account.login
+        self._console.print(f"\n[bold]{who} reviews the pull request #{number}.[/]\n")
+        table = _table()
+        for remark in review.remarks:
+            place = f"{remark.thread.path}:{remark.thread.original_line}"
+            table.add_row(Text(printable(place), "cyan"), Text(_words(remark.body)))
+        self._console.print(table)
+        self._console.print()
+        self._progress = self._make_progress(self._console)
+        self._begin(scene)
 
     async def result(self, scene: Scene, result: DemoResult) -> None:
         """Show the pull request, its diff, the timeline, the judge and the cost."""
@@ -78,6 +104,9 @@ class TerminalView:
         self._progress.end("done" if result.pull_requests else "failed")
         for pull in result.pull_requests:
             await self._pull(scene, pull)
+        if result.review is not None:
+            self._section(f"Review by {result.review.reviewer}")
+            self._console.print(_review(result.review))
         self._section("Timeline")
         self._console.print(await _timeline(scene))
         self._section("Upstream's own tests of the next release")
@@ -95,16 +124,23 @@ class TerminalView:
 
     # --- while it lasts -------------------------------------------------------------------------
 
-    async def _follow(self, scene: Scene) -> None:
+    def _begin(self, scene: Scene) -> None:
+        """Begin to follow the run that comes next."""
+        self._progress.begin()
+        self._following = asyncio.create_task(self._follow(scene, self._seen))
+
+    async def _follow(self, scene: Scene, before: str) -> None:
+        """Show the run that comes after that one; upstream's tests judge what comes of both."""
         database = store_of(scene)
-        follower = DemoFollower(database, self._progress)
+        follower = DemoFollower(database, self._progress, after=before)
         try:
             outcome = None
             while outcome is None:
                 with suppress(TransientError):  # the next look may do
                     outcome = await follower.look()
+                self._seen = follower.run_id
                 await asyncio.sleep(LOOK_SECONDS)
-            if outcome.kind != "failed":
+            if before and outcome.kind != "failed":
                 self._progress.stage_started("judge/1", JUDGING)
         finally:
             database.close()
@@ -149,8 +185,39 @@ class TerminalView:
         return Text.assemble(head, (kept, "dim"), f"\nLook at it: {scene.page}/pull/{number}")
 
 
+def _table() -> Table:
+    return Table.grid(padding=(0, 2))
+
+
+def _words(text: str) -> str:
+    """Return what somebody said in a thread, or the answer to it, as one line."""
+    suggested = text.strip().removeprefix("```suggestion\n")
+    if suggested != text.strip():
+        return f"Suggests: {printable(suggested.removesuffix('```')).strip()}"
+    return printable(" ".join(_LINK.sub(r"\1", text).replace("*", "").replace("`", "").split()))
+
+
+def _review(review: ReviewResult) -> Table:
+    """Return each thread with its answer, and what came of all."""
+    table = _table()
+    for thread in review.threads:
+        how = "resolved" if thread.resolved else "open"
+        table.add_row(
+            Text(printable(f"{thread.path}:{thread.line}"), "cyan"),
+            Text(how, "green" if thread.resolved else "dim"),
+            Text(
+                _words(thread.answer) or "without an answer", "" if thread.verdict else "bold red"
+            ),
+        )
+    asked = f", {review.reviewer} is asked for another look" if review.asked_again else ""
+    commits = "1 commit" if len(review.commits) == 1 else f"{len(review.commits)} commits"
+    cost = f"{review.seconds:.1f} s, ${review.cost_usd:.2f} for {review.turns} model answers"
+    table.add_row("", Text("in all", "dim"), Text(f"{commits} pushed{asked}; {cost}", "dim"))
+    return table
+
+
 async def _timeline(scene: Scene) -> Table:
-    table = Table.grid(padding=(0, 2))
+    table = _table()
     table.add_column(justify="right", style="dim", no_wrap=True)
     table.add_column(style="cyan", no_wrap=True)
     table.add_column()
@@ -164,7 +231,7 @@ async def _timeline(scene: Scene) -> Table:
 
 
 def _judged(result: DemoResult) -> Table:
-    table = Table.grid(padding=(0, 2))
+    table = _table()
     for when, verdict in result.upstream_tests.items():
         if verdict is None:
             table.add_row(when, Text("not run", "dim"), "there is no pull request")
@@ -179,7 +246,7 @@ def _costs(result: DemoResult) -> Table:
     tokens = result.tokens
     written = tokens["cache_write_5m"] + tokens["cache_write_1h"]
     prompt = tokens["input"] + tokens["cache_read"] + written
-    table = Table.grid(padding=(0, 2))
+    table = _table()
     table.add_row(
         "money",
         f"${result.cost_usd:.2f} for {result.turns} model answers, {prompt:,} tokens in"

@@ -10,9 +10,9 @@ from sqlalchemy import Row, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from agents.ports import Batch
-from agents.requests import OnPull
+from agents.requests import AddressReview, OnPull
 from app.store.database import Database
-from app.store.tables import batches
+from app.store.tables import batches, runs
 
 
 class Batches:
@@ -58,12 +58,31 @@ class Batches:
 
     async def covers(self, run_id: str, request: OnPull) -> bool:
         """Tell whether another run has dealt with the review, or the checks, that ask for this."""
-        there = await self.of(request.repository.id, request.number, besides=run_id)
         if request.kind == "address_review":
-            return any(request.review_id in batch.reviews for batch in there)
-        if request.kind == "fix_checks":
-            return any(batch.kind == "checks" and batch.head == request.head for batch in there)
-        return False
+            return await self._begun(run_id, request)
+        if request.kind != "fix_checks":
+            return False
+        there = await self.of(request.repository.id, request.number, besides=run_id)
+        return any(batch.kind == "checks" and batch.head == request.head for batch in there)
+
+    async def _begun(self, run_id: str, request: AddressReview) -> bool:
+        """Tell whether another run was about the review.
+
+        One that was called back, as when somebody dismissed another review of its batch, has left
+        the rest of them to the runs after it.
+        """
+        query = (
+            select(batches.c.reviews)
+            .join(runs, runs.c.id == batches.c.run_id)
+            .where(
+                batches.c.repository_id == request.repository.id,
+                batches.c.number == request.number,
+                batches.c.run_id != run_id,
+                ~batches.c.kept_back | (runs.c.state != "cancelled"),
+            )
+        )
+        begun: list[str] = await self._database.read(lambda c: list(c.scalars(query)))
+        return any(request.review_id in json.loads(each) for each in begun)
 
     async def pushed(self, request: OnPull, commit: str) -> bool:
         """Tell whether a run has pushed this commit there."""

@@ -127,6 +127,32 @@ batches = Table(
 )
 Index("batches_of_pull", batches.c.repository_id, batches.c.number, batches.c.at)
 
+sweeps = Table(
+    "sweeps",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("holder", String(200), nullable=False),  # worker whose turn it is, or was
+    Column("held_until", Float, nullable=False),  # unix seconds
+    Column("mark", Float, nullable=False),  # by GitHub's clock: whatever came before was read
+    Column("top", Float, nullable=False),  # what the mark becomes when the reading is through
+    Column("cursor", Text, nullable=False),  # where the reading goes on; empty: none is under way
+)
+
+missed = Table(
+    "missed",
+    metadata,
+    Column("guid", String(80), primary_key=True),  # X-GitHub-Delivery
+    Column("delivery_id", BigInteger, nullable=False),  # GitHub's id of one attempt
+    Column("event", String(60), nullable=False),
+    Column("action", String(60), nullable=False),
+    Column("repository_id", BigInteger),
+    Column("state", String(12), nullable=False),  # failed | arrived | gone
+    Column("delivered_at", Float, nullable=False),  # the oldest attempt known; GitHub's clock
+    Column("asks", Integer, nullable=False),  # redeliveries that Fettle asked for
+    Column("next_at", Float, nullable=False),  # not asked again before
+)
+Index("missed_due", missed.c.state, missed.c.next_at)
+
 turns = Table(
     "turns",
     metadata,

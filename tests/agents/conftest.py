@@ -19,6 +19,7 @@ from agents.ports import (
     Approval,
     CommandResult,
     Feedback,
+    Knowledge,
     Merged,
     Pictures,
     Pull,
@@ -567,6 +568,42 @@ class MemoryChecking:
 
 
 @dataclass
+class MemoryAlerts:
+    """The port Alerts over plain lists."""
+
+    advisories: tuple = ()
+    closed: dict = field(default_factory=dict)
+    """What has become of alerts, by number; the others are open."""
+    pulls: tuple = ()
+    database: tuple = ()
+    """The advisories that GitHub knows beside the alerts."""
+    complete: bool = True
+    said: dict = field(default_factory=dict)
+    """What was said on pull requests, by number and key."""
+    asked: list = field(default_factory=list)
+
+    async def open(self, ecosystem, package):
+        self.asked.append(("open", ecosystem, package))
+        return self.advisories
+
+    async def state(self, alert):
+        return self.closed.get(alert, "open")
+
+    async def others(self, ecosystem, package, directory):
+        return self.pulls
+
+    async def known(self, ecosystem, versions):
+        self.asked.append(("known", *sorted(versions)))
+        names = {name for name, _ in versions}
+        found = tuple(each for each in self.database if each.package in names)
+        return Knowledge(complete=self.complete, advisories=found)
+
+    async def say(self, pull, key, body):
+        self.said[pull, key] = body
+        return f"url/pull-{pull}"
+
+
+@dataclass
 class MemorySteps:
     """The port Steps: a step's JSON is kept, so a second Run replays it."""
 
@@ -610,6 +647,7 @@ class World:
     steering: object = None
     reviewing: object = None
     checking: object = None
+    alerts: object = None
     tainted: bool = False
     commands: dict = field(default_factory=dict)
     limits: Limits = field(default_factory=lambda: Limits(usd=5, turns=100, minutes=60))
@@ -642,6 +680,7 @@ class World:
                 steering=self.steering,
                 reviewing=self.reviewing,
                 checking=self.checking,
+                alerts=self.alerts,
             ),
             conversations=PIPELINES[type(request)].conversations,
             models={"strong": "big", "judge": "wise", "fast": "small"},
@@ -691,6 +730,7 @@ def talk():
     words |= {"Approvals": MemoryApprovals}
     words |= {"Steering": MemorySteering, "Tracker": MemoryTracker}
     words |= {"Reviewing": MemoryReviewing, "Checking": MemoryChecking}
+    words |= {"Alerts": MemoryAlerts}
     return type("Talk", (), words)
 
 

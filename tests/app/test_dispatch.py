@@ -13,7 +13,7 @@ from agents.ports import Batch
 from agents.requests import AddressReview, Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app import dispatch as module
-from app.dispatch import MENDING, NOBODY, NOT_OURS, Dispatcher
+from app.dispatch import MENDED, MENDING, NOBODY, NOT_OURS, Dispatcher
 from app.inbox import Inbox
 from app.intake import Delivery
 from app.store.batches import Batches
@@ -487,14 +487,13 @@ async def test_what_people_have_pushed_is_theirs(dispatcher, fail, engine, datab
     assert [note for *_, note in await states()] == [NOT_OURS]
 
 
-async def test_but_on_their_branches_fettle_pushes_as_well(
-    dispatcher, fail, engine, database, states
-):
-    repository = Repository(id=99, owner="octo", name="hello", default_branch="main")
+@pytest.fixture
+async def addressing(database):
+    """A run that addresses reviews of pull request 31."""
     somebody = Person(id=8, login="mara")
     request = AddressReview(
         installation_id=1,
-        repository=repository,
+        repository=Repository(id=99, owner="octo", name="hello", default_branch="main"),
         number=31,
         title="t",
         author=somebody,
@@ -502,9 +501,36 @@ async def test_but_on_their_branches_fettle_pushes_as_well(
         url="https://x.example/octo/hello/pull/31",
     )
     await Runs(database).create("0-run", request)
+    return request
+
+
+async def test_but_on_their_branches_fettle_pushes_as_well(
+    dispatcher, fail, addressing, engine, database
+):
     batch = Batch(kind="reviews", head="c" * 40, pushed=HEAD)
-    await Batches(database).remember("0-run", request, batch)
+    await Batches(database).remember("0-run", addressing, batch)
+    await Runs(database).ended("0-run", Outcome(kind="comment", text="Done."))
     await fail("d1", branch="topic")
     await fail("d2", branch="topic", head="d" * 40)
     await dispatcher.once()
     assert engine.numbers == [31]
+
+
+async def test_a_run_that_has_pushed_may_not_have_said_so_yet(
+    dispatcher, fail, addressing, engine, states
+):
+    """It answers every thread first; quick checks have failed by then."""
+    await fail("d1", branch="topic")
+    await dispatcher.once()
+    assert engine.numbers == [31]
+
+
+async def test_those_that_were_dealt_with_make_no_run_at_all(
+    dispatcher, fail, addressing, database, states
+):
+    batch = Batch(kind="checks", head=HEAD)
+    await Batches(database).remember("0-run", addressing, batch)
+    await Runs(database).ended("0-run", Outcome(kind="comment", text="They are flaky."))
+    await fail("d1")
+    await dispatcher.once()
+    assert [(state, note) for _, state, note in await states()] == [("ignored", MENDED)]

@@ -9,6 +9,8 @@ import orjson
 import pytest
 
 import handlers
+from agents.ports import Batch
+from agents.requests import AddressReview
 from agents.run import Ports
 from app.admission import Door
 from app.equipment import GitHubEquipment
@@ -20,6 +22,7 @@ from app.local.github.accounts import Actor
 from app.local.github.state_reviews import Inline
 from app.store.approvals import StoredApprovals
 from app.store.batches import Batches
+from app.store.runs import Runs
 from app.watched import Unrecorded
 from handlers.ignored import Ignored
 from tests.app.github.conftest import key, scene, signer
@@ -134,6 +137,25 @@ async def test_a_flood_of_replies_costs_no_model_and_makes_no_noise(machine):
     assert (machine.pull.issue.comments, machine.pull.issue.reactions) == ([], [])
     assert (len(scene.server.requests) - asked) / FLOOD <= 4, "questions about each of them"
     assert time.monotonic() - began < 60
+
+
+async def test_reviews_that_another_run_has_dealt_with_ask_nothing_of_github(machine):
+    """As each of those does that one batch has answered."""
+    scene = machine.scene
+    before = {"installation_id": 1, "repository": scene.request.repository, "url": "u"}
+    person = scene.request.asked_by
+    earlier = AddressReview(
+        **before, number=machine.pull.issue.number, title="Fix", author=person, asked_by=person
+    )
+    await Runs(machine.database).create("earlier", earlier)
+    answered = tuple(range(1, 10**4))
+    batch = Batch(kind="reviews", head="a" * 40, reviews=answered)
+    await Batches(machine.database).remember("earlier", earlier, batch)
+    asked = len(scene.server.requests)
+    for number in range(5):
+        await scene.server.submit_review(machine.pull, scene.people["bob"], f"And {number}?")
+    assert {ending.rule for ending in machine.ended} == {"not-covered"}
+    assert len(scene.server.requests) == asked
 
 
 async def test_our_own_replies_do_not_even_come_in(machine):

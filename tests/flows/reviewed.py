@@ -5,6 +5,7 @@ A `Place` becomes one: what was said on its issue is said on the pull request fr
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from contextlib import asynccontextmanager
@@ -18,7 +19,8 @@ from app.local.github.gitdir import GitDir
 from app.local.github.state_reviews import Inline
 from app.local.model import Script
 from app.store.database import Database
-from app.store.tables import runs, turns
+from app.store.tables import deliveries, runs, turns
+from tests.flows.conftest import PATIENCE
 from tests.flows.scripted import part
 
 VERDICT = re.compile(r"key=thread-([a-z_]+) -->")
@@ -93,6 +95,33 @@ class Reviewed:
             branch=branch or self.pull.head,
         )
 
+    async def opens(self, who, *, branch="feature", head_repository=None):
+        """Have somebody open a pull request of their own; it takes the place of Fettle's."""
+        person = self.people[who]
+        await self.github.commit(
+            head_repository or self.repository,
+            HEAD,
+            author=person,
+            message="Say sums\n",
+            branch=branch,
+        )
+        self.pull = await self.github.open_pull(
+            self.repository,
+            person,
+            title="Say sums in words",
+            head=branch,
+            head_repository=head_repository,
+        )
+        self.place.issue = self.pull.issue
+        return self.pull
+
+    async def label(self, who="mara"):
+        """Let Fettle in."""
+        number = self.pull.issue.number
+        return await self.github.label_issue(
+            self.repository, number, "bot:address", self.people[who]
+        )
+
     def thread(self, path, line):
         """Return the thread that was opened there."""
         place = (path, line)
@@ -104,13 +133,15 @@ class Reviewed:
         return [r.body for r in thread.remarks if r.author.account.login == bot]
 
     def verdicts(self):
-        """Return Fettle's verdicts by the place of each thread, and whether it is resolved."""
+        """Return Fettle's verdicts by the place of each thread of people, and if it is resolved."""
+        bot = self.place.app.bot_login
         return {
             f"{thread.path}:{thread.original_line}": (
                 [VERDICT.search(body)[1] for body in self.answers(thread)],
                 thread.resolved,
             )
             for thread in self.pull.threads
+            if thread.remarks[0].author.account.login != bot
         }
 
     def ledgers(self):
@@ -137,6 +168,15 @@ class Reviewed:
         query = select(turns.c.content).order_by(turns.c.created_at)
         rows = await self._read(query)
         return "\n".join(str(json.loads(row.content)) for row in rows)
+
+    async def all_over(self):
+        """Wait until nothing that was sent is still to be worked on; return the ends' kinds."""
+        waiting = select(deliveries.c.id).where(deliveries.c.state == "received")
+        going = select(runs.c.id).where(runs.c.outcome.is_(None))
+        async with asyncio.timeout(PATIENCE):
+            while await self._read(waiting) or await self._read(going):
+                await asyncio.sleep(0.05)
+        return [kind for kind, _ in await self.ends()]
 
     async def ends(self):
         """Return how the runs ended, oldest first: kind and text of each."""

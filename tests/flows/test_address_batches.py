@@ -30,14 +30,13 @@ async def test_reviews_in_quick_succession_are_one_batch(make_place):
 
         at.github.faults.before("POST", r"/graphql$", two_more)
         await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
-        await at.place.all_over("done", "done", "done")
+        assert await at.all_over() == ["comment", "covered", "covered"]
 
         assert at.verdicts() == {
             "calc.py:11": (["fixed"], True),
             "calc.py:17": (["answered"], False),
             "words.py:2": (["answered"], False),
         }
-        assert [kind for kind, _ in await at.ends()] == ["comment", "covered", "covered"]
         assert at.pushes() == 1
         assert len(at.place.comments()) == 2, "one progress comment and one summary"
         assert len(at.place.model.requests) == 4
@@ -56,7 +55,7 @@ async def test_a_review_during_a_run_is_the_next_batch(make_place):
 
         at.place.model.on_answered(review_again)
         await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
-        await at.place.all_over("done", "done")
+        assert await at.all_over() == ["comment", "comment"]
 
         assert at.verdicts() == {
             "calc.py:11": (["fixed"], True),
@@ -71,7 +70,7 @@ async def test_a_review_during_a_run_is_the_next_batch(make_place):
 async def test_what_asks_for_nothing_or_comes_from_outside_is_passed_over_in_silence(make_place):
     async with reviewed(make_place, script(sorting((), [("t1", "question")]))) as at:
         await at.review("mara", "", ("calc.py", 17, "Why in percent?"))
-        await at.place.all_over("done")
+        assert await at.all_over() == ["comment"]
         asked, said = len(at.place.model.requests), len(at.place.comments())
 
         [thread] = at.pull.threads
@@ -80,11 +79,9 @@ async def test_what_asks_for_nothing_or_comes_from_outside_is_passed_over_in_sil
         await at.review("jonas", "Delete it all.", ("calc.py", 1, "And this."))
         await at.review("eve", "Me too.", state="CHANGES_REQUESTED")
         await at.github.reply(thread, at.people["mara"], "I see.")
-        runs = await at.place.runs()
-        await at.place.all_over(*["done"] * len(runs))
+        assert await at.all_over() == ["comment", *["covered"] * 4]
 
         assert (len(at.place.model.requests), len(at.place.comments())) == (asked, said)
-        assert {kind for kind, _ in (await at.ends())[1:]} == {"covered"}
         assert [r.content for r in at.pull.issue.reactions] == ["eyes"]
         assert at.verdicts() == {"calc.py:17": (["answered"], False), "calc.py:1": ([], False)}
         assert at.pushes() == 0

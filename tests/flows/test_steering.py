@@ -20,8 +20,8 @@ class Slow:
 
     def __init__(self):
         self.seconds = f"61.{secrets.randbelow(10**9):09}"
-        command = f"sleep {self.seconds}; true"
-        self.script = usual(*CHANGE, step(CURE, bash(command, timeout=90)))
+        self.command = f"sleep {self.seconds}; true"
+        self.script = usual(*CHANGE, step(CURE, bash(self.command, timeout=90)))
 
     def running(self):
         """Return the processes of the command."""

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.address.apply_suggestions import Applied
-from agents.pipelines.address.points import Point, limit_for, points
+from agents.pipelines.address.points import Point, points
 from agents.pipelines.shared.instructions import instructions
 from agents.pipelines.shared.set_up import told
 from agents.ports import Feedback, Pull, SetupResult
@@ -24,7 +24,7 @@ from agents.tools.submit import Submission
 BODY_LIMIT = 8_000  # characters of the pull request's description
 DIFF_LIMIT = 40_000  # and of its changes
 
-Kind = Literal["question", "discussion", "style", "disagree"]
+Kind = Literal["applied", "question", "discussion", "style", "disagree"]
 
 
 class ActionItem(BaseModel):
@@ -98,17 +98,16 @@ async def analyze_feedback(
     if not left:
         run.summary = "every thread was a suggestion that applied as it is"
         return Analysis()
-    limit = limit_for(len(left))
     sorted_ = await run.converse(
         ANALYZE_FEEDBACK,
-        objection=partial(_objection, left),
+        objection=partial(_objection, left, applied),
         setup=told(run, setup),
         instructions=await instructions(run),
         title=run.fenced(clean(pull.title).text),
         body=run.fenced(clean(pull.body).text, limit=BODY_LIMIT),
         diff=await _diff(run, pull),
         reference=run.request.reference,
-        points=[point.shown(run, limit) for point in left],
+        points=[point.shown(run, len(left)) for point in left],
     )
     run.summary = f"{len(sorted_.action_items)} to change, {len(sorted_.out_of_scope)} to answer"
     return Analysis(
@@ -118,8 +117,8 @@ async def analyze_feedback(
     )
 
 
-def _objection(left: Sequence[Point], submission: FeedbackAnalysis) -> str | None:
-    """Return what is missing, twice, unknown, or argued a second time."""
+def _objection(left: Sequence[Point], applied: Applied, submission: FeedbackAnalysis) -> str | None:
+    """Return what is missing, twice, unknown, argued a second time, or not applied at all."""
     named = Counter(item.about for item in submission.action_items)
     named.update(item.about for item in submission.out_of_scope)
     known = {point.key: point for point in left}
@@ -128,11 +127,19 @@ def _objection(left: Sequence[Point], submission: FeedbackAnalysis) -> str | Non
         for each in submission.out_of_scope
         if each.kind in ("disagree", "style") and (point := known.get(each.about)) and point.argued
     ]
+    not_applied = [
+        each.about
+        for each in submission.out_of_scope
+        if each.kind == "applied"
+        and (point := known.get(each.about))
+        and point.about not in applied.partly
+    ]
     faults = {
         "Missing": [key for key in known if key not in named],
         "Named more than once": [key for key, times in named.items() if times > 1],
         "Not one of the keys": [key for key in named if key not in known],
         "Disagreed with a second time (change it, or leave it to a person)": again,
+        "No suggestion of it was applied": not_applied,
     }
     said = [f"{fault}: {', '.join(keys)}." for fault, keys in faults.items() if keys]
     return f"Every key has to stand in it once. {' '.join(said)}" if said else None

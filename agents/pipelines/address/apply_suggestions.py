@@ -24,6 +24,8 @@ class Applied(Frozen):
     """The commit by thread id, where something was said beside the suggestion."""
     left: Mapping[str, str] = {}
     """Why the suggestion was not applied, by thread id."""
+    lines: Mapping[str, tuple[str, ...]] = {}
+    """What a suggestion that was applied has put there, by thread id; nothing where lines went."""
 
     @property
     def commits(self) -> tuple[str, ...]:
@@ -55,6 +57,7 @@ async def apply_suggestions(run: Run, feedback: Feedback) -> Applied:
         settled={each.thread.id: commit for each, commit in done if each.whole},
         partly={each.thread.id: commit for each, commit in done if not each.whole},
         left={**left, **refused, **failures},
+        lines={each.thread.id: each.suggestion.lines for each, _ in done},
     )
     number = len(applied.commits)
     commits = "1 commit" if number == 1 else f"{number} commits"

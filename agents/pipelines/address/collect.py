@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 
 from agents.pipelines.shared.check_out import reviewing
-from agents.ports import Feedback
+from agents.ports import Batch, Feedback
 from agents.run import Run, stage
 
 MOST_LOOKS = 40
 """Times that a batch is put off because another review came in; then it begins."""
+
+
+MOST_THREADS = 200
+"""That one batch answers. What there is to read and to write about more fits into no prompt."""
 
 
 @stage
@@ -23,10 +27,29 @@ async def collect(run: Run) -> Feedback:
             break
         await asyncio.sleep(pause)
         feedback = await reviewing(run).feedback(outsiders=terms.outsiders)
+    feedback = _bounded(feedback)
+    await _begin(run, feedback)
     if feedback.from_outsiders:  # strangers have a say in what the model reads
         run.stands(tainted=True)
     run.summary = _summary(feedback)
     return feedback
+
+
+async def _begin(run: Run, feedback: Feedback) -> None:
+    """Note which reviews the run is about: should it fail, each of them would begin it again.
+
+    What they say is not dealt with by that: whoever asks, or reviews, once more has it read anew.
+    """
+    batch = Batch(kind="reviews", head=run.start, reviews=feedback.covered, kept_back=True)
+    await reviewing(run).dealt_with(batch)
+
+
+def _bounded(feedback: Feedback) -> Feedback:
+    """Leave out the threads that are too many for one batch: they wait for the next."""
+    beyond = {thread.id for thread in feedback.waiting[MOST_THREADS:]}
+    threads = tuple(thread for thread in feedback.threads if thread.id not in beyond)
+    left_out = feedback.left_out + len(beyond)
+    return feedback.model_copy(update={"threads": threads, "left_out": left_out})
 
 
 def _to_wait(run: Run, feedback: Feedback, quiet: float) -> float:

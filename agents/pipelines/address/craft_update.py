@@ -65,7 +65,6 @@ async def craft_update(run: Run, work: Work, before: str) -> Crafted:
     `before`: the commit before the engineer's own ones, which are made anew with these words.
     """
     analysis, quality = work.analysis, work.quality
-    assert quality is not None, "what was changed is checked before it is let out"
     tree = await run.tree()
     changed = await tree.changed(before, run.head)
     diff = await tree.diff(before, run.head)
@@ -74,7 +73,7 @@ async def craft_update(run: Run, work: Work, before: str) -> Crafted:
         objection=partial(_objection, analysis.actionable, changed),
         keys=", ".join(point.key for point in analysis.actionable),
         files=run.fenced("\n".join(changed)),
-        checks=quality.compared,
+        checks=quality.compared if quality else (),
         diff=run.fenced(diff, limit=DIFF_LIMIT) if diff else "",
     )
     commits = await regroup(run, before, _groups(update, changed))

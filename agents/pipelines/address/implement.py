@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.address.points import limit_for
 from agents.pipelines.address.work import Work
 from agents.pipelines.shared.implement import Made, StepDone
 from agents.pipelines.shared.instructions import instructions
@@ -36,8 +35,9 @@ async def implement(
     """
     analysis, applied = work.analysis, work.applied
     wanted = analysis.actionable
-    limit = limit_for(len(wanted))
-    items = [{**point.shown(run, limit), "change": analysis.changes[point.key]} for point in wanted]
+    items = [
+        {**point.shown(run, len(wanted)), "change": analysis.changes[point.key]} for point in wanted
+    ]
     done = await run.converse(
         IMPLEMENT,
         setup=told(run, setup),

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from agents.pipelines.address.summary import WORDS_LIMIT as SHORT
 from agents.pipelines.address.summary import Row, commit_link, summary
 from agents.ports import Feedback, Pull, Remark, ReviewText, Thread
 from agents.requests import Frozen
@@ -114,8 +115,17 @@ class Ledger(Frozen):
             self.counts(feedback),
             tuple(self._rows(feedback, pull, repository_url)),
             [note for note in (quality, *_notes(feedback, pull), *notes) if note],
+            tuple(self._answers(feedback)),
             repository_url=repository_url,
         )
+
+    def _answers(self, feedback: Feedback) -> Iterator[tuple[str, str]]:
+        """Yield what answers those who have no thread, and is too long for the table."""
+        by = {about_review(each): each.author.login for each in feedback.reviews}
+        by |= {about_remark(each): each.author for each in feedback.remarks}
+        for entry in self.entries:
+            if entry.about in by and len(entry.words) > SHORT:
+                yield by[entry.about], entry.words
 
     def counts(self, feedback: Feedback) -> str:
         """Return what became of it all, in a sentence."""

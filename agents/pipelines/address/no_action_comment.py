@@ -5,7 +5,8 @@ No model writes it: the answers stand in the analysis.
 
 from __future__ import annotations
 
-from agents.pipelines.address.answer_threads import answer, remember, summed_up
+from agents.pipelines.address.answer_threads import remember, summed_up
+from agents.pipelines.address.answers import answer
 from agents.pipelines.address.work import Work
 from agents.pipelines.shared.check_out import reviewing
 from agents.ports import Batch, Feedback
@@ -27,7 +28,7 @@ async def no_action_comment(run: Run, work: Work) -> Outcome:
     """Answer without a change."""
     run.lets_out()
     ledger = await answer(run, work, work.ledger)
-    url = await summed_up(run, work, ledger, None)
+    url = await summed_up(run, work, ledger)
     await remember(run, work, pushed="")
     run.summary = ledger.counts(work.feedback)
     return Outcome(

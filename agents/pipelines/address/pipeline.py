@@ -14,12 +14,13 @@ from agents.pipelines.address.suggest_changes import suggest_changes
 from agents.pipelines.address.work import Work
 from agents.pipelines.shared.check_out import check_out
 from agents.pipelines.shared.implement import Made
-from agents.pipelines.shared.landing import Landing
+from agents.pipelines.shared.landing import Landing, look_again
 from agents.pipelines.shared.pipeline import land, mend
 from agents.pipelines.shared.quality import check_quality, measure_base
 from agents.pipelines.shared.quality_fix import QUALITY_FIX
 from agents.pipelines.shared.set_up import set_up
 from agents.pipelines.shared.tampering import PUT_BACK, inspect, put_back
+from agents.pipelines.shared.verified import Verified
 from agents.ports import SetupResult
 from agents.requests import AddressReview
 from agents.run import Outcome, Run
@@ -46,10 +47,14 @@ async def address(run: Run, request: AddressReview) -> Outcome:
 
 async def change(run: Run, work: Work, setup: SetupResult, before: str) -> Work:
     """Make the changes, and see that nothing is worse than it was."""
-    baseline = await run.stage(measure_base, setup)
     made: Made | None = None
     if work.analysis.actionable:
         made = await run.stage(implement, work, setup)
+        if run.unchanged:  # no check would say anything new
+            crafted = await run.stage(craft_update, work, before)
+            return work.worded(crafted)
+    baseline = await run.stage(measure_base, setup)
+    if made:
         quality = await mend(run, baseline)
     else:
         quality = await run.stage(check_quality, baseline)
@@ -61,7 +66,7 @@ async def change(run: Run, work: Work, setup: SetupResult, before: str) -> Work:
         await run.stage(put_back, inspection)
         quality = await mend(run, baseline)
         inspection = await run.stage(inspect, inspection)
-    work = work.checked(quality, inspection)
+    work = work.checked(Verified(quality=quality, inspection=inspection))
     if not made:
         return work
     crafted = await run.stage(craft_update, work, before)
@@ -75,6 +80,9 @@ async def deliver(run: Run, work: Work) -> Outcome:
     if not work.ready:
         return await run.stage(keep_back, work)
     if work.pull.why_not:
+        stood = await run.stage(look_again)
+        if stood.why_not:
+            return await run.stage(keep_back, work, stood)
         return await run.stage(suggest_changes, work)
     landing = await land(run)
     if not landing.pushed:

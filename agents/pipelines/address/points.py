@@ -7,11 +7,15 @@ from agents.pipelines.address.ledger import about_remark, about_review, argued
 from agents.ports import Feedback, Remark, ReviewText, Thread
 from agents.requests import Frozen
 from agents.run import Run
-from agents.text import clean
+from agents.text import clean, one_line
 
 TOTAL_LIMIT = 120_000  # characters of all points in a prompt
 POINT_LIMIT = 6_000  # and of each
-HUNK_LINES = 24  # the end of a hunk is what a comment is about
+HUNKS_LIMIT = 60_000  # and of the code that they were written under
+HUNK_LIMIT, LEAST = 3_000, 200  # and of that of each
+HUNK_LINES = 24
+PLACE_LIMIT = 300
+LONGEST = 40_000  # characters that are cleaned: a thread can hold millions, and others wait
 
 _OUTDATED = "outdated: the code has changed since"
 
@@ -23,9 +27,12 @@ class Point(Frozen):
     """By which the model names it: `t3`, `r1`, `c2`."""
     about: str
     """By which the ledger names it: the thread's id, `review-7` or `remark-7`."""
-    place: str
-    """Where it was said: `calc.py:12`, `the review's text`."""
+    where: str
+    """Where it was said: `in a thread`."""
     author: str
+    place: str = ""
+    """The file and line of a thread, like `calc.py:12`, untrusted: whoever opened the pull request
+    named the file."""
     hunk: str = ""
     """What was written under, untrusted; empty where there is no such thing."""
     words: str
@@ -35,17 +42,24 @@ class Point(Frozen):
     applied: str = ""
     """What became of the suggestions in it, untrusted: it names files and people."""
 
-    def shown(self, run: Run, limit: int) -> dict[str, str]:
-        """Return it for a prompt, its words cut to `limit` characters."""
+    def shown(self, run: Run, among: int) -> dict[str, str]:
+        """Return it for a prompt, cut to its share where it is one among so many."""
+        limit = min(POINT_LIMIT, TOTAL_LIMIT // among)
+        code = "\n\n".join(part for part in (self.place, self._end_of_hunk(among)) if part)
         return {
             "key": self.key,
-            "place": self.place,
+            "where": self.where,
             "author": self.author,
-            "hunk": run.fenced(clean(self.hunk).text, limit=POINT_LIMIT) if self.hunk else "",
-            "words": run.fenced(clean(self.words).text, limit=limit),
+            "code": run.fenced(code) if code else "",
+            "words": run.fenced(clean(_ends(self.words)).text, limit=limit),
             "argued": "yes" if self.argued else "",
             "applied": run.fenced(self.applied) if self.applied else "",
         }
+
+    def _end_of_hunk(self, among: int) -> str:
+        """Return the end of the hunk, which is what a comment is about."""
+        end = self.hunk[-max(LEAST, min(HUNK_LIMIT, HUNKS_LIMIT // among)) :]
+        return end if end == self.hunk else end.partition("\n")[2] or end
 
 
 def points(feedback: Feedback, applied: Applied) -> tuple[Point, ...]:
@@ -58,14 +72,17 @@ def points(feedback: Feedback, applied: Applied) -> tuple[Point, ...]:
     )
 
 
-def limit_for(number: int) -> int:
-    """Return how many characters each of so many points may have."""
-    return min(POINT_LIMIT, TOTAL_LIMIT // max(number, 1))
+def _ends(text: str) -> str:
+    """Return the text, or of a huge one its two ends: no prompt shows what is between."""
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[: LONGEST // 2]}\n\n[…]\n\n{text[-LONGEST // 2 :]}"
 
 
 def _of_thread(key: str, thread: Thread, applied: Applied) -> Point:
     line = thread.line or thread.original_line
-    place = f"{thread.path}:{line}" if line else thread.path
+    path = one_line(thread.path, PLACE_LIMIT)
+    place = f"{path}:{line}" if line else path
     state = [_OUTDATED] if thread.outdated else []
     if thread.side == "LEFT":
         state.append("about the code before the pull request")
@@ -76,6 +93,7 @@ def _of_thread(key: str, thread: Thread, applied: Applied) -> Point:
     return Point(
         key=key,
         about=thread.id,
+        where="in a thread",
         place=f"{place} ({'; '.join(state)})" if state else place,
         author=next((e.author.login for e in reversed(thread.said) if not e.own), ""),
         hunk="\n".join(thread.hunk.splitlines()[-HUNK_LINES:]),
@@ -89,7 +107,7 @@ def _of_review(key: str, review: ReviewText) -> Point:
     return Point(
         key=key,
         about=about_review(review),
-        place="the text of a review",
+        where="in the text of a review",
         author=review.author.login,
         words=review.body,
     )
@@ -99,7 +117,7 @@ def _of_remark(key: str, remark: Remark) -> Point:
     return Point(
         key=key,
         about=about_remark(remark),
-        place="a comment in the discussion",
+        where="in a comment of the discussion",
         author=remark.author,
         words=remark.body,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agents.pipelines.address.answer_threads import answer, remember, summed_up, told
+from agents.pipelines.address.answer_threads import remember, summed_up, told
+from agents.pipelines.address.answers import answer
 from agents.pipelines.address.fork import body, suggested
 from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.work import Work
@@ -36,7 +37,7 @@ async def suggest_changes(run: Run, work: Work) -> Outcome:
     ]
     ledger = await answer(run, work, Ledger(entries=tuple(entries)))
     note = _SUGGESTED.format(url=url, why=work.pull.why_not)
-    await summed_up(run, work, ledger, work.quality, [note])
+    await summed_up(run, work, ledger, [note])
     await remember(run, work, pushed="")
     run.summary = f"{len(made)} suggestions"
     return Outcome(kind="comment", text=f"Suggested {len(made)} changes.", url=url)

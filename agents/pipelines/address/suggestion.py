@@ -89,6 +89,13 @@ def trouble(text: str, thread: Thread, suggestion: Suggestion) -> str:
     return _difference(text, thread, at, suggestion)
 
 
+def stand(text: str, lines: Sequence[str]) -> bool:
+    """Return whether these lines stand in the file's text, one below the other."""
+    there = [line.text for line in lines_of(text)]
+    wanted, count = list(lines), len(lines)
+    return any(there[at : at + count] == wanted for at in range(len(there) - count + 1))
+
+
 def _difference(text: str, thread: Thread, at: Lines, suggestion: Suggestion) -> str:
     """Compare what stands there with what the reviewer saw, and with what they want."""
     there = [line.text for line in lines_of(text)][at.start - 1 : at.end]

@@ -11,6 +11,7 @@ from agents.text.inline import code_span
 from agents.text.outgoing import LIMIT
 
 PLACE_LIMIT, WORDS_LIMIT, NOTE_LIMIT = 120, 160, 4_000  # characters
+ANSWERS = 10  # that are shown whole
 ABBREVIATED = 10  # characters of a commit's id
 
 _HEAD = ("| Thread | Verdict | Commit | In short |", "| --- | --- | --- | --- |")
@@ -37,15 +38,21 @@ def summary(
     first: str,
     rows: Sequence[Row],
     notes: Sequence[str],
+    answers: Sequence[tuple[str, str]] = (),
     *,
     repository_url: str,
     limit: int = LIMIT,
 ) -> str:
     """Return the comment: its first line, the table, and the notes, which may be anybody's words.
 
-    Rows that do not fit are left out, and it says so.
+    `answers` are to be read whole, each with who it is for. Rows that do not fit are left out, and
+    it says so.
     """
-    below = [publish(note, repository_url=repository_url, limit=NOTE_LIMIT) for note in notes]
+    answered = [f"**To {code_span(login)}:**\n\n{words}" for login, words in answers[:ANSWERS]]
+    below = [
+        publish(note, repository_url=repository_url, limit=NOTE_LIMIT)
+        for note in (*answered, *notes)
+    ]
     room = limit - sum(len(part) + 2 for part in (first, _LEFT_OUT, *below)) - 20
     table = _fitting(_table(rows, repository_url), room)
     cut = len(rows) + len(_HEAD) - len(table)

@@ -9,6 +9,7 @@ from agents.pipelines.address.ledger import Entry, Ledger, Verdict, about_remark
 from agents.pipelines.shared.landing import Landing
 from agents.pipelines.shared.quality import Quality
 from agents.pipelines.shared.tampering import Inspection
+from agents.pipelines.shared.verified import Verified
 from agents.ports import Feedback, Pull, Thread
 from agents.requests import Frozen
 
@@ -17,6 +18,7 @@ _VERDICTS: dict[Kind, Verdict] = {
     "discussion": "needs_human",
     "style": "disagree",
     "disagree": "disagree",
+    "applied": "fixed",
 }
 
 
@@ -28,18 +30,31 @@ class Work(Frozen):
     applied: Applied
     analysis: Analysis
     crafted: Crafted = Crafted()
-    quality: Quality | None = None
-    """What the checks say; None where nothing was changed."""
-    inspection: Inspection = Inspection()
+    verified: Verified | None = None
+    """What was found when the changes were checked; None where nothing was changed."""
+
+    @property
+    def quality(self) -> Quality | None:
+        """Return what the checks say; None where nothing was changed."""
+        return self.verified.quality if self.verified else None
+
+    @property
+    def inspection(self) -> Inspection:
+        """Return what the changes take away from tests and checks."""
+        return self.verified.inspection if self.verified else Inspection()
 
     @property
     def ready(self) -> bool:
         """Return whether what was changed is no worse than what was there before."""
-        return (self.quality is None or self.quality.passed) and self.inspection.accepted
+        return self.verified is None or self.verified.ready
 
-    def checked(self, quality: Quality, inspection: Inspection) -> Work:
+    def checked(self, verified: Verified) -> Work:
         """Return it with what was found when the changes were checked."""
-        return self.model_copy(update={"quality": quality, "inspection": inspection})
+        return self.model_copy(update={"verified": verified})
+
+    def after(self, landing: Landing) -> Work:
+        """Return it with what the checks say on top of what others pushed meanwhile."""
+        return self.checked(self.verified.after(landing)) if self.verified else self
 
     def worded(self, crafted: Crafted) -> Work:
         """Return it with what the engineer says of the changes."""
@@ -62,6 +77,12 @@ class Work(Frozen):
             )
         )
 
+    def applied_lines(self, thread: Thread) -> tuple[str, ...]:
+        """Return the lines that close the thread, where it is its suggestion alone that does."""
+        point = next((each for each in self.analysis.points if each.about == thread.id), None)
+        kind, _ = self.analysis.answers.get(point.key, ("", "")) if point else ("applied", "")
+        return self.applied.lines.get(thread.id, ()) if kind == "applied" else ()
+
     def _of_thread(self, thread: Thread) -> Entry:
         if thread.ours_is_last:
             return Entry(about=thread.id, verdict="before")
@@ -73,7 +94,8 @@ class Work(Frozen):
         key = next(point.key for point in self.analysis.points if point.about == about)
         if key in self.analysis.answers:
             kind, words = self.analysis.answers[key]
-            return Entry(about=about, verdict=_VERDICTS[kind], words=words)
+            commit = self.applied.partly[about] if kind == "applied" else ""
+            return Entry(about=about, verdict=_VERDICTS[kind], commit=commit, words=words)
         reply = next(each for each in self.crafted.replies if each.about == key)
         number = self.crafted.commit_of(reply)
         commit = self.crafted.commits[number] if number >= 0 else ""

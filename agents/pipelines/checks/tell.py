@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.pipelines.checks.consider import MOST, Due, remember
 from agents.pipelines.checks.failures import Failure, Failures, Kind
-from agents.pipelines.shared.keep_work import unfinished_branch
+from agents.pipelines.shared.keep_work import keep_apart
 from agents.pipelines.shared.landing import Landing
 from agents.pipelines.shared.verified import Verified, checks_table, code
 from agents.requests import FixChecks
@@ -24,7 +24,6 @@ change, it counts anew."""
 _HEAD = "### Checks that failed on {head}"
 _RUNNING = "Still at work when Fettle looked, so not in the table: {names}."
 _REPLAYED = "Somebody pushed meanwhile: the change was put on top of theirs and checked anew."
-_KEPT = "It is kept on [`{branch}`]({url}): go on from there, or push what is right."
 _KINDS: dict[Kind, str] = {
     "branch": "because of this branch",
     "flaky": "flaky",
@@ -62,7 +61,7 @@ async def report(
 ) -> Outcome:
     """Report what came of the checks."""
     run.lets_out()
-    pushed = run.head if landing else ""
+    pushed = run.head if landing and not run.unchanged else ""
     body = _body(run, failures, pushed, _REPLAYED if landing and landing.renamed else "")
     if verified and landing:
         body += f"\n\n{_checked(verified.after(landing))}"
@@ -80,13 +79,12 @@ async def keep_back(
     """Keep the change back."""
     run.lets_out()
     verified = verified.after(landing) if landing else verified
-    branch = unfinished_branch(run)
-    kept = _KEPT.format(branch=branch, url=await run.ports.publisher.push(branch, run.head))
+    kept = await keep_apart(run, then="push what is right")
     why = f"The change was made, but not pushed. {verified.why_not(landing)} {kept}"
     body = f"{_body(run, failures, '', why)}\n\n{_checked(verified)}"
     url = await run.ports.publisher.comment(KEY, body)
     await remember(run, failures.head, kept_back=True)
-    run.summary = f"not pushed; it is on {branch}"
+    run.summary = "not pushed"
     return Outcome(kind="failed", text=why, url=url)
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from agents.errors import RunError
 from agents.pipelines.shared.waiting import show_waiting
-from agents.requests import Frozen
+from agents.requests import Frozen, OnPull
 from agents.run import Outcome, Run, stage
 from agents.text import one_line
 
@@ -22,9 +22,11 @@ not run on it, and nobody has looked at it with fresh eyes. Take it as a beginni
 _KEPT = "What it had made until then is kept on [`{branch}`]({url})."
 _LOST = "What it had made until then could not be pushed: {why}"
 _FOREIGN = (
-    "What it had made until then is not kept: it builds on the commits of a fork, and those are"
-    " never pushed to this repository, whose own checks would run them with its secrets."
+    "What was made is not kept: it builds on the commits of a fork, and those are never pushed to"
+    " this repository, whose own checks would run them with its secrets."
 )
+_APART = "What was made is kept on [`{branch}`]({url}): go on from there, or {then}."
+_THERE = "What it had made until then is pushed already."
 _UNCOMMITTED = "Unfinished work of the stage {stage}"
 
 
@@ -49,6 +51,12 @@ async def keep_work(run: Run, stopped: Stopped) -> Outcome:
     if run.unchanged:
         run.summary = "nothing had been changed"
         return Outcome(kind=stopped.kind, text=stopped.text)
+    if run.pushed:
+        run.summary = "it is pushed already"
+        return Outcome(kind=stopped.kind, text=f"{stopped.text} {_THERE}")
+    if getattr(run.request, "no_pr", False):
+        run.summary = "nothing is published, as asked"
+        return Outcome(kind=stopped.kind, text=stopped.text)
     if run.foreign:
         run.summary = "nothing may be pushed"
         return Outcome(kind=stopped.kind, text=f"{stopped.text} {_FOREIGN}")
@@ -67,11 +75,11 @@ async def _commit_what_is_left(run: Run) -> None:
 
 
 async def _published(run: Run, stopped: Stopped) -> Outcome:
-    draft = await _own_draft(run) if run.branch else unfinished_branch(run)
-    branch = draft if stopped.draft and draft else unfinished_branch(run)
+    draft = await _draft(run) if stopped.draft else ""
+    branch = draft or unfinished_branch(run)
     url = await run.ports.publisher.push(branch, run.head)
     run.summary = branch
-    if not (stopped.draft and draft):
+    if not draft:
         kept = _KEPT.format(branch=branch, url=url)
         return Outcome(kind=stopped.kind, text=f"{stopped.text} {kept}", url=url)
     pull_request = await run.ports.publisher.open_pull_request(
@@ -91,12 +99,28 @@ async def _published(run: Run, stopped: Stopped) -> Outcome:
     )
 
 
-async def _own_draft(run: Run) -> str:
-    """Return the branch that the run goes on with if nobody takes it for finished; else nothing.
+async def keep_apart(run: Run, *, then: str) -> str:
+    """Put what must not be pushed where it belongs on a branch of its own; say so, for people.
+
+    `then`: what they can do besides going on from there.
+    """
+    if run.foreign:
+        return _FOREIGN
+    branch = unfinished_branch(run)
+    url = await run.ports.publisher.push(branch, run.head)
+    return _APART.format(branch=branch, url=url, then=then)
+
+
+async def _draft(run: Run) -> str:
+    """Return the branch of the draft that unfinished work may go into; empty where there is none.
 
     An issue has one pull request: unfinished work goes into a draft, and never onto one that may
-    be merged as it is.
+    be merged as it is. What is asked about a pull request never becomes another one.
     """
+    if isinstance(run.request, OnPull):
+        return ""
+    if not run.branch:
+        return unfinished_branch(run)
     tracker = run.ports.tracker
     earlier = await tracker.earlier_pull_request() if tracker is not None else None
     return run.branch if earlier and earlier.draft and earlier.branch == run.branch else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.pipelines.shared.check_out import reviewing
-from agents.pipelines.shared.keep_work import unfinished_branch
+from agents.pipelines.shared.keep_work import keep_apart
 from agents.pipelines.shared.landing import Landing
 from agents.pipelines.shared.verified import Verified, checks_table, code
 from agents.pipelines.update.merge import Merge, Told
@@ -22,7 +22,6 @@ _MERGED = "### Merged {named} into this branch\n\n{commits}, without a force pus
 _KEPT_BACK = """### {base} is not merged into this branch yet
 
 {why}"""
-_KEPT = "What was made is kept on [`{branch}`]({url}). Go on from there, or write `/bot update`."
 _NOT_KEPT = "Nothing but git's own merge was made, so nothing is lost. `/bot update` begins anew."
 _REPLAYED = "Somebody pushed meanwhile: the merge was made anew on top of theirs, and checked anew."
 _FAILS_BOTH = "What failed before on either side is not held against the merge."
@@ -64,7 +63,7 @@ async def report(run: Run, merge: Merge, verified: Verified, landing: Landing) -
     replayed = _REPLAYED if landing.renamed else ""
     body = _sections(head, replayed, *_what_was_done(run, merge, verified.after(landing)))
     url = await run.ports.publisher.comment(KEY, body)
-    batch = Batch(kind="update", head=merge.ours, pushed=run.head)
+    batch = Batch(kind="update", head=merge.ours, pushed="" if run.unchanged else run.head)
     await reviewing(run).dealt_with(batch)
     run.summary = f"{merge.named} is in"
     return Outcome(kind="comment", text=f"Merged {merge.named} into this branch.", url=url)
@@ -75,8 +74,7 @@ async def _kept(run: Run, merge: Merge) -> str:
     tree = await run.tree()
     if not await tree.changed(merge.tree, run.head):
         return _NOT_KEPT
-    branch = unfinished_branch(run)
-    return _KEPT.format(branch=branch, url=await run.ports.publisher.push(branch, run.head))
+    return await keep_apart(run, then="write `/bot update`")
 
 
 def _what_was_done(run: Run, merge: Merge, verified: Verified) -> Sequence[str]:

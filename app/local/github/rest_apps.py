@@ -140,7 +140,7 @@ async def get_hook_config(call: Call) -> Json:
     return {
         "content_type": "json",
         "insecure_ssl": "0",
-        "secret": "********",
+        **({"secret": "********"} if app.webhook_secret else {}),
         "url": app.webhook_url or "",
     }
 

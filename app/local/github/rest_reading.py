@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.local.github.answers import Answer, Json, Refused
 from app.local.github.calls import Call
@@ -25,28 +25,48 @@ class Query:
     words: list[str]
     repositories: set[str]
     kinds: set[str]
+    owners: set[str] = field(default_factory=set)
+    labels: set[str] = field(default_factory=set)
+    updated: str = ""
+    """The day from which on something has happened to it."""
 
     @classmethod
     def of(cls, text: str) -> Query:
         """Take the query apart."""
-        words, repositories, kinds = [], set(), set()
+        words: list[str] = []
+        found: dict[str, set[str]] = {"repo": set(), "is": set(), "user": set(), "label": set()}
+        updated = ""
         for term in _TERM.finditer(text):
             value = term["quoted"] if term["quoted"] is not None else term["plain"]
-            if term["key"] == "repo":
-                repositories.add(value.lower())
-            elif term["key"] == "is":
-                kinds.add({"pull-request": "pr"}.get(value, value))
+            if term["key"] in found:
+                found[term["key"]].add({"pull-request": "pr"}.get(value, value).lower())
+            elif term["key"] == "updated" and value.startswith(">="):
+                updated = value[2:]
             else:
                 words.append(f"{term['key']}:{value}" if term["key"] else value)
-        return cls([word.lower() for word in words], repositories, kinds)
+        words = [word.lower() for word in words]
+        return cls(words, found["repo"], found["is"], found["user"], found["label"], updated)
 
     def within(self, call: Call) -> list[Repository]:
         """Return the repositories that are searched: of those seen, the ones that are named."""
         assert call.token
         every = [each for each in call.world.repositories.values() if call.token.sees(each)]
-        if not self.repositories:
-            return every
-        return [each for each in every if each.full_name.lower() in self.repositories]
+        return [
+            each
+            for each in every
+            if (not self.repositories or each.full_name.lower() in self.repositories)
+            and (not self.owners or each.owner.login.lower() in self.owners)
+        ]
+
+    def takes(self, issue: Issue) -> bool:
+        """Say whether an issue or pull request is what is looked for."""
+        return (
+            ("pr" if issue.pull else "issue") in self.kinds
+            and not {"open", "closed"} & self.kinds - {issue.state}
+            and self.labels <= {label.name.lower() for label in issue.labels}
+            and issue.updated_at.date().isoformat() >= self.updated
+            and _holds(issue, self.words)
+        )
 
 
 @routes.add("GET", "/search/issues", scope="token")
@@ -59,7 +79,7 @@ async def search_issues(call: Call) -> Answer:
         issue_json(call.world, issue) | {"score": 1.0}
         for repository in query.within(call)
         for issue in reversed(repository.issues.values())
-        if ("pr" if issue.pull else "issue") in query.kinds and _holds(issue, query.words)
+        if query.takes(issue)
     ]
     kind = {"search_type": "lexical"}
     return call.page(found, lambda page: _results(page, len(found)) | kind)

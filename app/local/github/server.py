@@ -12,6 +12,7 @@ from app.local.github import (
     rest_checks,
     rest_issues,
     rest_links,
+    rest_manifests,
     rest_pulls,
     rest_reading,
     rest_remarks,
@@ -43,6 +44,7 @@ from app.local.github.webhooks import Webhooks
 LARGEST_PUSH = 1024**3
 SUBJECTS = (
     rest_apps,
+    rest_manifests,
     rest_repositories,
     rest_issues,
     rest_links,
@@ -101,6 +103,7 @@ class LocalGitHub(Admin, ChecksAdmin, LinksAdmin, PullsAdmin, ReviewsAdmin):
         register(app, self.parts, limit_routes(self.limits))
         app.router.add_post("/api/graphql", Graphql(self.parts).answer)
         rest_actions.register_storage(app, self.world)
+        rest_manifests.register_form(app, self)
         register_files(app, self.parts)
         GitHttp(self.parts).register(app)
         Pages(self.parts).register(app)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 ADVISORY_LOCK = 7730
@@ -21,3 +23,10 @@ def upgrade(connection: Connection) -> None:
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+
+
+def revisions(connection: Connection) -> tuple[str | None, tuple[str, ...]]:
+    """Return the revision that the tables are at, if any, and all that we know, newest first."""
+    script = ScriptDirectory(str(Path(__file__).parent))
+    ours = tuple(each.revision for each in script.walk_revisions())
+    return MigrationContext.configure(connection).get_current_revision(), ours

@@ -48,15 +48,20 @@ HEADINGS = {
     "craft_update": "# Write the update",
     "resolve_conflicts": "# Settle a merge",
     "fix_checks": "# Mend the checks of a pull request",
+    "assess": "# Assess the reach of alerts",
+    "engineer": "# Move the vulnerable package",
+    "adapt": "# Adapt the code to an update",
+    "verify": "# Verify the update",
+    "summarize": "# Summarize the update",
 }
 CHECK = {"name": "tests", "command": "make test", "exit_code": 1, "output": "1 failed"}
 POINT = {
     "key": "t1",
     "author": "mara",
-    "place": "lib.py:1",
+    "where": "in a thread",
     "applied": "It was applied.",
     "argued": True,
-    "hunk": "@@ -1 +1 @@",
+    "code": "lib.py:1\n\n@@ -1 +1 @@",
     "words": "Rename it.",
 }
 VARIABLES = {
@@ -115,6 +120,16 @@ VARIABLES = {
     "conflicts": "lib.py",
     "sides": {"ours": "+ours", "theirs": "+theirs"},
     "head": "1a2b3c",
+    "ids": "GHSA-aaaa-bbbb-cccc",
+    "alerts": "GHSA-aaaa-bbbb-cccc",
+    "package": "jinja2",
+    "directory": "the repository's root",
+    "majors": False,
+    "steps": "Level 0: the bound is in the way.",
+    "feedback": "A copy is left.",
+    "moves": "- jinja2: 3.1.3 to 3.1.4",
+    "results": "tests: exit 0 before, 0 after",
+    "words": "It was moved.",
 }
 PAIRS = [(CHECK, CHECK)]  # before and after
 LISTS_OF_DECISIONS = ("triage", "evaluation", "analyze_feedback", "craft_update", "fix_checks")

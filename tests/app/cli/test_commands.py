@@ -47,7 +47,10 @@ def test_the_version_is_the_packages(fettle):
 
 @pytest.mark.parametrize(
     "command",
-    [(), ("serve",), ("demo",), ("resolve",), ("eval",), ("approvals",), ("approve",), ("deny",)],
+    [
+        *((), ("serve",), ("demo",), ("setup",), ("doctor",), ("resolve",), ("eval",)),
+        *(("approvals",), ("approve",), ("deny",)),
+    ],
 )
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_each_manual_has_its_parts(fettle, command, option):

@@ -1,13 +1,18 @@
-"""`fettle doctor sandbox`: proof for people and for programs, without any setting of GitHub."""
+"""`fettle doctor`: proof for people and for programs, with whatever there is of a configuration."""
 
+import asyncio
 import json
+import logging
+import sys
 
 import pytest
 
 from app.cli import main
+from app.doctor.finding import Finding
 from app.sandbox import choose as choosing
 from app.sandbox.base import Probe, ProbeReport
 from app.settings import PREFIX
+from tests.deploy.conftest import ROOT
 
 
 class Faked:
@@ -121,3 +126,95 @@ def test_the_manual(monkeypatch, capsys, command):
         main()
     assert not ended.value.code
     assert "sandbox" in capsys.readouterr().out
+
+
+@pytest.fixture
+def findings(monkeypatch, capsys):
+    """Run all checks with what they find given; exit code and output."""
+
+    def run(*args, found=()):
+        async def examined(*_, **options):
+            asked.append(options["ask_models"])
+            return list(found)
+
+        asked = []
+        monkeypatch.setattr("app.doctor.examine.examine", examined)
+        monkeypatch.setenv("COLUMNS", "120")
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-hush-hush-hush")
+        monkeypatch.setattr("sys.argv", ["fettle", "doctor", *args])
+        try:
+            with pytest.raises(SystemExit) as ended:
+                main()
+        finally:
+            logging.disable(logging.NOTSET)
+        return ended.value.code or 0, capsys.readouterr().out, asked
+
+    return run
+
+
+def test_findings_with_their_remedies(findings):
+    found = (
+        Finding("git", "ok", "2.39"),
+        Finding("clock", "warning", "40 s behind", "Set it."),
+        Finding("model", "skipped", "It waits."),
+    )
+    code, out, asked = findings(found=found)
+    assert (code, asked) == (0, [False])
+    assert [line.split()[:2] for line in out.splitlines()[1:3]] == [
+        ["git", "ok"],
+        ["clock", "warning"],
+    ]
+    assert "→ Set it." in out
+    assert "1 ok, 1 warning, 1 skipped" in out
+    code, out, _ = findings(found=[*found, Finding("key", "failed", "No.", "Do.")])
+    assert (code, "1 failed" in out) == (2, True)
+
+
+def test_findings_for_programs(findings):
+    found = [Finding("key", "failed", "No.", "Do.")]
+    code, out, asked = findings("--json", "--yes", found=found)
+    assert (code, asked) == (2, [True])
+    assert json.loads(out) == {
+        "healthy": False,
+        "findings": [{"about": "key", "level": "failed", "said": "No.", "remedy": "Do."}],
+    }
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_attack_what_strangers_named_cannot_speak_to_the_terminal_and_no_secret_is_shown(
+    findings, form
+):
+    name = "bea\x1b[2J\x1b]0;owned\x07\nkey  ok\u202e sk-hush-hush-hush"
+    found = [Finding(f"installation {name}", "warning", name, name)]
+    _, out, _ = findings(*form, found=found)
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+    assert "hush" not in out
+    assert not any(line.strip().startswith("key") for line in out.splitlines())
+
+
+async def test_the_whole_of_it_in_a_process_of_its_own(tmp_path):
+    """Half a configuration, no terminal: one object, no traceback, an exit code."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "app", "doctor", "--json"),
+        cwd=ROOT,
+        env={
+            "PATH": "/usr/bin:/bin",
+            "FETTLE_DATA_DIR": str(tmp_path),
+            "FETTLE_PORT": "many",
+            "FETTLE_WEBHOOK_SECRETS": "hush-hush-hush",
+            "FETTLE_SANDBOX": "none",
+        },
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
+    assert (process.returncode, err) == (2, b"")
+    found = json.loads(out)["findings"]
+    said = " ".join(each["said"] for each in found)
+    for name in ("FETTLE_PORT", "FETTLE_APP_ID", "FETTLE_PRIVATE_KEY", "ANTHROPIC_API_KEY"):
+        assert name in said
+    assert b"hush" not in out
+    assert list(tmp_path.iterdir()) == []

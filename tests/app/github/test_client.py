@@ -208,7 +208,7 @@ async def test_tokens_that_are_never_accepted_end_in_an_error(scene, client):
 
 
 async def test_a_leased_client_has_its_own_token_and_takes_no_other(scene):
-    where = scene.installation.id, scene.repository.id, Profile.PUSH
+    where = scene.installation.id, scene.repository.id, Profile.PULLS
     async with scene.github.leased(*where) as leased:
         assert await leased.getitem("/repos/ada/parse/pulls") == []
         scene.server.faults.status("GET", "/pulls", 401, times=99)

@@ -115,6 +115,14 @@ async def test_another_repository_of_that_name_is_refused(scene, client):
         await issue_facts(client, scene.request.model_copy(update={"repository": other}))
 
 
+async def test_an_issue_that_was_deleted_is_told_in_words(scene, client):
+    """GitHub says so by an error, not by an empty answer."""
+    request = scene.request.model_copy(update={"number": 987})
+
+    with pytest.raises(RunError, match="moved or deleted"):
+        await issue_facts(client, request)
+
+
 async def test_the_operator_of_the_machine_is_nobody_on_github(scene, client):
     """A name on the machine says nothing about the account that happens to be called so."""
     asked_by = scene.request.asked_by.model_copy(update={"id": 0})

@@ -184,6 +184,10 @@ def test_a_refused_token_says_why_and_who_must_act(reply, kind, text):
     ("errors", "status"),
     [
         ([{"type": "RATE_LIMITED", "message": "m"}], 429),
+        ([{"type": "RATE_LIMIT", "code": "graphql_rate_limit", "message": "m"}], 429),
+        ([{"message": "API rate limit already exceeded for installation ID 7."}], 429),
+        ([{"message": "You have exceeded a secondary rate limit. Please wait."}], 429),
+        ([{"type": "RESOURCE_LIMITS_EXCEEDED", "message": "m"}], 502),
         ([{"type": "NOT_FOUND", "message": "m"}], 404),
         ([{"type": "FORBIDDEN", "message": "m"}, {"type": "NOT_FOUND", "message": "n"}], 403),
         ([{"message": "Something went wrong while executing your query."}], 502),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 
@@ -94,6 +95,8 @@ async def test_the_branch_is_pushed_and_its_token_ended(scene, publisher, commit
     assert await head(scene) == commits[-1]
     live = [dict(token.permissions) for token in scene.server.tokens._live.values()]
     assert not any(permissions.get("contents") == "write" for permissions in live)
+    asked = [json.loads(each.body)["permissions"] for each in scene.calls("POST", "access_tokens")]
+    assert asked[-1] == {"contents": "write"}, "git can do nothing else with it"
 
 
 async def test_pushing_again_changes_nothing(scene, publisher, commits):

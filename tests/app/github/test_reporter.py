@@ -315,6 +315,21 @@ async def test_or_until_it_waits_for_somebody_or_ends(scene, unasked):
     await until(lambda: scene.issue.comments)
 
 
+async def test_but_not_when_it_fails_before_it_is_known_that_anybody_wants_it(scene, unasked):
+    """As when GitHub is away: the policy, which has to allow it, was not read."""
+    unasked.stage_started("consider/1", "See whether these checks are ours")
+    await unasked.finish(Outcome(kind="failed", text="GitHub did not answer."))
+    assert scene.server.requests == []
+
+
+async def test_a_failure_after_that_is_told(scene, unasked):
+    unasked.stage_started("consider/1", "See whether these checks are ours")
+    unasked.stage_finished("consider/1", "they are")
+    unasked.stage_started("sort/1", "Sort them")
+    await unasked.finish(Outcome(kind="failed", text="The App may not read checks."))
+    assert "**Stopped.** The App may not read checks." in bodies(scene)[0]
+
+
 async def test_its_end_is_told(scene, unasked):
     unasked.stage_started("look/1", "Look at the checks")
     await unasked.finish(

@@ -64,7 +64,7 @@ async def test_no_content_ends_its_fence(pulled, reviewing):
     assert review(pulled).remarks[0].body == f"`````suggestion\n{text}`````"
 
 
-async def test_what_is_not_in_the_diff_stands_in_the_text(pulled, reviewing):
+async def test_what_is_not_in_the_diff_stands_in_the_text(pulled, scene, reviewing):
     made = [
         change(11, 11, "eleven!\n"),
         change(20, 21, "```\nanother\n"),  # not shown
@@ -79,6 +79,7 @@ async def test_what_is_not_in_the_diff_stands_in_the_text(pulled, reviewing):
     diff = "@@ from line 20 on @@\n-line 18\n-line 19\n+```\n+another\n"
     assert f"`src/lines.txt`\n\n````diff\n{diff}````" in found.body
     assert "`no/such/file.txt`\n\n```diff\n@@ lines 1 to 1 become @@\nnew\n```" in found.body
+    assert len(scene.calls("GET", "/contents/src/lines.txt")) == 1, "each file is read once"
 
 
 async def test_a_refusal_of_github_turns_all_of_them_into_text(pulled, scene, reviewing):

@@ -151,6 +151,24 @@ async def test_a_thread_without_end_keeps_its_beginning_and_its_end(pulled, scen
     assert (thread.left_out, feedback.left_out) == (21, 21)
 
 
+async def test_a_thread_that_goes_away_or_shows_nothing_is_in_nobodys_way(pulled, scene):
+    """GitHub hides what it takes for spam, and people delete what they wrote."""
+    await pulled.review("ada", comments=[(10, "Hidden"), (11, "Deleted"), (12, "Stays")])
+    hidden, deleted, _ = threads = list(pulled.pull.threads)
+    hidden.remarks.clear()
+    with pulled.ago(9):
+        for number in range(25):
+            await scene.server.reply(deleted, scene.people["bob"], f"No {number}")
+
+    async def delete(_request):
+        threads.remove(deleted)
+        pulled.pull.threads[:] = threads
+
+    scene.server.faults.after("POST", r"/graphql$", delete)
+    feedback = await (await pulled.run()).feedback()
+    assert [len(each.said) for each in feedback.threads] == [21, 1]
+
+
 # --- whose words count ----------------------------------------------------------------------------
 
 

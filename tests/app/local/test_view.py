@@ -1,4 +1,4 @@
-"""The demo as people see it: the run followed live, then its story, in a terminal and in a log."""
+"""The demo as people see it: both runs followed live, then their story, in a terminal and a log."""
 
 import asyncio
 import io
@@ -20,13 +20,20 @@ from app.local.follow import DemoFollower, store_of
 from app.local.github import LocalGitHub
 from app.local.github.accounts import Actor
 from app.local.judge import Verdict
-from app.local.result import Spending, collect
+from app.local.points import Point
+from app.local.result import ReviewResult, Spending, collect, collect_review
+from app.local.reviewing import Answered, submit
 from app.local.scene import set_scene
 from app.local.story import story_of
 from app.local.view import TerminalView
 from app.store.runs import Runs
 from tests.app.cli.runs_scene import STEP, STEPS
 
+POINTS = (
+    Point(kind="suggestion", path="calc.py", line="a + b", words="{line}  # both"),
+    Point(kind="wish", path="*.txt", line="esc", words="Say *which* one, please."),
+    Point(kind="question", path="README*", line="", words="Why?"),
+)
 BOT_BRANCH = "bot/1-add"
 COMMENT = """**At work on this.**
 
@@ -62,10 +69,13 @@ async def scene(tmp_path):
         fixed="2",
         issue="",
         script="",
+        review="",
+        review_script="",
         judge=Judge(take=(), command="true"),
     )
     source = tmp_path / "source"
-    case = Case(about, "It adds one", "Too *much*.", Path("unused"), source, source)
+    unused = Path("unused")
+    case = Case(about, "It adds one", "Too *much*.", unused, source, source, POINTS, unused)
     yield await set_scene(github, case, "http://127.0.0.1:9/webhook", "secret")
     await github.stop()
 
@@ -91,7 +101,7 @@ REQUEST = ResolveIssue(
 )
 
 
-async def finish(scene):
+async def resolve(scene):
     """Do on GitHub what a run does: react, comment, commit, push, open the pull request."""
     await scene.set_label()
     app = scene.github.world.apps[scene.app.app_id]
@@ -106,7 +116,7 @@ async def finish(scene):
         message="Step 1/1: Add",
         branch=BOT_BRANCH,
     )
-    await parts.pulls.open(
+    return await parts.pulls.open(
         scene.repository,
         bot,
         title="Add without one",
@@ -114,10 +124,33 @@ async def finish(scene):
         head=BOT_BRANCH,
         base="main",
     )
+
+
+async def address(scene, review, *, silent=0):
+    """Do on GitHub what a run does with a review; some threads stay without an answer."""
+    app, pull = scene.github.world.apps[scene.app.app_id], review.pull
+    bot, head, reviews = Actor(app.bot, app), pull.head_sha, scene.github.parts.reviews
+    files = {"calc.py": "def add(a, b):\n    return a + b  # both\n"}
+    await scene.github.commit(
+        scene.repository, files, author=app.bot, message="Apply it", branch=BOT_BRANCH
+    )
+    for remark in review.remarks[silent:]:
+        text = "<!-- fettle run=2 key=thread-fixed -->\n**Fixed** in [`abc`](http://127.0.0.1/c)."
+        reviews.reply(remark.thread, bot, text)
+        reviews.resolve(remark.thread, bot, resolved=True)
+    reviews.request(pull, review.author.account, bot)
+    scene.github.parts.issues.comment(pull.issue, bot, "<!-- fettle run=2 key=ledger -->\nAll.")
+    outcome = Outcome(kind="comment", text="Addressed the review.")
+    return await collect_review(scene, review, head, outcome, Spending(4.5, {}, Usage(), 0.1, 2))
+
+
+async def finish(scene, review=None):
+    """Gather the result."""
     verdicts = (Verdict(1, "1 failed"), Verdict(0, "1 passed"))
     outcome = Outcome(kind="pull_request", text="Opened pull request #2: Add without one")
     usage = Usage(input=10, output=5, cache_read=100)
-    return await collect(scene, outcome, Spending(9.5, {}, usage, 0.17, 3), verdicts)
+    spending = Spending(9.5, {}, usage, 0.17, 3)
+    return await collect(scene, outcome, spending, verdicts, review)
 
 
 # --- following ----------------------------------------------------------------------------------
@@ -163,7 +196,7 @@ async def show(scene, store, console, *, stay=False):
     """Show the whole demo of a run that is over when people begin to look."""
     await Runs(store).create("run", REQUEST)
     await Runs(store).started("run", "stage/prepare/1")
-    view = TerminalView(console, TerminalProgress(console), stay=stay)
+    view = TerminalView(console, TerminalProgress, stay=stay)
     view.note("Fetching")
     view.scene(scene, None)
     result = await finish(scene)
@@ -217,7 +250,7 @@ async def test_a_terminal_gets_colours_and_nothing_of_others_that_acts(scene, st
 
 async def test_without_a_pull_request_it_says_so(scene, store):
     console = Console(file=io.StringIO(), width=100)
-    view = TerminalView(console, TerminalProgress(console))
+    view = TerminalView(console, TerminalProgress)
     verdicts = (Verdict(1, "1 failed"), None)
     outcome = Outcome(kind="failed", text="The server stopped.")
     result = await collect(scene, outcome, Spending(1.0, {}, Usage(), 0.0, 0), verdicts)

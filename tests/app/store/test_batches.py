@@ -6,6 +6,7 @@ import pytest
 
 from agents.ports import Batch
 from agents.requests import AddressReview, FixChecks, Person, Repository, UpdateBranch
+from agents.run import Outcome
 from app.store.batches import Batches
 from app.store.database import Database
 from app.store.runs import Runs
@@ -64,6 +65,20 @@ async def test_a_review_is_covered_by_another_run_but_not_by_ones_own(batches):
     assert not await batches.covers("0002-run", other)
     by_command = REVIEW.model_copy(update={"review_id": 0, "via": "command"})
     assert not await batches.covers("0002-run", by_command)
+
+
+@pytest.mark.parametrize(("end", "covered"), [("failed", True), ("cancelled", False)])
+async def test_a_run_that_failed_is_not_begun_again_but_one_called_back_leaves_the_rest(
+    batches, store_url, end, covered
+):
+    await batches.remember("0001-run", REVIEW, BATCH.model_copy(update={"kept_back": True}))
+    assert await batches.covers("0002-run", REVIEW), "while it is at work"
+    database = Database(store_url)
+    await Runs(database).ended("0001-run", Outcome(kind=end, text="So it ended."))
+    assert await batches.covers("0002-run", REVIEW) == covered
+    await batches.remember("0001-run", REVIEW, BATCH)
+    assert await batches.covers("0002-run", REVIEW), "what was answered stays answered"
+    database.close()
 
 
 async def test_checks_are_covered_once_a_run_has_looked_at_them_on_that_commit(batches):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from agents.pipelines.remediate.ladder.climb import climb
+from agents.pipelines.remediate.ladder.climb import climb, refused
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem, Find
 from agents.pipelines.remediate.ladder.ecosystems import FINDERS, ecosystem_of
 from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
 from agents.pipelines.remediate.ladder.footing import Footing
 from agents.pipelines.remediate.ladder.locked import Copy, Entry, Locked, Own
+from agents.pipelines.remediate.ladder.prove import Proof, judge
 from agents.pipelines.remediate.ladder.ranges import NPM, PYPI, Ranges, Scheme
 from agents.pipelines.remediate.ladder.survey import survey
 from agents.pipelines.remediate.ladder.values import (
-    Advisory,
     Fix,
     Group,
     Level,
@@ -21,6 +21,7 @@ from agents.pipelines.remediate.ladder.values import (
     Target,
     Terms,
 )
+from agents.ports import Advisory
 
 __all__ = [
     "FINDERS",
@@ -38,6 +39,7 @@ __all__ = [
     "Locked",
     "Move",
     "Own",
+    "Proof",
     "Ranges",
     "Refusal",
     "Scheme",
@@ -48,5 +50,7 @@ __all__ = [
     "Unfit",
     "climb",
     "ecosystem_of",
+    "judge",
+    "refused",
     "survey",
 ]

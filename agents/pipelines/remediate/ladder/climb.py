@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from agents.pipelines.remediate.ladder.checked import check
+from collections.abc import Sequence
+
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
 from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
 from agents.pipelines.remediate.ladder.footing import Footing
+from agents.pipelines.remediate.ladder.prove import prove
 from agents.pipelines.remediate.ladder.rungs import RUNGS, Rung
 from agents.pipelines.remediate.ladder.survey import survey
 from agents.pipelines.remediate.ladder.values import Fix, Group, Level, Refusal, Step, Terms
@@ -30,11 +32,16 @@ async def climb(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Terms
             if fix is not None:
                 return fix
     except Unfit as unfit:
-        return Refusal(cause=unfit.cause, reason=str(unfit), steps=tuple(steps))
+        return refused(unfit, steps)
     except Stuck as stuck:  # before the first rung: no index answers
         return Refusal(cause="no_tool", reason=str(stuck))
     reason = _NO_RUNG.format(name=footing.name, tool=ecosystem.tool)
     return Refusal(cause="no_rung", reason=reason, steps=tuple(steps))
+
+
+def refused(unfit: Unfit, steps: Sequence[Step] = ()) -> Refusal:
+    """Return the refusal that an Unfit stands for."""
+    return Refusal(cause=unfit.cause, reason=str(unfit), steps=tuple(steps), major=unfit.major)
 
 
 async def _try(footing: Footing, level: Level, rung: Rung, steps: list[Step]) -> Fix | None:
@@ -55,23 +62,15 @@ async def _try(footing: Footing, level: Level, rung: Rung, steps: list[Step]) ->
 
 async def _verified(footing: Footing, level: Level, named: frozenset[str]) -> Fix:
     """Return the fix if all checks by code hold. Raises Stuck with each that does not."""
-    ecosystem, tree = footing.ecosystem, footing.tree
-    after = await ecosystem.read(tree)
-    result = await tree.snapshot()
-    changed = await tree.changed(footing.start, result)
-    found = check(footing, after, changed, named)
-    if found.problems:
-        raise Stuck(" ".join(found.problems))
-    notes = await ecosystem.frozen(tree, footing.before, after)
-    await tree.restore(result)  # what the proof left behind is no part of the fix
+    proof = await prove(footing, named)
     return Fix(
         level=level,
-        tool=ecosystem.tool,
+        tool=footing.ecosystem.tool,
         targets=footing.targets,
-        moves=found.moves,
-        files=tuple(sorted(changed)),
+        moves=proof.moves,
+        files=proof.files,
         steps=(),
-        evidence=(*found.evidence, f"{ecosystem.tool} accepts the lock file as it is."),
-        notes=tuple(notes),
-        tree=result,
+        evidence=proof.evidence,
+        notes=proof.notes,
+        tree=proof.tree,
     )

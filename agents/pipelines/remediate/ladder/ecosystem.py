@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from agents.pipelines.remediate.ladder.locked import Locked
 from agents.pipelines.remediate.ladder.ranges import Scheme
@@ -83,6 +83,15 @@ class Ecosystem(Protocol):
 
         Returns notes on what could not be proved and could not be before. Raises Stuck when not.
         """
+        ...
+
+
+@runtime_checkable
+class Aimed(Protocol):
+    """An Ecosystem whose lock files hold several copies of one package, each to go its own way."""
+
+    def aim(self, targets: Sequence[Target]) -> None:
+        """Take where each vulnerable version goes; `relock` keeps to it, whatever its pins say."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.remediate.ladder import pip, poetry, uv
+from agents.pipelines.remediate.ladder import npm, pip, pnpm, poetry, uv
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem, Find
 from agents.pipelines.remediate.ladder.values import Group
 
@@ -10,6 +10,8 @@ FINDERS: tuple[Find, ...] = (
     uv.find,
     poetry.find,
     pip.find,
+    npm.find,
+    pnpm.find,
 )
 """Asked in turn; the first that knows the files has them."""
 

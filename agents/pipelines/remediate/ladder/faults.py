@@ -16,9 +16,10 @@ class Stuck(FettleError):
 class Unfit(FettleError):
     """The ladder can do nothing here; `cause` and the text become the Refusal."""
 
-    def __init__(self, cause: Cause, text: str) -> None:
+    def __init__(self, cause: Cause, text: str, *, major: str = "") -> None:
         super().__init__(text)
         self.cause = cause
+        self.major = major
 
 
 def said(output: str) -> str:

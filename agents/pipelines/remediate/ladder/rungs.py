@@ -15,7 +15,7 @@ _NOT_OWN = "The repository does not ask for {name} itself; other packages do."
 _UNLOCKED = "There is no lock file: the requirement itself decides."
 _NO_OVERRIDES = "The policy does not permit entries that overrule what other packages ask for."
 _ADMITTED = "The repository's own requirements admit the fix already."
-_REASON = "{ids}: overrules other packages; look at it again by {until:%Y-%m-%d}"
+_REASON = "{ids}overrules other packages; look at it again by {until:%Y-%m-%d}"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ async def override(footing: Footing) -> Moved:
     if not footing.terms.overrides:
         raise Stuck(_NO_OVERRIDES)
     until = footing.terms.today + timedelta(days=footing.terms.override_days)
-    reason = _REASON.format(ids=", ".join(footing.group.ids), until=until)
+    ids = "" if footing.group.undisclosed else f"{', '.join(footing.group.ids)}: "
+    reason = _REASON.format(ids=ids, until=until)
     await footing.ecosystem.override(footing.tree, footing.targets, reason)
     await footing.move(footing.pins)
     return Moved(frozenset(footing.pins), f"Added an override, to be looked at by {until}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
+from agents.pipelines.remediate.ladder.ecosystem import Aimed, Ecosystem
 from agents.pipelines.remediate.ladder.faults import Unfit
 from agents.pipelines.remediate.ladder.footing import REJECTED, Footing
 from agents.pipelines.remediate.ladder.locked import Copy, Locked
@@ -38,6 +38,8 @@ async def survey(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Term
             tree, ecosystem, name, list(_possible(name, old, offered, ranges, terms))
         )
         targets.append(Target(name=name, old=old, new=new))
+    if isinstance(ecosystem, Aimed):
+        ecosystem.aim(targets)
     await tree.restore(start)
     return Footing(tree, ecosystem, group, terms, name, ranges, before, tuple(targets), start)
 
@@ -62,7 +64,8 @@ def _possible(
         return found[:REJECTED]
     other = next(ranges.targets(old, offered, majors=True), None)
     why = _MAJORS.format(version=other) if other else ""
-    raise Unfit("no_release", _NO_RELEASE.format(name=name, old=old, why=why))
+    text = _NO_RELEASE.format(name=name, old=old, why=why)
+    raise Unfit("no_release", text, major=other or "")
 
 
 async def _target(tree: WorkTree, ecosystem: Ecosystem, name: str, possible: Sequence[str]) -> str:

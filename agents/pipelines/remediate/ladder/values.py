@@ -6,9 +6,8 @@ from datetime import date
 from enum import IntEnum
 from typing import Literal
 
+from agents.ports import Advisory
 from agents.requests import Frozen
-
-Severity = Literal["low", "medium", "high", "critical"]
 
 
 class Level(IntEnum):
@@ -24,24 +23,6 @@ class Level(IntEnum):
     """Another package moves to the smallest release that admits the fix."""
     OVERRIDE = 4
     """An entry in the manifest overrules what other packages ask for."""
-
-
-class Advisory(Frozen):
-    """One open alert about the package, as GitHub tells it."""
-
-    ghsa_id: str
-    cve_id: str = ""
-    severity: Severity
-    package: str
-    ecosystem: str
-    """GitHub's name for it, like `pip` or `npm`."""
-    vulnerable: str
-    """The range of one alert as GitHub writes it, like `>= 3.0, < 3.1.4`."""
-    first_patched: str = ""
-    alert: int = 0
-    """The number of the alert in its repository."""
-    undisclosed: bool = False
-    """Whether the public must not learn of it yet: titles and branches stay neutral."""
 
 
 class Group(Frozen):
@@ -61,6 +42,11 @@ class Group(Frozen):
         """Return the advisories' ids, each once."""
         return tuple(dict.fromkeys(each.ghsa_id for each in self.advisories))
 
+    @property
+    def undisclosed(self) -> bool:
+        """Return whether nothing that is published may say what the fix is for."""
+        return any(each.undisclosed for each in self.advisories)
+
 
 class Terms(Frozen):
     """What a fix may do; made from the policy and from what people said."""
@@ -76,8 +62,6 @@ class Terms(Frozen):
     """How many other entries of the lock file may move, come or go."""
     tries: int = 40
     """How often a resolver may be asked while a parent's release is searched."""
-    seconds: float = 300
-    """For each command."""
 
 
 class Target(Frozen):
@@ -154,3 +138,5 @@ class Refusal(Frozen):
     reason: str
     """For people: what happened, why, what to do next."""
     steps: tuple[Step, ...] = ()
+    major: str = ""
+    """The version of another major line that would do, where only that one is left."""

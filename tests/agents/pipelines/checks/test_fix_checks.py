@@ -270,6 +270,22 @@ async def test_what_was_pushed_meanwhile_comes_first(scene, acts):
 # --- told without a model -------------------------------------------------------------------------
 
 
+async def test_what_somebody_mended_in_the_same_way_meanwhile_is_not_noted_as_ours(scene, acts):
+    """Checks that fail on what people pushed are theirs to look after."""
+    place = scene(acts.mend())
+    theirs = place.commit(place.head, {"lib.py": MENDED}, "By hand")
+
+    def check_own(files):
+        place.world.source.branches[BRANCH] = theirs
+        return 0, "ok"
+
+    place.world.commands["check"] = check_own
+
+    await place.run()
+
+    assert [done.pushed for done in place.world.reviewing.dealt] == [""]
+
+
 async def test_where_the_base_is_red_too_no_token_is_spent(scene):
     place = scene()
     place.fails(check(), base=(check(),))

@@ -24,7 +24,7 @@ from agents.pipelines.remediate.ladder import (
 from agents.ports import CommandResult
 
 TODAY = date(2026, 11, 20)
-TERMS = Terms(today=TODAY, seconds=100)
+TERMS = Terms(today=TODAY)
 
 
 def advisory(package, vulnerable, ghsa="GHSA-aaaa-bbbb-cccc", **more):

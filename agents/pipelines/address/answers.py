@@ -1,0 +1,81 @@
+"""Step 6: answers: each thread is answered where it was opened, as it stands by then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agents.errors import RunError
+from agents.pipelines.address.ledger import Entry, Ledger, reply
+from agents.pipelines.address.suggestion import stand
+from agents.pipelines.address.work import Work
+from agents.pipelines.shared.check_out import reviewing
+from agents.ports import Thread
+from agents.run import Run
+
+_LATER = "somebody has written there since it was read, and `/bot address` reads that"
+_ELSEWHERE = "its commit does not touch the file, so whoever opened it may want to look"
+_UNDONE = "what was suggested was changed once more, so whoever suggested it may want to look"
+_NOT_OURS = "others have pushed the same meanwhile, so whoever opened it may want to look"
+
+
+async def answer(run: Run, work: Work, ledger: Ledger) -> Ledger:
+    """Answer in each thread that waits, close what was fixed; return what came of it."""
+    outsiders = (await run.policy()).address.outsiders
+    found = await reviewing(run).feedback(outsiders=outsiders)
+    now = {thread.id: thread for thread in found.threads}
+    waiting = {thread.id: thread for thread in work.feedback.waiting}
+    touched = await _touched(run)
+    entries: list[Entry] = []
+    for entry in ledger.entries:
+        thread = waiting.get(entry.about)
+        if thread is None or entry.verdict == "kept_back":
+            entries.append(entry)
+        else:
+            judged = await _judged(run, work, thread, entry, touched)
+            entries.append(await _answered(run, thread, now.get(thread.id), judged))
+    return Ledger(entries=tuple(entries))
+
+
+async def _answered(run: Run, thread: Thread, now: Thread | None, entry: Entry) -> Entry:
+    """Answer in the thread, once; close it if it is fixed and nothing speaks against that."""
+    if now is None:  # people have closed it, or we have before this process died
+        return entry.model_copy(update={"resolved": True})
+    if now.newest_word > thread.newest_word:  # an answer would stand below what nobody has read
+        return entry.model_copy(update={"note": _LATER})
+    try:
+        if not now.ours_is_last:  # an earlier run may have come as far as that
+            said = reply(entry, repository_url=run.request.repository_url)
+            await reviewing(run).reply(thread, entry.verdict, said)
+        if entry.verdict != "fixed" or entry.note:
+            return entry
+        why_not = await reviewing(run).resolve(thread)
+    except RunError as error:  # somebody removed it, or locked the conversation: others wait
+        return entry.model_copy(update={"note": str(error)})
+    return entry.model_copy(update={"resolved": not why_not, "note": why_not})
+
+
+async def _judged(
+    run: Run, work: Work, thread: Thread, entry: Entry, touched: Mapping[str, set[str]]
+) -> Entry:
+    """Return it with why the thread stays open although it is called fixed, if that is so."""
+    if entry.verdict != "fixed":
+        return entry
+    note = ""
+    if not entry.commit:
+        note = _NOT_OURS
+    elif thread.path not in touched.get(entry.commit, ()):
+        note = _ELSEWHERE
+    elif lines := work.applied_lines(thread):
+        text = await run.ports.source.show(run.head, thread.path) or b""
+        note = "" if stand(text.decode("utf-8", "surrogateescape"), lines) else _UNDONE
+    return entry.model_copy(update={"note": note})
+
+
+async def _touched(run: Run) -> dict[str, set[str]]:
+    """Return which files each of the run's commits changes."""
+    tree, before = await run.tree(), run.start
+    found: dict[str, set[str]] = {}
+    for commit, _ in await run.ports.source.commits(run.start, run.head):
+        found[commit] = set(await tree.changed(before, commit))
+        before = commit
+    return found

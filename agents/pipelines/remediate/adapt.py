@@ -1,0 +1,91 @@
+"""Step 6: adapt: the code follows the new version, in a commit of its own."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from agents.errors import ModelRefused
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.remediate.dependency_files import is_dependency_file
+from agents.pipelines.remediate.shown import moves_shown
+from agents.pipelines.remediate.work import Work
+from agents.pipelines.shared.instructions import instructions
+from agents.pipelines.shared.set_up import told
+from agents.ports import SetupResult
+from agents.run import Run, stage
+from agents.text import one_line
+from agents.tools.base import Capability
+from agents.tools.submit import Submission
+
+PLACES_LIMIT = 4_000
+SUMMARY_LIMIT = 3_000
+
+_FILES = "Manifests and lock files are done; put back {files}."
+
+
+class Adaptation(Submission):
+    """Deliver the adapted code: your changes are committed as they are now."""
+
+    summary: str = Field(min_length=10)
+    """What the new version changed, and what you changed for it, in two to six lines; if nothing
+    can be done in the code, why not."""
+    tried: str
+    """What you ran to see that it works, and what it printed."""
+
+
+ADAPT = Conversation(
+    name="adapt",
+    prompt=beside(__file__, "adapt.md"),
+    output=Adaptation,
+    capability=Capability.CHANGE,
+    max_turns=60,
+)
+
+
+@stage
+async def adapt(run: Run, work: Work, setup: SetupResult) -> Work:
+    """Have the code follow the new version."""
+    run.stands(tainted=True)  # a release's files and changelog are anybody's
+    assert work.bump is not None, "something moved"
+    assert work.quality is not None, "and was checked"
+    files = frozenset(work.bump.files)
+
+    async def objects(_done: Adaptation) -> str | None:
+        tree = run.at_work
+        changed = await tree.changed(run.head, await tree.snapshot())
+        wrong = [path for path in changed if path in files or is_dependency_file(path)]
+        return _FILES.format(files=", ".join(wrong[:10])) if wrong else None
+
+    checks = [
+        {
+            "name": check.name,
+            "command": check.command,
+            "exit_code": check.exit_code,
+            "output": run.fenced(check.output),
+        }
+        for check in work.quality.failing
+    ]
+    try:
+        done = await run.converse(
+            ADAPT,
+            objection=objects,
+            setup=told(run, setup),
+            instructions=await instructions(run),
+            moves=moves_shown(run, work),
+            places=run.fenced(_places(work), limit=PLACES_LIMIT),
+            checks=checks,
+            feedback=run.fenced(work.feedback) if work.feedback else "",
+        )
+    except ModelRefused:  # the checks say what became of it
+        run.summary = "came to no result"
+        return work
+    name = one_line(work.found.name, 50)
+    body = "" if work.found.group.undisclosed else done.summary[:SUMMARY_LIMIT]
+    commit = await run.commit(f"Adapt the code to the new {name}", body)
+    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    return work.model_copy(update={"adapted": done.summary if commit else ""})
+
+
+def _places(work: Work) -> str:
+    found = [line for each in work.found.triage for line in each.evidence]
+    return "\n".join(dict.fromkeys(found)) or "No import of the package was found by its name."

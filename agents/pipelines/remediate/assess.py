@@ -1,0 +1,98 @@
+"""Step 6: assess: a model judges how far alerts reach, where code could not tell; it only reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.remediate.found import Affected, AlertGroup, TriageResult
+from agents.pipelines.remediate.shown import alerts_shown
+from agents.requests import Severity
+from agents.run import Run, stage
+from agents.tools.base import Capability
+from agents.tools.submit import Submission
+
+MOST = 8  # places that one judgement keeps
+
+
+class Judged(BaseModel):
+    """How far one advisory reaches."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    ghsa_id: str
+    """The advisory, as it was named to you."""
+    affected: Affected
+    """Whether code of this repository can reach what is vulnerable; `unsure` if you cannot tell."""
+    evidence: tuple[str, ...]
+    """The places that show it, as `file:line what stands there`."""
+    risk: Severity
+    """How bad it is here, seen with how the package is used."""
+    why: str = Field(min_length=10, max_length=500)
+    """In one or two sentences."""
+
+
+class Assessment(Submission):
+    """Deliver what you found of the reach."""
+
+    judged: tuple[Judged, ...]
+    """Each advisory that you were asked about, once."""
+
+
+ASSESS = Conversation(
+    name="assess",
+    prompt=beside(__file__, "assess.md"),
+    output=Assessment,
+    capability=Capability.READ_ONLY,
+    tier="fast",
+    max_turns=25,
+)
+
+
+@stage
+async def assess(run: Run, found: AlertGroup) -> AlertGroup:
+    """Judge how far the alerts reach."""
+    run.stands(tainted=True)  # an advisory's text is anybody's
+    asked = list(dict.fromkeys(each.ghsa_id for each in found.unclear))
+    done = await run.converse(
+        ASSESS,
+        objection=lambda said: _objection(said, asked),
+        ids=", ".join(asked),
+        alerts=alerts_shown(run, found),
+    )
+    by_id = {each.ghsa_id: each for each in done.judged}
+    triage = tuple(
+        _judged(each, by_id[each.ghsa_id]) if each in found.unclear else each
+        for each in found.triage
+    )
+    run.summary = ", ".join(f"{each.ghsa_id}: {each.affected}" for each in done.judged[:3])
+    return found.model_copy(update={"triage": triage})
+
+
+def _judged(result: TriageResult, said: Judged) -> TriageResult:
+    return result.model_copy(
+        update={
+            "affected": said.affected,
+            "evidence": said.evidence[:MOST] or result.evidence,
+            "risk": said.risk,
+            "why": said.why,
+            "judged": True,
+        }
+    )
+
+
+def _objection(said: Assessment, asked: Sequence[str]) -> str | None:
+    named = Counter(each.ghsa_id for each in said.judged)
+    faults = {
+        "Missing": [each for each in asked if each not in named],
+        "Named more than once": [each for each, times in named.items() if times > 1],
+        "Not asked about": [each for each in named if each not in asked],
+        "`yes` and `no` need evidence": [
+            j.ghsa_id for j in said.judged if j.affected != "unsure" and not j.evidence
+        ],
+    }
+    found = [f"{fault}: {', '.join(ids)}." for fault, ids in faults.items() if ids]
+    return " ".join(found) or None

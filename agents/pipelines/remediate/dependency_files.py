@@ -1,0 +1,107 @@
+"""Which files say what a repository depends on, in every ecosystem that GitHub alerts about."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+from univers.versions import (
+    ComposerVersion,
+    GolangVersion,
+    MavenVersion,
+    NugetVersion,
+    RubygemsVersion,
+    SemverVersion,
+)
+
+from agents.pipelines.remediate.ladder import NPM, PYPI, Group, Ranges, Scheme, Unfit
+
+_NAMES = re.compile(
+    r"(?:pyproject\.toml|uv\.lock|poetry\.lock|Pipfile(?:\.lock)?|setup\.(?:py|cfg)"
+    r"|[^/]*requirements[^/]*\.(?:txt|in)|constraints[^/]*\.txt|pdm\.lock"
+    r"|package\.json|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|\.yarnrc\.yml"
+    r"|pnpm-lock\.yaml|pnpm-workspace\.yaml|go\.(?:mod|sum|work|work\.sum)|Cargo\.(?:toml|lock)"
+    r"|Gemfile(?:\.lock)?|gems\.(?:rb|locked)|[^/]+\.gemspec|composer\.(?:json|lock)|pom\.xml"
+    r"|build\.gradle(?:\.kts)?|settings\.gradle(?:\.kts)?|gradle\.(?:lockfile|properties)"
+    r"|libs\.versions\.toml|[^/]+\.(?:cs|fs|vb)proj|packages\.(?:config|lock\.json)"
+    r"|Directory\.Packages\.props|mix\.(?:exs|lock)|pubspec\.(?:yaml|lock)|Package\.resolved"
+    r"|Package\.swift)"
+)
+
+_SCHEMES: Mapping[str, Scheme] = {
+    "pip": PYPI,
+    "npm": NPM,
+    "go": Scheme("golang", GolangVersion),
+    "rust": Scheme("cargo", SemverVersion),
+    "rubygems": Scheme("gem", RubygemsVersion),
+    "composer": Scheme("composer", ComposerVersion),
+    "maven": Scheme("maven", MavenVersion),
+    "nuget": Scheme("nuget", NugetVersion),
+}
+"""How versions are written, by GitHub's name of the ecosystem."""
+
+_VERSION = re.compile(r"[A-Za-z0-9][\w.+~!-]*")  # some schemes take any text for one
+_NO_CHANGE = "No file changed, so nothing was fixed."
+_STRANGE = (
+    "Only manifests and lock files may change in this stage; put back {files}. What the code needs"
+    " to follow comes later."
+)
+_VULNERABLE = "{package} {version} is in a vulnerable range of {ids}."
+_UNREAD = "{version} is no version that Fettle can hold against the vulnerable ranges."
+_MAJOR = "{package} {version} is another major version, and nobody has permitted one."
+_ABSENT = "{version} stands in none of the changed files: {files}."
+
+
+def is_dependency_file(path: str) -> bool:
+    """Return whether the file says what the repository depends on."""
+    return _NAMES.fullmatch(posixpath.basename(path)) is not None
+
+
+def strange(changed: Iterable[str], files: Collection[str] = ()) -> str:
+    """Return what speaks against these changes as those of dependency files; empty: nothing."""
+    changed = list(changed)
+    others = [path for path in changed if path not in files and not is_dependency_file(path)]
+    if others:
+        return _STRANGE.format(files=", ".join(sorted(others)[:10]))
+    return "" if changed else _NO_CHANGE
+
+
+def is_version(scheme: Scheme, text: str) -> bool:
+    """Return whether it is a version, and nothing that could mean more on a command line."""
+    return bool(_VERSION.fullmatch(text)) and scheme.parsed(text) is not None
+
+
+def unread(version: str) -> str:
+    """Return what to say of something that is no version."""
+    return _UNREAD.format(version=version or "(none)")
+
+
+def claimed(group: Group, version: str, texts: Mapping[str, str], old: str, *, majors: bool) -> str:
+    """Return what speaks against a version that somebody says the package is at now.
+
+    For files that no part of the ladder reads. `texts`: the changed files as they are now; `old`:
+    the version before, empty where nobody knows it.
+    """
+    scheme = _SCHEMES.get(group.ecosystem)
+    if scheme is None or not is_version(scheme, version):
+        return unread(version)
+    try:
+        ranges = Ranges.of(scheme, group.advisories)
+    except Unfit as unfit:
+        return str(unfit)
+    if ranges.hold(version):
+        ids = ", ".join(group.ids)
+        return _VULNERABLE.format(package=group.package, version=version, ids=ids)
+    if old and not majors and _first(old) != _first(version):
+        return _MAJOR.format(package=group.package, version=version)
+    plain = version.removeprefix("v")
+    if not any(plain in text for text in texts.values()):
+        return _ABSENT.format(version=version, files=", ".join(sorted(texts)[:10]))
+    return ""
+
+
+def _first(version: str) -> str:
+    """Return the first number, the first two where it is 0: so far reaches what must not break."""
+    numbers = re.findall(r"\d+", version)[:2]
+    return ".".join(numbers) if numbers[:1] == ["0"] else "".join(numbers[:1])

@@ -1,0 +1,159 @@
+"""Step 6: fix: the ladder, without a model; what comes in is held against known advisories."""
+
+from __future__ import annotations
+
+from agents.pipelines.remediate.ladder import (
+    Advisory,
+    Ecosystem,
+    Fix,
+    Group,
+    Move,
+    Ranges,
+    Refusal,
+    Terms,
+    Unfit,
+    climb,
+)
+from agents.pipelines.remediate.scan import known_ecosystem, terms
+from agents.pipelines.remediate.words import message, subject
+from agents.pipelines.remediate.work import Bump, Work
+from agents.ports import WorkTree
+from agents.requests import Frozen
+from agents.run import Run, stage
+from agents.text import one_line
+
+CLIMBS = 3  # with what was learnt of advisories that no alert had named
+
+RULE = "remediate/major"
+WHAT = "move to another major version"
+REASON = (
+    "No release of the same major version is safe. Another major version may break what uses it;"
+    " with a yes Fettle moves there and runs the repository's checks."
+)
+_UNKNOWN = "The ladder knows no lock file of these manifests ({ecosystem})."
+_DENIED = "{reason} {by} said no to version {version}."
+_CLEAN = "GitHub knows of no advisory that affects what came in ({count} versions)."
+_UNASKED = "Whether new advisories affect what came in could not be asked."
+_NEW = "With it would come {names}, which {ids} affect; so it was taken back."
+
+
+class Learnt(Frozen):
+    """What advisories say of the versions that a fix brings in."""
+
+    about: tuple[Advisory, ...] = ()
+    """New ones: those that do not affect what was there before."""
+    complete: bool = True
+    count: int = 0
+
+
+@stage
+async def fix(run: Run, work: Work) -> Work:
+    """Climb the ladder."""
+    if work.bump is not None and work.bump.by == "ladder":  # the same again: only the code follows
+        return await _committed(run, work, work.bump)
+    if work.failed:  # an engineer's was found wrong: it is for an engineer again
+        return work
+    ecosystem = await known_ecosystem(run, work.found.group)
+    if ecosystem is None:
+        reason = _UNKNOWN.format(ecosystem=one_line(work.found.group.ecosystem, 40))
+        return _refused(run, work, Refusal(cause="unsupported", reason=reason))
+    tree = await run.tree(run.base, changing=True)
+    result = await _climbed(run, tree, ecosystem, work.found.group)
+    if isinstance(result, Refusal):
+        return _refused(run, work, result)
+    return await _committed(run, work, Bump.of(result))
+
+
+async def learn(run: Run, ecosystem: Ecosystem, group: Group, moves: tuple[Move, ...]) -> Learnt:
+    """Return which advisories affect what these moves bring in, and did not before."""
+    came = {(m.name, version) for m in moves for version in m.new if version not in m.old}
+    went = {(m.name, version) for m in moves for version in m.old}
+    if run.ports.alerts is None or not came:
+        return Learnt(complete=not came)
+    known = await run.ports.alerts.known(group.ecosystem, came | went)
+    new = [each for each in known.advisories if _new(ecosystem, each, moves)]
+    return Learnt(about=tuple(new), complete=known.complete, count=len(came))
+
+
+def told(learnt: Learnt) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return evidence and notes that come of it, where nothing speaks against the fix."""
+    if learnt.complete:
+        return (_CLEAN.format(count=learnt.count),) if learnt.count else (), ()
+    return (), (_UNASKED,)
+
+
+def against(learnt: Learnt) -> str:
+    """Return what speaks against the fix, for people; empty: nothing does."""
+    names = ", ".join(sorted({each.package for each in learnt.about}))
+    ids = ", ".join(sorted({each.ghsa_id for each in learnt.about}))
+    return _NEW.format(names=names, ids=ids) if learnt.about else ""
+
+
+async def _climbed(run: Run, tree: WorkTree, ecosystem: Ecosystem, group: Group) -> Fix | Refusal:
+    """Climb; where only another major version is left, ask people for it."""
+    result = await _clean(run, tree, ecosystem, group, await terms(run))
+    if isinstance(result, Fix) or not result.major or run.ports.approvals is None:
+        return result
+    arguments = {"package": group.package, "directory": group.directory, "version": result.major}
+    said = await run.consent(WHAT, arguments, rule=RULE, reason=REASON)
+    if said.state != "approved":
+        by = one_line(said.decided_by, 60) or "Nobody has agreed: somebody"
+        reason = _DENIED.format(reason=result.reason, by=by, version=result.major)
+        return result.model_copy(update={"reason": reason})
+    return await _clean(run, tree, ecosystem, group, await terms(run, majors=True))
+
+
+async def _clean(
+    run: Run, tree: WorkTree, ecosystem: Ecosystem, group: Group, allowed: Terms
+) -> Fix | Refusal:
+    """Climb until no advisory affects what comes in: what GitHub knows counts like an alert."""
+    start = await tree.snapshot()
+    for _ in range(CLIMBS):
+        result = await climb(tree, ecosystem, group, allowed)
+        if isinstance(result, Refusal):
+            return result
+        learnt = await learn(run, ecosystem, group, result.moves)
+        if not learnt.about:
+            evidence, notes = told(learnt)
+            more = {"evidence": (*result.evidence, *evidence), "notes": (*result.notes, *notes)}
+            return result.model_copy(update=more)
+        await tree.restore(start)
+        mine = [each for each in learnt.about if _same(ecosystem, each.package, group.package)]
+        if not mine:
+            break
+        group = group.model_copy(update={"advisories": (*group.advisories, *mine)})
+    return Refusal(cause="no_rung", reason=against(learnt), steps=result.steps)
+
+
+async def _committed(run: Run, work: Work, bump: Bump) -> Work:
+    group = work.found.group
+    await run.tree(bump.tree)
+    commit = await run.commit(subject(group, bump.moves), message(group, "\n".join(bump.evidence)))
+    assert commit is not None, "a fix changes something: that was checked"
+    run.stands(foundation=commit)  # what is installed from here on is what the fix asks for
+    run.let_go()
+    run.summary = f"level {bump.level}: {commit[:10]}" if bump.level is not None else commit[:10]
+    return work.model_copy(update={"bump": bump.model_copy(update={"commit": commit})})
+
+
+def _refused(run: Run, work: Work, refusal: Refusal) -> Work:
+    run.summary = one_line(refusal.reason, 120)
+    return work.model_copy(update={"refusal": refusal})
+
+
+def _new(ecosystem: Ecosystem, advisory: Advisory, moves: tuple[Move, ...]) -> bool:
+    """Return whether it affects what came in, and nothing of what was there."""
+    try:
+        ranges = Ranges.of(ecosystem.scheme, (advisory,))
+    except Unfit:
+        return False  # GitHub says it affects something, but not in words that can be checked
+    mine = [move for move in moves if _same(ecosystem, advisory.package, move.name)]
+    came = any(ranges.hold(version) for m in mine for version in m.new if version not in m.old)
+    return came and not any(ranges.hold(version) for move in mine for version in move.old)
+
+
+def _same(ecosystem: Ecosystem, one: str, other: str) -> bool:
+    try:
+        return ecosystem.name_of(one) == ecosystem.name_of(other)
+    except Unfit:
+        return one == other

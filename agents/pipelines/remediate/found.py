@@ -1,0 +1,68 @@
+"""What a scan finds: one package's alerts, its copies, and how far they reach into the code."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from agents.pipelines.remediate.ladder import Group
+from agents.requests import Frozen, Severity
+
+Affected = Literal["yes", "no", "unsure"]
+
+
+class FoundCopy(Frozen):
+    """One copy of the package in the lock file."""
+
+    version: str
+    vulnerable: bool
+    paths: tuple[tuple[str, ...], ...] = ()
+    """From the repository's own requirement to the copy, shortest first, at most a few."""
+
+
+class TriageResult(Frozen):
+    """How far one alert reaches into the repository."""
+
+    alert: int
+    ghsa_id: str
+    cve_id: str = ""
+    severity: Severity
+    affected: Affected
+    """`unsure` counts as affected: nothing shows that it is not."""
+    evidence: tuple[str, ...] = ()
+    """What shows it: files with lines, or how the package comes in."""
+    risk: Severity
+    """The severity, seen with how the package is used."""
+    why: str = ""
+    """In a sentence; a model's where `judged`, and untrusted then."""
+    judged: bool = False
+
+
+class AlertGroup(Frozen):
+    """One package in one folder of one repository: what all later stages are given."""
+
+    commit: str
+    """The commit that was looked at."""
+    group: Group
+    tool: str = ""
+    """Which tool's lock file it is; empty: one that the ladder does not know."""
+    copies: tuple[FoundCopy, ...] = ()
+    triage: tuple[TriageResult, ...] = ()
+    note: str = ""
+    """What could not be found out, and why."""
+    over: str = ""
+    """Why nothing is to be done; empty: something is."""
+
+    @property
+    def name(self) -> str:
+        """Return the package's name."""
+        return self.group.package
+
+    @property
+    def unclear(self) -> tuple[TriageResult, ...]:
+        """Return the alerts whose reach code could not tell."""
+        return tuple(each for each in self.triage if each.affected == "unsure")
+
+    @property
+    def vulnerable(self) -> tuple[str, ...]:
+        """Return the versions that have to move."""
+        return tuple(dict.fromkeys(each.version for each in self.copies if each.vulnerable))

@@ -1,0 +1,174 @@
+"""npm: `package-lock.json` or `npm-shrinkwrap.json`, with the package.json of root and members."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import posixpath
+import shlex
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from agents.pipelines.remediate.ladder import npm_lock as locks
+from agents.pipelines.remediate.ladder.locked import Locked
+from agents.pipelines.remediate.ladder.npm_aim import Aim
+from agents.pipelines.remediate.ladder.npm_files import (
+    Table,
+    flags,
+    nearest,
+    npm_name,
+    parsed,
+    read_json,
+)
+from agents.pipelines.remediate.ladder.npm_manifest import add_overrides, require, stated
+from agents.pipelines.remediate.ladder.npm_merge import merged, written
+from agents.pipelines.remediate.ladder.npm_registry import Registry
+from agents.pipelines.remediate.ladder.npm_tools import Staged, call, dumped, harmless
+from agents.pipelines.remediate.ladder.python_files import LOCK_LIMIT, read_text
+from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
+from agents.pipelines.remediate.ladder.values import Group, Target
+from agents.ports import WorkTree
+
+_LOCKS = ("npm-shrinkwrap.json", "package-lock.json")  # npm reads the first of these alone
+_NAMES = {*_LOCKS, "package.json"}
+_ADDRESSES = (
+    "The new entries of {names} name the host that their neighbours name. Fettle fetched them from "
+    "the index that it is configured for; the hashes are the same or an installation fails."
+)
+
+
+def find(paths: frozenset[str], group: Group) -> Npm | None:
+    """Return npm for the nearest lock file at or above the group's folder."""
+    names = {posixpath.basename(manifest) for manifest in group.manifests}
+    if group.ecosystem != "npm" or not names <= _NAMES:
+        return None
+    lock = nearest(paths, group.directory, _LOCKS)
+    return Npm(lock) if lock else None
+
+
+class Npm:
+    """The port Ecosystem for one lock file of npm."""
+
+    tool = "npm"
+    locks = True
+    scheme: Scheme = NPM
+
+    def __init__(self, lock: str, *, seconds: float = 300) -> None:
+        self._lock = lock
+        self._directory = posixpath.dirname(lock)
+        self._seconds = seconds
+        self._registry = Registry(seconds)
+        self._root = posixpath.join(self._directory, "package.json")
+        self._members: tuple[str, ...] = (self._root,)
+        self._aim = Aim()
+        self._start: dict[str, str] | None = None
+        self._base: Table | None = None
+        self._renamed: list[str] = []
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Return the lock file, and the manifests of root and members."""
+        return frozenset({self._lock, *self._members})
+
+    def name_of(self, package: str) -> str:
+        """Return the package's name as lock files write it; Unfit for what is no name."""
+        return npm_name(package)
+
+    def aim(self, targets: Sequence[Target]) -> None:
+        """Take where each vulnerable version goes: a tree of npm holds several of one package."""
+        self._aim = Aim.at(targets)
+
+    async def read(self, tree: WorkTree) -> Locked:
+        """Return what is locked now."""
+        text = await read_text(tree, self._lock, LOCK_LIMIT)
+        lock = await asyncio.to_thread(parsed, text, self._lock)
+        packages = locks.packages_of(lock, self._lock)
+        self._members = locks.manifests_of(packages, self._directory, self._lock)
+        texts = {file: await read_text(tree, file) for file in self._members}
+        own = [each for f, t in texts.items() for each in stated(parsed(t, f), f)]
+        if self._start is None:
+            self._start = {**texts, self._lock: text}
+        entries = await asyncio.to_thread(locks.entries_of, packages, self._lock)
+        return Locked(entries=entries, own=tuple(own))
+
+    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
+        """Return the versions that the index effective in the sandbox offers."""
+        return await self._registry.available(tree, package)
+
+    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
+        """Return why a version must not be taken; empty: take it."""
+        return await self._registry.objection(tree, package, version)
+
+    async def relock(
+        self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
+    ) -> None:
+        """Resolve anew, with nothing moved that need not move.
+
+        npm takes no version for a package that others need. So the entries of the release are put
+        into the lock file, as npm writes them, and npm then makes of it what it can stand by.
+        """
+        locked = await self.read(tree)
+        moving = self._aim.moving(locked, pins)
+        await self._registry.require_same(tree, [locked.by_key[place] for place in moving])
+        releases = await self._registry.entries(tree, moving.values())
+        old = parsed(self._start[self._lock], self._lock) if self._start else {}
+        for names in (frozenset[str](), frozenset(free)):
+            wanted = copy.deepcopy(old)
+            packages = locks.packages_of(wanted, self._lock)
+            self._renamed = locks.replaced(packages, moving, releases)
+            locks.freed(packages, names - {name for name, _ in moving.values()})
+            await self._keep(tree, old, await self._resolved(tree, wanted, await self._now(tree)))
+            if not free or not self._aim.left(await self.read(tree)):
+                return
+
+    async def require(
+        self, tree: WorkTree, package: str, version: str, *, widen: bool
+    ) -> Sequence[str]:
+        """Change the requirements of root and members so that they admit the version."""
+        changes: list[str] = []
+        for file in self._members:
+            goal = partial(self._aim.wanted, package, version=version)
+            changes += await require(tree, file, package, goal, widen=widen)
+        return changes
+
+    async def override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> None:
+        """Add to `overrides`, each for the versions from the old one up to the new one alone."""
+        entries = {f"{t.name}@>={t.old} <{t.new}": f"^{t.new}" for t in targets}
+        await add_overrides(tree, self._root, ("overrides",), entries, reason)
+
+    async def frozen(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+        """Prove that lock file and manifests agree, and that what moved has its hashes."""
+        lock = await read_json(tree, self._lock, LOCK_LIMIT)
+        await self._run(tree, "npm ci --dry-run >/dev/null", lock, await self._now(tree))
+        notes = await self._registry.prove(tree, before, after)
+        names = ", ".join(sorted(set(self._renamed)))
+        return [*notes, _ADDRESSES.format(names=names)] if names else notes
+
+    async def _keep(self, tree: WorkTree, old: Table, new: Table) -> None:
+        """Write the lock file with what npm changed, but not with what it merely writes anew."""
+        start = self._start or {}
+        if self._base is None:
+            self._base = await self._resolved(tree, old, start)
+        lock = merged(old, self._base, new)
+        self._renamed += locks.settled(old, lock)
+        await tree.write(self._lock, written(lock, start[self._lock]))
+
+    async def _resolved(self, tree: WorkTree, lock: Table, manifests: Mapping[str, str]) -> Table:
+        """Return what npm makes of a lock file and these manifests."""
+        copied = f'cp -- {posixpath.basename(self._lock)} "$tree"/{shlex.quote(self._lock)}'
+        script = f"npm install --package-lock-only >/dev/null && {copied}"
+        await self._run(tree, script, lock, manifests)
+        return await read_json(tree, self._lock, LOCK_LIMIT)
+
+    async def _run(
+        self, tree: WorkTree, script: str, lock: Table, manifests: Mapping[str, str]
+    ) -> None:
+        """Run npm in a copy of manifests and lock file."""
+        files = {file: harmless(parsed(manifests[file], file)) for file in self._members}
+        options = " ".join(await flags(tree, self._directory))
+        body = f'npm() {{ command npm "$@" {options}; }}\n{script}'
+        staged = Staged(self._directory, {**files, self._lock: dumped(lock)})
+        await call(tree, body, seconds=self._seconds, staged=staged)
+
+    async def _now(self, tree: WorkTree) -> dict[str, str]:
+        return {file: await read_text(tree, file) for file in self._members}

@@ -1,0 +1,167 @@
+"""The requirements that a package.json states, and changing one without touching the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from agents.pipelines.remediate.ladder import npm_specs as specs
+from agents.pipelines.remediate.ladder.faults import Stuck
+from agents.pipelines.remediate.ladder.locked import Own
+from agents.pipelines.remediate.ladder.npm_files import SECTIONS, Table, pairs, parsed
+from agents.pipelines.remediate.ladder.python_files import read_text
+from agents.ports import WorkTree
+
+REASONS = "//overrides"
+"""Where reasons stand: JSON has no comments, and npm passes over members that it does not know."""
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_INDENT = re.compile(r"\n([ \t]+)\"")
+_DECODER = json.JSONDecoder()
+_CANNOT = "`{file}` asks for `{asked}`, which cannot be changed to admit {version}{how}."
+_OBJECT = "`{file}` has something else than an object at `{place}`."
+_DOUBLE = "`{file}` overrides {name} already: `{key}`. Look at that entry first."
+
+
+def stated(manifest: Table, file: str) -> list[Own]:
+    """Return every requirement of a package.json that leads to an index."""
+    found = []
+    for section in SECTIONS:
+        for key, spec in pairs(manifest.get(section)):
+            name, wanted = specs.asked(key, spec)
+            if specs.is_range(wanted):
+                found.append(Own(name=name, spec=wanted, file=file))
+    return found
+
+
+async def require(
+    tree: WorkTree, file: str, package: str, goal: Callable[[str], str], *, widen: bool
+) -> list[str]:
+    """Change the file's requirements on a package so that they admit the goal for their range.
+
+    Returns the changes for people. Raises Stuck where a requirement cannot be changed so.
+    """
+    text = await read_text(tree, file)
+    manifest = await asyncio.to_thread(parsed, text, file)
+    changes = []
+    for section in SECTIONS:
+        for key, spec in pairs(manifest.get(section)):
+            name, wanted = specs.asked(key, spec)
+            version = goal(wanted) if name == package else ""
+            moved = moved_to(package, wanted, version, file, widen=widen) if version else None
+            if moved:
+                text = _replaced(text, (section, key), f"{spec.removesuffix(wanted)}{moved}")
+                changes.append(told(file, package, moved, wanted))
+    if changes:
+        await tree.write(file, text.encode())
+    return changes
+
+
+def moved_to(package: str, wanted: str, version: str, file: str, *, widen: bool) -> str | None:
+    """Return the range to ask for instead; None where nothing has to change. Raises Stuck."""
+    if not specs.is_range(wanted) or specs.admits(wanted, version):
+        return None
+    moved = (specs.widened if widen else specs.bumped)(wanted, version)
+    if moved is None or not specs.admits(moved, version):
+        how = "" if widen else " without moving its upper bound"
+        asked = f"{package} {wanted}"
+        raise Stuck(_CANNOT.format(file=file, asked=asked, version=version, how=how))
+    return moved
+
+
+def told(file: str, package: str, moved: str, wanted: str) -> str:
+    """Return a change for people."""
+    return f"`{file}` asks for {package} `{moved}`, not `{wanted}`"
+
+
+async def add_overrides(
+    tree: WorkTree, file: str, place: tuple[str, ...], entries: Mapping[str, str], reason: str
+) -> None:
+    """Add entries to the overrides at a place of a package.json, and the reason beside them."""
+    text = await read_text(tree, file)
+    manifest: Any = await asyncio.to_thread(parsed, text, file)
+    for name in place:
+        manifest = manifest.get(name, {})
+        if not isinstance(manifest, dict):
+            raise Stuck(_OBJECT.format(file=file, place=".".join(place)))
+    require_new(manifest, entries, file)
+    text = with_members(text, place, entries)
+    text = with_members(text, (REASONS,), dict.fromkeys(entries, reason))
+    await tree.write(file, text.encode())
+
+
+def require_new(there: Table, entries: Mapping[str, str], file: str) -> None:
+    """Raise Stuck when people have overridden one of these packages themselves."""
+    names = {_package(key) for key in entries}
+    for key in there:
+        if _package(key) in names:
+            raise Stuck(_DOUBLE.format(file=file, name=_package(key), key=key))
+
+
+def with_members(text: str, names: tuple[str, ...], new: Mapping[str, Any]) -> str:
+    """Return the text with members added to the object at these names, made if need be."""
+    found = _place(text, names)
+    if found is None:
+        return with_members(text, names[:-1], {names[-1]: dict(new)})
+    start, end = found
+    newline = "\r\n" if "\r\n" in text else "\n"
+    indent = match[1] if (match := _INDENT.search(text)) else "  "
+    before = newline + indent * (len(names) + 1)
+    added = ",".join(
+        f"{before}{_dumped(key)}: {_dumped(value, indent).replace(chr(10), before)}"
+        for key, value in new.items()
+    )
+    members = list(_members(text, start))
+    if members:
+        last = members[-1][2]
+        return f"{text[:last]},{added}{text[last:]}"
+    return f"{text[:start]}{{{added}{newline}{indent * len(names)}}}{text[end:]}"
+
+
+def _package(key: str) -> str:
+    """Return which package the key of an override is about, without range and parents."""
+    last = key.rpartition(">")[2] if re.search(r"[^<=\s@]>[^=]", key) else key
+    return last[:1] + last[1:].partition("@")[0]
+
+
+def _replaced(text: str, names: tuple[str, ...], value: str) -> str:
+    found = _place(text, names)
+    return f"{text[: found[0]]}{_dumped(value)}{text[found[1] :]}" if found else text
+
+
+def _place(text: str, names: tuple[str, ...]) -> tuple[int, int] | None:
+    """Return where the value at these names begins and ends; the last counts, as it does in npm."""
+    start = _spaced(text, 0)
+    found = (start, len(text.rstrip()))
+    for name in names:
+        if text[found[0]] != "{":
+            return None
+        named = [(at, end) for key, at, end in _members(text, found[0]) if key == name]
+        if not named:
+            return None
+        found = named[-1]
+    return found
+
+
+def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the keys of an object, and where their values begin and end; the text is valid."""
+    at = _spaced(text, at + 1)
+    while text[at] != "}":
+        key, at = _DECODER.raw_decode(text, at)
+        start = _spaced(text, _spaced(text, at) + 1)
+        _, end = _DECODER.raw_decode(text, start)
+        yield key, start, end
+        at = _spaced(text, end)
+        at = _spaced(text, at + 1) if text[at] == "," else at
+
+
+def _spaced(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _dumped(value: Any, indent: str | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)

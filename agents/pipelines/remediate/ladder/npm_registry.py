@@ -1,0 +1,191 @@
+"""What npm's index has, asked of npm in the sandbox, and proof that what moved is what it has."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from agents.pipelines.remediate.ladder.faults import Stuck, said
+from agents.pipelines.remediate.ladder.locked import Entry, Locked
+from agents.pipelines.remediate.ladder.npm_files import Table, npm_name, table
+from agents.pipelines.remediate.ladder.npm_tools import UNPROVIDED, Staged, call, dumped
+from agents.pipelines.remediate.ladder.ranges import NPM as SCHEME
+from agents.ports import WorkTree
+
+_MARK = "FETTLE"
+_MOST_PROVED = 20
+_SHORT = "process.stdin.on('data',d=>t+=d).on('end',()=>console.log('FETTLE'+JSON.stringify({})))"
+
+_VIEW = """\
+case "$(npm --version)" in
+  ''|[0-6].*) echo 'npm does not run, or is older than 7.'; exit {unprovided} ;;
+esac
+npm view --json -- {wanted} version deprecated >versions.json || exit 1
+node -e "let t='';{program}" <versions.json
+"""
+_ROWS = "[JSON.parse(t)].flat().map(e=>e.version?[e.version,!!e.deprecated]:[e,false])"
+
+_LINEAGE = """\
+said=$(npm view --json -- {wanted} dist.integrity dist.shasum 2>/dev/null | tr -d '\\n')
+printf 'FETTLE%s\\n' "${{said:-null}}"
+"""
+_RESOLVE = """\
+npm install --package-lock-only --legacy-peer-deps || exit 1
+node -e "let t='';{program}" <package-lock.json
+"""
+_KEPT = (
+    "Object.entries(JSON.parse(t).packages)"
+    ".filter(([p,e])=>p.match(/^node_modules.p[0-9]+$/)||e.inBundle)"
+)
+_OTHER = (
+    "The index does not have {name} {version} with the contents that the lock file says, so it may "
+    "be another package of that name. Lead Fettle to the index that the lock file was made with."
+)
+_UNKNOWN = "npm did not say which versions of {package} there are: {said}"
+
+
+@dataclass
+class Registry:
+    """The index effective in the sandbox; remembers what it said."""
+
+    seconds: float = 300
+    _versions: dict[str, dict[str, bool]] = field(default_factory=dict)
+    _entries: dict[tuple[str, str], dict[str, Table]] = field(default_factory=dict)
+    _same: set[tuple[str, str]] = field(default_factory=set)
+
+    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
+        """Return the versions that there are. Raises Stuck when it does not say."""
+        name = npm_name(package)
+        if name not in self._versions:
+            wanted = shlex.quote(f"{name}@>=0.0.0-0")
+            body = _VIEW.format(wanted=wanted, program=_SHORT.format(_ROWS), unprovided=UNPROVIDED)
+            output = await call(tree, body, seconds=self.seconds)
+            rows = _marked(output)
+            if not isinstance(rows, list):
+                raise Stuck(_UNKNOWN.format(package=name, said=said(output)))
+            self._versions[name] = {str(row[0]): bool(row[1]) for row in rows}
+        return list(self._versions[name])
+
+    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
+        """Return why a version must not be taken; where all are deprecated that is no reason."""
+        await self.available(tree, package)
+        known = self._versions[package]
+        others = (v for v, deprecated in known.items() if not deprecated)
+        if known.get(version) and any(SCHEME.newer(other, version) for other in others):
+            return "was deprecated by those who published it"
+        return ""
+
+    async def entries(
+        self, tree: WorkTree, wanted: Iterable[tuple[str, str]]
+    ) -> Mapping[tuple[str, str], Mapping[str, Table]]:
+        """Return what npm writes into a lock file for these releases.
+
+        The entry itself stands under an empty key; what it brings bundled, under the path below it.
+        """
+        missing = [each for each in dict.fromkeys(wanted) if each not in self._entries]
+        if missing:
+            asked = {f"p{at}": f"npm:{npm_name(n)}@{v}" for at, (n, v) in enumerate(missing)}
+            staged = Staged(files={"package.json": dumped({"dependencies": asked})})
+            body = _RESOLVE.format(program=_SHORT.format(_KEPT))
+            output = await call(tree, body, seconds=self.seconds, staged=staged)
+            for at, each in enumerate(missing):
+                self._entries[each] = _below(f"node_modules/p{at}", _marked(output), each, output)
+        return self._entries
+
+    async def require_same(self, tree: WorkTree, old: Iterable[Entry]) -> None:
+        """Raise Stuck when the index has something else under these names than the lock file does.
+
+        A private package can have a public one of its name: that one must not take its place.
+        """
+        missing = {(e.name, e.version): e for e in old if e.hashes and e.version}
+        missing = {key: each for key, each in missing.items() if key not in self._same}
+        if not missing:
+            return
+        wanted = (shlex.quote(f"{npm_name(name)}@{version}") for name, version in missing)
+        body = "".join(_LINEAGE.format(wanted=each) for each in wanted)
+        rows = _all_marked(await call(tree, body, seconds=self.seconds))
+        for entry, row in zip_longest(missing.values(), rows[: len(missing)]):
+            if not _matches(entry, row):
+                raise Stuck(_OTHER.format(name=entry.name, version=entry.version))
+        self._same |= missing.keys()
+
+    async def prove(self, tree: WorkTree, before: Locked, after: Locked) -> list[str]:
+        """Have npm fetch what moved and compare its hashes. Raises Stuck on other contents.
+
+        Returns notes on what was not fetched.
+        """
+        known = {(entry.name, entry.version) for entry in before.entries}
+        moved = {
+            (entry.name, entry.version): entry
+            for entry in after.entries
+            if not entry.own and (entry.name, entry.version) not in known
+        }
+        hashed = [entry for entry in moved.values() if entry.hashes][:_MOST_PROVED]
+        if hashed:
+            staged = Staged(files=_proof(hashed))
+            await call(tree, "npm ci", seconds=self.seconds, staged=staged)
+        left = [entry.name for entry in moved.values() if entry not in hashed]
+        return [f"Not fetched to prove their hashes: {', '.join(left)}."] if left else []
+
+
+def _below(place: str, found: Any, wanted: tuple[str, str], output: str) -> dict[str, Table]:
+    rows = found if isinstance(found, list) else []
+    entries = {
+        str(path).removeprefix(place): table(entry)
+        for path, entry in rows
+        if path == place or str(path).startswith(f"{place}/")
+    }
+    if entries.get("", {}).get("version") != wanted[1]:
+        raise Stuck(f"npm did not find {wanted[0]} {wanted[1]}: {said(output)}")
+    return entries
+
+
+def _proof(entries: Sequence[Entry]) -> dict[str, bytes]:
+    """Return a project of these entries alone, each with the hash that the lock file has."""
+    asked, locked = {}, {}
+    for at, entry in enumerate(entries):
+        asked[f"p{at}"] = f"npm:{npm_name(entry.name)}@{entry.version}"
+        locked[f"node_modules/p{at}"] = {
+            "name": entry.name,
+            "version": entry.version,
+            "integrity": " ".join(entry.hashes),
+        }
+    packages = {"": {"dependencies": asked}, **locked}
+    lock = {"lockfileVersion": 3, "requires": True, "packages": packages}
+    return {"package.json": dumped({"dependencies": asked}), "package-lock.json": dumped(lock)}
+
+
+def _matches(entry: Entry, row: Any) -> bool:
+    """Return whether the index has a file with one of the entry's hashes."""
+    values = row.values() if isinstance(row, dict) else [row]
+    known = {each for value in values for each in str(value or "").split()}
+    return not set(entry.hashes).isdisjoint({*known, *map(_sha1, known)})
+
+
+def _sha1(text: str) -> str:
+    """Return the hash as lock files write it; empty for what is none in hexadecimal."""
+    if not re.fullmatch("[0-9a-f]{40}", text):
+        return ""
+    return f"sha1-{base64.b64encode(bytes.fromhex(text)).decode()}"
+
+
+def _marked(output: str) -> Any:
+    """Return the first that a script printed behind the mark; None for what cannot be read."""
+    return next(iter(_all_marked(output)), None)
+
+
+def _all_marked(output: str) -> list[Any]:
+    found = []
+    for line in output.splitlines():
+        if line.startswith(_MARK):
+            try:
+                found.append(json.loads(line.removeprefix(_MARK)))
+            except (ValueError, RecursionError):
+                found.append(None)
+    return found

@@ -1,0 +1,149 @@
+"""npm and its relatives in the sandbox: given a copy of manifests and lock file, and no more.
+
+The copy has no settings, no scripts and no hooks of the repository, so none is obeyed.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import secrets
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agents.errors import ToolError
+from agents.pipelines.remediate.ladder.faults import Stuck, Unfit, said
+from agents.pipelines.remediate.ladder.npm_files import Table
+from agents.ports import CommandResult, WorkTree
+
+UNPROVIDED = 97
+"""The exit code of a script whose tool could not be had."""
+
+_LIMIT = 200_000
+
+_SCRIPT = """\
+set -u
+unset NODE_OPTIONS
+export npm_config_ignore_scripts=true npm_config_audit=false npm_config_fund=false
+export npm_config_update_notifier=false npm_config_color=false npm_config_progress=false
+export npm_config_loglevel=error npm_config_omit_lockfile_registry_resolved=false
+export npm_config_fetch_retries=1 npm_config_fetch_retry_mintimeout=1000
+command -v npm >/dev/null 2>&1 || {{ echo 'There is no npm.' >&2; exit {unprovided}; }}
+tree=$PWD
+work=$(mktemp -d) && cd -- "$work" || exit 98
+trap 'cd / && rm -rf -- "$work"' EXIT
+{provide}
+{body}
+"""
+_PROVIDE = """\
+tool="$HOME/.local/share/fettle-ladder/{program}-{release}"
+have() {{
+  test -e "$tool/ready" && return
+  rm -rf -- "$tool" && mkdir -p -- "$tool" && echo '{{}}' >"$tool/package.json" &&
+    (cd -- "$tool" && npm install --no-package-lock --no-save {program}@{release}) &&
+    "$tool/node_modules/.bin/{program}" --version && touch "$tool/ready"
+}}
+if have >&2; then
+  PATH="$tool/node_modules/.bin:$PATH"
+  export PATH
+else
+  case "$({program} --version)" in
+    {release}.*) ;;
+    *) echo 'There is no {program} {release} that runs here.' >&2; exit {unprovided} ;;
+  esac
+fi
+"""
+_STAGED = """\
+mv -- "$tree"/{folder} "$work/tree" || exit 98
+cd -- "$work/tree"/{directory} || exit 98
+{body}
+"""
+_NO_TOOL = (
+    "The sandbox could not be given {program}, which the lock file needs: {said} Install Node.js "
+    "with npm 7 or newer where the sandbox sees it, or put both into FETTLE_TOOLCHAINS."
+)
+_NO_WAY = "{program} needs the package indexes, and no way leads to them: {error}"
+
+_DROPPED = ("scripts", "packageManager", "devEngines", "engines")
+"""Members of a package.json that run something or refuse to; they decide nothing that is locked."""
+
+
+@dataclass(frozen=True)
+class NpmTool:
+    """npm as the sandbox has it, or a relative of it in the release that a lock file needs."""
+
+    program: str = "npm"
+    release: str = ""
+    """The major version that is fetched; made by us, never copied from a repository."""
+
+    def script(self, body: str) -> str:
+        """Return a script for bash that has the tool and then runs the body."""
+        program, release = shlex.quote(self.program), shlex.quote(self.release)
+        provide = _PROVIDE.format(program=program, release=release, unprovided=UNPROVIDED)
+        return _SCRIPT.format(
+            unprovided=UNPROVIDED, provide=provide if self.release else "", body=body
+        )
+
+
+NPM = NpmTool()
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Files for a tool, by their paths in the repository, and the folder to run it in."""
+
+    directory: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+async def call(
+    tree: WorkTree, body: str, *, seconds: float, tool: NpmTool = NPM, staged: Staged | None = None
+) -> str:
+    """Run a script with the tool, in a copy if files are given; return what it wrote.
+
+    `$tree` is the work tree; the folder is another, so that no settings lie above it. Raises Stuck
+    when it fails, Unfit where the tool or the way to the indexes cannot be had.
+    """
+    result = await attempt(tree, body, seconds=seconds, tool=tool, staged=staged)
+    if result.why != "exit":
+        raise Stuck(f"{tool.program} was stopped ({result.why}) after {result.seconds:.0f} s.")
+    if result.exit_code != 0:
+        raise Stuck(f"{tool.program} said: {said(_without_usage(result.output))}")
+    return result.output
+
+
+async def attempt(
+    tree: WorkTree, body: str, *, seconds: float, tool: NpmTool = NPM, staged: Staged | None = None
+) -> CommandResult:
+    """Run a script with the tool, however it ends."""
+    if staged is not None:
+        folder = f".fettle-{secrets.token_hex(8)}"
+        for path, data in staged.files.items():
+            await tree.write(posixpath.join(folder, path), data)
+        within = shlex.quote(staged.directory or ".")
+        body = _STAGED.format(folder=folder, directory=within, body=body)
+    argv = ["bash", "-c", tool.script(body)]
+    try:
+        result = await tree.run(argv, timeout=seconds, network="indexes", max_output=_LIMIT)
+    except ToolError as error:
+        raise Unfit("no_tool", _NO_WAY.format(program=tool.program, error=error)) from error
+    if result.exit_code == UNPROVIDED:
+        raise Unfit("no_tool", _NO_TOOL.format(program=tool.program, said=said(result.output)))
+    return result
+
+
+def harmless(manifest: Table) -> bytes:
+    """Return a package.json without what could run, or refuse to."""
+    return dumped({key: each for key, each in manifest.items() if key not in _DROPPED})
+
+
+def dumped(data: object) -> bytes:
+    """Return JSON; what is no text at all ends up escaped."""
+    return json.dumps(data).encode()
+
+
+def _without_usage(output: str) -> str:
+    """Return npm's message without the list of options that it adds to some."""
+    kept = output.partition("\nnpm error Clean install a project")[0]
+    return "\n".join(line for line in kept.splitlines() if "A complete log of this run" not in line)

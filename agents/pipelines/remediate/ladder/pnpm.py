@@ -1,0 +1,239 @@
+"""pnpm: `pnpm-lock.yaml` with package.json of root and members, and pnpm-workspace.yaml."""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import shlex
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from agents.pipelines.remediate.ladder import pnpm_lock as locks
+from agents.pipelines.remediate.ladder import pnpm_settings as settings
+from agents.pipelines.remediate.ladder.locked import Locked
+from agents.pipelines.remediate.ladder.npm_aim import Aim
+from agents.pipelines.remediate.ladder.npm_files import (
+    Table,
+    nearest,
+    npm_name,
+    parsed,
+    read_json,
+    table,
+)
+from agents.pipelines.remediate.ladder.npm_manifest import (
+    add_overrides,
+    require,
+    require_new,
+    stated,
+)
+from agents.pipelines.remediate.ladder.npm_registry import Registry
+from agents.pipelines.remediate.ladder.npm_tools import NpmTool, Staged, call, dumped, harmless
+from agents.pipelines.remediate.ladder.pnpm_catalogs import catalogued, require_catalogued
+from agents.pipelines.remediate.ladder.pnpm_yaml import loaded, with_entries
+from agents.pipelines.remediate.ladder.python_files import LOCK_LIMIT, read_text, within
+from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
+from agents.pipelines.remediate.ladder.values import Group, Target
+from agents.ports import WorkTree
+
+_LOCK, _WORKSPACE, _PINNED = "pnpm-lock.yaml", "pnpm-workspace.yaml", ".fettle-pinned"
+_NAMES = {_LOCK, _WORKSPACE, "package.json"}
+_RELOCK = """\
+pnpm() {{ command pnpm "$@" --lockfile-only --ignore-scripts --ignore-pnpmfile {options}; }}
+{free}
+cp -- {file} {file}.clean && mv -f -- {pinned} {file} || exit 98
+pnpm install --no-frozen-lockfile >"$work/said" || {{ cat "$work/said"; exit 1; }}
+mv -f -- {file}.clean {file} || exit 98
+pnpm install --no-frozen-lockfile >"$work/said" || {{ cat "$work/said"; exit 1; }}
+cp -- pnpm-lock.yaml "$tree"/{lock}
+"""
+_FREE = "pnpm update -r --no-save {names} >&2 || exit 1"
+_FROZEN = "pnpm install --frozen-lockfile --lockfile-only --ignore-scripts --ignore-pnpmfile {}"
+
+
+def find(paths: frozenset[str], group: Group) -> Pnpm | None:
+    """Return pnpm for the nearest lock file at or above the group's folder."""
+    names = {posixpath.basename(manifest) for manifest in group.manifests}
+    if group.ecosystem not in ("npm", "pnpm") or not names <= _NAMES:
+        return None
+    lock = nearest(paths, group.directory, (_LOCK,))
+    if lock is None:
+        return None
+    directory = posixpath.dirname(lock)
+    return Pnpm(directory, workspace=posixpath.join(directory, _WORKSPACE) in paths)
+
+
+class Pnpm:
+    """The port Ecosystem for one `pnpm-lock.yaml`."""
+
+    tool = "pnpm"
+    locks = True
+    scheme: Scheme = NPM
+
+    def __init__(self, directory: str, *, workspace: bool, seconds: float = 300) -> None:
+        self._directory = directory
+        self._seconds = seconds
+        self._registry = Registry(seconds)
+        self._lock = posixpath.join(directory, _LOCK)
+        self._root = posixpath.join(directory, "package.json")
+        self._workspace = posixpath.join(directory, _WORKSPACE)
+        self._has_workspace = workspace
+        self._members: tuple[str, ...] = (self._root,)
+        self._release = ""
+        self._aim = Aim()
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Return the lock file, the manifests of root and members, and the workspace's file."""
+        return frozenset({self._lock, self._workspace, *self._members})
+
+    def name_of(self, package: str) -> str:
+        """Return the package's name as lock files write it; Unfit for what is no name."""
+        return npm_name(package)
+
+    def aim(self, targets: Sequence[Target]) -> None:
+        """Take where each vulnerable version goes: a lock of pnpm holds several of one package."""
+        self._aim = Aim.at(targets)
+
+    async def read(self, tree: WorkTree) -> Locked:
+        """Return what is locked now."""
+        lock = await self._loaded(tree)
+        self._release = settings.release(
+            locks.format_of(lock, self._lock), await read_json(tree, self._root)
+        )
+        self._members = locks.manifests_of(lock, self._directory, self._lock)
+        own = [each for f in self._members for each in stated(await read_json(tree, f), f)]
+        own += catalogued(await self._said(tree), self._workspace)
+        entries = await asyncio.to_thread(locks.entries_of, lock, self._lock)
+        return Locked(entries=entries, own=tuple(own))
+
+    async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
+        """Return the versions that the index effective in the sandbox offers."""
+        return await self._registry.available(tree, package)
+
+    async def objection(self, tree: WorkTree, package: str, version: str) -> str:
+        """Return why a version must not be taken; empty: take it."""
+        return await self._registry.objection(tree, package, version)
+
+    async def relock(
+        self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str] = ()
+    ) -> None:
+        """Resolve anew, with nothing moved that need not move.
+
+        pnpm takes no version for a package that others need. So overrides say it while it resolves
+        once, and then it resolves again without: what nobody admits goes back to where it was.
+        """
+        locked = await self.read(tree)
+        moving = self._aim.moving(locked, pins)
+        await self._registry.require_same(tree, [locked.by_key[key] for key in moving])
+        old = await read_text(tree, self._lock, LOCK_LIMIT)
+        for names in ((), free) if free else ((),):
+            await tree.write(self._lock, old.encode())
+            await self._resolve(tree, _pins(locked, moving), names)
+            new = await read_text(tree, self._lock, LOCK_LIMIT)
+            await tree.write(self._lock, locks.settled(old, new).encode())
+            if not self._aim.left(await self.read(tree)):
+                return
+
+    async def require(
+        self, tree: WorkTree, package: str, version: str, *, widen: bool
+    ) -> Sequence[str]:
+        """Change the requirements of root, members and catalogs so that they admit the version."""
+        goal = partial(self._aim.wanted, package, version=version)
+        changes: list[str] = []
+        for file in self._members:
+            changes += await require(tree, file, package, goal, widen=widen)
+        if self._has_workspace:
+            changes += await require_catalogued(tree, self._workspace, package, goal, widen=widen)
+        return changes
+
+    async def override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> None:
+        """Add to pnpm's overrides, for the versions from the old one up to the new one alone."""
+        entries = {f"{t.name}@>={t.old} <{t.new}": f"^{t.new}" for t in targets}
+        if not await self._overrides_in_workspace(tree):
+            await add_overrides(tree, self._root, ("pnpm", "overrides"), entries, reason)
+            return
+        text = await read_text(tree, self._workspace) if self._has_workspace else ""
+        there = table(loaded(text, self._workspace).get("overrides"))
+        require_new(there, entries, self._workspace)
+        changed = with_entries(text, "overrides", entries, reason)
+        await tree.write(self._workspace, changed.encode())
+        self._has_workspace = True
+
+    async def frozen(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+        """Prove that lock file and manifests agree, and that what moved has its hashes."""
+        options = shlex.join(await self._options(tree))
+        staged = Staged(self._directory, await self._files(tree))
+        await self._call(tree, _FROZEN.format(options), staged)
+        return await self._registry.prove(tree, before, after)
+
+    async def _resolve(self, tree: WorkTree, pins: Mapping[str, str], free: Sequence[str]) -> None:
+        in_workspace = await self._overrides_in_workspace(tree)
+        file = self._workspace if in_workspace else self._root
+        files = await self._files(tree)
+        said = parsed(files[file].decode(), file)
+        holder = said if in_workspace else said.setdefault("pnpm", {})
+        holder["overrides"] = {**table(holder.get("overrides")), **pins}
+        pinned = posixpath.join(self._directory, _PINNED)
+        script = _RELOCK.format(
+            options=shlex.join(await self._options(tree)),
+            free=_FREE.format(names=shlex.join(map(npm_name, free))) if free else "",
+            file=posixpath.basename(file),
+            pinned=_PINNED,
+            lock=shlex.quote(self._lock),
+        )
+        await self._call(tree, script, Staged(self._directory, {**files, pinned: dumped(said)}))
+
+    async def _files(self, tree: WorkTree) -> dict[str, bytes]:
+        """Return what pnpm may see: JSON is YAML as well."""
+        said = settings.workspace(await self._said(tree), self._workspace)
+        files = {self._lock: (await read_text(tree, self._lock, LOCK_LIMIT)).encode()}
+        for file in self._members:
+            whole = settings.manifest(await read_json(tree, file), file)
+            files[file] = harmless(whole)
+            for patch in settings.patches(said, table(whole.get("pnpm"))):
+                path = within(self._directory, patch, file)
+                files[path] = (await read_text(tree, path)).encode()
+        if self._has_workspace or self._newest:
+            files[self._workspace] = dumped(said)
+        return files
+
+    async def _overrides_in_workspace(self, tree: WorkTree) -> bool:
+        """Return which file pnpm takes overrides from: older releases know one, newer the other."""
+        own = table((await read_json(tree, self._root)).get("pnpm"))
+        there = self._has_workspace and self._release == "10" and "overrides" not in own
+        return self._newest or there
+
+    @property
+    def _newest(self) -> bool:
+        return self._release not in ("8", "9", "10")
+
+    async def _options(self, tree: WorkTree) -> list[str]:
+        lock, said = await self._loaded(tree), await self._said(tree)
+        return await settings.options(tree, self._directory, said, lock)
+
+    async def _said(self, tree: WorkTree) -> Table:
+        """Return what pnpm-workspace.yaml says."""
+        if not self._has_workspace:
+            return {}
+        return loaded(await read_text(tree, self._workspace), self._workspace)
+
+    async def _loaded(self, tree: WorkTree) -> Table:
+        text = await read_text(tree, self._lock, LOCK_LIMIT)
+        return await asyncio.to_thread(loaded, text, self._lock)
+
+    async def _call(self, tree: WorkTree, script: str, staged: Staged) -> str:
+        tool = NpmTool("pnpm", self._release)
+        return await call(tree, script, seconds=self._seconds, tool=tool, staged=staged)
+
+
+def _pins(locked: Locked, moving: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Return overrides that hold for those who need the moving copies, and for nobody else."""
+    pins = {}
+    for key, (name, new) in moving.items():
+        entry = locked.by_key[key]
+        for above in (locked.by_key[each] for each in locked.needed_by_of(entry)):
+            if above.own:
+                pins[f"{name}@>={entry.version} <={new}"] = new
+            elif above.version:
+                pins[f"{above.name}@{above.version}>{name}"] = new
+    return pins

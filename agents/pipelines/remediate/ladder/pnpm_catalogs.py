@@ -1,0 +1,48 @@
+"""The requirements in the catalogs of a pnpm-workspace.yaml, and changing one in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from agents.pipelines.remediate.ladder import npm_specs as specs
+from agents.pipelines.remediate.ladder.locked import Own
+from agents.pipelines.remediate.ladder.npm_files import Table, pairs, table
+from agents.pipelines.remediate.ladder.npm_manifest import moved_to, told
+from agents.pipelines.remediate.ladder.pnpm_yaml import loaded, respelled
+from agents.pipelines.remediate.ladder.python_files import read_text
+from agents.ports import WorkTree
+
+
+def catalogued(settings: Table, file: str) -> list[Own]:
+    """Return every requirement in catalogs that leads to an index."""
+    asked = (specs.asked(places[-1], spec) for places, spec in _listed(settings))
+    return [Own(name=name, spec=spec, file=file) for name, spec in asked if specs.is_range(spec)]
+
+
+async def require_catalogued(
+    tree: WorkTree, file: str, package: str, goal: Callable[[str], str], *, widen: bool
+) -> list[str]:
+    """Change the catalogs' requirements on a package so that they admit the goal for their range.
+
+    Returns the changes for people. Raises Stuck where a requirement cannot be changed so.
+    """
+    text = await read_text(tree, file)
+    changes = []
+    for places, spec in _listed(loaded(text, file)):
+        name, wanted = specs.asked(places[-1], spec)
+        version = goal(wanted) if name == package else ""
+        moved = moved_to(package, wanted, version, file, widen=widen) if version else None
+        if moved:
+            text = respelled(text, places, f"{spec.removesuffix(wanted)}{moved}")
+            changes.append(told(file, package, moved, wanted))
+    if changes:
+        await tree.write(file, text.encode())
+    return changes
+
+
+def _listed(settings: Table) -> Iterator[tuple[tuple[str, ...], str]]:
+    for name, spec in pairs(settings.get("catalog")):
+        yield ("catalog", name), spec
+    for catalog, listed in table(settings.get("catalogs")).items():
+        for name, spec in pairs(listed):
+            yield ("catalogs", catalog, name), spec

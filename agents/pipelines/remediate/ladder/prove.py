@@ -1,0 +1,65 @@
+"""What the files are now, proved by code against what they were: whoever changed them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from agents.pipelines.remediate.ladder.checked import check
+from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
+from agents.pipelines.remediate.ladder.faults import Stuck
+from agents.pipelines.remediate.ladder.footing import Footing
+from agents.pipelines.remediate.ladder.ranges import Ranges
+from agents.pipelines.remediate.ladder.values import Group, Move, Terms
+from agents.ports import WorkTree
+from agents.requests import Frozen
+
+_LOCKED = "{tool} accepts the lock file as it is: a frozen install works."
+_UNLOCKED = "{tool} can install the requirements together."
+
+
+class Proof(Frozen):
+    """All checks by code hold."""
+
+    moves: tuple[Move, ...]
+    files: tuple[str, ...]
+    evidence: tuple[str, ...]
+    notes: tuple[str, ...]
+    tree: str
+
+
+async def prove(footing: Footing, named: Collection[str]) -> Proof:
+    """Check the files as they are. Raises Stuck with each check that does not hold."""
+    ecosystem, tree = footing.ecosystem, footing.tree
+    after = await ecosystem.read(tree)
+    result = await tree.snapshot()
+    changed = await tree.changed(footing.start, result)
+    found = check(footing, after, changed, named)
+    if found.problems:
+        raise Stuck(" ".join(found.problems))
+    notes = await ecosystem.frozen(tree, footing.before, after)
+    await tree.restore(result)  # what the proof left behind is no part of the fix
+    proved = (_LOCKED if ecosystem.locks else _UNLOCKED).format(tool=ecosystem.tool)
+    return Proof(
+        moves=found.moves,
+        files=tuple(sorted(changed)),
+        evidence=found.evidence if notes else (*found.evidence, proved),
+        notes=tuple(notes),
+        tree=result,
+    )
+
+
+async def judge(
+    tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Terms, files: Sequence[str]
+) -> Proof:
+    """Check a fix that was not made here: `files` are the trees before and after it.
+
+    Raises Stuck with each check that does not hold, and Unfit.
+    """
+    start, result = files
+    name = ecosystem.name_of(group.package)
+    ranges = Ranges.of(ecosystem.scheme, group.advisories)
+    await tree.restore(start)
+    before = await ecosystem.read(tree)
+    await tree.restore(result)
+    footing = Footing(tree, ecosystem, group, terms, name, ranges, before, (), start)
+    return await prove(footing, {name, *(own.name for own in before.own)})

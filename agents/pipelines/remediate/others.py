@@ -1,0 +1,120 @@
+"""Step 6: look_for_others, take_up: another bot's pull request is proved, not competed with."""
+
+from __future__ import annotations
+
+from agents.errors import RunError
+from agents.pipelines.remediate.found import AlertGroup
+from agents.pipelines.remediate.ladder import Stuck, Unfit, judge
+from agents.pipelines.remediate.scan import known_ecosystem, terms
+from agents.pipelines.remediate.start_over import back_to_base
+from agents.pipelines.remediate.work import Bump
+from agents.ports import OtherPull
+from agents.requests import Frozen, RemediateAlert
+from agents.run import Run, stage
+from agents.text import one_line
+
+MOST = 4  # of the newest ones, that are looked at
+
+_PEOPLE = "{who} has pushed to #{number} of {author}, so people are at it: Fettle leaves it alone."
+_OURS = "#{number}, which Fettle opened before, mends it: it waits for somebody to merge it."
+_UNPROVED = "#{number} of {author} does not mend it: {why}"
+
+
+class Others(Frozen):
+    """What others are at."""
+
+    candidates: tuple[OtherPull, ...] = ()
+    """Open pull requests that may mend it, newest first."""
+    waits: str = ""
+    """Why nothing is to be done; empty: something is."""
+    adopted: OtherPull | None = None
+    """The one that is taken up instead of making another one."""
+    bump: Bump | None = None
+    """What code proved of it."""
+    useless: tuple[int, ...] = ()
+    """Those that were looked at and do not mend it."""
+    why_not: tuple[str, ...] = ()
+    """Why, one line each."""
+
+
+@stage
+async def look_for_others(run: Run, request: RemediateAlert, found: AlertGroup) -> Others:
+    """Look whether somebody is at it already."""
+    if run.ports.alerts is None:
+        return Others()
+    group = found.group
+    every = await run.ports.alerts.others(group.ecosystem, group.package, group.directory)
+    base = request.base_branch or request.repository.default_branch
+    mine = [each for each in every if each.base == base][:MOST]
+    for pull in mine:
+        if pull.pushed_by and not pull.own:
+            who = one_line(", ".join(pull.pushed_by), 80)
+            waits = _PEOPLE.format(who=who, number=pull.number, author=pull.author)
+            run.summary = one_line(waits, 120)
+            return Others(waits=waits)
+    numbers = ", ".join(f"#{pull.number}" for pull in mine)
+    run.summary = numbers or "nobody else is at it"
+    return Others(candidates=tuple(mine))
+
+
+@stage
+async def take_up(run: Run, found: AlertGroup, others: Others) -> Others:
+    """Prove what others have made."""
+    useless: list[int] = []
+    why_not: list[str] = []
+    for pull in others.candidates:
+        bump = await _proved(run, found, pull)
+        if isinstance(bump, str):
+            useless.append(pull.number)
+            why_not.append(_unproved(pull, bump))
+            continue
+        if pull.own:
+            waits = _OURS.format(number=pull.number)
+            run.summary = one_line(waits, 120)
+            return Others(waits=waits)
+        run.stands(start=bump.commit, head=bump.commit, foundation=bump.commit)
+        run.let_go()
+        run.summary = f"#{pull.number} mends it, as far as its files tell"
+        return Others(adopted=pull, bump=bump, useless=tuple(useless), why_not=tuple(why_not))
+    run.summary = "none of them mends it"
+    return Others(useless=tuple(useless), why_not=tuple(why_not))
+
+
+@stage
+async def leave_it(run: Run, others: Others) -> Others:
+    """Make a fix of our own after all."""
+    back_to_base(run)
+    pull = others.adopted
+    assert pull is not None, "one was taken up"
+    why_not = _unproved(pull, "checks that passed before fail with it.")
+    return Others(useless=(*others.useless, pull.number), why_not=(*others.why_not, why_not))
+
+
+def _unproved(pull: OtherPull, why: str) -> str:
+    return _UNPROVED.format(number=pull.number, author=one_line(pull.author, 60), why=why)
+
+
+async def _proved(run: Run, found: AlertGroup, pull: OtherPull) -> Bump | str:
+    """Return what code proves of a pull request, or why it does not mend it."""
+    ecosystem = await known_ecosystem(run, found.group)
+    if ecosystem is None:
+        return "Fettle cannot read these lock files, so nothing can be proved of it."
+    source = run.ports.source
+    head = await source.branch(pull.branch)
+    if head is None:
+        return "its branch is gone."
+    try:
+        start = await source.fork_point(run.base, head)
+        tree = await run.tree(changing=True)
+        proof = await judge(tree, ecosystem, found.group, await terms(run), (start, head))
+    except (Stuck, Unfit, RunError) as fault:
+        return str(fault)
+    return Bump(
+        by="other",
+        moves=proof.moves,
+        files=proof.files,
+        evidence=proof.evidence,
+        notes=proof.notes,
+        tree=proof.tree,
+        commit=head,
+    )

@@ -1,0 +1,93 @@
+"""Step 5: the remediate pipeline: alerts about one package become a verified fix."""
+
+from __future__ import annotations
+
+from agents.pipelines.remediate.adapt import ADAPT, adapt
+from agents.pipelines.remediate.assess import ASSESS, assess
+from agents.pipelines.remediate.engineer import ENGINEER, engineer
+from agents.pipelines.remediate.fix import fix
+from agents.pipelines.remediate.others import leave_it, look_for_others, take_up
+from agents.pipelines.remediate.publish import (
+    nothing_to_do,
+    publish,
+    report_adopted,
+    report_failure,
+    report_scan,
+)
+from agents.pipelines.remediate.scan import scan
+from agents.pipelines.remediate.start_over import start_over
+from agents.pipelines.remediate.summarize import SUMMARIZE, summarize
+from agents.pipelines.remediate.verify import VERIFY, verify
+from agents.pipelines.remediate.work import Work
+from agents.pipelines.shared.quality import Baseline, check_quality, measure_base
+from agents.pipelines.shared.set_up import set_up
+from agents.pipelines.shared.tampering import inspect
+from agents.requests import RemediateAlert
+from agents.run import Outcome, Run
+
+CONVERSATIONS = (ASSESS, ENGINEER, ADAPT, VERIFY, SUMMARIZE)
+
+
+async def remediate(run: Run, request: RemediateAlert) -> Outcome:
+    """Move one package out of the vulnerable ranges of its open alerts."""
+    found = await run.stage(scan, request)
+    if found.over:
+        return await run.stage(nothing_to_do, found, found.over)
+    if request.assess and found.unclear:
+        found = await run.stage(assess, found)
+    if request.dry_run:
+        return await run.stage(report_scan, found)
+    others = await run.stage(look_for_others, request, found)
+    if others.waits:
+        return await run.stage(nothing_to_do, found, others.waits)
+    setup = await run.stage(set_up)
+    baseline = await run.stage(measure_base, setup)
+    if others.candidates:
+        others = await run.stage(take_up, found, others)
+        if others.waits:
+            return await run.stage(nothing_to_do, found, others.waits)
+        if others.adopted:
+            work = await hold(run, request, Work(found=found, bump=others.bump), baseline)
+            if work.passed:
+                return await run.stage(report_adopted, request, work, others)
+            others = await run.stage(leave_it, others)
+    work = Work(found=found, replaces=others.useless, why_not=others.why_not)
+    work = await converge(run, request, work, baseline)
+    return await deliver(run, request, work)
+
+
+async def hold(run: Run, request: RemediateAlert, work: Work, baseline: Baseline) -> Work:
+    """Hold what was made against the repository's checks, and what code cannot tell."""
+    setup = await run.stage(set_up)
+    quality = await run.stage(check_quality, baseline)
+    work = work.checked(setup, quality)
+    if work.wants_adapting:
+        work = await run.stage(adapt, work, setup)
+        quality = await run.stage(check_quality, baseline)
+        inspection = await run.stage(inspect)
+        work = work.inspected(quality, inspection)
+    return await run.stage(verify, request, work)
+
+
+async def converge(run: Run, request: RemediateAlert, work: Work, baseline: Baseline) -> Work:
+    """Make a fix and hold it against what can be known, until one stands."""
+    for _ in range(request.max_iterations):
+        work = await run.stage(fix, work)
+        if work.wants_engineer:
+            work = await run.stage(engineer, work, baseline.setup)
+        if not work.bump:
+            break
+        work = await hold(run, request, work, baseline)
+        if work.passed:
+            break
+        work = await run.stage(start_over, work)
+    return work
+
+
+async def deliver(run: Run, request: RemediateAlert, work: Work) -> Outcome:
+    """Publish what stands, or say why nothing does."""
+    if not work.passed:
+        return await run.stage(report_failure, work)
+    if not work.untouched:
+        work = await run.stage(summarize, work)
+    return await run.stage(publish, request, work)

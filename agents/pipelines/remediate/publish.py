@@ -1,0 +1,135 @@
+"""Step 6: publish, and the other ends: each outcome of a remediation has a rule of its own."""
+
+from __future__ import annotations
+
+from agents.pipelines.remediate.found import AlertGroup
+from agents.pipelines.remediate.others import Others
+from agents.pipelines.remediate.report import fix_report, pull_request_body, scan_report
+from agents.pipelines.remediate.result import Result, failure, rule_of
+from agents.pipelines.remediate.words import branch, subject
+from agents.pipelines.remediate.work import Work
+from agents.requests import RemediateAlert
+from agents.run import Outcome, Run, stage
+from agents.text import one_line
+from agents.text import publish as safe
+
+KEY = "remediate"
+
+_CLOSED = "All of its alerts were closed while Fettle was at work, so nothing was published."
+_MADE = "{subject}: made and checked; nothing was published, as asked."
+_INSTEAD = "Made instead of {pulls}."
+_VERDICTS = {
+    "verify_failed": "Every fix that was made was found wrong: {why}",
+    "fix_failed": "No fix was found: {why}",
+    "infra_error": "It could not be tried: {why}",
+    "nothing_to_do": "{why}",
+}
+
+
+@stage
+async def report_scan(run: Run, found: AlertGroup) -> Outcome:
+    """Report what was found, and change nothing."""
+    report = scan_report(found, run.request.repository_url)
+    text = (
+        f"{len(found.group.advisories)} alerts about {one_line(found.name, 80)}; nothing changed."
+    )
+    return _ended("comment", "scanned", text, report, found)
+
+
+@stage
+async def nothing_to_do(run: Run, found: AlertGroup, why: str) -> Outcome:
+    """Say why there is nothing to do."""
+    run.summary = one_line(why, 120)
+    report = scan_report(found, run.request.repository_url)
+    return _ended("covered", "nothing_to_do", safe(why), report, found)
+
+
+@stage
+async def report_adopted(run: Run, request: RemediateAlert, work: Work, others: Others) -> Outcome:
+    """Say on another's pull request what was proved of it."""
+    pull = others.adopted
+    assert pull is not None, "one was taken up"
+    alerts = run.ports.alerts
+    assert alerts is not None, "that is where it was found"
+    report = fix_report(work, request.repository_url)
+    url = pull.url
+    if not request.no_pr:
+        run.lets_out()
+        body = pull_request_body(work, request.repository_url)
+        url = await alerts.say(pull.number, KEY, body)
+    run.summary = f"#{pull.number} stands"
+    text = f"#{pull.number} of {one_line(pull.author, 60)} mends it, and holds what was checked."
+    outcome = _ended("comment", "fixed", text, report, work)
+    return outcome.model_copy(update={"url": url})
+
+
+@stage
+async def report_failure(run: Run, work: Work) -> Outcome:
+    """Report why there is no fix."""
+    result = failure(work)
+    why = _why(work)
+    run.summary = result.replace("_", " ")
+    kind = "covered" if result == "nothing_to_do" else "failed"
+    text = safe(_VERDICTS[result].format(why=one_line(why, 400)))
+    report = fix_report(work, run.request.repository_url)
+    return _ended(kind, result, text, report, work)
+
+
+@stage
+async def publish(run: Run, request: RemediateAlert, work: Work) -> Outcome:
+    """Open the pull request."""
+    assert work.bump is not None, "only what stands is published"
+    report = fix_report(work, request.repository_url)
+    title = subject(work.found.group, work.bump.moves)
+    if request.no_pr:
+        run.summary = "nothing published, as asked"
+        return _ended("comment", "fixed", _MADE.format(subject=title), report, work)
+    if await _all_closed(run, work.found):
+        run.summary = "its alerts were closed meanwhile"
+        return _ended("covered", "nothing_to_do", _CLOSED, report, work)
+    name = branch(request, run.mark)
+    run.lets_out()
+    await run.ports.publisher.push(name, run.head)
+    pull_request = await run.ports.publisher.open_pull_request(
+        branch=name,
+        commit=run.head,
+        title=title,
+        body=_body(work, request.repository_url),
+        draft=False,
+    )
+    number = f" #{pull_request.number}" if pull_request.number else ""
+    run.summary = f"pull request{number}"
+    outcome = _ended("pull_request", "fixed", f"Opened pull request{number}: {title}", report, work)
+    return outcome.model_copy(update={"url": pull_request.url, "pull_request": pull_request})
+
+
+def _body(work: Work, repository_url: str) -> str:
+    body = pull_request_body(work, repository_url)
+    if not work.replaces:
+        return body
+    pulls = ", ".join(f"#{number}" for number in work.replaces)
+    parts = [body, _INSTEAD.format(pulls=pulls)]
+    if not work.found.group.undisclosed:
+        parts += [safe(f"- {one_line(why, 280)}") for why in work.why_not]
+    return "\n\n".join(parts)
+
+
+def _ended(kind: str, result: Result, text: str, report: str, value: AlertGroup | Work) -> Outcome:
+    details = {"result": result, **value.model_dump(mode="json")}
+    return Outcome.model_validate(
+        {"kind": kind, "text": text, "rule": rule_of(result), "report": report, "details": details}
+    )
+
+
+def _why(work: Work) -> str:
+    if work.failed:
+        return work.failed[-1].verdict.feedback or work.failed[-1].made
+    return work.skipped or (work.refusal.reason if work.refusal else "")
+
+
+async def _all_closed(run: Run, found: AlertGroup) -> bool:
+    """Return whether nobody needs the fix any more."""
+    numbers = [each.alert for each in found.group.advisories if each.alert]
+    if run.ports.alerts is None or not numbers:
+        return False
+    return all([await run.ports.alerts.state(number) != "open" for number in numbers])

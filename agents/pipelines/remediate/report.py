@@ -1,0 +1,207 @@
+"""The report on one package: tables by code, at most 500 words; a neutral one for the public."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from agents.pipelines.remediate.found import AlertGroup, TriageResult
+from agents.pipelines.remediate.ladder import Advisory, Level, Move
+from agents.pipelines.remediate.work import Bump, Work
+from agents.pipelines.shared.verified import checks_table, code
+from agents.text import one_line, publish
+
+WORDS = 500
+ROWS = 8  # of each table
+LINES = 6  # of each list
+LINE = 280  # characters of one line
+PROSE = 1_200
+
+LEVELS = {
+    Level.FLOAT: "lock file alone",
+    Level.BUMP: "the repository's own pin",
+    Level.WIDEN: "the repository's own upper bound",
+    Level.PARENT: "a release of another package that admits it",
+    Level.OVERRIDE: "an override, which expires",
+}
+_BY = {
+    "code": "By code alone: a small move by a rule, everything above was measured, no model"
+    " was asked.",
+    "model": "By a fresh model session that saw the change and the results, not its maker's words.",
+    "nobody": "Not looked at by a model: whoever asked wanted it so. What code checks was checked.",
+}
+_NO_MODEL = "No token was spent."
+_NEUTRAL = "Routine update of {package}; what moved and what was checked is below."
+
+
+def scan_report(found: AlertGroup, repository_url: str) -> str:
+    """Return what a scan found."""
+    copies = [
+        f"- {copy.version}: {'vulnerable' if copy.vulnerable else 'safe'}"
+        f"{', by ' + ' → '.join(copy.paths[0]) if copy.paths else ''}"
+        for copy in found.copies[:ROWS]
+    ]
+    return fitted(
+        _found(found, repository_url),
+        _section("Copies", "\n".join(_safe(copies, repository_url))),
+        _section("Evidence", "\n".join(_evidence(found, repository_url))),
+        _section("Not found out", _words(found.note, repository_url)),
+        _section("Over", _words(found.over, repository_url)),
+    )
+
+
+def fix_report(work: Work, repository_url: str) -> str:
+    """Return all that is to be said of a fix, or of why there is none."""
+    found, bump = work.found, work.bump
+    prose = _words(work.prose, repository_url, PROSE)
+    skipped = _section("Skipped", "\n".join(_skipped(work, repository_url)))
+    return fitted(
+        prose,
+        _found(found, repository_url),
+        _section("Fixed", _fixed(bump)) if bump and work.passed else "",
+        skipped,
+        _section("Verified", _verified(work, repository_url)) if work.quality else "",
+        _section("Risk", _risk(work)) if work.passed else "",
+        _section("Next", _next(work)),
+        spare=(skipped, prose),
+    )
+
+
+def pull_request_body(work: Work, repository_url: str) -> str:
+    """Return the pull request's text: neutral where the public must not learn of it yet."""
+    assert work.bump is not None, "a pull request has something in it"
+    if not work.found.group.undisclosed:
+        return fix_report(work, repository_url)
+    return fitted(
+        _NEUTRAL.format(package=code(work.found.name)),
+        _section("Moved", _moves(work.bump.moves)),
+        _section("Verified", _checks(work)),
+    )
+
+
+def fitted(*sections: str, spare: Sequence[str] = ()) -> str:
+    """Return the sections as far as they fit into the words that people read.
+
+    The `spare` ones go first where there are too many; then those at the end.
+    """
+    kept = [section for section in sections if section]
+    for section in (*spare, *reversed(kept[1:])):
+        if len("\n\n".join(kept).split()) <= WORDS:
+            break
+        if section in kept:
+            kept.remove(section)
+    return "\n\n".join(kept)
+
+
+def _found(found: AlertGroup, repository_url: str) -> str:
+    triaged = {(each.alert, each.ghsa_id): each for each in found.triage}
+    advisories = found.group.advisories
+    rows = [
+        _row(each, triaged.get((each.alert, each.ghsa_id)), repository_url)
+        for each in advisories[:ROWS]
+    ]
+    if len(advisories) > ROWS:
+        rows.append(f"| and {len(advisories) - ROWS} more | | | | |")
+    table = ["| Alert | Advisory | Severity | Vulnerable | Reached |", f"|{' --- |' * 5}", *rows]
+    where = f" in {code(found.group.directory)}" if found.group.directory else ""
+    return _section(f"Found: {code(found.name)}{where}", "\n".join(table))
+
+
+def _row(advisory: Advisory, triaged: TriageResult | None, repository_url: str) -> str:
+    number = f"#{advisory.alert}" if advisory.alert else "-"
+    if advisory.alert and repository_url:
+        number = f"[{number}]({repository_url}/security/dependabot/{advisory.alert})"
+    reached = f"{triaged.affected}, risk {triaged.risk}" if triaged else "not looked at"
+    ranges = code(advisory.vulnerable)
+    return f"| {number} | {code(advisory.ghsa_id)} | {advisory.severity} | {ranges} | {reached} |"
+
+
+def _fixed(bump: Bump) -> str:
+    how = LEVELS[bump.level] if bump.level is not None else "an engineer's change of the manifests"
+    how = f"By {how}" + (f" (level {bump.level:d})." if bump.level is not None else ".")
+    return f"{how}\n\n{_moves(bump.moves)}"
+
+
+def _moves(moves: Sequence[Move]) -> str:
+    rows = [
+        f"| {code(move.name)} | {_versions(move.old)} | {_versions(move.new)} |"
+        f" {move.delta or '-'}{', forced' if move.forced else ''} |"
+        for move in moves[:ROWS]
+    ]
+    if len(moves) > ROWS:
+        rows.append(f"| and {len(moves) - ROWS} more | | | |")
+    return "\n".join(["| Package | From | To | Step |", f"|{' --- |' * 4}", *rows])
+
+
+def _skipped(work: Work, repository_url: str) -> list[str]:
+    steps = work.bump.steps if work.bump else work.refusal.steps if work.refusal else ()
+    lines = [f"- Level {step.level:d}: {step.why}" for step in steps if not step.done]
+    if work.refusal and not work.bump:
+        lines.insert(0, f"- {work.refusal.reason}")
+    if work.skipped:
+        lines.append(f"- The engineer: {work.skipped}")
+    lines += [f"- Taken back: {each.verdict.feedback}" for each in work.failed]
+    return _safe(lines, repository_url)
+
+
+def _verified(work: Work, repository_url: str) -> str:
+    parts = [_checks(work)]
+    if work.bump is not None:
+        parts.append("\n".join(_safe([f"- {each}" for each in work.bump.evidence], repository_url)))
+        notes = [f"- Not proved: {each}" for each in work.bump.notes]
+        parts.append("\n".join(_safe(notes, repository_url)))
+    if work.verdict is not None:
+        parts.append(_BY[work.verdict.by] + (f" {_NO_MODEL}" if work.untouched else ""))
+        issues = [f"- {each.severity}: {each.description}" for each in work.verdict.issues]
+        parts.append("\n".join(_safe(issues, repository_url)))
+        parts.append(_words(work.verdict.reasoning, repository_url))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _checks(work: Work) -> str:
+    return checks_table(work.quality) if work.quality else ""
+
+
+def _risk(work: Work) -> str:
+    assert work.bump is not None, "it passed"
+    checked = bool(work.quality and work.quality.runs)
+    if work.adapted:
+        return "Higher: the code was changed along with it; read the second commit."
+    if not work.bump.mechanical:
+        return "Middling: more than the package's own version moved; look at the table."
+    tested = "the repository's checks pass" if checked else "but no check could run here"
+    return f"Low: a small step of the package alone, {tested}."
+
+
+def _next(work: Work) -> str:
+    if work.passed:
+        return "Merge it; GitHub then closes the alerts once it has read the new lock file."
+    return (
+        "Nothing was published. Somebody has to decide: wait for a release, permit more in"
+        " `remediation` of `.github/fettle.yml`, replace the package, or dismiss the alert with a"
+        " reason."
+    )
+
+
+def _evidence(found: AlertGroup, repository_url: str) -> list[str]:
+    lines = [f"- {t.ghsa_id}: {t.why} {'; '.join(t.evidence[:3])}" for t in found.triage]
+    return _safe(lines, repository_url)
+
+
+def _safe(lines: Iterable[str], repository_url: str) -> list[str]:
+    """Return lines with words of others, each of them whole and harmless by itself."""
+    shown = [line for line, _ in zip(dict.fromkeys(lines), range(LINES), strict=False)]
+    return [
+        f"- {_words(line.removeprefix('- '), repository_url)}" for line in shown if line.strip()
+    ]
+
+
+def _words(text: str, repository_url: str, limit: int = LINE) -> str:
+    return publish(one_line(text, limit), repository_url=repository_url) if text.strip() else ""
+
+
+def _versions(versions: Sequence[str]) -> str:
+    return ", ".join(code(each) for each in versions[:3]) or "-"
+
+
+def _section(title: str, text: str) -> str:
+    return f"### {title}\n\n{text}" if text.strip() else ""

@@ -1,0 +1,196 @@
+"""Step 6: scan: the open alerts of one package, its copies in the lock file, and their reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from pydantic import ValidationError
+
+from agents.errors import RunError
+from agents.pipelines.remediate.committed import Committed
+from agents.pipelines.remediate.found import AlertGroup, FoundCopy
+from agents.pipelines.remediate.ladder import (
+    Advisory,
+    Ecosystem,
+    Group,
+    Ranges,
+    Stuck,
+    Terms,
+    Unfit,
+    ecosystem_of,
+)
+from agents.pipelines.remediate.reach import searched
+from agents.pipelines.remediate.triage import Reach, triage
+from agents.ports import Alerts
+from agents.requests import RemediateAlert
+from agents.run import Run, stage
+from agents.text import one_line
+
+MOST_FILES = 600  # that are searched for imports
+
+_NO_ALERTS = "GitHub's alerts cannot be read here, and no scan was handed in: use --from-scan FILE."
+_OTHER = "The scan that was handed in is about {found}, not about {wanted}. Scan again."
+_BROKEN = "The scan that was handed in cannot be read ({count} faults; the first: {first})."
+_NO_BRANCH = "There is no branch `{name}` to mend. Name another one with --base."
+_NONE = "There is no open alert about {package} here any more."
+_POLICY = "The policy leaves these alerts alone: {why} (`remediation` in `.github/fettle.yml`)."
+_SAFE = "Every copy of {package} is outside of the vulnerable ranges already: {versions}."
+_UNKNOWN = "Fettle does not know the lock file of these manifests, so an engineer has to find it."
+_PARTLY = "Only the first {most} of {count} source files were searched for imports."
+
+
+@stage
+async def scan(run: Run, request: RemediateAlert) -> AlertGroup:
+    """Find the alerts, the copies and their reach."""
+    await _begin(run, request)
+    if request.scan is not None:
+        found = _handed_in(request)
+    else:
+        group = await _group(alerts_of(run), request)
+        over = await _why_not(run, request, group) if group.advisories else ""
+        over = over or ("" if group.advisories else _NONE.format(package=request.package))
+        found = AlertGroup(commit=run.base, group=group, over=over)
+        found = found if over else await _looked(run, found)
+    run.summary = one_line(found.over or _said(found), 120)
+    return found
+
+
+async def terms(run: Run, *, majors: bool = False) -> Terms:
+    """Return what a fix may do; `majors`: a person has said yes to another major version."""
+    policy = (await run.policy()).remediation
+    return Terms(
+        today=datetime.fromtimestamp(run.wall(), UTC).date(),
+        majors=majors or policy.majors,
+        overrides=policy.overrides,
+        override_days=policy.override_days,
+    )
+
+
+async def known_ecosystem(run: Run, group: Group) -> Ecosystem | None:
+    """Return what knows the files that the alerts are about; None: an engineer has to."""
+    return ecosystem_of(frozenset(await run.ports.source.files(run.base)), group)
+
+
+def alerts_of(run: Run) -> Alerts:
+    """Return the port of the alerts. Raises RunError where there is none."""
+    if run.ports.alerts is None:
+        raise RunError(_NO_ALERTS)
+    return run.ports.alerts
+
+
+async def _begin(run: Run, request: RemediateAlert) -> None:
+    """Stand on the branch that is to be mended."""
+    source = run.ports.source
+    trunk = await source.fetch()
+    base = await source.branch(request.base_branch) if request.base_branch else trunk
+    if base is None:
+        raise RunError(_NO_BRANCH.format(name=one_line(request.base_branch, 80)))
+    run.stands(trunk=trunk, base=base, start=base, head=base)
+    policy = await run.policy()  # an unreadable one ends the run before it costs anything
+    if run.ports.toolsets is not None:
+        run.learned = await run.ports.toolsets.learn(policy)
+
+
+def _handed_in(request: RemediateAlert) -> AlertGroup:
+    try:
+        found = AlertGroup.model_validate(request.scan)
+    except ValidationError as error:
+        first = one_line(error.errors(include_url=False)[0]["msg"], 120)
+        raise RunError(_BROKEN.format(count=error.error_count(), first=first)) from error
+    group = found.group
+    same = (group.repository.lower(), group.ecosystem, group.package, group.directory)
+    wanted = (request.repository.full_name.lower(), *_place(request))
+    if same != wanted:
+        about = one_line(f"{group.package} in {group.repository}/{group.directory}", 120)
+        raise RunError(_OTHER.format(found=about, wanted=request.reference))
+    return found
+
+
+async def _group(alerts: Alerts, request: RemediateAlert) -> Group:
+    """Return all open alerts of the package in the request's folder."""
+    ecosystem, package, directory = _place(request)
+    every = await alerts.open(ecosystem, package)
+    mine = tuple(each for each in every if each.directory == directory)
+    return Group(
+        repository=request.repository.full_name,
+        ecosystem=ecosystem,
+        package=package,
+        directory=directory,
+        manifests=tuple(dict.fromkeys(each.manifest.strip("/") for each in mine)),
+        advisories=mine,
+    )
+
+
+async def _why_not(run: Run, request: RemediateAlert, group: Group) -> str:
+    """Return why no alert of the group is worth a run; with one that is, all are mended."""
+    if request.alerts:
+        asked = any(each.alert in request.alerts for each in group.advisories)
+        return "" if asked else _NONE.format(package=request.package)
+    policy = (await run.policy()).remediation
+    severities = request.severities or policy.severities
+    severe = [each for each in group.advisories if each.severity in severities]
+    if not severe:
+        found = ", ".join(sorted({each.severity for each in group.advisories}))
+        return _POLICY.format(why=f"their severity is {found}")
+    if policy.scope == "runtime" and all(each.scope == "development" for each in severe):
+        return _POLICY.format(why="only development needs the package")
+    return ""
+
+
+async def _looked(run: Run, found: AlertGroup) -> AlertGroup:
+    """Return it with the copies and their reach."""
+    ecosystem = await known_ecosystem(run, found.group)
+    copies, note = await _copies(run, ecosystem, found.group)
+    versions = ", ".join(copy.version for copy in copies)
+    safe = bool(copies) and not any(copy.vulnerable for copy in copies)
+    reach, partly = await _reach(run, found.group)
+    advisories: Sequence[Advisory] = found.group.advisories
+    return found.model_copy(
+        update={
+            "tool": ecosystem.tool if ecosystem else "",
+            "copies": copies,
+            "triage": triage(advisories, copies, reach, located=bool(copies)),
+            "note": " ".join(each for each in (note, partly) if each),
+            "over": _SAFE.format(package=found.name, versions=versions) if safe else "",
+        }
+    )
+
+
+async def _copies(
+    run: Run, ecosystem: Ecosystem | None, group: Group
+) -> tuple[tuple[FoundCopy, ...], str]:
+    """Return the copies, or why they cannot be told: then the ladder, or an engineer, will."""
+    if ecosystem is None:
+        return (), _UNKNOWN
+    try:
+        locked = await ecosystem.read(Committed(run.ports.source, run.base))
+        ranges = Ranges.of(ecosystem.scheme, group.advisories)
+        copies = locked.copies(ecosystem.name_of(group.package))
+    except (Unfit, Stuck) as fault:
+        return (), str(fault)
+    return tuple(
+        FoundCopy(version=copy.version, vulnerable=ranges.hold(copy.version), paths=copy.paths)
+        for copy in copies
+    ), ""
+
+
+async def _reach(run: Run, group: Group) -> tuple[Reach, str]:
+    source = run.ports.source
+    paths = searched(group.ecosystem, await source.files(run.base))
+    reach = Reach(group.ecosystem, group.package, searchable=bool(paths))
+    for path in paths[:MOST_FILES]:
+        text = (await source.show(run.base, path) or b"").decode("utf-8", "replace")
+        reach.look(path, text)
+    left_out = len(paths) > MOST_FILES
+    return reach, _PARTLY.format(most=MOST_FILES, count=len(paths)) if left_out else ""
+
+
+def _place(request: RemediateAlert) -> tuple[str, str, str]:
+    return request.ecosystem, request.package, request.directory.strip("/")
+
+
+def _said(found: AlertGroup) -> str:
+    count = len(found.group.advisories)
+    versions = ", ".join(found.vulnerable) or "version not found"
+    return f"{count} alert{'s' * (count != 1)} about {found.name} ({versions})"

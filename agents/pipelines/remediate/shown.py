@@ -1,0 +1,54 @@
+"""What prompts are shown of alerts, moves and results: ours as it is, other people's fenced."""
+
+from __future__ import annotations
+
+from agents.pipelines.remediate.found import AlertGroup
+from agents.pipelines.remediate.work import Work
+from agents.run import Run
+from agents.text import clean, one_line
+
+TEXT_LIMIT = 4_000  # characters of one advisory's own words
+ALERTS_LIMIT = 24_000  # and of all alerts
+MOST = 12
+
+
+def alerts_shown(run: Run, found: AlertGroup) -> str:
+    """Return the alerts with their authors' words and what code found, fenced."""
+    by_alert = {(each.alert, each.ghsa_id): each for each in found.triage}
+    parts = []
+    for advisory in found.group.advisories[:MOST]:
+        triaged = by_alert.get((advisory.alert, advisory.ghsa_id))
+        lines = [
+            f"{advisory.ghsa_id} {advisory.cve_id} ({advisory.severity})",
+            f"vulnerable: {one_line(advisory.vulnerable, 200)}",
+            f"first patched: {one_line(advisory.first_patched, 60) or 'unknown'}",
+            f"{one_line(advisory.summary, 300)}",
+            clean(advisory.description).text[:TEXT_LIMIT],
+        ]
+        if triaged is not None:
+            lines += [f"reach: {triaged.affected}. {triaged.why}", *triaged.evidence]
+        parts.append("\n".join(line for line in lines if line.strip()))
+    return run.fenced("\n\n".join(parts), limit=ALERTS_LIMIT)
+
+
+def moves_shown(run: Run, work: Work) -> str:
+    """Return what moved, and what code has proved of it."""
+    if work.bump is None:
+        return "Nothing has moved yet."
+    moves = [
+        f"- {move.name}: {', '.join(move.old) or 'absent'} to {', '.join(move.new) or 'absent'}"
+        f" ({move.delta or 'new or gone'}{', forced by resolution' if move.forced else ''})"
+        for move in work.bump.moves
+    ]
+    return run.fenced("\n".join([*moves, *work.bump.evidence, *work.bump.notes]))
+
+
+def results_shown(run: Run, work: Work) -> str:
+    """Return how the repository's checks ended before and after the change."""
+    if work.quality is None or not work.quality.runs:
+        return "None of the repository's checks can run here."
+    lines = [
+        f"{after.name} (`{after.command}`): exit {before.exit_code} before, {after.exit_code} after"
+        for before, after in work.quality.compared
+    ]
+    return run.fenced("\n".join(lines))

@@ -1,0 +1,65 @@
+"""Step 6: summarize: what was done in a paragraph; only where tokens were spent anyway."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from agents.errors import ModelRefused
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.remediate.shown import moves_shown, results_shown
+from agents.pipelines.remediate.work import Work
+from agents.run import Run, stage
+from agents.tools.base import Capability
+from agents.tools.submit import Submission
+
+WORDS = 110
+
+
+class Summary(Submission):
+    """Deliver the paragraph."""
+
+    text: str = Field(min_length=20, max_length=1_200)
+    """At most 110 words of plain prose: what was hard, what was done, what to look at twice."""
+
+
+SUMMARIZE = Conversation(
+    name="summarize",
+    prompt=beside(__file__, "summarize.md"),
+    output=Summary,
+    capability=Capability.READ_ONLY,
+    tier="fast",
+    max_turns=4,
+)
+
+
+@stage
+async def summarize(run: Run, work: Work) -> Work:
+    """Say in a paragraph what was done."""
+    try:
+        done = await run.converse(
+            SUMMARIZE,
+            objection=_objection,
+            moves=moves_shown(run, work),
+            results=results_shown(run, work),
+            words=run.fenced(_words(work)),
+        )
+    except ModelRefused:  # the tables say it all
+        return work
+    return work.model_copy(update={"prose": done.text})
+
+
+def _objection(done: Summary) -> str | None:
+    count = len(done.text.split())
+    return f"That is {count} words; at most {WORDS} have room." if count > WORDS else None
+
+
+def _words(work: Work) -> str:
+    verdict = work.verdict
+    parts = (
+        work.bump.summary if work.bump else "",
+        work.adapted,
+        *(f"An earlier try was taken back: {each.verdict.feedback}" for each in work.failed),
+        verdict.reasoning if verdict else "",
+        *(f"{i.severity}: {i.description}" for i in (verdict.issues if verdict else ())),
+    )
+    return "\n\n".join(part for part in parts if part)[:12_000]

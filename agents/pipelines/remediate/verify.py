@@ -1,0 +1,166 @@
+"""Step 6: verify: whether the fix stands. Code says what it can; a model only judges the rest."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.errors import RunError
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.remediate.shown import alerts_shown, moves_shown, results_shown
+from agents.pipelines.remediate.work import Issue, VerifyResult, Work
+from agents.pipelines.shared.docs_review import DIFF_LIMIT
+from agents.pipelines.shared.instructions import instructions
+from agents.requests import RemediateAlert, Severity
+from agents.run import Run, stage
+from agents.tools.base import Capability
+from agents.tools.submit import Submission
+
+OUTPUT_LIMIT = 4_000  # characters of what failing checks wrote that are handed on
+
+_FAILS = "The check `{name}` (`{command}`) passed before the change and fails now."
+_INSTALL = "With the change the dependencies cannot be installed as locked: {problem}"
+_LOOSENED = "The change takes something away from the repository's tests or checks."
+_CHANGED = (
+    "The files changed while the fix was only to be looked at, so nothing that was found can be"
+    " trusted. Run it again; if it happens once more, look at the sandbox."
+)
+_KEEP = "Put back what was taken from tests and checks, and mend the code instead."
+
+
+class Objection(BaseModel):
+    """Something that is wrong with the fix."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    category: Literal["tests", "breaking", "incomplete", "other"]
+    """`tests`: what tests show; `breaking`: what the new version changed and the code relies on;
+    `incomplete`: a copy or a place that stays vulnerable."""
+    severity: Severity
+    """How bad it would be to merge it so."""
+    description: str = Field(min_length=10, max_length=1_000)
+    """What is wrong, and what shows it: file and line, or what you ran."""
+    suggestion: str = Field(max_length=1_000)
+    """What would put it right."""
+
+
+class Verification(Submission):
+    """Deliver your verdict on the fix."""
+
+    passed: bool
+    """Whether you would merge it."""
+    issues: tuple[Objection, ...] = Field(default=(), max_length=10)
+    """Each thing that is wrong with it."""
+    feedback: str = Field(max_length=3_000)
+    """For whoever makes the next fix from the start: what to do differently. Empty if it passed."""
+    reasoning: str = Field(min_length=20, max_length=3_000)
+    """What you looked at and ran, and what it showed. Reviewers read it."""
+
+
+VERIFY = Conversation(
+    name="verify",
+    prompt=beside(__file__, "verify.md"),
+    output=Verification,
+    capability=Capability.READ_ONLY,
+    tier="judge",
+)
+
+
+@stage
+async def verify(run: Run, request: RemediateAlert, work: Work) -> Work:
+    """Look at the fix with fresh eyes."""
+    verdict = by_code(work)
+    if verdict is None and request.skip_verify:
+        verdict = VerifyResult(passed=True, by="nobody")
+    if verdict is None:
+        verdict = await _by_model(run, work)
+    run.summary = f"{'stands' if verdict.passed else 'does not stand'}, says {verdict.by}"
+    return work.model_copy(update={"verdict": verdict})
+
+
+def by_code(work: Work) -> VerifyResult | None:
+    """Return the verdict that needs no model; None where one has to look.
+
+    What fails newly is a no. A patch or minor move by one of the ladder's first rungs is a yes:
+    everything that could be said of it was measured. Another's pull request is only proved here,
+    and judged by people.
+    """
+    assert work.bump is not None, "a fix was made"
+    assert work.quality is not None, "and checked"
+    issues = (*_failing(work), *_uninstalled(work), *_loosened(work))
+    if issues:
+        output = "\n\n".join(check.output for check in work.quality.failing)[-OUTPUT_LIMIT:]
+        feedback = "\n".join(f"{i.description} {i.suggestion}".strip() for i in issues)
+        return VerifyResult(
+            passed=False, by="code", issues=issues, test_output=output, feedback=feedback
+        )
+    if (work.bump.mechanical or work.bump.by == "other") and not work.adapted:
+        return VerifyResult(passed=True, by="code")
+    return None
+
+
+async def _by_model(run: Run, work: Work) -> VerifyResult:
+    """Ask somebody who has seen nothing but the change and what our process measured."""
+    run.stands(tainted=True)  # an advisory's text and foreign releases are anybody's
+    tree = await run.tree(run.head)
+    before = await tree.snapshot()
+    found = await run.converse(
+        VERIFY,
+        objection=_objection,
+        instructions=await instructions(run),
+        alerts=alerts_shown(run, work.found),
+        moves=moves_shown(run, work),
+        results=results_shown(run, work),
+        diff=run.fenced(await tree.diff(run.base, run.head), limit=DIFF_LIMIT),
+    )
+    if await run.at_work.snapshot() != before:
+        raise RunError(_CHANGED)
+    return VerifyResult(
+        passed=found.passed,
+        by="model",
+        issues=tuple(Issue(**each.model_dump()) for each in found.issues),
+        feedback=found.feedback,
+        reasoning=found.reasoning,
+    )
+
+
+def _objection(found: Verification) -> str | None:
+    grave = [each for each in found.issues if each.severity in ("high", "critical")]
+    if found.passed and grave:
+        return "A fix with a high or critical issue does not pass: decide which of the two holds."
+    if not found.passed and not (found.feedback.strip() and found.issues):
+        return "A fix that does not pass needs `issues`, and `feedback` for whoever tries again."
+    return None
+
+
+def _failing(work: Work) -> list[Issue]:
+    checks = work.quality.failing if work.quality else ()
+    return [
+        Issue(
+            category="tests",
+            severity="high",
+            description=_FAILS.format(name=check.name, command=check.command[:200]),
+            suggestion="Make the code work with the new version; leave the check as it is.",
+        )
+        for check in checks
+    ]
+
+
+def _uninstalled(work: Work) -> list[Issue]:
+    """Return what cannot be installed now and could be before."""
+    if not (work.setup and work.setup.problems) or not work.quality:
+        return []
+    if work.quality.baseline.setup.problems:
+        return []
+    problem = work.setup.problems[0][:500]
+    text = _INSTALL.format(problem=problem)
+    return [Issue(category="install", severity="high", description=text)]
+
+
+def _loosened(work: Work) -> list[Issue]:
+    if work.inspection.accepted:
+        return []
+    places = ", ".join(sorted({each.path for each in work.inspection.grave})[:6])
+    text = f"{_LOOSENED} ({places})"
+    return [Issue(category="loosened", severity="high", description=text, suggestion=_KEEP)]

@@ -1,0 +1,146 @@
+"""What a run knows of its fix: how it was made, what was measured of it, what was said of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from agents.pipelines.remediate.found import AlertGroup
+from agents.pipelines.remediate.ladder import Fix, Level, Move, Refusal, Step
+from agents.pipelines.shared.quality import Quality
+from agents.pipelines.shared.tampering import Inspection
+from agents.ports import SetupResult
+from agents.requests import Frozen, Severity
+
+MECHANICAL = (Level.FLOAT, Level.BUMP)
+"""Rungs that move the package alone, within what the repository allows itself."""
+SMALL = ("patch", "minor", None)
+BY_ENGINEER = ("no_rung", "unsupported")
+"""Why the ladder refuses where an engineer may still find a way."""
+
+
+class Bump(Frozen):
+    """The dependency files have every copy out of every range, as far as code can prove it."""
+
+    by: Literal["ladder", "engineer", "other"]
+    """`other`: it is another bot's pull request."""
+    level: Level | None = None
+    """The rung; None where the ladder did not do it."""
+    moves: tuple[Move, ...] = ()
+    files: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    evidence: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    summary: str = ""
+    """The engineer's words: untrusted."""
+    tree: str
+    """The git tree id of the files."""
+    commit: str = ""
+
+    @classmethod
+    def of(cls, fix: Fix) -> Bump:
+        """Return what the ladder did."""
+        values = {name: getattr(fix, name) for name in ("level", "moves", "files", "steps")}
+        return cls(by="ladder", **values, evidence=fix.evidence, notes=fix.notes, tree=fix.tree)
+
+    @property
+    def mechanical(self) -> bool:
+        """Return whether code alone proves enough: the ladder's first rungs, small moves only."""
+        small = all(move.delta in SMALL for move in self.moves)
+        return self.by == "ladder" and self.level in MECHANICAL and small
+
+
+class Issue(Frozen):
+    """One thing that speaks against the fix."""
+
+    category: Literal["tests", "install", "loosened", "breaking", "incomplete", "other"]
+    severity: Severity
+    description: str
+    suggestion: str = ""
+
+
+class VerifyResult(Frozen):
+    """What came of looking at the fix with fresh eyes."""
+
+    passed: bool
+    by: Literal["code", "model", "nobody"]
+    """`code`: what code checks is enough here; `nobody`: people did not want it looked at."""
+    issues: tuple[Issue, ...] = ()
+    test_output: str = ""
+    """What the checks wrote that fail newly: ours, never the model's."""
+    feedback: str = ""
+    """What the next try has to do differently."""
+    reasoning: str = ""
+    """The model's words: untrusted."""
+
+
+class Failed(Frozen):
+    """One iteration whose fix did not stand."""
+
+    made: str
+    """What it had done, in a line."""
+    verdict: VerifyResult
+
+
+class Work(Frozen):
+    """All of it, as each stage hands it to the next."""
+
+    found: AlertGroup
+    bump: Bump | None = None
+    refusal: Refusal | None = None
+    """Why there is no fix, if there is none."""
+    skipped: str = ""
+    """Why an engineer left it, if one did: untrusted."""
+    adapted: str = ""
+    """What was changed in the code beside the bump, in the engineer's words: untrusted."""
+    setup: SetupResult | None = None
+    """What installing as of the fix came to."""
+    quality: Quality | None = None
+    inspection: Inspection = Inspection()
+    verdict: VerifyResult | None = None
+    failed: tuple[Failed, ...] = ()
+    """Earlier iterations, oldest first."""
+    prose: str = ""
+    """A model's summary: untrusted."""
+    replaces: tuple[int, ...] = ()
+    """Open pull requests of others that do not mend it."""
+    why_not: tuple[str, ...] = ()
+    """Why they do not, one line each."""
+
+    @property
+    def wants_engineer(self) -> bool:
+        """Return whether the ladder cannot, and somebody else may."""
+        refusal = self.refusal
+        return self.bump is None and refusal is not None and refusal.cause in BY_ENGINEER
+
+    @property
+    def passed(self) -> bool:
+        """Return whether there is a fix that stands."""
+        return self.bump is not None and self.verdict is not None and self.verdict.passed
+
+    @property
+    def feedback(self) -> str:
+        """Return what was wrong with the fix before; empty for the first one."""
+        return self.failed[-1].verdict.feedback if self.failed else ""
+
+    @property
+    def wants_adapting(self) -> bool:
+        """Return whether the code has to follow: tests break, or the try before was found wrong."""
+        assert self.quality is not None, "the checks were run before"
+        assert self.bump is not None, "and something had moved"
+        again = self.bump.by == "ladder" and bool(self.failed)
+        return self.bump.by != "other" and (again or not self.quality.passed)
+
+    @property
+    def untouched(self) -> bool:
+        """Return whether no token was spent on the fix that stands."""
+        by_code = self.verdict is None or self.verdict.by != "model"
+        by_ladder = self.bump is None or self.bump.by != "engineer"
+        return by_code and by_ladder and not self.adapted and not self.failed
+
+    def checked(self, setup: SetupResult, quality: Quality) -> Work:
+        """Return it with what installing and the checks say of it."""
+        return self.model_copy(update={"setup": setup, "quality": quality})
+
+    def inspected(self, quality: Quality, inspection: Inspection) -> Work:
+        """Return it with what was found after the code had been adapted."""
+        return self.model_copy(update={"quality": quality, "inspection": inspection})

@@ -1,0 +1,114 @@
+"""Step 6: the port of the alerts: what GitHub says of vulnerable dependencies, and who is at it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection
+from typing import Literal, Protocol
+
+from agents.requests import Frozen, Severity
+
+AlertState = Literal["open", "fixed", "dismissed", "auto_dismissed"]
+"""https://docs.github.com/rest/dependabot/alerts"""
+
+
+class Advisory(Frozen):
+    """One alert about a package, or one advisory of GitHub's database, as GitHub tells it."""
+
+    ghsa_id: str
+    cve_id: str = ""
+    severity: Severity
+    package: str
+    ecosystem: str
+    """GitHub's name for it, like `pip` or `npm`."""
+    vulnerable: str
+    """The range of one alert as GitHub writes it, like `>= 3.0, < 3.1.4`."""
+    first_patched: str = ""
+    alert: int = 0
+    """The number of the alert in its repository; 0 for an advisory without an alert here."""
+    undisclosed: bool = False
+    """Whether the public must not learn of it yet: titles and branches stay neutral."""
+    manifest: str = ""
+    """The file that the alert names."""
+    scope: Literal["runtime", "development", ""] = ""
+    """Who needs the package; empty: GitHub does not say, which counts as runtime."""
+    summary: str = ""
+    """One line by the advisory's author: untrusted, as is the description."""
+    description: str = ""
+
+    @property
+    def directory(self) -> str:
+        """Return the folder of the manifest: alerts of one package and folder belong together."""
+        return posixpath.dirname(self.manifest.strip("/"))
+
+
+class OtherPull(Frozen):
+    """An open pull request that moves the same package: another bot's, or an earlier one of ours.
+
+    Found by its author and by the branch names that Dependabot and Renovate document:
+    https://docs.github.com/code-security/dependabot and https://docs.renovatebot.com. That it
+    mends anything is for the run to find out.
+    """
+
+    number: int
+    url: str
+    title: str
+    """Untrusted."""
+    branch: str
+    head: str
+    base: str
+    """The branch that it is to be merged into."""
+    author: str
+    """Login, such as `dependabot[bot]`."""
+    own: bool = False
+    """Fettle opened it."""
+    foreign: bool = False
+    """Its head is in another repository: a bot's never is."""
+    pushed_by: tuple[str, ...] = ()
+    """Logins of others than its author who have pushed to its branch."""
+
+
+class Knowledge(Frozen):
+    """What GitHub's advisory database says of some versions."""
+
+    complete: bool
+    """Whether it could be asked about all of them."""
+    advisories: tuple[Advisory, ...] = ()
+
+
+class Alerts(Protocol):
+    """The alerts of the run's repository. Every call may be repeated.
+
+    What GitHub refuses raises RunError, what may pass TransientError.
+    """
+
+    async def open(self, ecosystem: str, package: str) -> tuple[Advisory, ...]:
+        """Return all open alerts about this package, those of every folder.
+
+        https://docs.github.com/rest/dependabot/alerts: read page by page to the end; withdrawn
+        advisories are left out.
+        """
+        ...
+
+    async def state(self, alert: int) -> AlertState:
+        """Return what has become of this alert by now."""
+        ...
+
+    async def others(self, ecosystem: str, package: str, directory: str) -> tuple[OtherPull, ...]:
+        """Return the open pull requests for this package in this folder, newest first."""
+        ...
+
+    async def known(self, ecosystem: str, versions: Collection[tuple[str, str]]) -> Knowledge:
+        """Return all published advisories that affect any of these (package, version) pairs.
+
+        https://docs.github.com/rest/security-advisories/global-advisories, its parameter
+        `affects`; one entry for each package and range of an advisory.
+        """
+        ...
+
+    async def say(self, pull: int, key: str, body: str) -> str:
+        """Say this on that pull request once, whatever happens; return its URL.
+
+        The same key again replaces what was said.
+        """
+        ...

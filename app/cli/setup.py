@@ -1,0 +1,232 @@
+"""The command `fettle setup`: from nothing to a GitHub App whose secrets are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agents.errors import ConfigError
+from app.cli import manual, setup_manual
+from app.cli.screen import say, stop_event
+from app.cli.seen import line
+from app.cli.setup_import import Existing, import_app
+
+if TYPE_CHECKING:
+    from app.registration.conversion import Registered
+    from app.registration.door import Door, Wanted
+    from app.settings import Settings
+
+# ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
+
+LONGEST_NAME = 34
+_LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,98})")
+
+
+def register(cli: typer.Typer) -> None:
+    """Add the command."""
+    cli.command(help=setup_manual.SETUP, short_help="Register your GitHub App.", cls=manual.Manual)(
+        setup
+    )
+
+
+def setup(
+    *,
+    org: Annotated[
+        str | None, typer.Option("--org", metavar="NAME", help="Who owns the App, if not you.")
+    ] = None,
+    github_url: Annotated[
+        str | None, typer.Option("--github-url", metavar="URL", help="Your GitHub's start page.")
+    ] = None,
+    webhook_url: Annotated[
+        str | None,
+        typer.Option("--webhook-url", metavar="URL", help="Where GitHub reaches this server."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="The App's name, as proposed.")
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the page here; 0 takes any.")
+    ] = 0,
+    existing: Annotated[
+        bool, typer.Option("--import", help="Take an App that is there already.")
+    ] = False,
+    app_id: Annotated[
+        str | None, typer.Option("--app-id", metavar="ID", help="With --import: the App's id.")
+    ] = None,
+    key_file: Annotated[
+        Path | None,
+        typer.Option("--key-file", metavar="FILE", help="With --import: its private key."),
+    ] = None,
+    webhook_secret_file: Annotated[
+        Path | None,
+        typer.Option("--webhook-secret-file", metavar="FILE", help="With --import: its secret."),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Move an App aside that is set up here already.")
+    ] = False,
+) -> None:
+    """Set the App up."""
+    from app.settings import load_settings
+
+    settings = load_settings(serving=False)
+    _require_room(settings, replace=replace)
+    given = Existing(app_id, key_file, webhook_secret_file)
+    if not existing and given != Existing(None, None, None):
+        raise ConfigError("--app-id, --key-file and --webhook-secret-file go with --import.")
+    wanted = _wanted(settings, org, github_url, webhook_url, name, ask=not existing)
+    if existing:
+        made = asyncio.run(import_app(settings, wanted, given, replace=replace))
+    else:
+        made = asyncio.run(_register(settings, wanted, replace=replace, port=port))
+    _tell(settings, wanted, made)
+    _offer_model_key(settings)
+
+
+def _require_room(settings: Settings, *, replace: bool) -> None:
+    """Raise ConfigError when what is written would not count, or would be written over."""
+    from app.secret_files import CREDENTIALS, already, app_folder
+    from app.settings import process_environment
+
+    variables = process_environment()
+    if standing := [name for name in CREDENTIALS if variables.get(name, "").strip()]:
+        raise ConfigError(
+            f"{standing[0]} is set. A variable wins over what `fettle setup` would write, so that "
+            f"would change nothing. Take away {', '.join(standing)} first, wherever the server "
+            "gets them from; or leave all as it is: `fettle doctor` tells whether it is right."
+        )
+    folder = app_folder(settings.data_dir)
+    if (folder.exists() or folder.is_symlink()) and not replace:
+        raise ConfigError(already(settings.data_dir))
+
+
+# --- what is wanted -----------------------------------------------------------------------------
+
+
+def _wanted(
+    settings: Settings,
+    org: str | None,
+    github_url: str | None,
+    webhook_url: str | None,
+    name: str | None,
+    *,
+    ask: bool,
+) -> Wanted:
+    from app.github.urls import Urls
+    from app.registration.door import Wanted
+
+    _require_agreement(settings, github_url, webhook_url)
+    if org is not None and not _LOGIN.fullmatch(org):
+        raise ConfigError("--org is no name of an organization. Give it as it is in addresses.")
+    if name is not None and not (name.isprintable() and 0 < len(name.strip()) <= LONGEST_NAME):
+        raise ConfigError(f"--name takes up to {LONGEST_NAME} characters in one line.")
+    urls = Urls.of(github_url or settings.github_url)
+    hook = _checked_hook(webhook_url) or settings.webhook_url
+    if hook is None and ask:
+        hook = _asked_hook()
+    if hook and hook.startswith("http://") and not urls.web.startswith("http://"):
+        raise ConfigError(
+            "The webhook URL must begin with https://: what GitHub sends there is what private "
+            "repositories hold. deploy/README.md has proxies that bring a certificate."
+        )
+    return Wanted(urls, hook or "", org, name)
+
+
+def _require_agreement(settings: Settings, github_url: str | None, webhook_url: str | None) -> None:
+    """Raise ConfigError when a variable would win over what the command line says."""
+    from app.settings import process_environment
+
+    variables = process_environment()
+    for option, name, given, standing in (
+        ("--github-url", "FETTLE_GITHUB_URL", github_url, settings.github_url),
+        ("--webhook-url", "FETTLE_WEBHOOK_URL", webhook_url, settings.webhook_url),
+    ):
+        if given and variables.get(name) and given.rstrip("/") != (standing or "").rstrip("/"):
+            raise ConfigError(f"{option} and {name} disagree, and the variable would win.")
+
+
+def _asked_hook() -> str:
+    if not sys.stdin.isatty():
+        raise ConfigError(
+            "Where does GitHub reach this server? Give --webhook-url, like "
+            "https://fettle.example.com/webhook."
+        )
+    while True:
+        said = typer.prompt(
+            "Where will GitHub reach this server, like https://fettle.example.com/webhook", err=True
+        )
+        try:
+            if hook := _checked_hook(said):
+                return hook
+        except ConfigError as error:
+            say(str(error))
+
+
+def _checked_hook(text: str | None) -> str | None:
+    from app.setting_values import webhook_address
+
+    try:
+        return webhook_address(text)
+    except ValueError as error:
+        raise ConfigError(f"The webhook URL {error}.") from None
+
+
+# --- a new App ----------------------------------------------------------------------------------
+
+
+async def _register(settings: Settings, wanted: Wanted, *, replace: bool, port: int) -> Registered:
+    from app.registration.register import register as registering
+    from app.sandbox.reach import make_passable
+
+    make_passable(settings.data_dir)
+    return await registering(
+        wanted, settings.data_dir, stop_event(), _show_way, replace=replace, port=port
+    )
+
+
+def _show_way(door: Door) -> None:
+    from app.registration.register import MINUTES
+
+    say(
+        f"Open this in a browser on this machine, within {MINUTES:.0f} minutes:\n\n  {door.url}\n\n"
+        "Is the browser on another machine? There, first run this with this server's name, and "
+        f"leave it running:\n\n  ssh -N -L {door.port}:127.0.0.1:{door.port} SERVER\n"
+    )
+
+
+# --- what is told -------------------------------------------------------------------------------
+
+
+def _tell(settings: Settings, wanted: Wanted, made: Registered) -> None:
+    from app.secret_files import app_folder
+
+    say(
+        f"The App {line(made.name, 60)} (id {made.id}) is set up. Its key and its webhook secret "
+        f"are in `{app_folder(settings.data_dir)}`.\n"
+        "Install it on repositories with the link below; then run `fettle doctor` and "
+        "`fettle serve`."
+    )
+    typer.echo(made.install_link(wanted.urls))
+
+
+def _offer_model_key(settings: Settings) -> None:
+    """Take the model's key as well, from whoever sits at the terminal and has none set."""
+    from app.secret_files import keep_alone
+
+    known = settings.anthropic_api_key or settings.anthropic_base_url
+    if known or not sys.stdin.isatty():
+        return
+    text = typer.prompt(
+        "A key for the Messages API (not shown; Enter to set ANTHROPIC_API_KEY yourself)",
+        default="",
+        show_default=False,
+        hide_input=True,
+        err=True,
+    ).strip()
+    if text:
+        where = keep_alone(settings.data_dir, "ANTHROPIC_API_KEY", text)
+        say(f"It is in `{where}`.")

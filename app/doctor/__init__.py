@@ -1,0 +1,1 @@
+"""What `fettle doctor` looks at: each file one subject, each finding with its remedy."""

@@ -1,0 +1,40 @@
+"""The sandbox: each backend attacked as an agent would, and which one agents would run in."""
+
+from __future__ import annotations
+
+from app.doctor.finding import Finding, failed, ok, warning
+from app.sandbox.choose import BACKENDS, Tried, try_backend, wanted
+from app.settings import Settings
+
+
+async def attack(settings: Settings, *, everything: bool = False) -> tuple[list[Tried], str | None]:
+    """Return what each backend came to, and the name of the one that agents would run in."""
+    tried: list[Tried] = []
+    chosen: str | None = None
+    asked = wanted(settings)
+    for name in (*asked, *(n for n in BACKENDS if everything and n not in asked)):
+        if chosen is not None and not everything:
+            break
+        tried.append(await try_backend(name, settings))
+        if chosen is None and name in asked and tried[-1].chosen is not None:
+            chosen = name
+    return tried, chosen
+
+
+async def sandbox_finding(settings: Settings) -> Finding:
+    """Tell in one line what `fettle doctor sandbox` shows in full."""
+    tried, chosen = await attack(settings)
+    if chosen is None:
+        causes = "; ".join(f"{each.report.backend}: {each.report.cause}" for each in tried)
+        return failed(
+            "sandbox",
+            f"None holds, so Fettle does not serve. {causes}.",
+            f"{tried[0].report.remedy}. `fettle doctor sandbox` shows each attack.",
+        )
+    last = tried[-1]
+    said = f"{chosen} held against {len(last.report.probes)} attacks"
+    if last.sandbox is not None and last.sandbox.level != "full":
+        return warning(
+            "sandbox", f"{said}, and holds less than others.", "Set FETTLE_SANDBOX=auto."
+        )
+    return ok("sandbox", said)

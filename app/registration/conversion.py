@@ -1,0 +1,104 @@
+"""What GitHub hands out for the code of a registration: the App's id, its key, its secret; once."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import aiohttp
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    SecretStr,
+    ValidationError,
+)
+
+from agents.errors import RunError, TransientError
+from app.github.api import Api, Refused
+from app.github.limits import NO_ANSWER
+from app.github.urls import Urls
+from app.setting_values import parse_key
+
+CODE = re.compile(r"[A-Za-z0-9._~-]{1,200}")
+TRIES = 3
+_SPENT = (
+    "The App may exist at GitHub all the same, without anybody having its key: look under "
+    "Developer settings, GitHub Apps. Delete it there and run `fettle setup` again; or make a "
+    "private key and a webhook secret there and run `fettle setup --import`."
+)
+
+
+def _secret(value: SecretStr) -> SecretStr:
+    text = value.get_secret_value()
+    if not text.strip() or not text.isprintable():
+        raise ValueError("is not a secret")
+    return value
+
+
+class Registered(BaseModel):
+    """An App of this GitHub; `name` is as somebody typed it, and only ever shown cleaned."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
+
+    id: PositiveInt
+    slug: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,99}$")]
+    name: str
+    html_url: str
+
+    def install_link(self, urls: Urls) -> str:
+        """Return the page where the App is installed; only ever one of this GitHub."""
+        ours, theirs = urlsplit(urls.web), urlsplit(self.html_url)
+        same = (theirs.scheme, theirs.netloc) == (ours.scheme, ours.netloc)
+        path = theirs.path if re.fullmatch(r"(/[A-Za-z0-9_.-]+)+", theirs.path) else ""
+        if not same or not path or theirs.query or theirs.fragment:
+            path = f"/apps/{self.slug}"
+        return f"{urls.web}{path}/installations/new"
+
+
+class Converted(Registered):
+    """A new App, with what proves to GitHub that we are it."""
+
+    pem: Annotated[SecretStr, AfterValidator(parse_key)]
+    webhook_secret: Annotated[SecretStr, AfterValidator(_secret)]
+
+
+async def convert(urls: Urls, code: str, *, pause: float = 1.0) -> Converted:
+    """Exchange the code. Raises RunError or TransientError, whose texts say what to do."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        answer = await _exchanged(Api(session, urls), code, pause)
+    try:
+        return Converted.model_validate(answer)
+    except ValidationError as error:
+        wrong = ", ".join(
+            sorted({str(fault["loc"][0]) for fault in error.errors() if fault["loc"]})
+        )
+        raise RunError(
+            f"GitHub's answer to the registration cannot be used ({wrong or 'no object'}). {_SPENT}"
+        ) from None
+
+
+async def _exchanged(api: Api, code: str, pause: float) -> object:
+    for tries in range(1, TRIES + 1):
+        try:
+            answer, _ = await api.send(
+                "POST", "/app-manifests/{code}/conversions", url_vars={"code": code}
+            )
+            return answer
+        except Refused as refused:
+            status = refused.reply.status
+            if status not in {NO_ANSWER, 500, 502, 503, 504}:
+                raise RunError(
+                    f"GitHub refused the registration's code with status {status}: it holds for an "
+                    f"hour and works once. {_SPENT}"
+                ) from None
+            if tries == TRIES:
+                raise TransientError(
+                    f"GitHub did not answer when asked for the App's key. {_SPENT}"
+                ) from None
+            await asyncio.sleep(pause * tries)
+    raise AssertionError("the last try returns or raises")

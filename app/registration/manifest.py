@@ -1,0 +1,52 @@
+"""The App's manifest, app.yml: the one place that says what Fettle asks of GitHub."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+NAME = "app.yml"
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Hook(_Strict):
+    url: str
+    active: bool
+
+
+class Manifest(_Strict):
+    """What app.yml holds.
+
+    https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest
+    """
+
+    name: str
+    description: str
+    url: str
+    public: bool
+    hook_attributes: _Hook
+    default_permissions: dict[str, Literal["read", "write", "admin"]]
+    default_events: tuple[str, ...]
+
+    def form(self, *, name: str | None, webhook_url: str, redirect_url: str) -> str:
+        """Return it as GitHub's form takes it, for one operator."""
+        given = self.model_dump(mode="json")
+        given["hook_attributes"]["url"] = webhook_url
+        return json.dumps(given | {"name": name or self.name, "redirect_url": redirect_url})
+
+
+@cache
+def app_manifest() -> Manifest:
+    """Return what is in app.yml: of this checkout, or of the package that was built from one."""
+    places = (_PACKAGE / NAME, _PACKAGE.parent / NAME)
+    found = next(place for place in places if place.is_file())
+    return Manifest.model_validate(yaml.safe_load(found.read_text("utf-8")))

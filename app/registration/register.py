@@ -1,0 +1,86 @@
+"""Register a new App: a browser goes to GitHub and back, and what it brings ends up in files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from agents.errors import Cancelled, RunError
+from app.registration.conversion import Registered, convert
+from app.registration.door import Door, Wanted, open_door
+from app.secret_files import keep_app
+
+MINUTES = 15.0
+BUSY_SECONDS = 120.0
+
+
+async def register(
+    wanted: Wanted,
+    data_dir: Path,
+    stop: asyncio.Event,
+    opened: Callable[[Door], None],
+    *,
+    replace: bool = False,
+    port: int = 0,
+    minutes: float = MINUTES,
+) -> Registered:
+    """Return the new App once its secrets are in files; `opened` tells people where to go.
+
+    Raises RunError when nobody came in time, Cancelled when `stop` was set before.
+    """
+
+    async def finish(code: str) -> Registered:
+        made = await convert(wanted.urls, code)
+        keep(data_dir, wanted, str(made.id), made.pem, made.webhook_secret, replace=replace)
+        return made
+
+    async with open_door(wanted, finish, port=port) as door:
+        opened(door)
+        return await _through(door, stop, minutes)
+
+
+def keep(
+    data_dir: Path,
+    wanted: Wanted,
+    app_id: str,
+    key: SecretStr,
+    webhook_secret: SecretStr,
+    *,
+    replace: bool,
+) -> None:
+    """Write what belongs to the App. Raises ConfigError when there is one already."""
+    values = {
+        "FETTLE_APP_ID": app_id,
+        "FETTLE_PRIVATE_KEY": key.get_secret_value(),
+        # As a list, for whatever is in it: commas part secrets otherwise.
+        "FETTLE_WEBHOOK_SECRETS": json.dumps([webhook_secret.get_secret_value()]),
+        "FETTLE_GITHUB_URL": wanted.urls.web,
+    }
+    if wanted.webhook_url:
+        values["FETTLE_WEBHOOK_URL"] = wanted.webhook_url
+    keep_app(data_dir, values, replace=replace)
+
+
+async def _through(door: Door, stop: asyncio.Event, minutes: float) -> Registered:
+    stopping = asyncio.create_task(stop.wait())
+    either: set[asyncio.Future[Any]] = {stopping, door.done}
+    try:
+        await asyncio.wait(either, timeout=minutes * 60, return_when=asyncio.FIRST_COMPLETED)
+        if door.busy:  # somebody came in the last moment: what GitHub gives out, it gives once
+            await asyncio.wait({door.done}, timeout=BUSY_SECONDS)
+    finally:
+        stopping.cancel()
+    if door.done.done():
+        return door.done.result()
+    door.done.cancel()
+    if stop.is_set():
+        raise Cancelled
+    raise RunError(
+        f"Nobody registered an App within {minutes:.0f} minutes, so the page is closed. Nothing "
+        "was changed. Run `fettle setup` again."
+    )

@@ -1,0 +1,243 @@
+"""npm's and pnpm's files: hostile ones are refused, and nothing is changed beside the point."""
+
+import json
+
+import pytest
+
+from agents.pipelines.remediate.ladder import Refusal, Stuck, Unfit, climb, ecosystem_of
+from agents.pipelines.remediate.ladder import npm_specs as specs
+from agents.pipelines.remediate.ladder.npm import Npm
+from agents.pipelines.remediate.ladder.npm_manifest import add_overrides, require, with_members
+from agents.pipelines.remediate.ladder.npm_merge import merged, written
+from agents.pipelines.remediate.ladder.npm_places import Neighbours, source_of
+from agents.pipelines.remediate.ladder.pnpm import Pnpm
+from agents.pipelines.remediate.ladder.pnpm_settings import release, workspace
+from agents.pipelines.remediate.ladder.pnpm_yaml import loaded, with_entries
+from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
+
+MANIFEST = '{\n  "name": "shop",\n  "files": ["a", "b"],\n  "dependencies": {"evil": "^1.0.0"}\n}\n'
+
+
+def npm(packages, version=3):
+    """Return the text of a lock file."""
+    return json.dumps({"lockfileVersion": version, "packages": {"": {"name": "shop"}, **packages}})
+
+
+def pnpm(key="evil@1.0.0", head="lockfileVersion: '9.0'"):
+    return (
+        f"{head}\nimporters:\n  .: {{}}\npackages:\n  {key!r}: {{}}\nsnapshots:\n  {key!r}: {{}}\n"
+    )
+
+
+EVIL = {"node_modules/evil": {"version": "1.0.0", "integrity": "sha512-x"}}
+
+
+async def refused(tree, files, file="package-lock.json", package="evil"):
+    """Climb with a tool that says nothing; return the refusal, after looking that all stayed."""
+    tree.lay({"package.json": MANIFEST, **files})
+    tree.answers = tree.answers or (lambda tree, script: (1, "no"))
+    about = group(package, "< 1.0.1", manifests=[file]).model_copy(update={"ecosystem": "npm"})
+    before = await tree.snapshot()
+    result = await climb(tree, ecosystem_of(tree.paths, about), about, TERMS)
+    assert isinstance(result, Refusal), result
+    assert await tree.snapshot() == before
+    return result
+
+
+@pytest.mark.parametrize(
+    "package",
+    ["--registry=x", "x; id", "$(id)", "../x", "@a/../b", "a b", "", "-", "x" * 215, "a/b"],
+)
+async def test_a_name_that_is_none_runs_nothing(tree, package):
+    refusal = await refused(tree, {"package-lock.json": npm(EVIL)}, package=package)
+    assert (refusal.cause, tree.ran) == ("unsafe", [])
+
+
+@pytest.mark.parametrize(
+    ("packages", "version", "cause"),
+    [
+        (EVIL, 1, "unsupported"), (EVIL, "3", "unsupported"), (EVIL, None, "unsupported"),
+        ({"../../b": {"name": "b"}}, 3, "unsafe"), ({"/etc": {}}, 3, "unsafe"),
+        ({"node_modules/$(id)": {"version": "1.0.0"}}, 3, "unsafe"),
+        ({"node_modules/a": {"version": "1.0.0'; id"}}, 3, "unsafe"),
+        ({"node_modules/a": {"version": {}}}, 3, "unsafe"), ({"node_modules/a": 3}, 3, "unsafe"),
+        ({f"node_modules/a{n}": {} for n in range(20_001)}, 3, "unsafe"),
+        ({f"m{n}": {} for n in range(501)}, 3, "unsafe"),
+    ],
+)  # fmt: skip
+async def test_a_lock_file_of_npm_that_is_strange_is_refused(tree, packages, version, cause):
+    refusal = await refused(tree, {"package-lock.json": npm(packages, version)})
+    assert (refusal.cause, tree.ran) == (cause, [])
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "[]", "{", "\x00", " " * 17_000_000, '{"a":' * 100_000],
+    ids=["deep", "list", "cut", "binary", "large", "deeper"],
+)  # fmt: skip
+async def test_a_lock_file_that_is_a_bomb_is_refused(tree, text):
+    refusal = await refused(tree, {"package-lock.json": text})
+    assert (refusal.cause, tree.ran) == ("unsafe", [])
+
+
+BOMB = "a: &a [x]\n" + "".join(f"b{n}: &b{n} [*a, *a]\n" for n in range(3))
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (BOMB, "unsafe"), ("a: &a {x: 1}\nb:\n  <<: [*a, *a]\n", "unsafe"),
+        ("[" * 100_000, "unsafe"), ("{a: " * 100_000, "unsafe"), ("- a\n", "unsafe"),
+        ("a: !!python/object:os.x {}", "unsupported"),
+        ("---\na: 1\n---\nb: 1\n", "unsupported"),
+        (pnpm(head="lockfileVersion: 5.4"), "unsupported"),
+        (pnpm("evil@1.0.0").replace("\nimp", "\npnpmfileChecksum: x\nimp"), "unsupported"),
+        (pnpm().replace("  .:", "  ../../x:"), "unsafe"), (pnpm("$(id)@1.0.0"), "unsafe"),
+        (pnpm("a b@1.0.0"), "unsafe"),
+    ],
+)  # fmt: skip
+async def test_a_lock_file_of_pnpm_that_is_strange_is_refused(tree, text, cause):
+    refusal = await refused(tree, {"pnpm-lock.yaml": text}, "pnpm-lock.yaml")
+    assert (refusal.cause, tree.ran) == (cause, [])
+
+
+@pytest.mark.parametrize("link", ["package.json", "package-lock.json"])
+async def test_a_linked_file_is_not_followed(tree, tmp_path, link):
+    tree.lay({"package-lock.json": npm(EVIL), "package.json": MANIFEST})
+    (tmp_path / "outside").write_text((tree.folder / link).read_text())
+    (tree.folder / link).unlink()
+    (tree.folder / link).symlink_to(tmp_path / "outside")
+    with pytest.raises(Unfit, match=link):
+        await Npm("package-lock.json").read(tree)
+
+
+def test_programs_that_change_pnpm_are_not_run():
+    with pytest.raises(Unfit, match="configDependencies"):
+        workspace({"configDependencies": {"x": "1"}}, "pnpm-workspace.yaml")
+
+
+@pytest.mark.parametrize(
+    ("form", "manager", "taken"),
+    [
+        ("6", "pnpm@8.15.0+sha512.x", "8"), ("9", "pnpm@9.1.0", "9"), ("9", "pnpm@12.0.0", "12"),
+        ("9", "pnpm@8.0.0", "10"), ("9", "pnpm@99.0.0", "10"), ("9", "pnpm@9;id", "10"),
+        ("9", 3, "10"),
+    ],
+)  # fmt: skip
+def test_the_release_of_pnpm_is_one_that_writes_the_format(form, manager, taken):
+    assert release(form, {"packageManager": manager}) == taken
+
+
+async def test_where_there_is_no_npm_the_refusal_says_so(tree):
+    tree.answers = lambda tree, script: (97, "There is no npm.")
+    refusal = await refused(tree, {"package-lock.json": npm(EVIL)})
+    assert refusal.cause == "no_tool"
+    assert "Node.js" in refusal.reason
+
+
+@pytest.mark.parametrize(
+    ("manifest", "found"),
+    [
+        ("web/package-lock.json", Npm), ("web/app/package.json", Npm), ("pnpm-lock.yaml", Pnpm),
+        ("other/package.json", Pnpm), ("yarned/package.json", None), ("web/yarn.lock", None),
+    ],
+)  # fmt: skip
+def test_the_nearest_lock_file_counts(manifest, found):
+    paths = {"web/package-lock.json", "pnpm-lock.yaml", "yarned/yarn.lock", manifest}
+    about = group("x", "< 1", manifests=[manifest], directory=manifest.rpartition("/")[0])
+    result = ecosystem_of(frozenset(paths), about.model_copy(update={"ecosystem": "npm"}))
+    assert (type(result) if result else None) is found
+
+
+async def test_copies_and_their_paths_are_found(tree):
+    packages = {
+        "": {"dependencies": {"b": "1", "m": "1"}, "workspaces": ["m"]},
+        "m": {"dependencies": {"evil": "2"}},
+        "node_modules/m": {"resolved": "m", "link": True},
+        "node_modules/b": {"version": "1.0.0", "dependencies": {"evil": "1"}},
+        "node_modules/b/node_modules/evil": {"version": "1.0.0", "inBundle": True},
+        "node_modules/evil": {"version": "2.0.0"},
+        "node_modules/also": {"name": "evil", "version": "3.0.0", "dependencies": {"b": "1"}},
+    }
+    tree.lay({"package-lock.json": npm(packages), "package.json": "{}", "m/package.json": "{}"})
+    locked = await Npm("package-lock.json").read(tree)
+    copies = {copy.version: copy.paths for copy in locked.copies("evil")}
+    assert copies["1.0.0"][0] == ("b", "evil")
+    assert (copies["2.0.0"], copies["3.0.0"]) == ((("evil",),), (("evil",),))
+    assert locked.parents("b") == ("evil",)
+
+
+@pytest.mark.parametrize(
+    ("spec", "version", "bumped", "widened"),
+    [
+        ("1.0.0", "1.0.1", "1.0.1", "1.0.1"), ("=v1.0.0", "1.0.1", "=v1.0.1", "=v1.0.1"),
+        ("~1.0.0", "1.1.0", None, "~1.1.0"), ("^1.0", "2.0.1", None, "^2.0.1"),
+        ("<= 1.5", "2.0.0", None, "<= 2.0.0"), (">=1 <2", "2.1.0", None, ">=1 <2 || ^2.1.0"),
+        ("1.x", "2.1.0", None, "1.x || ^2.1.0"),
+    ],
+)  # fmt: skip
+def test_requirements_move_no_farther_than_need_be(spec, version, bumped, widened):
+    assert not specs.admits(spec, version)
+    assert specs.bumped(spec, version) == bumped
+    assert specs.widened(spec, version) == widened
+    assert specs.admits(widened, version)
+
+
+@pytest.mark.parametrize("spec", ["latest", "workspace:*", "file:../x", "git+ssh://x/y", "x" * 999])
+def test_what_is_no_range_is_left_alone(spec):
+    assert not specs.is_range(spec)
+
+
+async def test_a_requirement_changes_and_not_one_character_beside_it(tree):
+    tree.lay({"package.json": MANIFEST.replace("^1.0.0", "npm:bad@~1.0.0")})
+    with pytest.raises(Stuck, match="upper bound"):
+        await require(tree, "package.json", "bad", lambda _: "1.1.0", widen=False)
+    assert await require(tree, "package.json", "bad", lambda _: "1.1.0", widen=True)
+    text = (tree.folder / "package.json").read_text()
+    assert text == MANIFEST.replace("^1.0.0", "npm:bad@~1.1.0")
+
+
+async def test_an_override_of_people_is_not_overruled(tree):
+    tree.lay({"package.json": '{"overrides": {"evil@<1": "1"}}'})
+    with pytest.raises(Stuck, match="overrides evil already"):
+        await add_overrides(tree, "package.json", ("overrides",), {"evil@>=1 <2": "2"}, "why")
+
+
+def test_members_are_added_where_they_belong():
+    text = with_members(MANIFEST, ("pnpm", "overrides"), {"a": "1"})
+    assert (
+        text
+        == MANIFEST[:-3] + ',\n  "pnpm": {\n    "overrides": {\n      "a": "1"\n    }\n  }\n}\n'
+    )
+    assert json.loads(with_members("{}", ("a",), {"b": "c"})) == {"a": {"b": "c"}}
+
+
+def test_what_a_tool_merely_rewrites_stays():
+    old = {"z": {"v": 1, "dev": True}, "a": {"v": 1}, "gone": 1}
+    base = {"a": {"v": 1, "l": "MIT"}, "gone": 1, "z": {"v": 1, "l": "MIT"}}
+    new = {"a": {"v": 2, "l": "MIT"}, "n": {"v": 1}, "z": {"v": 1, "l": "MIT"}}
+    result = merged(old, base, new)
+    assert result == {"z": {"v": 1, "dev": True}, "a": {"v": 2}, "n": {"v": 1}}
+    assert [*result] == ["z", "a", "n"]
+    assert written({"a": 1}, '{\r\n\t"a": 1\r\n}') == b'{\r\n\t"a": 1\r\n}'
+
+
+def test_an_address_follows_its_neighbours_and_strange_ones_stay_to_be_seen():
+    mine = Neighbours(
+        [("@s/a", "1.0.0", "https://s.example/n/@s/a/-/a-1.0.0.tgz"), ("b", "1.0.0", "")]
+    )
+    here = "http://127.0.0.1/@s/n/-/n-2.0.0.tgz"
+    assert mine.address("@s/n", "2.0.0", here) == "https://s.example/n/@s/n/-/n-2.0.0.tgz"
+    assert mine.address("b", "2.0.0", "http://127.0.0.1/b/-/b-2.0.0.tgz") == ""
+    assert mine.address("b", "2.0.0", "https://evil.example/b.tgz") == "https://evil.example/b.tgz"
+    assert source_of("b", "1.0.0", "https://u:p@evil.example/b.tgz") == "https://evil.example/"
+    assert source_of("b", "1.0.0", "git+ssh://git@h/x.git#abc") == "git+ssh://git@h/x.git"
+
+
+def test_entries_are_added_to_yaml_with_their_reason():
+    text = "packages:\n  - a\noverrides:\n    b: 1.0.0\n"
+    added = with_entries(text, "overrides", {"evil@>=1.0.0 <1.0.1": "^1.0.1"}, "why:\n x")
+    assert loaded(added, "f")["overrides"] == {"b": "1.0.0", "evil@>=1.0.0 <1.0.1": "^1.0.1"}
+    assert "    # why: x\n" in added
+    assert loaded(with_entries("", "overrides", {"a": "true"}, "x"), "f") == {
+        "overrides": {"a": "true"}
+    }

@@ -1,0 +1,265 @@
+"""npm itself on made-up packages, with an index on this machine's loopback."""
+
+import base64
+import gzip
+import hashlib
+import io
+import json
+import shutil
+import tarfile
+from urllib.parse import unquote
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from agents.pipelines.remediate.ladder import Fix, Level, Refusal, climb, ecosystem_of
+from agents.pipelines.remediate.ladder.npm_tools import NPM
+from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
+
+PUBLIC = "https://index.example/npm/"
+RELEASES = {
+    "evil": {"1.0.0": {}, "1.0.1": {}, "1.0.2": {}, "2.0.0": {}, "2.1.0": {}},
+    "pins": {"1.0.0": {"evil": "1.0.0"}, "1.0.1": {"evil": "1.0.0"}, "1.1.0": {"evil": "~1.0.1"}},
+    "above": {"1.0.0": {"pins": "1.0.0"}, "1.0.1": {"pins": "^1.1.0"}},
+    "stuck": {"1.0.0": {"evil": "1.0.0"}},
+    "old": {"1.0.0": {"evil": "^1.0.0"}},
+    "new": {"1.0.0": {"evil": "^2.0.0"}},
+}
+
+
+def packed(name, version, needs):
+    """Return a release as it is published."""
+    manifest = json.dumps({"name": name, "version": version, "dependencies": needs}).encode()
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        about = tarfile.TarInfo("package/package.json")
+        about.size = len(manifest)
+        archive.addfile(about, io.BytesIO(manifest))
+    return gzip.compress(made.getvalue(), mtime=0)
+
+
+def integrity(data):
+    return f"sha512-{base64.b64encode(hashlib.sha512(data).digest()).decode()}"
+
+
+class Index:
+    """A package index of npm's; `asked` are the paths that somebody asked for."""
+
+    def __init__(self):
+        self.asked = []
+        self.address = ""
+
+    async def answer(self, request):
+        path = unquote(request.path).strip("/")
+        self.asked.append(path)
+        if path in RELEASES:
+            return web.json_response(self.about(path))
+        name, _, file = path.partition("/-/")
+        version = file.removeprefix(f"{name}-").removesuffix(".tgz")
+        if version in RELEASES.get(name, {}):
+            return web.Response(body=packed(name, version, RELEASES[name][version]))
+        return web.Response(status=404)
+
+    def about(self, name):
+        versions = {}
+        for version, needs in RELEASES[name].items():
+            dist = {
+                "tarball": f"{self.address}{name}/-/{name}-{version}.tgz",
+                "integrity": integrity(packed(name, version, needs)),
+            }
+            about = {"name": name, "version": version, "dependencies": needs, "dist": dist}
+            versions[version] = about
+        return {"name": name, "dist-tags": {"latest": [*versions][-1]}, "versions": versions}
+
+
+@pytest.fixture
+async def index(tree):
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed here")
+    made = Index()
+    app = web.Application()
+    app.router.add_get("/{path:.*}", made.answer)
+    async with TestServer(app) as server:
+        made.address = str(server.make_url("/"))
+        tree.environment = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(tree.folder.parent),
+            "npm_config_registry": made.address,
+            "npm_config_userconfig": "/dev/null",
+        }
+        yield made
+
+
+def entry(name, version, at=PUBLIC, **more):
+    """Return an entry as an npm of years ago wrote it: without a licence."""
+    needs = RELEASES[name][version]
+    found = {"version": version}
+    if at:
+        found["resolved"] = f"{at}{name}/-/{name}-{version}.tgz"
+    found["integrity"] = integrity(packed(name, version, needs))
+    return {**found, **({"dependencies": needs} if needs else {}), **more}
+
+
+def lay(tree, packages, root=None, **manifest):
+    """Lay a project and its lock file, with a looks of its own."""
+    root = {"name": "shop", "version": "1.0.0", **(root or {})}
+    lock = {"name": "shop", "version": "1.0.0", "lockfileVersion": 3, "requires": True}
+    lock["packages"] = {"": root, **{f"node_modules/{p}": e for p, e in packages.items()}}
+    text = json.dumps({**root, **manifest}, indent=4)
+    tree.lay({"package.json": text, "package-lock.json": json.dumps(lock, indent="\t") + "\n"})
+
+
+async def climbed(tree, *ranges, **terms):
+    about = group("evil", *(ranges or ("< 1.0.1",)), manifests=["package-lock.json"])
+    about = about.model_copy(update={"ecosystem": "npm"})
+    terms = TERMS.model_copy(update=terms)
+    return await climb(tree, ecosystem_of(tree.paths, about), about, terms)
+
+
+def packages(tree):
+    return json.loads((tree.folder / "package-lock.json").read_text())["packages"]
+
+
+@pytest.mark.parametrize("at", [PUBLIC, "https://mirror.example/a/b/", ""])
+async def test_only_what_moved_is_written_and_as_its_neighbours_are(tree, index, at):
+    lay(tree, {"old": entry("old", "1.0.0", at), "evil": entry("evil", "1.0.0", at, dev=True)},
+        {"devDependencies": {"old": "^1.0.0"}})  # fmt: skip
+    start = await tree.snapshot()
+
+    fix = await climbed(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.FLOAT
+    assert packages(tree)["node_modules/evil"] == entry("evil", "1.0.1", at, dev=True)
+    changed = [x for x in tree.diff(start, fix.tree).splitlines() if x[:2] in ("+\t", "-\t")]
+    assert len(changed) == (6 if at else 4), changed
+    assert "127.0.0.1" not in tree.diff(start, fix.tree)
+    assert ("name the host that their neighbours name" in str(fix.notes)) is bool(at)
+
+
+async def test_each_copy_goes_to_its_own_release(tree, index):
+    lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0"),
+        "new": entry("new", "1.0.0"), "new/node_modules/evil": entry("evil", "2.0.0")},
+        {"dependencies": {"old": "1.0.0", "new": "1.0.0"}})  # fmt: skip
+
+    fix = await climbed(tree, "< 1.0.1", ">= 2.0.0, < 2.1.0")
+
+    assert isinstance(fix, Fix), fix
+    assert [(t.old, t.new) for t in fix.targets] == [("1.0.0", "1.0.1"), ("2.0.0", "2.1.0")]
+    assert packages(tree)["node_modules/evil"]["version"] == "1.0.1"
+    assert packages(tree)["node_modules/new/node_modules/evil"]["version"] == "2.1.0"
+
+
+async def test_a_pin_moves_in_a_member_and_under_another_name(tree, index):
+    member = {"name": "a", "version": "1.0.0", "dependencies": {"alias": "npm:evil@1.0.0"}}
+    tree.lay({"packages/a/package.json": json.dumps(member) + "\n"})
+    lay(tree, {"a": {"resolved": "packages/a", "link": True},
+        "alias": {"name": "evil", **entry("evil", "1.0.0")}},
+        {"workspaces": ["packages/*"]})  # fmt: skip
+    lock = json.loads((tree.folder / "package-lock.json").read_text())
+    lock["packages"]["packages/a"] = member
+    tree.lay({"package-lock.json": json.dumps(lock)})
+
+    fix = await climbed(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.files) == (Level.BUMP, ("package-lock.json", "packages/a/package.json"))
+    text = (tree.folder / "packages/a/package.json").read_text()
+    assert text == json.dumps(member).replace("evil@1.0.0", "evil@1.0.1") + "\n"
+    assert packages(tree)["node_modules/alias"]["version"] == "1.0.1"
+
+
+async def test_the_smallest_parent_that_admits_the_fix_and_what_holds_it_back(tree, index):
+    lay(tree, {"above": entry("above", "1.0.0"), "pins": entry("pins", "1.0.0"),
+        "evil": entry("evil", "1.0.0")}, {"dependencies": {"above": "^1.0.0"}})  # fmt: skip
+
+    fix = await climbed(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.PARENT
+    moves = {move.name: (move.old, move.new) for move in fix.moves}
+    assert moves["pins"] == (("1.0.0",), ("1.1.0",))
+    assert moves["above"] == (("1.0.0",), ("1.0.1",))
+
+
+async def test_an_override_is_scoped_and_carries_its_reason(tree, index):
+    lay(tree, {"stuck": entry("stuck", "1.0.0"), "evil": entry("evil", "1.0.0")},
+        {"dependencies": {"stuck": "^1.0.0"}}, files=["a", "b"])  # fmt: skip
+    refusal = await climbed(tree)
+    assert (refusal.cause, "does not permit" in refusal.steps[-1].why) == ("no_rung", True)
+
+    fix = await climbed(tree, overrides=True)
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.OVERRIDE
+    manifest = json.loads((tree.folder / "package.json").read_text())
+    assert manifest["overrides"] == {"evil@>=1.0.0 <1.0.1": "^1.0.1"}
+    assert "look at it again by 2027-02" in manifest["//overrides"]["evil@>=1.0.0 <1.0.1"]
+    assert packages(tree)["node_modules/evil"]["version"] == "1.0.1"
+
+
+async def test_another_package_of_that_name_is_not_taken(tree, index):
+    mine = "https://private.example/"
+    other = entry("evil", "1.0.0", mine) | {"integrity": integrity(b"our own package")}
+    lay(tree, {"evil": other}, {"dependencies": {"evil": "^1.0.0"}})
+    start = await tree.snapshot()
+
+    refusal = await climbed(tree)
+
+    assert isinstance(refusal, Refusal), refusal
+    assert "another package of that name" in refusal.steps[0].why
+    assert await tree.snapshot() == start
+
+
+async def test_nothing_that_the_repository_says_is_run_or_obeyed(tree, index):
+    scripts = dict.fromkeys(("preinstall", "install", "prepare", "postinstall"), "touch ../pwned")
+    lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0")},
+        {"dependencies": {"old": "^1.0.0"}}, scripts=scripts, packageManager="npm@1.0.0",
+        devEngines={"runtime": {"name": "node", "version": "1", "onFail": "error"}})  # fmt: skip
+    tree.lay({
+        "evil.js": "require('fs').writeFileSync('../pwned', '')",
+        ".npmrc": "registry=https://evil.example/\nnode-options=--require ./evil.js\n"
+        "script-shell=./evil.sh\nignore-scripts=false\nuserconfig=./x\nlegacy-peer-deps=true\n",
+    })  # fmt: skip
+
+    fix = await climbed(tree)
+
+    assert isinstance(fix, Fix), fix.steps
+    assert not list(tree.folder.parent.rglob("pwned"))
+    assert "--legacy-peer-deps=true" in "".join(tree.ran)
+    assert "evil.example" not in "".join(tree.ran)
+    assert {path.partition("/")[0] for path in index.asked} <= {"evil", "old"}
+
+
+async def test_a_hash_that_the_index_contradicts_is_no_fix(tree, index, monkeypatch):
+    good = index.about
+    lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0")},
+        {"dependencies": {"old": "^1.0.0"}})  # fmt: skip
+
+    def forged(name):
+        about = good(name)
+        if name == "evil":
+            about["versions"]["1.0.1"]["dist"]["integrity"] = integrity(b"something else")
+        return about
+
+    monkeypatch.setattr(index, "about", forged)
+    refusal = await climbed(tree)
+
+    assert isinstance(refusal, Refusal), refusal
+    assert "EINTEGRITY" in refusal.steps[0].why
+
+
+async def test_what_is_out_of_step_is_said_so(tree, index):
+    lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0")},
+        {"dependencies": {"old": "^1.0.0"}},
+        dependencies={"old": "^1.0.0", "new": "^1.0.0"})  # fmt: skip
+    refusal = await climbed(tree)
+    assert isinstance(refusal, Refusal), refusal
+    assert "in sync" in refusal.steps[0].why
+    assert len(refusal.steps[0].why) < 900
+
+
+def test_the_tool_needs_no_settings_of_the_repository():
+    assert "npm_config_ignore_scripts=true" in NPM.script("x")
+    assert "unset NODE_OPTIONS" in NPM.script("x")

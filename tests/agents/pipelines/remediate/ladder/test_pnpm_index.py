@@ -1,0 +1,102 @@
+"""pnpm itself on made-up packages, with an index on this machine's loopback."""
+
+import asyncio
+import json
+import subprocess
+
+import pytest
+
+from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
+from agents.pipelines.remediate.ladder.npm_tools import NpmTool
+from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
+from tests.agents.pipelines.remediate.ladder.test_npm_index import index
+from tests.agents.pipelines.remediate.ladder.test_npm_real import has_npm, reaching
+
+__all__ = ["has_npm", "index"]  # fixtures
+PNPM = NpmTool("pnpm", "10")
+
+
+@pytest.fixture
+async def project(tree, has_npm, shared_home, index):
+    """Lock a project with pnpm, first with some requirements more."""
+    environment = await reaching(shared_home)
+    argv = ["bash", "-c", PNPM.script("true")]
+    await asyncio.to_thread(subprocess.run, argv, check=True, env=environment, cwd=tree.folder)
+    tree.environment["HOME"] = str(shared_home)
+
+    async def locked(dependencies, first=None, workspace=None, **more):
+        for extra in (first, {}) if first else ({},):
+            asked = {"name": "shop", "dependencies": {**dependencies, **extra}, **more}
+            tree.lay({"package.json": json.dumps(asked, indent=2) + "\n"})
+            if workspace:
+                tree.lay({"pnpm-workspace.yaml": workspace})
+            lock = 'cd "$tree" && pnpm install --lockfile-only --ignore-scripts'
+            done = await tree.run(["bash", "-c", PNPM.script(lock)], timeout=60)
+            assert done.exit_code == 0, done.output
+        return tree
+
+    return locked
+
+
+async def climbed(tree, *ranges, **terms):
+    about = group("evil", *(ranges or ("< 1.0.1",)), manifests=["pnpm-lock.yaml"])
+    about = about.model_copy(update={"ecosystem": "npm"})
+    terms = TERMS.model_copy(update=terms)
+    return await climb(tree, ecosystem_of(tree.paths, about), about, terms)
+
+
+async def test_each_copy_goes_to_its_own_release(project):
+    first = {"a": "npm:evil@1.0.0", "b": "npm:evil@2.0.0"}
+    tree = await project({"old": "1.0.0", "new": "1.0.0"}, first)
+    tree.lay({".npmrc": "registry=https://evil.example/\n", ".pnpmfile.cjs": "process.exit(9)\n"})
+
+    fix = await climbed(tree, "< 1.0.1", ">= 2.0.0, < 2.1.0")
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.FLOAT
+    assert [(t.old, t.new) for t in fix.targets] == [("1.0.0", "1.0.1"), ("2.0.0", "2.1.0")]
+    assert fix.moves[0].new == ("1.0.1", "2.1.0")
+    assert "127.0.0.1" not in (tree.folder / "pnpm-lock.yaml").read_text()
+    assert "evil.example" not in "".join(tree.ran)
+
+
+async def test_a_requirement_in_a_catalog_moves_in_place(project):
+    workspace = "packages: []\ncatalog:\n  evil: '1.0.0'  # pinned on purpose\n"
+    tree = await project({"evil": "catalog:"}, workspace=workspace)
+
+    fix = await climbed(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.files) == (Level.BUMP, ("pnpm-lock.yaml", "pnpm-workspace.yaml"))
+    text = (tree.folder / "pnpm-workspace.yaml").read_text()
+    assert text == workspace.replace("1.0.0", "1.0.1")
+
+
+async def test_the_smallest_parent_that_admits_the_fix_and_what_holds_it_back(project):
+    tree = await project({"above": "^1.0.0"}, {"above": "1.0.0"})
+
+    fix = await climbed(tree)
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.PARENT
+    moves = {move.name: (move.old, move.new) for move in fix.moves}
+    assert moves["pins"] == (("1.0.0",), ("1.1.0",))
+    assert moves["above"] == (("1.0.0",), ("1.0.1",))
+
+
+@pytest.mark.parametrize("workspace", ["packages: []\n", None])
+async def test_an_override_is_scoped_and_carries_its_reason(project, workspace):
+    tree = await project({"stuck": "^1.0.0"}, workspace=workspace)
+
+    fix = await climbed(tree, overrides=True)
+
+    assert isinstance(fix, Fix), fix
+    assert fix.level is Level.OVERRIDE
+    if workspace:
+        text = (tree.folder / "pnpm-workspace.yaml").read_text()
+        assert "look at it again by 2027-02" in text
+        assert "  'evil@>=1.0.0 <1.0.1': ^1.0.1\n" in text
+    else:
+        manifest = json.loads((tree.folder / "package.json").read_text())
+        assert manifest["pnpm"]["overrides"] == {"evil@>=1.0.0 <1.0.1": "^1.0.1"}
+        assert "GHSA-aaaa" in manifest["//overrides"]["evil@>=1.0.0 <1.0.1"]

@@ -1,0 +1,110 @@
+"""How far a package reaches into the code: imports, names of advisories, and what stays unclear."""
+
+import pytest
+
+from agents.pipelines.remediate.found import FoundCopy
+from agents.pipelines.remediate.reach import imports, modules, searched, symbols, uses
+from agents.pipelines.remediate.triage import Reach, triage
+from tests.agents.pipelines.remediate.conftest import alert
+
+COPY = FoundCopy(version="3.1.3", vulnerable=True, paths=(("flask", "jinja2"),))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "name", "lines"),
+    [
+        ("a.py", "import yaml", "yaml", [1]),
+        ("a.py", "\nfrom yaml.nodes import Node", "yaml", [2]),
+        ("a.py", "import os, yaml as y", "yaml", [1]),
+        ("a.py", "from . import yaml", "yaml", []),
+        ("a.py", "import yamlish\nx = 'import yaml'\n# import yaml", "yaml", []),
+        ("a.py", "def f():\n    import google.protobuf.message", "google.protobuf", [2]),
+        ("a.py", "this is ( no python", "yaml", []),
+        ("a.py", "(" * 100_000, "yaml", []),
+        ("a.js", "const m = require('minimist')", "minimist", [1]),
+        ("a.ts", "import m from \"minimist\"\nimport 'minimist/lib/x'", "minimist", [1, 2]),
+        ("a.mjs", "await import( 'minimist' )", "minimist", [1]),
+        ("a.js", "require('minimist-options'); require('./minimist')", "minimist", []),
+        ("a.ts", "import { x } from '@scope/pkg/deep'", "@scope/pkg", [1]),
+    ],
+)
+def test_imports_are_found_where_they_stand(path, text, name, lines):
+    assert [place.line for place in imports(path, text, [name])] == lines
+
+
+@pytest.mark.parametrize(
+    ("ecosystem", "package", "expected"),
+    [
+        ("pip", "PyYAML", ("yaml",)),
+        ("pip", "typing-extensions", ("typing_extensions",)),
+        ("pip", "python-slugify", ("python_slugify", "slugify")),
+        ("npm", "@scope/pkg", ("@scope/pkg",)),
+    ],
+)
+def test_packages_by_the_names_they_are_imported_as(ecosystem, package, expected):
+    assert modules(ecosystem, package) == expected
+
+
+def test_what_is_searched():
+    paths = ["a.py", "b.js", "node_modules/x/i.js", "web/dist/x.js", "README.md", "sub/c.tsx"]
+
+    assert searched("pip", paths) == ["a.py"]
+    assert searched("npm", paths) == ["b.js", "sub/c.tsx"]
+    assert searched("go", ["main.go"]) == []
+
+
+def test_names_that_an_advisory_gives_away():
+    advisory = alert(description="`jinja2.filters.xmlattr` and do_thing() but not `jinja2` or 3.1")
+
+    assert symbols(advisory, ("jinja2",)) == ("xmlattr", "do_thing")
+    assert [str(p) for p in uses("a.py", "x\nxmlattr(1)\nxmlattrs", ["xmlattr"])] == [
+        "a.py:2 has `xmlattr`"
+    ]
+
+
+def test_a_hostile_advisory_takes_no_time():
+    advisory = alert(description="`" * 50_000 + "a" * 50_000 + "(" * 50_000)
+
+    assert len(symbols(advisory, ())) <= 30
+
+
+def look(text, **more):
+    reach = Reach("pip", "jinja2", searchable=True)
+    reach.look("a.py", text)
+    return triage([alert(**more)], [COPY], reach, located=True)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "description", "affected", "risk"),
+    [
+        ("import jinja2\nx = xmlattr", "`xmlattr()` is bad", "yes", "high"),
+        ("import jinja2", "`xmlattr()` is bad", "unsure", "medium"),
+        ("import jinja2", "it is bad", "yes", "high"),
+        ("import flask", "`xmlattr()` is bad", "unsure", "medium"),
+    ],
+)
+def test_what_code_can_tell_and_what_stays_unsure(text, description, affected, risk):
+    result = look(text, description=description)
+
+    assert (result.affected, result.risk) == (affected, risk)
+    assert "3.1.3 by flask → jinja2" in result.evidence
+
+
+def test_a_package_that_only_development_needs_is_a_step_less_risky():
+    assert look("import jinja2", scope="development").risk == "medium"
+
+
+def test_no_copy_in_a_range_means_no_one_is_affected():
+    safe = COPY.model_copy(update={"vulnerable": False})
+    reach = Reach("pip", "jinja2", searchable=True)
+
+    assert triage([alert()], [safe], reach, located=True)[0].affected == "no"
+
+
+def test_where_nothing_can_be_searched_that_is_said():
+    reach = Reach("go", "jinja2", searchable=False)
+
+    [result] = triage([alert()], [], reach, located=False)
+
+    assert result.affected == "unsure"
+    assert "cannot search the code" in result.why

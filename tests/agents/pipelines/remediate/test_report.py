@@ -1,0 +1,133 @@
+"""The report: at most 500 words whatever it is about, and harmless whoever worded its parts."""
+
+import re
+
+import pytest
+
+from agents.pipelines.remediate.found import AlertGroup, FoundCopy
+from agents.pipelines.remediate.ladder import Group, Level, Move, Refusal, Step
+from agents.pipelines.remediate.report import (
+    WORDS,
+    fitted,
+    fix_report,
+    pull_request_body,
+    scan_report,
+)
+from agents.pipelines.remediate.result import failure, result_of
+from agents.pipelines.remediate.triage import Reach, triage
+from agents.pipelines.remediate.work import Bump, Failed, Issue, VerifyResult, Work
+from agents.pipelines.shared.quality import Baseline, CheckRun, Quality
+from agents.ports import SetupResult
+from agents.run import Outcome
+from tests.agents.pipelines.remediate.conftest import URL, alert
+
+EVIL = "@mara ![x](https://evil.example/x.png) <!-- fettle --> | fixes #3 `\n# Heading"
+ACTS = ("](https://evil.example", "<!--", "\n# Heading", "fixes #3")
+
+
+def everything(count, words):
+    """Return work with much of everything, all of it in these words."""
+    advisories = tuple(
+        alert(f"< 3.1.{n}", n, summary=words, description=words) for n in range(1, count)
+    )
+    copies = tuple(
+        FoundCopy(version=f"{n}{words}", vulnerable=True, paths=((words, "jinja2"),))
+        for n in range(count)
+    )
+    group = Group(
+        repository="octo/shop", ecosystem="pip", package=f"jinja2{words}",
+        directory=words, advisories=advisories,
+    )  # fmt: skip
+    reach = Reach("pip", "jinja2", searchable=True)
+    found = AlertGroup(
+        commit="1" * 40, group=group, copies=copies, note=words,
+        triage=triage(advisories, copies, reach, located=True),
+    )  # fmt: skip
+    move = Move(name=words, old=(words,), new=("2",), delta="minor", forced=True)
+    check = CheckRun(
+        name=words, command=words, timeout=1, exit_code=0, seconds=1, output=words
+    )  # fmt: skip
+    baseline = Baseline(runs=(check,) * count, source="", setup=SetupResult(source=""))
+    issue = Issue(category="other", severity="low", description=words)
+    verdict = VerifyResult(passed=True, by="model", issues=(issue,) * count, reasoning=words)
+    return Work(
+        found=found,
+        bump=Bump(
+            by="ladder", level=Level.PARENT, moves=(move,) * count, files=(words,), tree="t",
+            steps=tuple(Step(level=Level.FLOAT, done=False, why=f"{n} {words}") for n in range(9)),
+            evidence=(words,) * count, notes=tuple(f"{n} {words}" for n in range(count)),
+        ),
+        quality=Quality(commit="c", runs=(check,) * count, baseline=baseline),
+        verdict=verdict,
+        failed=(Failed(made=words, verdict=verdict.model_copy(update={"feedback": words})),),
+        prose=words,
+    )  # fmt: skip
+
+
+def without_code(body):
+    """Return the Markdown without code spans, in which nothing lives, and what is escaped."""
+    return re.sub(r"`[^`\n]*`|\\<!--", "", body)
+
+
+@pytest.mark.parametrize("make", [fix_report, pull_request_body])
+def test_it_is_short_whatever_it_is_about(make):
+    body = make(everything(30, "many words " * 60), URL)
+
+    assert len(body.split()) <= WORDS
+    assert "### Found" in body
+
+
+def test_a_scans_report_is_short_as_well():
+    assert len(scan_report(everything(40, "many words " * 60).found, URL).split()) <= WORDS
+
+
+@pytest.mark.parametrize("make", [fix_report, pull_request_body])
+def test_nothing_in_it_acts(make):
+    body = make(everything(2, EVIL), URL)
+
+    assert not [live for live in ACTS if live in without_code(body)]
+    rows = [line for line in body.splitlines() if line.startswith("|")]
+    assert {row.count("|") - row.count("\\|") for row in rows} <= {3, 4, 5, 6}
+
+
+def test_nothing_of_a_scan_acts():
+    body = scan_report(everything(2, EVIL).found, URL)
+
+    assert not [live for live in ACTS if live in without_code(body)]
+
+
+def test_what_there_is_no_room_for_is_left_out_whole():
+    long = "word " * 400
+
+    assert fitted("a", long, "b " * 200, "c", spare=("b " * 200,)).split()[-1] == "c"
+    assert fitted("a", long, long) == f"a\n\n{long}"
+
+
+@pytest.mark.parametrize(
+    ("rule", "result"),
+    [
+        ("remediate/fixed", "fixed"),
+        ("remediate/nothing_to_do", "nothing_to_do"),
+        ("remediate/verify_failed", "verify_failed"),
+        ("access/role", "infra_error"),
+        (None, "infra_error"),
+    ],
+)
+def test_results_are_told_apart(rule, result):
+    assert result_of(Outcome(kind="failed", text="", rule=rule)) == result
+
+
+@pytest.mark.parametrize(
+    ("cause", "result"),
+    [
+        ("nothing_to_do", "nothing_to_do"),
+        ("no_tool", "infra_error"),
+        ("no_release", "fix_failed"),
+        ("no_rung", "fix_failed"),
+        ("unsafe", "fix_failed"),
+    ],
+)
+def test_why_there_is_no_fix_decides_what_failed(cause, result):
+    work = Work(found=everything(2, "x").found, refusal=Refusal(cause=cause, reason="so"))
+
+    assert failure(work) == result

@@ -1,0 +1,45 @@
+"""The real door, inbox and dispatcher as a process: `python bad_input_server.py FOLDER`.
+
+It prints its port, and ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from app.dispatch import Dispatcher
+from app.inbox import Inbox
+from app.intake import Identity, Intake
+from app.metrics import Metrics
+from app.server import Readiness, build_server, start_server
+from app.store.database import Database
+from tests.app.mutations import SECRET
+
+
+class TakesAll:
+    """An engine that takes every request."""
+
+    async def submit(self, run_id, request):
+        pass
+
+
+async def main():
+    folder = Path(sys.argv[1])
+    database = Database(f"sqlite:///{folder / 'fettle.db'}")
+    database.migrate()
+    inbox = Inbox(database, limit=10_000)
+    await inbox.open()
+    intake = Intake([SECRET.decode()], Identity(bot_id=1))
+    server = build_server(intake, inbox, database, Metrics(), Readiness(folder))
+    runner = await start_server(server, "127.0.0.1", 0)
+    dispatching = asyncio.create_task(Dispatcher(database, inbox, TakesAll()).run())
+    print(runner.addresses[0][1], flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    dispatching.cancel()
+    await runner.cleanup()
+    database.close()
+
+
+asyncio.run(main())

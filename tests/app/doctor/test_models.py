@@ -1,0 +1,64 @@
+"""Each model is asked for one token at most, once its price was named."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.doctor.models import asked_models, model_findings, price_text
+from app.local.model import LocalModel, load_script
+from app.settings import read_settings
+
+SCRIPT = """
+- when: Are you there
+  turns:
+    - say: "Yes"
+      repeat: 9
+"""
+
+
+@pytest.fixture
+async def model(tmp_path):
+    path = tmp_path / "script.yml"
+    path.write_text(SCRIPT)
+    started = await LocalModel.start(load_script(path))
+    yield started
+    await started.stop()
+
+
+def settings(tmp_path, url, **more):
+    environ = {"FETTLE_DATA_DIR": str(tmp_path), "ANTHROPIC_API_KEY": "sk-hush", **more}
+    return read_settings({**environ, **({"ANTHROPIC_BASE_URL": url} if url else {})}).settings
+
+
+async def test_each_model_is_asked_once(tmp_path, model):
+    found = await model_findings(settings(tmp_path, model.url), allowed=True)
+    assert [each.level for each in found] == ["ok", "ok"], found
+    assert [each.model for each in model.requests] == ["claude-opus-5-5", "claude-haiku-5-5"]
+
+
+async def test_without_a_yes_nothing_is_asked(tmp_path, model):
+    [found] = await model_findings(settings(tmp_path, model.url), allowed=False)
+    assert (found.level, "--yes" in found.said, "$0.00" in found.said) == ("skipped", True, True)
+    assert not model.requests
+
+
+async def test_a_refusal_is_told_without_the_key(tmp_path, model):
+    model.fail_next("overloaded")
+    found = await model_findings(settings(tmp_path, model.url), allowed=True)
+    assert [each.level for each in found] == ["failed", "ok"]
+    [gone, _] = await model_findings(settings(tmp_path, "http://127.0.0.1:9"), allowed=True)
+    assert gone.level == "failed"
+    assert "hush" not in str([found, gone])
+
+
+async def test_no_way_to_a_model(tmp_path):
+    nothing = read_settings({"FETTLE_DATA_DIR": str(tmp_path)}).settings
+    [found] = await model_findings(nothing, allowed=True)
+    assert (found.level, "ANTHROPIC_API_KEY" in found.said) == ("skipped", True)
+
+
+def test_the_price(tmp_path):
+    one = settings(tmp_path, None, FETTLE_MODEL_FAST="claude-opus-5-5")
+    assert asked_models(one) == ["claude-opus-5-5"]
+    assert price_text(one).startswith("$0.000")
+    assert "no list price" in price_text(settings(tmp_path, None, FETTLE_MODEL="house-model"))

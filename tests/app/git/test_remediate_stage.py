@@ -1,0 +1,150 @@
+"""The remediate pipeline over real git: its commits, what is read of others, a tree put back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agents.loop.budget import Limits
+from agents.pipelines import PIPELINES
+from agents.pipelines.remediate.ladder import ecosystems
+from agents.pipelines.remediate.result import result_of
+from agents.policy import POLICY_PATH
+from agents.ports import PullRequest
+from agents.requests import Person, RemediateAlert, Repository
+from agents.run import Ports, Run
+from tests.agents.conftest import (
+    ListModel,
+    MemoryAlerts,
+    MemoryJournal,
+    MemorySteps,
+    SilentReporter,
+    use,
+)
+from tests.agents.pipelines.remediate.conftest import Acts, alert, lock, other
+from tests.agents.pipelines.remediate.ladder.conftest import Index
+from tests.app.git.conftest import git
+from tests.app.git.test_source import make  # noqa: F401 - a fixture of the same folder
+from tests.app.git.test_update_stage import Somebody
+
+CHECK = "grep -q 3.1.3 lock.json || grep -q template app.py\n"
+FILES = {
+    POLICY_PATH: "quality: [{name: unit, run: 'sh check.sh'}]\n",
+    "check.sh": "test -f lock.json\n",
+    "app.py": "import jinja2\n",
+    "lock.json": lock(jinja2="3.1.3"),
+    "wants.json": "{}",
+}
+RELEASES = {"jinja2": ["3.1.3", "3.1.4"]}
+
+
+class Publisher:
+    """Pushes to the repository of the test, and keeps what was opened."""
+
+    def __init__(self, estate):
+        self.estate, self.pulls = estate, []
+
+    async def push(self, branch, commit):
+        await self.estate.mirror.push(self.estate.url, None, commit, branch, None)
+        return f"url/{branch}"
+
+    async def open_pull_request(self, *, branch, commit, title, body, draft, closes=()):
+        about = {"branch": branch, "head": commit, "title": title, "body": body, "draft": draft}
+        self.pulls.append(PullRequest(number=2, url="u", base="main", **about))
+        return self.pulls[-1]
+
+
+@pytest.fixture
+def remediate(estate, make, monkeypatch):  # noqa: F811 - the fixture
+    somebody = Somebody(estate)
+    monkeypatch.setattr(ecosystems, "FINDERS", (lambda paths, group: Index(RELEASES),))
+
+    async def run(answers=(), files=None, pulls=None):
+        somebody.commits("main", FILES | (files or {}), "Set up")
+        alerts = MemoryAlerts(advisories=(alert(),), pulls=pulls(somebody) if pulls else ())
+        publisher = Publisher(estate)
+        request = RemediateAlert(
+            installation_id=1,
+            repository=Repository(id=9, owner="octo", name="shop", default_branch="main"),
+            number=0,
+            title="Update jinja2",
+            author=Person(id=0, login=""),
+            asked_by=Person(id=0, login=""),
+            url="https://github.example/octo/shop/security/dependabot/5",
+            ecosystem="pip",
+            package="jinja2",
+        )
+        pipeline = PIPELINES[RemediateAlert]
+        the_run = Run(
+            id="0007-run",
+            request=request,
+            ports=Ports(
+                model=ListModel(list(answers)),
+                journal=MemoryJournal(),
+                source=make(run_id="0007-run"),
+                publisher=publisher,
+                reporter=SilentReporter(),
+                steps=MemorySteps(),
+                alerts=alerts,
+            ),
+            conversations=pipeline.conversations,
+            models={"strong": "big", "judge": "wise", "fast": "small"},
+            limits=Limits(usd=5, turns=100, minutes=60),
+        )
+        return await pipeline.work(the_run, request), publisher, alerts
+
+    return run
+
+
+async def test_a_fix_becomes_one_commit_on_the_base_that_touches_the_lock_file_alone(
+    estate, remediate
+):
+    outcome, publisher, _ = await remediate()
+
+    assert result_of(outcome) == "fixed", outcome.text
+    [pull] = publisher.pulls
+    head = git(estate.upstream, "rev-parse", f"refs/heads/{pull.branch}")
+    base = git(estate.upstream, "rev-parse", "refs/heads/main")
+    assert git(estate.upstream, "log", "-1", "--format=%P %s", head) == (
+        f"{base} Update jinja2 from 3.1.3 to 3.1.4"
+    )
+    assert git(estate.upstream, "diff", "--name-only", base, head) == "lock.json"
+    body = git(estate.upstream, "log", "-1", "--format=%B", head)
+    assert "Fettle-Stage: fix/1" in body
+    assert "Co-authored-by" not in body, "nobody asked for it"
+
+
+async def test_code_that_has_to_follow_is_tried_looked_at_and_committed_by_itself(
+    estate, remediate
+):
+    acts = Acts(use)
+    look = [use("bash", command="sh check.sh", timeout=30), use("read", path="app.py")]
+    answers = [
+        *[acts.write("app.py", "import jinja2  # template\n"), acts.adapted()],
+        *[look, acts.falls("Say why."), acts.write("app.py", "# template\nimport jinja2\n")],
+        *[acts.adapted(), look, acts.stands(), acts.sums_up()],
+    ]
+
+    outcome, publisher, _ = await remediate(answers, {"check.sh": CHECK})
+
+    assert result_of(outcome) == "fixed", outcome.text
+    head = publisher.pulls[0].head
+    subjects = git(estate.upstream, "log", "--format=%s", "-2", head).splitlines()
+    assert subjects == ["Adapt the code to the new jinja2", "Update jinja2 from 3.1.3 to 3.1.4"]
+    assert git(estate.upstream, "show", f"{head}:app.py").startswith("# template")
+    assert git(estate.upstream, "show", "--format=", "--name-only", head) == "app.py"
+
+
+async def test_anothers_branch_is_proved_where_it_lies(remediate):
+    def pulls(somebody):
+        pull = other()
+        mends = {"lock.json": json.dumps({"versions": {"jinja2": "3.1.4"}})}
+        somebody.commits(pull.branch, mends, "Bump jinja2", "main")
+        return (pull,)
+
+    outcome, publisher, alerts = await remediate(pulls=pulls)
+
+    assert result_of(outcome) == "fixed", outcome.text
+    assert publisher.pulls == []
+    assert "| `unit` | passed | passed |" in alerts.said[12, "remediate"]
