@@ -45,7 +45,7 @@ async def look_for_others(run: Run, request: RemediateAlert, found: AlertGroup) 
     group = found.group
     every = await run.ports.alerts.others(group.ecosystem, group.package, group.directory)
     base = request.base_branch or request.repository.default_branch
-    mine = [each for each in every if each.base == base][:MOST]
+    mine = [each for each in every if each.base == base and not each.foreign][:MOST]
     for pull in mine:
         if pull.pushed_by and not pull.own:
             who = one_line(", ".join(pull.pushed_by), 80)

@@ -662,9 +662,7 @@ async def test_a_remark_reaches_each_session_once_before_its_next_call(make, act
 
     told = [asked(world, number).count("Mind the") for number in range(len(world.model.asked))]
     assert told == [0, 0, 0, 1, 1, 1, 1]  # heard in the implementation and by the judge
-    assert "mara, whose role is maintain, said on GitHub at 2026-01-01 00:00 UTC" in asked(
-        world, 3
-    )
+    assert "mara, whose role is maintain, said on GitHub at 2026-01-01 00:00 UTC" in asked(world, 3)
 
 
 # --- going on with an earlier pull request --------------------------------------------------------

@@ -11,7 +11,7 @@ from rich.console import Console
 from sqlalchemy import text
 
 from agents.ports import Usage
-from agents.requests import Person, Repository, ResolveIssue
+from agents.requests import AddressReview, Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app.cli.progress import TerminalProgress
 from app.local.case import Case, CaseFile, Judge
@@ -21,8 +21,8 @@ from app.local.github import LocalGitHub
 from app.local.github.accounts import Actor
 from app.local.judge import Verdict
 from app.local.points import Point
-from app.local.result import ReviewResult, Spending, collect, collect_review
-from app.local.reviewing import Answered, submit
+from app.local.result import Spending, collect, collect_review
+from app.local.reviewing import submit
 from app.local.scene import set_scene
 from app.local.story import story_of
 from app.local.view import TerminalView
@@ -169,19 +169,73 @@ async def test_the_newest_run_is_followed_to_its_end(store):
     assert (await follower.look()).text == "Done."
 
 
+async def test_the_second_run_is_waited_for_and_shown_in_its_own_words(store):
+    runs = Runs(store)
+    await runs.create("run", REQUEST)
+    await runs.ended("run", Outcome(kind="pull_request", text="Opened."))
+    heard = Heard()
+    follower = DemoFollower(store, heard, after="run")
+    assert await follower.look() is None
+    assert heard.calls == []
+    about = REQUEST.model_dump(include={"installation_id", "repository", "number", "title"})
+    people = REQUEST.model_dump(include={"author", "asked_by", "url"})
+    await runs.create("second", AddressReview(**about, **people, review_id=3))
+    await runs.started("second", "stage/implement/1")
+    assert await follower.look() is None
+    assert heard.of("stage_started") == [("implement/1", "Make the changes")]
+    await runs.ended("second", Outcome(kind="comment", text="Addressed."))
+    assert (await follower.look()).text == "Addressed."
+
+
 # --- the end ------------------------------------------------------------------------------------
 
 
 async def test_the_story_is_what_the_local_github_recorded(scene):
-    await finish(scene)
+    review = await submit(scene, await resolve(scene), POINTS)
+    await address(scene, review, silent=2)
     told = [(moment.who, moment.what) for moment in await story_of(scene)]
     assert told[:2] == [("jonas", "opened the issue #1"), ("mara", "set the label bot:resolve")]
     assert told[2:] == [
         ("fettle[bot]", "reacted to the issue with eyes"),
         ("fettle[bot]", "began to report in a comment on the issue"),
         ("fettle[bot]", "committed: Step 1/1: Add"),
+        ("fettle[bot]", "committed: Apply it"),
         ("fettle[bot]", "opened the pull request #2"),
+        ("ola", "reviewed it: 3 threads"),
+        ("fettle[bot]", "answered in the thread at calc.py:2"),
+        ("fettle[bot]", "asked ola for another look"),
+        ("fettle[bot]", "summed it up in a comment on the pull request"),
     ]
+
+
+async def test_the_result_is_as_promised_when_no_thread_stays_without_an_answer(scene):
+    review = await submit(scene, await resolve(scene), POINTS)
+    assert [(r.thread.path, r.thread.original_line, r.body) for r in review.remarks] == [
+        ("calc.py", 2, "```suggestion\n    return a + b  # both\n```"),
+        ("new.txt", 1, "Say *which* one, please."),
+        ("calc.py", 2, "Why?"),
+    ]
+
+    some = await address(scene, review, silent=1)
+    assert not some.whole
+    assert not (await finish(scene, some)).as_promised
+    assert not (await finish(scene)).as_promised, "there was no review"
+
+    every = await address(scene, review)
+    result = await finish(scene, every)
+    assert result.as_promised
+    told = json.loads(result.json())["review"]
+    assert (told["reviewer"], told["summary"].splitlines()[-1]) == ("ola", "All.")
+    assert told["threads"][1] == {
+        "path": "new.txt",
+        "line": 1,
+        "asked": "Say *which* one, please.",
+        "verdict": "fixed",
+        "answer": "**Fixed** in [`abc`](http://127.0.0.1/c).",
+        "resolved": True,
+    }
+    assert [commit["message"].strip() for commit in told["commits"]] == ["Apply it"]
+    assert told["asked_again"]
 
 
 async def record(store, name, value):
@@ -199,14 +253,17 @@ async def show(scene, store, console, *, stay=False):
     view = TerminalView(console, TerminalProgress, stay=stay)
     view.note("Fetching")
     view.scene(scene, None)
-    result = await finish(scene)
+    pull = await resolve(scene)
     async with asyncio.timeout(30):
         while "Fetch the default branch" not in console.file.getvalue():
             await asyncio.sleep(0.01)
     await record(store, "stage/prepare/1", {"summary": "at abc"})
     await Runs(store).ended("run", Outcome(kind="pull_request", text="Opened."))
     view.tick(1.0)
-    await view.result(scene, result)
+    review = await submit(scene, pull, POINTS)
+    await view.review(scene, review)
+    addressed = await address(scene, review, silent=1)
+    await view.result(scene, await finish(scene, addressed))
     view.close()
     return console.file.getvalue()
 
@@ -226,6 +283,12 @@ async def test_a_log_gets_plain_lines_and_everything_is_told(scene, store):
         "-    return a + b + 1",
         "+    return a + b",
         "opened the pull request #2",
+        "ola reviews the pull request #2.",
+        "Suggests: return a + b  # both",
+        "Review by ola",
+        "Fixed in abc.",
+        "without an answer",
+        "1 commit pushed, ola is asked for another look",
         "exit code 1: 1 failed",
         "exit code 0: 1 passed",
         "$0.17 for 3 model answers, 110 tokens in",

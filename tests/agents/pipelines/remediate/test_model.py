@@ -275,6 +275,29 @@ async def test_what_can_no_longer_be_installed_does_not_stand(scene, acts):
     assert "cannot be installed as locked: pip said no" in place.prompt(0)
 
 
+async def test_adapting_the_tests_away_does_not_stand(scene, acts):
+    tests = "def test_render():\n    assert render('x') == 'x'\n"
+    away = acts.write("test_app.py", "def test_render():\n    pass\n")
+    answers = [[*acts.write("app.py", ADAPTED), *away], acts.adapted()]
+    place = scene(answers, check=broken, files={"test_app.py": tests})
+
+    outcome = await place.run(max_iterations=1)
+
+    assert result_of(outcome) == "verify_failed"
+    assert "takes something away from the repository's tests" in outcome.text
+    assert "test_app.py" in outcome.text
+    assert not place.pushed
+
+
+async def test_an_engineer_is_held_to_the_rules_for_strangers_text(scene, acts):
+    place = scene([acts.skipped()], needs=STUCK)
+    run = place.world.run(place.request)
+
+    await PIPELINES[type(place.request)].work(run, place.request)
+
+    assert run.standing.tainted
+
+
 # --- verify, and back to the base -----------------------------------------------------------------
 
 
@@ -306,6 +329,7 @@ async def test_after_the_last_try_nothing_is_published(scene, acts):
 
     assert (outcome.kind, result_of(outcome)) == ("failed", "verify_failed")
     assert len(place.world.model.asked) == 9
+    assert place.world.source.bases.count(place.base) == 3, "with the dependencies of the base"
     assert "Not so." in place.prompt(3)
     assert not place.pushed
     assert place.world.publisher.pulls == {}

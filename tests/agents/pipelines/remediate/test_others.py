@@ -2,6 +2,7 @@
 
 import pytest
 
+from agents.errors import RunError
 from agents.pipelines.remediate.result import result_of
 from tests.agents.pipelines.remediate.conftest import GHSA, alert, lock, other
 
@@ -130,3 +131,17 @@ async def test_one_whose_branch_is_gone_is_no_help(beside):
 
     assert outcome.kind == "pull_request"
     assert "its branch is gone" in place.pull.body
+
+
+async def test_nothing_of_theirs_is_kept_under_our_name_when_a_run_breaks_off(beside):
+    def check(files):
+        if "3.1.4" in files["lock.json"]:
+            raise RunError("The sandbox is gone.")
+        return 0, "ok"
+
+    place = beside(MENDS, check=check)
+
+    outcome = await place.run()
+
+    assert (outcome.kind, result_of(outcome)) == ("failed", "infra_error")
+    assert not place.pushed

@@ -310,6 +310,7 @@ async def test_people_are_asked_for_another_major_version(scene, talk, acts, wor
         assert "mara said no to version 4.0.0" in outcome.text
     else:
         assert json.loads(place.files["lock.json"])["versions"]["jinja2"] == "4.0.0"
+        assert place.world.model.answers == [], "a judge looks at such a step"
 
 
 # --- replay ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The demo's script fits the pipeline it is written for: its prompts, tools and submissions."""
+"""The demo's scripts fit the pipelines they are written for: prompts, tools and submissions."""
 
 from pathlib import Path
 
@@ -6,22 +6,29 @@ import jsonschema_rs
 import pytest
 
 import app.local.model
-from agents.pipelines.resolve.pipeline import CONVERSATIONS
+from agents.pipelines.address import pipeline as addressing
+from agents.pipelines.resolve import pipeline as resolving
 from agents.tools import TOOLS
 from app.local.model import load_script
 
-SCRIPT = load_script(Path(app.local.model.__file__).with_name("scripts") / "parse.yml")
-SUBMISSIONS = {c.output.definition()["name"]: c.output for c in CONVERSATIONS}
-DEFINITIONS = {
-    definition["name"]: definition
-    for definition in [kind.definition() for kind in (*TOOLS, *SUBMISSIONS.values())]
-}
-
-
+SCRIPTS = Path(app.local.model.__file__).with_name("scripts")
+SCRIPT = load_script(SCRIPTS / "parse.yml")
+REVIEW = load_script(SCRIPTS / "parse-review.yml")
+PLAYED = [
+    *((part, resolving.CONVERSATIONS) for part in SCRIPT.root),
+    *((part, addressing.CONVERSATIONS) for part in REVIEW.root),
+]
 WAY = {
     *("triage", "decompose", "implement", "evaluation", "docs_review", "craft_pr"),
     *("quality_fix", "craft_draft_pr"),  # should its tests fail on somebody's machine
 }
+
+
+def definitions(conversations):
+    """Return the tools and submissions of a pipeline, by name."""
+    submissions = {c.output.definition()["name"]: c.output for c in conversations}
+    kinds = (*TOOLS, *submissions.values())
+    return submissions, {kind.definition()["name"]: kind.definition() for kind in kinds}
 
 
 def answers(part, conversation):
@@ -33,21 +40,30 @@ def answers(part, conversation):
 
 def test_every_stage_on_the_way_of_the_demo_is_answered():
     answered = {part.when for part in SCRIPT.root}
-    found = {c.name for c in CONVERSATIONS for part in SCRIPT.root if answers(part, c)}
+    conversations = resolving.CONVERSATIONS
+    found = {c.name for c in conversations for part in SCRIPT.root if answers(part, c)}
     assert found == WAY
     steps = sum(when.startswith("# Implement step") for when in answered)
     [plan] = [p.turns[-1].call[0]["submit_plan"] for p in SCRIPT.root if "Plan" in p.when]
     assert len(plan["steps"]) == steps == 2
 
 
-@pytest.mark.parametrize("part", SCRIPT.root, ids=lambda part: part.when)
-def test_its_calls_fit_the_tools_and_end_with_the_stages_submission(part):
+def test_every_stage_on_the_way_of_the_review_is_answered():
+    both, conversations = (*SCRIPT.root, *REVIEW.root), addressing.CONVERSATIONS
+    found = {c.name for c in conversations for part in both if answers(part, c)}
+    assert found == {"analyze_feedback", "implement", "quality_fix", "craft_update"}
+    assert len({part.when for part in both}) == len(both), "both are played as one"
+
+
+@pytest.mark.parametrize(("part", "conversations"), PLAYED, ids=[part.when for part, _ in PLAYED])
+def test_its_calls_fit_the_tools_and_end_with_the_stages_submission(part, conversations):
+    submissions, known = definitions(conversations)
     calls = [pair for turn in part.turns for call in turn.call for pair in call.items()]
     for tool, arguments in calls:
-        schema = DEFINITIONS[tool]["input_schema"]
+        schema = known[tool]["input_schema"]
         assert list(jsonschema_rs.validator_for(schema).iter_errors(arguments)) == [], tool
-        if tool in SUBMISSIONS:
-            SUBMISSIONS[tool].model_validate(arguments)
-    assert [tool in SUBMISSIONS for tool, _ in calls] == [False] * (len(calls) - 1) + [True]
-    [conversation] = [c for c in CONVERSATIONS if answers(part, c)]
-    assert SUBMISSIONS[calls[-1][0]] is conversation.output
+        if tool in submissions:
+            submissions[tool].model_validate(arguments)
+    assert [tool in submissions for tool, _ in calls] == [False] * (len(calls) - 1) + [True]
+    [conversation] = [c for c in conversations if answers(part, c)]
+    assert submissions[calls[-1][0]] is conversation.output
