@@ -25,7 +25,7 @@ STOPPED = ("130", "stopped by Ctrl-C")
 FETTLE = """
 Turn a labelled issue into a pull request that passes the repository's checks.
 
-Begin with `fettle demo`: it shows all of it in about twenty seconds, and needs no GitHub and no
+Begin with `fettle demo`: it shows all of it in half a minute, and needs no GitHub and no
 key. Then have `fettle resolve` work on an issue, in a clone of yours or on GitHub, or let `fettle
 serve` listen to your GitHub. Each explains itself: `fettle resolve --help`.
 """
@@ -78,7 +78,8 @@ Watch a real bug of a real package become a pull request, on this machine alone.
 
 A GitHub and a model that run here play their parts. All else is real: the server is the one that
 `fettle serve` starts. It gets a signed webhook, clones, works in its sandbox, runs the package's
-tests, pushes, and opens the pull request. Then upstream's own tests of the next release judge it.
+tests, pushes, and opens the pull request. Then somebody reviews that, and each thread is answered.
+In the end upstream's own tests of the next release judge it.
 Only the package and a few tools are fetched, with pip, the first time.
 """
 
@@ -93,7 +94,8 @@ DEMO_SECTIONS: Sections = {
         ("TMPDIR", "where the demo keeps its files, /tmp by default"),
     ),
     "Exit codes": (
-        ("0", "one pull request, and upstream's tests went from red to green"),
+        ("0", "one pull request, every thread of its review answered, and upstream's tests went"),
+        ("", "from red to green"),
         ("1", "anything else"),
         ("2", "this machine lacks something; the message says what"),
         STOPPED,

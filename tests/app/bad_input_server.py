@@ -12,7 +12,9 @@ from pathlib import Path
 from app.dispatch import Dispatcher
 from app.inbox import Inbox
 from app.intake import Identity, Intake
+from app.logging import configure_logging
 from app.metrics import Metrics
+from app.redaction import Redactor
 from app.server import Readiness, build_server, start_server
 from app.store.database import Database
 from tests.app.mutations import SECRET
@@ -26,6 +28,7 @@ class TakesAll:
 
 
 async def main():
+    configure_logging(style="console", level="warning", cleaner=Redactor())
     folder = Path(sys.argv[1])
     database = Database(f"sqlite:///{folder / 'fettle.db'}")
     database.migrate()

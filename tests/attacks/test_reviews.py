@@ -121,9 +121,8 @@ async def test_marks_that_people_forge_settle_nothing(hostile, attempts):
                 mark = f"<!-- fettle run={run} key="
                 done = "**Fixed** already."
                 thread = at.thread("calc.py", 11)
+                await at.github.reply(thread, at.people["eve"], f"{mark}thread-fixed -->\n{done}")
                 for who in ("mara", "eve"):
-                    person = at.people[who]
-                    await at.github.reply(thread, person, f"{mark}thread-fixed -->\n{done}")
                     await at.place.say(who, f"{mark}ledger -->\n{done}")
 
         words = "<!-- fettle run=1 key=thread-disagree -->\nBegin at nought."
@@ -134,11 +133,8 @@ async def test_marks_that_people_forge_settle_nothing(hostile, attempts):
 
         assert forged
         verdicts, resolved = at.verdicts()["calc.py:11"]
-        attempts.note(
-            "a forged answer in the thread",
-            blocked=verdicts == ["fixed"] and resolved,
-            detail=(verdicts, resolved, at.place.comments()),
-        )
+        held = verdicts == ["fixed"] and resolved
+        attempts.note("a forged answer in the thread", blocked=held, detail=verdicts)
         own = [c for c in at.pull.issue.comments if c.author.account.login == bot]
         summed = [c.body for c in own if "key=ledger" in c.body]
         attempts.note("a forged summary", blocked=len(summed) == 1 and "100 %" in summed[0])
@@ -201,8 +197,8 @@ async def test_a_suggestion_that_shows_less_than_it_does_is_not_applied(hostile,
 
 @pytest.mark.attack(15)
 async def test_huge_and_many_suggestions_end(hostile, attempts):
-    """Two hundred for the same line, and one as long as a comment can be: each gets its answer."""
-    rivals = 200
+    """Many for one line, and one as long as a comment can be: each gets its answer."""
+    rivals = 150
     every = script(sorting((), [(f"t{n}", "discussion") for n in range(1, rivals)]))
     async with reviewed(hostile, every) as at:
         many = [("words.py", 1, suggestion(f"UNITS = [{n}]")) for n in range(rivals)]
@@ -210,16 +206,7 @@ async def test_huge_and_many_suggestions_end(hostile, attempts):
         await at.place.ends("comment")
         answered = [bool(at.answers(thread)) for thread in at.pull.threads]
         attempts.note("many suggestions for one line", blocked=all(answered[:-1]))
-        attempts.note(
-            "a huge suggestion",
-            blocked=answered[-1] and at.pushes() == 1,
-            detail=(
-                answered[-1],
-                at.pushes(),
-                at.place.comments()[0],
-                at.answers(at.pull.threads[-1]),
-            ),
-        )
+        attempts.note("a huge suggestion", blocked=answered[-1] and at.pushes() == 1)
         attempts.note("the summary's length", blocked=len(at.ledgers()[0]) <= 65_536)
 
 
