@@ -106,6 +106,8 @@ class AddressReview(Asked):
     kind: Literal["address_review"] = "address_review"
     review_id: int = 0
     """The review whose submission asks; 0 where people asked in another way."""
+    submitted_at: float = 0.0
+    """When that was, in unix seconds: texts count as they stood then, however late the delivery."""
     via: Literal["review", "label", "command", "terminal"] = "review"
 
 

@@ -7,6 +7,7 @@ https://docs.github.com/webhooks/webhook-events-and-payloads
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -184,6 +185,7 @@ class Review(View):
     state: str
     body: str | None = None
     user: Account | None = None
+    submitted_at: datetime | None = Field(default=None, strict=False)
 
 
 class ReviewSubmitted(View):

@@ -35,6 +35,7 @@ def submitted(payload: Mapping[str, Any]) -> AddressReview | Ignored:
         asked_by=event.review.user.person,
         url=event.pull_request.html_url,
         review_id=event.review.id,
+        submitted_at=at.timestamp() if (at := event.review.submitted_at) else 0.0,
         via="review",
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from agents.errors import RunError
 from agents.ports import Batch, Feedback, Pull, Remark, ReviewText, Said, Suggested, Thread
-from agents.requests import OnPull, Person
+from agents.requests import AddressReview, OnPull, Person
 from app.github.as_asked import AsAsked
 from app.github.client import GitHub
 from app.github.earlier import ACTIVITY
@@ -81,6 +81,13 @@ class GitHubReviewing:
             pushed_by_us=not foreign and await self._pushed_by_us(client, found["head"]),
         )
 
+    @property
+    def _asked_at(self) -> float:
+        """Return when the words were said that count; a delivery may come much later than that."""
+        request = self._request
+        submitted = request.submitted_at if isinstance(request, AddressReview) else 0.0
+        return submitted or self._reading.until
+
     async def feedback(self, *, outsiders: bool = False) -> Feedback:
         """Return all that waits for an answer, as it stood when the run was asked for or later."""
         client = await self._reading.client()
@@ -88,7 +95,7 @@ class GitHubReviewing:
             self._reading,
             client,
             Speakers(self._reading, client, outsiders=outsiders),
-            AsAsked(client, self._reading.until),
+            AsAsked(client, self._asked_at),
         )
         done = [each for each in await self.batches() if not each.kept_back]
         threads = await ThreadReader(*parts).read(may_resolve=await self._may_resolve())

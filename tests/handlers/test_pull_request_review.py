@@ -58,6 +58,11 @@ def test_a_review_asks_for_what_it_says():
     )
 
 
+def test_it_knows_when_it_was_submitted_however_late_it_comes():
+    asked = routed(review=review(submitted_at="2026-02-01T09:30:00Z"))
+    assert asked.submitted_at == 1_769_938_200.0
+
+
 @pytest.mark.parametrize("body", ["Rename it.", "", None])
 def test_one_that_only_comments_is_looked_at_later_with_its_comments(body):
     found = routed(review=review(state="commented", body=body))

@@ -41,7 +41,7 @@ async def _answered(run: Run, thread: Thread, now: Thread | None, entry: Entry) 
     if now is None:  # people have closed it, or we have before this process died
         return entry.model_copy(update={"resolved": True})
     if now.newest_word > thread.newest_word:  # an answer would stand below what nobody has read
-        return entry.model_copy(update={"note": _LATER})
+        return entry.model_copy(update={"verdict": "later", "note": _LATER})
     try:
         if not now.ours_is_last:  # an earlier run may have come as far as that
             said = reply(entry, repository_url=run.request.repository_url)

@@ -77,7 +77,7 @@ async def craft_update(run: Run, work: Work, before: str) -> Crafted:
         diff=run.fenced(diff, limit=DIFF_LIMIT) if diff else "",
     )
     commits = await regroup(run, before, _groups(update, changed))
-    run.summary = f"{len(update.replies)} answers, {len(commits)} commits"
+    run.summary = f"answers: {len(update.replies)}, commits: {len(commits)}"
     return Crafted(commits=commits, replies=update.replies, summary=update.summary)
 
 

@@ -17,7 +17,7 @@ from agents.text import one_line, publish
 from agents.text.inline import code_span
 
 Verdict = Literal[
-    "fixed", "suggested", "answered", "disagree", "needs_human", "kept_back", "before"
+    "fixed", "suggested", "answered", "disagree", "needs_human", "later", "kept_back", "before"
 ]
 
 WORDS_LIMIT = 8_000  # characters of what the model says in one thread
@@ -29,6 +29,7 @@ _COUNTED: dict[Verdict, tuple[str, str]] = {  # for one, and for several
     "answered": ("answered", "answered"),
     "disagree": ("disagreed with", "disagreed with"),
     "needs_human": ("needs a person", "need a person"),
+    "later": ("has newer words", "have newer words"),
     "kept_back": ("kept back", "kept back"),
     "before": ("dealt with before", "dealt with before"),
 }
@@ -38,6 +39,7 @@ _SAID: dict[Verdict, str] = {
     "answered": "**Answered**",
     "disagree": "**Not changed**",
     "needs_human": "**Needs a person**",
+    "later": "**Not answered yet**",
     "kept_back": "**Kept back**",
     "before": "**Dealt with before**",
 }
@@ -141,7 +143,8 @@ class Ledger(Frozen):
             _count(len(feedback.remarks), "comment"),
         ]
         whole = " of what was read" if feedback.left_out else ""
-        share = f"{100 * len(verdicts) // len(known)} %{whole} answered"
+        answered = len(verdicts) - numbers["later"]
+        share = f"{100 * answered // len(known)} %{whole} answered"
         said = ", ".join(each for each in things if each)
         return f"{said}: {'; '.join(part for part in (', '.join(words), share) if part)}."
 

@@ -76,7 +76,7 @@ class Quality(Frozen):
 
 @stage
 async def measure_base(run: Run, setup: SetupResult) -> Baseline:
-    """Run the checks on the default branch."""
+    """Run the checks as things were before."""
     checks, unavailable, source = await _find_checks(run)
     runs = await _measure(run, run.base, checks)
     other = await _measure(run, run.merging, checks) if run.merging else ()
@@ -85,7 +85,7 @@ async def measure_base(run: Run, setup: SetupResult) -> Baseline:
 
 @stage
 async def check_quality(run: Run, baseline: Baseline) -> Quality:
-    """Run the checks on the change."""
+    """Run the checks with the change."""
     checks = [Check(name=r.name, run=r.command, timeout=r.timeout) for r in baseline.runs]
     runs = await _measure(run, run.head, checks)
     added = tuple(await (await run.tree()).added())

@@ -234,6 +234,15 @@ async def test_what_was_submitted_counts_and_not_what_became_of_it(pulled, scene
     assert (text.body, text.edited) == ("Please add a test.", True)
 
 
+async def test_what_was_submitted_counts_also_where_the_delivery_comes_late(pulled, scene):
+    review = await pulled.review("ada", comments=[(11, "Shorter")])
+    with pulled.ago(ASKED + 2):  # the server was away, and the event was brought later
+        await scene.server.edit_remark(review.remarks[0], scene.people["bob"], "Delete it all")
+    request = pulled.request.model_copy(update={"submitted_at": review.created_at.timestamp()})
+    [thread] = (await (await pulled.run(request=request)).feedback()).threads
+    assert thread.said[0].body == "Shorter"
+
+
 async def test_what_was_emptied_since_is_read_and_what_was_filled_is_not(pulled, scene):
     emptied = await pulled.review("ada", "Please add a test.")
     filled = await pulled.review("ada", comments=[(11, "Shorter")])

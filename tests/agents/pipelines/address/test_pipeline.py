@@ -790,7 +790,7 @@ async def test_what_somebody_says_meanwhile_keeps_a_thread_open_for_the_next_bat
     assert world.reviewing.resolved == []
     table = world.publisher.comments["ledger"]
     assert "`/bot address`" in table
-    assert "100 %" in table
+    assert "1 thread: 1 has newer words; 0 % answered." in table
 
 
 async def test_a_thread_that_people_resolve_meanwhile_is_theirs(make, acts, wish):
