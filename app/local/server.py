@@ -41,9 +41,7 @@ class ServerProcess:
 
     def __post_init__(self) -> None:
         """Choose a port now: GitHub has to know it before the server starts."""
-        with socket.socket() as chosen:
-            chosen.bind(("127.0.0.1", self.port))
-            self.port = chosen.getsockname()[1]
+        self.port = self.port or _free_port()
 
     @property
     def url(self) -> str:
@@ -153,3 +151,19 @@ class ServerProcess:
         except TimeoutError:
             self.process.kill()
             await self.process.wait()
+
+
+def _free_port() -> int:
+    """Return a port that nobody listens on, and that the kernel gives to no connection meanwhile.
+
+    Raises OSError when a hundred of them are taken.
+    """
+    for _ in range(100):
+        port = secrets.choice(_NOT_EPHEMERAL)
+        with socket.socket() as chosen, suppress(OSError):
+            chosen.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port of 127.0.0.1 is free")
+
+
+_NOT_EPHEMERAL = range(10_240, 32_768)

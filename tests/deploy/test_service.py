@@ -85,7 +85,8 @@ def test_it_is_left_the_time_to_drain_and_wrong_settings_are_not_tried_again(uni
 def here(text, tmp_path):
     """The unit with programs that are on this machine, whose checkout is not in /opt."""
     unit = tmp_path / "fettle.service"
-    unit.write_text(text.replace("/opt/fettle/.venv/bin/python", sys.executable, 1))
+    python = sys.executable.replace(" ", r"\x20")
+    unit.write_text(text.replace("/opt/fettle/.venv/bin/python", python, 1))
     return unit
 
 

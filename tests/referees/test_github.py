@@ -2,6 +2,9 @@
 
 import json
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import aiohttp
 
 from agents.requests import Person, Repository, ResolveIssue
 from app.github.auth import Profile
@@ -15,11 +18,34 @@ from tests.referees.review_calls import make_actions_calls, make_review_calls
 DOCUMENTS = Path(__file__).parents[2] / "app" / "github"
 
 
+async def registered(scene):
+    """Register an App by its manifest, as a browser does; return the code that GitHub gives."""
+    manifest = {
+        "name": "Another",
+        "url": "https://example.org",
+        "redirect_url": "http://127.0.0.1:1/back",
+        "hook_attributes": {"url": "https://example.org/webhook"},
+        "default_permissions": {"issues": "write"},
+        "default_events": ["issues"],
+    }
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(
+            f"{scene.github.url}/settings/apps/new?state=x",
+            data={"manifest": json.dumps(manifest)},
+            allow_redirects=False,
+        ) as answer,
+    ):
+        return parse_qs(urlsplit(answer.headers["Location"]).query)["code"][0]
+
+
 async def make_every_call(scene):
     """Make each call that is served, most of them in more than one way."""
     repository, installation = scene.repository, scene.installation
     as_app, call = scene.as_app, scene.call
     await as_app("GET", "/app")
+    await as_app("POST", "/app-manifests/unknown/conversions")
+    await as_app("POST", f"/app-manifests/{await registered(scene)}/conversions")
     await as_app("GET", "/app/installations")
     await as_app("GET", f"/app/installations/{installation.id}")
     await as_app("GET", "/repos/forge/anvil/installation")

@@ -19,6 +19,16 @@ def tree(tmp_path):
     return tmp_path / "tree"
 
 
+@pytest.fixture
+def disk_of_its_own(tmp_path, monkeypatch):
+    """What is free is told by this test's files alone: others fill and free the same disk."""
+
+    def free(_folder):
+        return 10**12 - sum(each.lstat().st_blocks * 512 for each in tmp_path.rglob("*"))
+
+    monkeypatch.setattr("app.sandbox.disk._free", free)
+
+
 def command(*folders, writable=True):
     mounts = tuple(Mount(folder, f"/f{at}", writable) for at, folder in enumerate(folders))
     return Command(("true",), mounts=mounts)
@@ -40,6 +50,7 @@ async def ends(room, within=3.0):
     return True
 
 
+@pytest.mark.usefixtures("disk_of_its_own")
 async def test_a_command_that_takes_too_much_is_stopped(tree):
     room = Disk(Bounds(disk=80 * MB, reserve=0)).room(command(tree))
     watching = asyncio.create_task(ends(room))
@@ -47,6 +58,7 @@ async def test_a_command_that_takes_too_much_is_stopped(tree):
     assert await watching
 
 
+@pytest.mark.usefixtures("disk_of_its_own")
 async def test_all_folders_of_a_run_count_together(tree, tmp_path):
     (tmp_path / "git").mkdir()
     room = Disk(Bounds(disk=80 * MB, reserve=0)).room(command(tree, tmp_path / "git"))
@@ -55,6 +67,7 @@ async def test_all_folders_of_a_run_count_together(tree, tmp_path):
     assert await ends(room)
 
 
+@pytest.mark.usefixtures("disk_of_its_own")
 async def test_what_stays_below_goes_on(tree):
     room = Disk(Bounds(disk=300 * MB, reserve=0)).room(command(tree))
     fill(tree / "big", 100)
@@ -62,12 +75,14 @@ async def test_what_stays_below_goes_on(tree):
     assert not await room.overrun()
 
 
+@pytest.mark.usefixtures("disk_of_its_own")
 async def test_a_command_that_was_quicker_than_the_watch_is_found_at_its_end(tree):
     room = Disk(Bounds(disk=80 * MB, reserve=0)).room(command(tree))
     fill(tree / "big", 150)
     assert await room.overrun()
 
 
+@pytest.mark.usefixtures("disk_of_its_own")
 async def test_many_small_commands_are_found_as_well(tree):
     disk = Disk(Bounds(disk=100 * MB, reserve=0))
     found = []
@@ -79,6 +94,7 @@ async def test_many_small_commands_are_found_as_well(tree):
     assert any(found[3:])
 
 
+@pytest.mark.usefixtures("disk_of_its_own")
 async def test_whoever_is_over_it_may_clean_up_but_not_go_on(tree):
     disk = Disk(Bounds(disk=80 * MB, reserve=0))
     fill(tree / "big", 150)

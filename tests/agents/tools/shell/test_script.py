@@ -272,7 +272,7 @@ REPEATED = (
 def quick(script):
     began = time.thread_time()
     reading = read.__wrapped__(script)
-    assert time.thread_time() - began < 0.5
+    assert time.thread_time() - began < 3  # what is slow here takes minutes, on any machine
     return reading
 
 
