@@ -93,7 +93,7 @@ async def test_a_branch_of_fettles_own_is_there_for_what_finds_no_place(pulled, 
 
 
 async def test_a_merge_goes_on_from_what_was_there(pulled, scene, mirror, run):
-    about = pulled.request.model_dump(exclude={"kind", "review_id", "via"})
+    about = pulled.request.model_dump(exclude={"kind", "review_id", "submitted_at", "via"})
     run = type(run)(UpdateBranch(**about))
     head, main = await run.sees(), await run.sees("main")
     commit = await run.commit(head, main, subject="Merge main")
