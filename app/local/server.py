@@ -63,11 +63,10 @@ class ServerProcess:
     async def start(self, app: AppCredentials) -> None:
         """Start, and return once it is ready. Raises ConfigError with the end of its log."""
         make_passable(self.data)
-        key = self.data / "app.pem"
-        key.touch(mode=0o600)
-        key.write_text(app.private_key)
+        self._key.touch(mode=0o600)
+        self._key.write_text(app.private_key)
         with self.log.open("ab") as log:
-            self.process = await self._spawn(self._environment(app, key), log)
+            self.process = await self._spawn(self.environment(app), log)
         await self._ready()
 
     async def _spawn(
@@ -82,11 +81,16 @@ class ServerProcess:
             stderr=log,
         )
 
-    def _environment(self, app: AppCredentials, key: Path) -> dict[str, str]:
+    @property
+    def _key(self) -> Path:
+        return self.data / "app.pem"
+
+    def environment(self, app: AppCredentials) -> dict[str, str]:
+        """Return the variables with which the server runs, and its operator's commands."""
         settings = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "FETTLE_APP_ID": str(app.app_id),
-            "FETTLE_PRIVATE_KEY_FILE": str(key),
+            "FETTLE_PRIVATE_KEY_FILE": str(self._key),
             "FETTLE_WEBHOOK_SECRETS": self.webhook_secret,
             "FETTLE_GITHUB_URL": self.github_url,
             "FETTLE_DATA_DIR": str(self.data),

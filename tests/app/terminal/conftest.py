@@ -81,11 +81,12 @@ class Place:
 
     def settings(self, **more):
         """Return what the operator of the server has in the environment."""
-        key = self.data / "app.pem"
+        environment = self.server.environment(self.app)
+        key = Path(environment["FETTLE_PRIVATE_KEY_FILE"])
         key.parent.mkdir(mode=0o711, exist_ok=True)
         key.touch(mode=0o600)
         key.write_text(self.app.private_key)
-        return load_settings({**self.server._environment(self.app, key), **more})
+        return load_settings({**environment, **more})
 
     async def play(self, *script, latency=0.0):
         """Have the model play these parts from now on, before the server starts."""
