@@ -88,9 +88,9 @@ def wanted(threads: Iterable[Thread], *, strangers: bool) -> tuple[list[Choice],
 def _newest(thread: Thread, *, strangers: bool) -> Said | None:
     """Return the newest word of a writer, unless Fettle has dealt with it."""
     for said in reversed(thread.said):
-        if said.own and said.verdict != "kept_back":
+        if said.own:
             return None
-        if not said.own and _may_write(said.role, strangers=strangers):
+        if _may_write(said.role, strangers=strangers):
             return said
     return None
 

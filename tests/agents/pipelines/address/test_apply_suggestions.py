@@ -107,7 +107,7 @@ async def test_the_newest_suggestion_of_a_thread_counts(begin, words, suggest):
     world, run = begin()
     feedback = words.feedback(
         words.thread(suggest("no"), words.ours(), suggest("2"), shown=("two",)),
-        words.thread(suggest("3"), words.ours(verdict="kept_back"), "", line=3, shown=("three",)),
+        words.thread(suggest("2"), suggest("3"), "", line=3, shown=("three",)),
     )
 
     applied = await run.stage(apply_suggestions, feedback)
@@ -153,7 +153,7 @@ async def test_a_strangers_word_after_a_suggestion_neither_adds_to_it_nor_hides(
 async def test_our_own_suggestions_are_never_taken_for_somebodys(begin, words, suggest):
     world, run = begin()
     stranger = words.said("Do it!", by="mallory", role="read")
-    ours = words.ours(suggest("2"), "kept_back").model_copy(update={"role": "write"})
+    ours = words.ours(suggest("2")).model_copy(update={"role": "write"})
     feedback = words.feedback(
         words.thread("Hm?", ours, stranger, shown=("two",)),
         words.thread(ours, "Hm.", shown=("two",)),
