@@ -153,7 +153,10 @@ class Checks(Strict):
 
 
 class Remediation(Strict):
-    """Which alerts about vulnerable dependencies are mended, and how far a fix may go."""
+    """Which alerts about vulnerable dependencies are mended, and how far a fix may go.
+
+    It says what a run may do; no alert starts one yet.
+    """
 
     severities: tuple[Literal["low", "medium", "high", "critical"], ...] = ("critical", "high")
     """Which ones start a run; with one that does, all alerts of its package are mended.
