@@ -14,11 +14,11 @@ from typing import Any, get_args
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from app.settings import PREFIX, Settings
+from app.config.settings import PREFIX, Settings
 
 WIDTH = 100
 HEAD = """\
-# All settings of Fettle, made from app/settings.py by deploy/make_env_example.py.
+# All settings of Fettle, made from app/config/settings.py by deploy/make_env_example.py.
 #
 # One line is one variable, for `EnvironmentFile=` of fettle.service and `env_file` of compose.yml.
 # What is commented out has its default. Take the # away in front of what you decide differently.

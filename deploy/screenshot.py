@@ -15,9 +15,9 @@ from pathlib import Path
 from rich.console import Console
 
 from app.cli.progress import TerminalProgress
-from app.local.demo import Demo
-from app.local.scene import Scene
-from app.local.view import TerminalView
+from app.demo.story import Demo
+from app.demo.scene import Scene
+from app.demo.view import TerminalView
 
 TARGET = Path(__file__).with_name("pull-request.png")
 FLAGS = (

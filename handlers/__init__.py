@@ -2,8 +2,8 @@
 
 Handlers are pure: a payload goes in; typed requests, or a reason to ignore it, come out. Whether
 the asker may and whether it is still true is decided later, from what GitHub says then: of runs by
-`handlers/access.py`, on pull requests by `handlers/access_pulls.py`, of answers by
-`handlers/answering.py`, of steers by `handlers/steering.py`.
+`handlers/access/issues.py`, on pull requests by `handlers/access/pull_requests.py`, of answers by
+`handlers/access/approvals.py`, of steers by `handlers/access/steering.py`.
 """
 
 from __future__ import annotations
@@ -13,23 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.requests import Command, Request
-from handlers import (
-    check_run,
-    check_suite,
-    dependabot_alert,
-    installation,
-    installation_repositories,
-    installation_target,
-    issue_comment,
-    issues,
-    pull_request,
-    pull_request_review,
-    repository,
-    schedule,
-    terminal,
-)
+from handlers import check_run, check_suite, dependabot_alert, installation, installation_repositories, installation_target, internal_schedule as schedule, internal_terminal as terminal, issue_comment, issues, pull_request, pull_request_review, repository
 from handlers.ignored import Ignored
-from handlers.notices import Notice
+from handlers.notifications import Notice
 
 Asked = Request | Notice | tuple[Command | Notice, ...]
 """What a delivery asks for: a run, or several small things that one comment says; or only tells."""

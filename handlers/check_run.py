@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import Command
-from handlers.commands import ANSWERS
+from handlers.command_parser import ANSWERS
 from handlers.ignored import NOT_OURS, Ignored
-from handlers.notices import PullChanged
-from handlers.payloads import CheckRunTouched
+from handlers.notifications import PullChanged
+from handlers.payloads.common import CheckRunTouched
 
 POLICY_CHECK = "policy/{number}"
 """External id of the check run about the policy that this pull request proposes."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.requests import FixChecks, Person
 from handlers.ignored import NOT_OURS, Ignored
-from handlers.payloads import SuiteCompleted
+from handlers.payloads.common import SuiteCompleted
 
 BROKEN = frozenset({"failure", "timed_out", "startup_failure"})
 """Conclusions that a change can mend; `action_required` and `cancelled` are people's doing."""

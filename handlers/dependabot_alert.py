@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import Person, RemediateAlert, Repository
-from handlers.alert_payloads import AlertChanged, AlertView
+from handlers.payloads.alerts import AlertChanged, AlertView
 from handlers.ignored import NOT_OURS, Ignored
-from handlers.notices import AlertClosed
+from handlers.notifications import AlertClosed
 
 NOBODY = Person(id=0, login="an open alert")
 """In the place of who asks: no account can have such a name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from handlers.payloads import Account
+from handlers.payloads.common import Account
 
 NOT_OURS = "the delivery names no installation, so it is not one of the App's"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from handlers.ignored import Ignored
 from handlers.installation import told
-from handlers.notices import InstallationChanged
+from handlers.notifications import InstallationChanged
 
 
 def added(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:

@@ -11,16 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import Command, Shown, Verb
-from handlers.commands import (
-    LONGEST_REST,
-    Said,
-    amount,
-    beginning,
-    commands,
-    without_commands,
-)
+from handlers.command_parser import LONGEST_REST, Said, amount, beginning, commands, without_commands
 from handlers.ignored import NOT_OURS, Ignored, not_a_persons
-from handlers.payloads import CommentCreated, Issue
+from handlers.payloads.common import CommentCreated, Issue
 
 UNREADABLE = "?"
 """Stands for words behind `/bot retry` that name no stage."""

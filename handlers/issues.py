@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from agents.requests import Command, ResolveIssue
-from handlers.called_back import called_back
+from handlers.cancellation import called_back
 from handlers.ignored import NOT_OURS, Ignored
-from handlers.payloads import IssueChanged
+from handlers.payloads.common import IssueChanged
 
 RESOLVE_LABEL = "bot:resolve"
 

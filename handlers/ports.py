@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from agents.requests import Command, Request
-from handlers.notices import Notice
+from handlers.notifications import Notice
 
 
 class Engine(Protocol):

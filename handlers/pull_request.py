@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import AddressReview, Command
-from handlers.called_back import called_back
+from handlers.cancellation import called_back
 from handlers.ignored import NOT_OURS, Ignored
-from handlers.notices import PullChanged as PullNotice
-from handlers.notices import PullClosed
-from handlers.payloads import Account, Pull, PullChanged
+from handlers.notifications import PullChanged as PullNotice
+from handlers.notifications import PullClosed
+from handlers.payloads.common import Account, Pull, PullChanged
 
 ADDRESS_LABEL = "bot:address"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.requests import AddressReview
 from handlers.ignored import NOT_OURS, Ignored, not_a_persons
-from handlers.payloads import ReviewSubmitted
+from handlers.payloads.common import ReviewSubmitted
 from handlers.pull_request import ADDRESS_LABEL, author_of
 
 ASKING = frozenset({"changes_requested", "commented"})

@@ -23,20 +23,14 @@ PACKAGES = ("app", "handlers", "agents")
 FILE_LINES, FILE_MEDIAN = 300, 120
 FUNCTION_LINES, FUNCTION_P90, PIPELINE_LINES = 50, 25, 30
 
-ONE_HOME = {"anthropic": "agents/loop/model.py", "dbos": "app/engine.py"}
-ENVIRONMENT_HOME = "app/settings.py"
+ONE_HOME = {"anthropic": "agents/loop/model.py", "dbos": "app/runs/engine.py"}
+ENVIRONMENT_HOME = "app/config/settings.py"
 OF_THE_ENVIRONMENT = frozenset(("environ", "environb", "getenv", "getenvb"))
 
-WORDS = {"helper", "job", "manager", "node", "service", "task", "util", "utility", "workflow"}
+WORDS = {"helper", "manager", "util", "utility"}
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 BORROWED = (  # whose word it is: where, which, why
-    ("agents/pipelines/shared/checks.py", "node", "Node.js is a product"),
     ("app/git/remote.py", "helper", "git's setting `credential.helper`"),
-    ("app/local/github/git_http.py", "service", "git's HTTP protocol names its programs so"),
-    ("app/local/github/graphql_", "node", "GraphQL's interface of things with an id"),
-    ("app/local/github/push_rules.py", "workflow", "GitHub's folder `.github/workflows`"),
-    ("app/local/model/script.py", "node", "PyYAML's parts of a document"),
-    ("app/", "node_id", "GitHub's field with the id that GraphQL takes"),
 )
 
 NOQA = re.compile(r"#\s*(?:ruff: )?noqa(?P<codes>: [A-Z]+[0-9]+(?:,\s?[A-Z]+[0-9]+)*)?(?P<why>.*)")
@@ -120,7 +114,7 @@ def test_a_pipeline_can_be_read_at_a_glance(pipeline):
 
 def test_every_pipeline_is_registered():
     drawn = reversed(pipelines(ROOT / "agents/pipelines"))
-    first = {e.path: e.function.name for e in drawn if e.path.parent.name != "shared"}
+    first = {e.path: e.function.name for e in drawn if e.path.parent.name != "stages"}
     assert {each.function.__name__ for each in PIPELINES.values()} == set(first.values())
 
 

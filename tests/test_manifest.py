@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.github.auth import Profile
+from app.github.transport.tokens import Profile
 from handlers import ROUTES
 
 LEVELS = ["read", "write", "admin"]

@@ -12,7 +12,7 @@ from agents.pipelines.address import pipeline as addressing
 from agents.pipelines.checks import pipeline as checking
 from agents.pipelines.remediate import pipeline as remediating
 from agents.pipelines.resolve import pipeline as resolving
-from agents.pipelines.shared.keep_work import DAY_OVER, Stopped, keep_work
+from agents.pipelines.stages.save_unfinished import DAY_OVER, Stopped, keep_work
 from agents.pipelines.update import pipeline as updating
 from agents.requests import (
     AddressReview,

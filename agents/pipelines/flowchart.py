@@ -13,7 +13,7 @@ from pathlib import Path
 from agents.pipelines.replay import awaited_call, faults
 
 README = "README.md"
-SHARED = "agents.pipelines.shared.pipeline"
+SHARED = "agents.pipelines.stages.pipeline"
 COMMAND = "python -m agents.pipelines.flowchart"
 BEGIN = f"<!-- charts: written by `{COMMAND}` -->"
 END = "<!-- end of charts -->"

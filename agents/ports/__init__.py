@@ -4,45 +4,17 @@ from __future__ import annotations
 
 from agents.ports.alerts import Advisory, Alerts, AlertState, Knowledge, OtherPull
 from agents.ports.approvals import Approval, Approvals, ApprovalState, Asking
-from agents.ports.checking import Checking, ForeignCheck
+from agents.ports.ci_checks import Checking, ForeignCheck
 from agents.ports.journal import Journal, Turn
 from agents.ports.model import Answer, Model, Query, Usage
-from agents.ports.outside import Forge, Manner, Page, Toolsets, Web
-from agents.ports.people import Publisher, PullRequest, Reporter, StepState
-from agents.ports.reviewing import (
-    Batch,
-    Feedback,
-    Pull,
-    Reviewing,
-    ReviewText,
-    Said,
-    Suggested,
-    Thread,
-)
+from agents.ports.external import Forge, Manner, Page, Toolsets, Web
+from agents.ports.publishing import Publisher, PullRequest, Reporter, StepState
+from agents.ports.reviews import Batch, Feedback, Pull, ReviewText, Reviewing, Said, Suggested, Thread
 from agents.ports.steering import Steer, Steering
-from agents.ports.steps import Steps
-from agents.ports.tracker import (
-    EarlierPull,
-    LinkedIssue,
-    NewSubIssue,
-    Picture,
-    Pictures,
-    Remark,
-    Remarks,
-    SubIssue,
-    Tracker,
-)
-from agents.ports.tree import (
-    CommandResult,
-    Kit,
-    Merged,
-    Network,
-    SetupCommand,
-    SetupResult,
-    Source,
-    WorkTree,
-)
-from agents.ports.values import Block, Json
+from agents.ports.durable_steps import Steps
+from agents.ports.issues import EarlierPull, LinkedIssue, NewSubIssue, Picture, Pictures, Remark, Remarks, SubIssue, Tracker
+from agents.ports.repository import CommandResult, Kit, Merged, Network, SetupCommand, SetupResult, Source, WorkTree
+from agents.ports.json_types import Block, Json
 
 __all__ = [
     "Advisory",

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from agents.ports.values import Json
+from agents.ports.json_types import Json
 from agents.requests import Frozen
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from agents.ports.model import Usage
-from agents.ports.values import Block
+from agents.ports.json_types import Block
 
 
 @dataclass(frozen=True)

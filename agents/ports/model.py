@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from agents.ports.values import Block
+from agents.ports.json_types import Block
 from agents.requests import Frozen
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.run.run import Run
-from agents.run.stages import Stage, stage
-from agents.run.values import Outcome, Ports, Standing
+from agents.run.stage import Stage, stage
+from agents.run.state import Outcome, Ports, Standing
 
 __all__ = ["Outcome", "Ports", "Run", "Stage", "Standing", "stage"]

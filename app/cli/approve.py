@@ -17,12 +17,12 @@ from rich.text import Text
 from agents.errors import ConfigError
 from agents.text import printable
 from agents.text.literal import literal
-from app.account import operator
+from app.config.system_user import operator
 from app.cli import manual
-from app.cli.declaring import DatabaseFile, Json, add
-from app.cli.places import Place, of_each, opened, places
-from app.cli.question import place_of, show_question
-from app.cli.screen import DONE, FAILED, say
+from app.cli.options import DatabaseFile, Json, add
+from app.cli.databases import Place, of_each, opened, places
+from app.cli.approval_prompt import place_of, show_question
+from app.cli.exit_codes import DONE, FAILED, say
 
 if TYPE_CHECKING:
     from app.store.approvals import Decision, StoredApproval
@@ -81,7 +81,7 @@ def deny(
 
 
 def _places(file: Path | None) -> list[Place]:
-    from app.settings import load_settings
+    from app.config.settings import load_settings
 
     return places(load_settings(serving=False), file)
 

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agents.errors import ConfigError
-from app.cli import deliveries_manual
-from app.cli.declaring import JsonObject, add
-from app.cli.screen import DONE, FAILED, say
-from app.cli.seen import cleaned, line, redactor_of, visible
+from app.cli.help import deliveries as deliveries_manual
+from app.cli.options import JsonObject, add
+from app.cli.exit_codes import DONE, FAILED, say
+from app.cli.safe_text import cleaned, line, redactor_of, visible
 
 if TYPE_CHECKING:
     from agents.requests import Command, Request
-    from app.intake import Delivery
-    from app.settings import Settings
-    from app.store.sweeps import Attempt
-    from app.terminal.received import Received
-    from app.terminal.redelivered import Redelivered
-    from handlers.notices import Notice
+    from app.webhooks.receiver import Delivery
+    from app.config.settings import Settings
+    from app.store.schedule_leases import Attempt
+    from app.operator.receive_payload import Received
+    from app.operator.redeliver import Redelivered
+    from handlers.notifications import Notice
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -49,7 +49,7 @@ def register(cli: typer.Typer) -> None:
 
 def receive(event: Event, file: File, *, dry_run: DryRun = False, json: JsonObject = False) -> None:
     """Receive one payload."""
-    from app.settings import load_settings
+    from app.config.settings import load_settings
 
     settings = load_settings(serving=False)
     sys.exit(asyncio.run(_receive(settings, event, _read(file), dry_run=dry_run, json=json)))
@@ -57,7 +57,7 @@ def receive(event: Event, file: File, *, dry_run: DryRun = False, json: JsonObje
 
 def redeliver(guid: Guid) -> None:
     """Ask for one delivery."""
-    from app.settings import load_settings
+    from app.config.settings import load_settings
 
     if not _GUID.fullmatch(guid):
         raise ConfigError(f"`{visible(guid)}` is no X-GitHub-Delivery.")
@@ -76,8 +76,8 @@ async def _receive(
 ) -> int:
     from pydantic import ValidationError
 
-    from app.intake import Delivery
-    from app.terminal.received import receive as received
+    from app.webhooks.receiver import Delivery
+    from app.operator.receive_payload import receive as received
 
     try:
         found = received(event, body)
@@ -98,8 +98,8 @@ async def _receive(
 
 
 async def _keep(settings: Settings, delivery: Delivery) -> None:
-    from app.cli.places import opened, places
-    from app.terminal.received import put_in
+    from app.cli.databases import opened, places
+    from app.operator.receive_payload import put_in
 
     for place in places(settings, None):
         if not place.clone:
@@ -120,7 +120,7 @@ def _requests(found: Received) -> tuple[Request | Command | Notice, ...]:
 
 
 def _facts(found: Received, kept: str | None) -> dict[str, Any]:
-    from app.intake import Answer
+    from app.webhooks.receiver import Answer
     from handlers.ignored import Ignored
 
     let_in = not isinstance(found.said, Answer)
@@ -169,9 +169,9 @@ def _unknown(event: str) -> str:
 
 
 async def _redeliver(settings: Settings, guid: str) -> int:
-    from app.github.app_deliveries import AppDeliveries
-    from app.terminal.redelivered import redeliver as redelivered
-    from app.wiring import open_github
+    from app.github.transport.app_deliveries import AppDeliveries
+    from app.operator.redeliver import redeliver as redelivered
+    from app.wiring.serve import open_github
 
     redactor = redactor_of(settings)
     async with open_github(settings, redactor) as github:

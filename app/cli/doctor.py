@@ -16,15 +16,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from app.cli import doctor_manual, manual
-from app.cli.declaring import add
-from app.cli.screen import DONE, PERSON
+from app.cli import manual
+from app.cli.help import doctor as doctor_manual
+from app.cli.options import add
+from app.cli.exit_codes import DONE, PERSON
 from app.doctor.finding import Finding
 
 if TYPE_CHECKING:
-    from app.sandbox.base import ProbeReport
-    from app.sandbox.choose import Tried
-    from app.settings import Settings
+    from app.sandbox.port import ProbeReport
+    from app.sandbox.select import Tried
+    from app.config.settings import Settings
 
 # ruff: noqa: PLC0415 - `--help` imports nothing that takes long
 
@@ -76,7 +77,7 @@ def sandbox(
 ) -> None:
     """Attack the sandbox and show what held."""
     from app.doctor.sandboxes import attack
-    from app.settings import load_settings
+    from app.config.settings import load_settings
 
     settings = load_settings(serving=False)
     tried, chosen = asyncio.run(attack(settings, everything=everything))
@@ -92,9 +93,9 @@ add(doctor, sandbox, doctor_manual.DOCTOR_SANDBOX, "Try to break out of the sand
 
 def _examined(*, yes: bool, quiet: bool) -> list[Finding]:
     """Return what every check found, without secrets in it and without what nobody can see."""
-    from app.cli.seen import redactor_of, visible
-    from app.doctor.examine import examine
-    from app.settings import process_environment, read_settings
+    from app.cli.safe_text import redactor_of, visible
+    from app.doctor.run_all import examine
+    from app.config.settings import process_environment, read_settings
 
     reading = read_settings()
     logging.disable(logging.CRITICAL)  # the table says it all, in its own words
@@ -135,7 +136,7 @@ def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
 
 
 def _show(console: Console, settings: Settings, tried: Sequence[Tried], chosen: str | None) -> None:
-    from app.sandbox.choose import REFUSED, otherwise
+    from app.sandbox.select import REFUSED, otherwise
 
     for each in tried:
         console.print(_about(each))

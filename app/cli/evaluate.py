@@ -15,14 +15,14 @@ from rich.text import Text
 
 from agents.errors import ConfigError
 from agents.text import printable
-from app.cli import eval_manual
-from app.cli.declaring import JsonAtEnd, add
-from app.cli.screen import PERSON, say
+from app.cli.help import evaluate as eval_manual
+from app.cli.options import JsonAtEnd, add
+from app.cli.exit_codes import PERSON, say
 
 if TYPE_CHECKING:
     from app.evaluation.evaluate import Plan
     from app.evaluation.result import CaseResult, Evaluation
-    from app.settings import Settings
+    from app.config.settings import Settings
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -59,7 +59,7 @@ def evaluate(
     """Evaluate cases."""
     from app.evaluation.case import find_cases
     from app.evaluation.evaluate import Evaluating, Plan
-    from app.settings import load_settings
+    from app.config.settings import load_settings
 
     settings = load_settings(serving=False)
     with resources.as_file(resources.files("app.evaluation") / "cases") as shipped:

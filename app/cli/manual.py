@@ -7,18 +7,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from app.cli import (
-    deliveries_manual,
-    doctor_manual,
-    eval_manual,
-    policy_manual,
-    pulls_manual,
-    remediate_manual,
-    rotate_manual,
-    runs_manual,
-    setup_manual,
-    stored_manual,
-)
+from app.cli.help import deliveries as deliveries_manual, doctor as doctor_manual, evaluate as eval_manual, policy as policy_manual, pulls as pulls_manual, remediate as remediate_manual, rotate as rotate_manual, runs as runs_manual, setup as setup_manual, storage as stored_manual
 
 Rows = Sequence[tuple[str, str]]
 Sections = dict[str, Rows]
@@ -276,7 +265,7 @@ def _write(ctx: Any, formatter: Any) -> None:
 
 def _settings() -> Rows:
     """Return every setting, as the settings describe themselves."""
-    from app.settings import PREFIX, Settings  # noqa: PLC0415 - `--help` of the others stays fast
+    from app.config.settings import PREFIX, Settings  # noqa: PLC0415 - `--help` of the others stays fast
 
     rows = []
     for name, field in Settings.model_fields.items():

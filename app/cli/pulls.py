@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
-from app.cli import pulls_manual
-from app.cli.declaring import JsonAtEnd, add
+from app.cli.help import pulls as pulls_manual
+from app.cli.options import JsonAtEnd, add
 
 if TYPE_CHECKING:
-    from app.terminal.issue import Kind
+    from app.operator.issue_request import Kind
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -44,8 +44,8 @@ def update(what: What, more: More = None, *, json: JsonAtEnd = False) -> None:
 
 
 async def _work_on(command: str, kind: Kind, what: str, more: str | None, *, json: bool) -> int:
-    from app.settings import load_settings
-    from app.terminal.names import issue_named
+    from app.config.settings import load_settings
+    from app.operator.issue_reference import issue_named
 
     settings = load_settings(serving=False)
     named = issue_named(
@@ -62,7 +62,7 @@ async def _work_on(command: str, kind: Kind, what: str, more: str | None, *, jso
         )
     settings = load_settings()
 
-    from app.cli.issue import work_on  # this takes seconds: a mistake is told before
-    from app.terminal.issue import Wanted
+    from app.cli.work_on_issue import work_on  # this takes seconds: a mistake is told before
+    from app.operator.issue_request import Wanted
 
     return await work_on(settings, Wanted(named, kind), json=json)

@@ -12,14 +12,14 @@ from rich.console import Console
 
 from agents.errors import Cancelled, ConfigError
 from app.cli import manual
-from app.cli.declaring import JsonAtEnd, add
+from app.cli.options import JsonAtEnd, add
 from app.cli.progress import TerminalProgress
-from app.cli.screen import PERSON, say, stop_event
-from app.cli.seen import redactor_of
+from app.cli.exit_codes import PERSON, say, stop_event
+from app.cli.safe_text import redactor_of
 
 if TYPE_CHECKING:
-    from app.clone.start import Start
-    from app.settings import Settings
+    from app.clone.preconditions import Start
+    from app.config.settings import Settings
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -62,8 +62,8 @@ def resolve(
 
 
 async def _resolve(what: str, more: str | None, issue: Path | None, *, json: bool) -> int:
-    from app.settings import load_settings
-    from app.terminal.names import issue_named
+    from app.config.settings import load_settings
+    from app.operator.issue_reference import issue_named
 
     settings = load_settings(serving=False)
     known = settings.repositories
@@ -74,8 +74,8 @@ async def _resolve(what: str, more: str | None, issue: Path | None, *, json: boo
         raise ConfigError(f"`{named}` is an issue on GitHub; --issue is for clones.")
     settings = load_settings()
 
-    from app.cli.issue import work_on  # these take seconds: a mistake is told before
-    from app.terminal.issue import Wanted
+    from app.cli.work_on_issue import work_on  # these take seconds: a mistake is told before
+    from app.operator.issue_request import Wanted
 
     return await work_on(settings, Wanted(named), json=json)
 
@@ -85,7 +85,7 @@ async def _resolve(what: str, more: str | None, issue: Path | None, *, json: boo
 
 def _wish(what: str, words: str | None, file: Path | None) -> tuple[str, str]:
     """Return title and text of what is to be done in a clone."""
-    from app.local.case import read_issue
+    from app.demo.case import read_issue
 
     if words is not None and file is not None:
         raise ConfigError("Say what to do in words, or with --issue in a file: not both.")
@@ -113,17 +113,17 @@ def _folder(what: str) -> Path:
 
 
 async def _in_clone(settings: Settings, path: Path, wish: tuple[str, str], *, json: bool) -> int:
-    from app.clone.start import start_at
+    from app.clone.preconditions import start_at
 
     return await _worked(settings, await start_at(path), wish, json=json)
 
 
 async def _worked(settings: Settings, start: Start, asked: tuple[str, str], *, json: bool) -> int:
-    from app.cli.cloned import show  # these take seconds: a mistake is told before
-    from app.cli.question import ask_here
+    from app.cli.clone_result import show  # these take seconds: a mistake is told before
+    from app.cli.approval_prompt import ask_here
     from app.clone.resolve import resolve_clone
     from app.clone.run import Wish
-    from app.clone.waits import CloneWaits
+    from app.clone.ask_person import CloneWaits
 
     progress = TerminalProgress(Console(stderr=True))
     stop = stop_event(progress.interrupted)
@@ -148,7 +148,7 @@ async def _worked(settings: Settings, start: Start, asked: tuple[str, str], *, j
 
 def _read_issue(file: Path) -> tuple[str, str]:
     """Return the issue's title and text. Raises ConfigError, for the person who wrote it."""
-    from app.local.case import read_issue
+    from app.demo.case import read_issue
 
     name = "standard input" if str(file) == "-" else f"`{file}`"
     try:

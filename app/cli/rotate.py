@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
-from app.cli import rotate_manual
-from app.cli.declaring import add
-from app.cli.screen import say
-from app.cli.seen import redactor_of
+from app.cli.help import rotate as rotate_manual
+from app.cli.options import add
+from app.cli.exit_codes import say
+from app.cli.safe_text import redactor_of
 from app.cli.setup_import import LARGEST_FILE, key_in
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
-    from app.settings import Settings
+    from app.config.settings import Settings
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -60,7 +60,7 @@ def rotate_secret(
     ] = False,
 ) -> None:
     """Replace the webhook secret."""
-    from app.settings import load_settings
+    from app.config.settings import load_settings
 
     if finish and tell:
         raise ConfigError("--finish and --tell are two steps: one at a time.")
@@ -78,7 +78,7 @@ def rotate_key(
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="The new key.")],
 ) -> None:
     """Replace the App's private key."""
-    from app.settings import load_settings
+    from app.config.settings import load_settings
 
     settings = load_settings(serving=False)
     asyncio.run(_replace_key(settings, _new_key(file)))
@@ -86,8 +86,8 @@ def rotate_key(
 
 def _variable() -> str | None:
     """Return the variable that has the App's files left unread, if one is set."""
-    from app.secret_files import CREDENTIALS
-    from app.settings import process_environment
+    from app.secrets.files import CREDENTIALS
+    from app.config.settings import process_environment
 
     variables = process_environment()
     return next((name for name in CREDENTIALS if variables.get(name, "").strip()), None)
@@ -97,9 +97,9 @@ def _variable() -> str | None:
 
 
 async def _rotate(settings: Settings, variable: str | None) -> None:
-    from app.github.urls import Urls
-    from app.registration.replacing import as_app, tell_secret, window_of
-    from app.rotation import moment, rotate
+    from app.github.transport.urls import Urls
+    from app.registration.replace_at_github import as_app, tell_secret, window_of
+    from app.registration.rotation import moment, rotate
 
     credentials, urls = settings.credentials, Urls.of(settings.github_url)
     window = window_of(urls)
@@ -123,9 +123,9 @@ async def _rotate(settings: Settings, variable: str | None) -> None:
 
 async def _require_one_server(settings: Settings) -> None:
     """Raise ConfigError where servers would not know what GitHub signs with from now on."""
-    from app.cli.holding import at_work
-    from app.cli.places import known_places, opened
-    from app.store.seals import workers
+    from app.cli.database_lock import at_work
+    from app.cli.databases import known_places, opened
+    from app.store.encryption_keys import workers
 
     place = next((each for each in known_places(settings) if not each.clone), None)
     if place is None or place.url.startswith("sqlite"):
@@ -137,8 +137,8 @@ async def _require_one_server(settings: Settings) -> None:
 
 
 async def _tell(settings: Settings, variable: str | None) -> None:
-    from app.github.urls import Urls
-    from app.registration.replacing import as_app, tell_secret, window_of
+    from app.github.transport.urls import Urls
+    from app.registration.replace_at_github import as_app, tell_secret, window_of
 
     credentials, urls = settings.credentials, Urls.of(settings.github_url)
     if variable is None:
@@ -157,7 +157,7 @@ async def _tell(settings: Settings, variable: str | None) -> None:
 
 
 def _finish(settings: Settings, variable: str | None) -> None:
-    from app.rotation import finish
+    from app.registration.rotation import finish
 
     if variable is not None:
         raise ConfigError(
@@ -176,7 +176,7 @@ def _new_key(file: str) -> SecretStr:
 
     from pydantic import SecretStr
 
-    from app.setting_values import parse_key
+    from app.config.values import parse_key
 
     if file != "-":
         return key_in(Path(file).expanduser())
@@ -188,10 +188,10 @@ def _new_key(file: str) -> SecretStr:
 
 
 async def _replace_key(settings: Settings, new: SecretStr) -> None:
-    from app.cli.seen import visible
-    from app.github.urls import Urls
-    from app.registration.replacing import check_key, fingerprint
-    from app.secret_writing import keep_of_app
+    from app.cli.safe_text import visible
+    from app.github.transport.urls import Urls
+    from app.registration.replace_at_github import check_key, fingerprint
+    from app.secrets.write import keep_of_app
 
     credentials, urls = settings.credentials, Urls.of(settings.github_url)
     old = credentials.private_key

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
-from app.cli import setup_manual
-from app.cli.declaring import add
-from app.cli.screen import say, stop_event
-from app.cli.seen import line
+from app.cli.help import setup as setup_manual
+from app.cli.options import add
+from app.cli.exit_codes import say, stop_event
+from app.cli.safe_text import line
 from app.cli.setup_import import Existing, import_app
 
 if TYPE_CHECKING:
     from app.registration.conversion import Registered
-    from app.registration.door import Door, Wanted
-    from app.settings import Settings
+    from app.registration.browser_flow import Door, Wanted
+    from app.config.settings import Settings
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -70,7 +70,7 @@ def setup(
     ] = False,
 ) -> None:
     """Set the App up."""
-    from app.settings import load_settings
+    from app.config.settings import load_settings
 
     settings = load_settings(serving=False)
     _require_room(settings, replace=replace)
@@ -88,8 +88,8 @@ def setup(
 
 def _require_room(settings: Settings, *, replace: bool) -> None:
     """Raise ConfigError when what is written would not count, or would be written over."""
-    from app.secret_files import CREDENTIALS, already, app_folder
-    from app.settings import process_environment
+    from app.secrets.files import CREDENTIALS, already, app_folder
+    from app.config.settings import process_environment
 
     variables = process_environment()
     if standing := [name for name in CREDENTIALS if variables.get(name, "").strip()]:
@@ -115,8 +115,8 @@ def _wanted(
     *,
     ask: bool,
 ) -> Wanted:
-    from app.github.urls import Urls
-    from app.registration.door import Wanted
+    from app.github.transport.urls import Urls
+    from app.registration.browser_flow import Wanted
 
     _require_agreement(settings, github_url, webhook_url)
     if org is not None and not _LOGIN.fullmatch(org):
@@ -137,7 +137,7 @@ def _wanted(
 
 def _require_agreement(settings: Settings, github_url: str | None, webhook_url: str | None) -> None:
     """Raise ConfigError when a variable would win over what the command line says."""
-    from app.settings import process_environment
+    from app.config.settings import process_environment
 
     variables = process_environment()
     for option, name, given, standing in (
@@ -166,7 +166,7 @@ def _asked_hook() -> str:
 
 
 def _checked_hook(text: str | None) -> str | None:
-    from app.setting_values import webhook_address
+    from app.config.values import webhook_address
 
     try:
         return webhook_address(text)
@@ -179,7 +179,7 @@ def _checked_hook(text: str | None) -> str | None:
 
 async def _register(settings: Settings, wanted: Wanted, *, replace: bool, port: int) -> Registered:
     from app.registration.register import register as registering
-    from app.sandbox.reach import make_data_folder
+    from app.sandbox.path_permissions import make_data_folder
 
     make_data_folder(settings.data_dir)
     return await registering(
@@ -201,7 +201,7 @@ def _show_way(door: Door) -> None:
 
 
 def _tell(settings: Settings, wanted: Wanted, made: Registered) -> None:
-    from app.secret_files import app_folder
+    from app.secrets.files import app_folder
 
     say(
         f"The App {line(made.name, 60)} (id {made.id}) is set up. Its key and its webhook secret "
@@ -214,7 +214,7 @@ def _tell(settings: Settings, wanted: Wanted, made: Registered) -> None:
 
 def _offer_model_key(settings: Settings) -> None:
     """Take the model's key as well, from whoever sits at the terminal and has none set."""
-    from app.secret_writing import keep_alone
+    from app.secrets.write import keep_alone
 
     known = settings.anthropic_api_key or settings.anthropic_base_url
     if known or not sys.stdin.isatty():

@@ -12,12 +12,12 @@ import typer
 from pydantic import SecretStr
 
 from agents.errors import ConfigError
-from app.cli.screen import say
+from app.cli.exit_codes import say
 
 if TYPE_CHECKING:
     from app.registration.conversion import Registered
-    from app.registration.door import Wanted
-    from app.settings import Settings
+    from app.registration.browser_flow import Wanted
+    from app.config.settings import Settings
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -40,7 +40,7 @@ async def import_app(
     """Keep the App's secrets once GitHub has said that it knows the App."""
     from app.registration.adopt import adopt
     from app.registration.register import keep
-    from app.sandbox.reach import make_data_folder
+    from app.sandbox.path_permissions import make_data_folder
 
     app_id = (given.app_id or _typed("The App's id", "--app-id")).strip()
     if not _APP_ID.fullmatch(app_id):
@@ -63,7 +63,7 @@ def _typed(question: str, option: str, *, hidden: bool = False) -> str:
 
 def key_in(file: Path) -> SecretStr:
     """Return the private key that the file holds. Raises ConfigError."""
-    from app.setting_values import parse_key
+    from app.config.values import parse_key
 
     try:
         return parse_key(SecretStr(_text(file)))

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO, cast
 
-from app.logging import configure_logging
-from app.redaction import Redactor
-from app.settings import Settings
+from app.observability.logging import configure_logging
+from app.secrets.redaction import Redactor
+from app.config.settings import Settings
 
 _GRAVE = re.compile(r"^\S+ \[(?:warning|error|critical) *\] (?P<text>.*?)(?:  .*| \w+=.*)?$")
 _REASON = re.compile(r"""\breason=(?:(["'])(?P<quoted>.*?)\1|(?P<plain>\S+))""")

@@ -7,17 +7,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.pipelines.shared.quality import Quality, check_quality
+from agents.pipelines.stages.run_checks import Quality, check_quality
 from agents.ports import Json, PullRequest, Steps
 from agents.run import Outcome, Ports
 from agents.text import one_line, publish
-from app.admission import Admission
-from app.git.local import LocalClone
+from app.runs.admission import Admission
+from app.git.user_clone import LocalClone
 from app.git.mirror import Mirror
-from app.git.source import GitSource
-from app.policies import PolicyGate
-from app.redaction import Redactor
-from handlers.access import AskerFacts
+from app.git.run_repository import GitSource
+from app.policies.gate import PolicyGate
+from app.secrets.redaction import Redactor
+from handlers.access.issues import AskerFacts
 
 LONGEST_TITLE = 200
 CHECKED = f"stage/{check_quality.name}/"

@@ -8,16 +8,16 @@ from dataclasses import replace
 from pydantic import SecretStr
 
 from agents.errors import ConfigError
-from app.clone.folder import run_folder
+from app.clone.run_folder import run_folder
 from app.clone.log import logging_to
 from app.clone.result import CloneResult
 from app.clone.run import CloneRun, Place, Wish
-from app.clone.start import Start
-from app.clone.waits import CloneWaits
-from app.git.folders import remove_tree
-from app.parts import open_parts
-from app.redaction import Redactor
-from app.settings import Settings
+from app.clone.preconditions import Start
+from app.clone.ask_person import CloneWaits
+from app.git.run_folders import remove_tree
+from app.wiring.resources import open_parts
+from app.secrets.redaction import Redactor
+from app.config.settings import Settings
 
 
 async def resolve_clone(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.pipelines.shared.quality import Quality
+from agents.pipelines.stages.run_checks import Quality
 from agents.ports import Usage
 from agents.run import Outcome
 

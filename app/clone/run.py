@@ -12,25 +12,25 @@ from agents.errors import Cancelled, FettleError
 from agents.ports import Reporter, Steps
 from agents.requests import Person, Repository, Request, ResolveIssue
 from agents.run import Outcome, Ports
-from app.clone.attend import Attendant
-from app.clone.folder import RunFolder
+from app.clone.follow_run import Attendant
+from app.clone.run_folder import RunFolder
 from app.clone.ports import CloneEquipment, ClonePublisher, NotingSteps
 from app.clone.result import CloneResult
-from app.clone.start import Start
-from app.clone.waits import Ask, CloneApprovals
+from app.clone.preconditions import Start
+from app.clone.ask_person import Ask, CloneApprovals
 from app.git.environment import Identity
-from app.git.faults import GitFailed
+from app.git.errors import GitFailed
 from app.git.mirror import Mirror
-from app.git.names import run_refs
+from app.git.ref_names import run_refs
 from app.git.objects import Objects
-from app.git.policy_entry import policy_of
-from app.git.source import GitSource
-from app.parts import Parts
-from app.policies import PolicyGate
-from app.sandbox.choose import caution
+from app.git.policy_file import policy_of
+from app.git.run_repository import GitSource
+from app.wiring.resources import Parts
+from app.policies.gate import PolicyGate
+from app.sandbox.select import caution
 from app.store.turns import StoredJournal
-from app.waking import Waking
-from app.wiring import make_runner
+from app.runs.wakeup import Waking
+from app.wiring.serve import make_runner
 
 NOBODY = Person(id=0, login="local")
 AUTHOR = Identity("Fettle", "fettle@localhost")

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from agents.errors import ConfigError
 from app.doctor.finding import Finding, failed, ok, warning
-from app.settings import Settings
+from app.config.settings import Settings
 from app.store.database import sqlite_module
 from app.store.migrations import revisions
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.doctor.finding import Finding, failed, ok, warning
-from app.settings import Settings
+from app.config.settings import Settings
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 """Where Fettle looks for programs, whatever the variable says."""

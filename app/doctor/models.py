@@ -7,7 +7,7 @@ from agents.loop.model import ClaudeModel
 from agents.loop.prices import cost_of
 from agents.ports import Query, Usage
 from app.doctor.finding import Finding, failed, ok, skipped
-from app.settings import Settings
+from app.config.settings import Settings
 
 TOKENS = Usage(input=24, output=1)
 """What the question takes at most."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from agents.errors import FettleError
 from app.doctor.finding import Finding, failed, ok, warning
-from app.sandbox.choose import BACKENDS, Tried, try_backend, wanted
-from app.settings import Settings
+from app.sandbox.select import BACKENDS, Tried, try_backend, wanted
+from app.config.settings import Settings
 
 
 async def attack(settings: Settings, *, everything: bool = False) -> tuple[list[Tried], str | None]:

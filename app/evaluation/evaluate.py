@@ -15,17 +15,17 @@ from agents.errors import ConfigError, FettleError
 from agents.text import one_line, printable
 from app.evaluation.attempt import Attempt, Ended
 from app.evaluation.case import Case, name_of, read_case
-from app.evaluation.judge import Judging
+from app.evaluation.run_hidden_tests import Judging
 from app.evaluation.result import CaseResult, Evaluation
 from app.evaluation.sources import Fetched, fetch
-from app.evaluation.trees import Repository, make_repository
+from app.evaluation.case_repository import Repository, make_repository
 from app.evaluation.verdict import Both, Verdict, compare, unsound
-from app.local.model import LocalModel
-from app.local.places import forget_old
-from app.sandbox.base import Sandbox
-from app.sandbox.choose import choose
-from app.sandbox.reach import make_passable, require_reach
-from app.settings import Settings, process_environment
+from app.simulator.model import LocalModel
+from app.demo.folders import forget_old
+from app.sandbox.port import Sandbox
+from app.sandbox.select import choose
+from app.sandbox.path_permissions import make_passable, require_reach
+from app.config.settings import Settings, process_environment
 
 ROOM, CACHE, RUNS, BASE = "evaluation", "cache", "runs", "base"
 

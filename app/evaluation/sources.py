@@ -12,8 +12,8 @@ from pathlib import Path
 from agents.errors import ConfigError
 from app.evaluation.case import Case, Source
 from app.git.locks import file_lock
-from app.local.sdist import fetch_source, leave_out
-from app.local.toolchain import make_toolchain
+from app.demo.sdist import fetch_source, leave_out
+from app.demo.toolchain import make_toolchain
 
 WHOLE = "whole"
 

@@ -13,22 +13,14 @@ from pathlib import Path
 from agents.errors import RunError
 from agents.ports import Merged
 from app.git.environment import Identity
-from app.git.faults import GitFailed
+from app.git.errors import GitFailed
 from app.git.locks import file_lock
-from app.git.merging import blend, merge
-from app.git.names import (
-    FETCHED,
-    any_branch,
-    fetched_branch,
-    object_id,
-    pull_head,
-    pushed_branch,
-    revision,
-)
+from app.git.merge import blend, merge
+from app.git.ref_names import FETCHED, any_branch, fetched_branch, object_id, pull_head, pushed_branch, revision
 from app.git.objects import Objects
 from app.git.push import push, remote_id
-from app.git.trusted import Git
-from app.sandbox.reach import make_passable
+from app.git.git_runner import Git
+from app.sandbox.path_permissions import make_passable
 
 _ALL = f"+refs/heads/*:{FETCHED}/*"
 _FETCH_TIMEOUT = 1800

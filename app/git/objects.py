@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agents.errors import RunError
-from app.git.faults import GitFailed
-from app.git.names import object_id, revision
-from app.git.trusted import Git
+from app.git.errors import GitFailed
+from app.git.ref_names import object_id, revision
+from app.git.git_runner import Git
 
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agents.errors import Moved, RunError
-from app.git.faults import GitFailed
-from app.git.trusted import Git
+from app.git.errors import GitFailed
+from app.git.git_runner import Git
 
 
 async def push(

@@ -11,18 +11,18 @@ from pathlib import Path
 from agents.errors import RunError
 from agents.policy import Policy
 from agents.ports import CommandResult, Kit, Network
-from app.git.beneath import open_file, read_file, write_file
-from app.git.commands import Add, Commands, Furnish, Lend
+from app.git.safe_open import open_file, read_file, write_file
+from app.git.sandbox_commands import Add, Commands, Furnish, Lend
 from app.git.environment import Identity
-from app.git.faults import GitFailed
-from app.git.folders import built_for, lay_out, remove_tree
-from app.git.furnishing import Furnishing, nothing_to_add_to, nothing_to_lend, unfurnished
-from app.git.inside import Inside, Places
-from app.git.laying import lay_copies
+from app.git.errors import GitFailed
+from app.git.run_folders import built_for, lay_out, remove_tree
+from app.git.installed_dependencies import Furnishing, nothing_to_add_to, nothing_to_lend, unfurnished
+from app.git.untrusted_git import Inside, Places
+from app.git.overlay import lay_copies
 from app.git.mirror import Mirror
-from app.git.names import commit_ref, object_id, run_refs, tree_refs
-from app.git.snapshot import ChangeLimits, require_harmless
-from app.sandbox.base import Sandbox
+from app.git.ref_names import commit_ref, object_id, run_refs, tree_refs
+from app.git.change_limits import ChangeLimits, require_harmless
+from app.sandbox.port import Sandbox
 
 _MOST_FILES, _MOST_BYTES = 200_000, 4_000_000_000
 _PACK_LIMIT = 200_000_000

@@ -15,19 +15,19 @@ from collections.abc import Sequence
 import structlog
 
 from agents.errors import FettleError, RunError
-from agents.pipelines.shared import waiting
+from agents.pipelines.stages import waiting_label as waiting
 from agents.policy import Invalid
-from app.github.auth import Profile
-from app.github.client import GitHub
-from app.github.faults import InstallationGone, NotPermitted
-from app.github.installation import InstallationClient
-from app.github.labels import make_label
-from app.github.policy_file import read_policy
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.github.transport.errors import InstallationGone, NotPermitted
+from app.github.transport.installation_client import InstallationClient
+from app.github.issues.labels import make_label
+from app.github.policy.file import read_policy
 from app.store.installations import StoredInstallations
-from app.store.installed import KnownRepository
+from app.store.installation_rows import KnownRepository
 from app.store.labels import StoredLabels
-from app.sweep import Turn
-from handlers.granted import lacking
+from app.reconcile.redelivery import Turn
+from handlers.access.permissions import lacking
 from handlers.issues import RESOLVE_LABEL
 from handlers.pull_request import ADDRESS_LABEL
 

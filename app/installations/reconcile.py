@@ -12,11 +12,11 @@ from collections.abc import Mapping
 import structlog
 
 from agents.errors import RunError
-from app.github.app_installations import AppInstallations
-from app.installations.follow import Followed
+from app.github.transport.app_installations import AppInstallations
+from app.installations.sync import Followed
 from app.store.installations import StoredInstallations
-from app.store.installed import KnownInstallation
-from app.sweep import Turn
+from app.store.installation_rows import KnownInstallation
+from app.reconcile.redelivery import Turn
 
 NAME = "installations"
 EVERY = 3600

@@ -15,7 +15,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agents.tools.mcp import server_word
-from app.redaction import Redactor
+from app.secrets.redaction import Redactor
 
 log = structlog.get_logger()
 

@@ -13,7 +13,7 @@ from mcp.client import Transport
 from mcp.client.streamable_http import streamable_http_client
 from yarl import URL
 
-from app.addresses import AddressRefused, Resolver, resolve_public, system_resolver
+from app.network.addresses import AddressRefused, Resolver, resolve_public, system_resolver
 from app.mcp.config import HttpServer
 
 LARGEST_ANSWER = 4_000_000

@@ -10,8 +10,8 @@ import structlog
 
 from agents.errors import ConfigError
 from app.mcp.config import HttpServer, Server, StdioServer, read_servers
-from app.redaction import Redactor
-from app.sandbox.base import Sandbox
+from app.secrets.redaction import Redactor
+from app.sandbox.port import Sandbox
 from app.sandbox.bubblewrap import Bubblewrap
 
 if TYPE_CHECKING:

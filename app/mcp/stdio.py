@@ -13,9 +13,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from app.mcp.config import StdioServer
-from app.sandbox.base import Command, Limits, Mount
+from app.sandbox.port import Command, Limits, Mount
 from app.sandbox.bubblewrap import Bubblewrap
-from app.sandbox.talk import Talk, talking
+from app.sandbox.stdio_session import Talk, talking
 
 Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 Outgoing = MemoryObjectReceiveStream[SessionMessage]

@@ -6,10 +6,10 @@ import aiohttp
 from pydantic import SecretStr, ValidationError
 
 from agents.errors import RunError
-from app.github.api import Api
-from app.github.app_client import AppClient
-from app.github.app_jwt import AppJwt
-from app.github.urls import Urls
+from app.github.transport.http import Api
+from app.github.transport.app_client import AppClient
+from app.github.transport.app_jwt import AppJwt
+from app.github.transport.urls import Urls
 from app.registration.conversion import Registered
 
 

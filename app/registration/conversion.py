@@ -19,10 +19,10 @@ from pydantic import (
 )
 
 from agents.errors import RunError, TransientError
-from app.github.api import Api, Refused
-from app.github.limits import NO_ANSWER
-from app.github.urls import Urls
-from app.setting_values import parse_key
+from app.github.transport.http import Api, Refused
+from app.github.transport.rate_limits import NO_ANSWER
+from app.github.transport.urls import Urls
+from app.config.values import parse_key
 
 CODE = re.compile(r"[A-Za-z0-9._~-]{1,200}")
 TRIES = 3

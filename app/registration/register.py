@@ -12,8 +12,8 @@ from pydantic import SecretStr
 
 from agents.errors import Cancelled, ConfigError, RunError
 from app.registration.conversion import SPENT, Registered, convert
-from app.registration.door import Door, Wanted, open_door
-from app.secret_writing import keep_app, require_room
+from app.registration.browser_flow import Door, Wanted, open_door
+from app.secrets.write import keep_app, require_room
 
 MINUTES = 15.0
 BUSY_SECONDS = 120.0

@@ -16,19 +16,19 @@ from typing import Literal, NoReturn
 
 from agents.errors import ConfigError, TransientError
 from agents.ports import CommandResult
-from app.sandbox import probe, profile
-from app.sandbox.base import Bounds, Command, ProbeReport
-from app.sandbox.causes import diagnose
+from app.sandbox import bubblewrap_profile as profile, escape_probe as probe
+from app.sandbox.port import Bounds, Command, ProbeReport
+from app.sandbox.bubblewrap_errors import diagnose
 from app.sandbox.cgroup import Cgroups, Quota
-from app.sandbox.delegation import find_cgroups
-from app.sandbox.disk import LOOK_EVERY, MB, Disk, Room
-from app.sandbox.held import Held, hold
-from app.sandbox.lifeline import Lifeline, guarded, lifeline
-from app.sandbox.lowered import Lowered
+from app.sandbox.cgroup_delegation import find_cgroups
+from app.sandbox.disk_quota import Disk, LOOK_EVERY, MB, Room
+from app.sandbox.cgroup_scope import Held, hold
+from app.sandbox.parent_watch import Lifeline, guarded, lifeline
+from app.sandbox.privilege_drop import Lowered
 from app.sandbox.mount_points import make_mount_points
-from app.sandbox.output import HeadTail
-from app.sandbox.process import memory_file, run_group
-from app.sandbox.reach import Written, require_interpreter, require_reach
+from app.sandbox.output_buffer import HeadTail
+from app.sandbox.process_group import memory_file, run_group
+from app.sandbox.path_permissions import Written, require_interpreter, require_reach
 from app.sandbox.results import FLOOD, as_result
 from app.sandbox.seccomp import build_filter
 

@@ -15,17 +15,17 @@ from typing import Literal, NoReturn
 
 from agents.errors import ConfigError, TransientError
 from agents.ports import CommandResult
-from app.sandbox import probe
-from app.sandbox.base import Bounds, Command, Probe, ProbeReport
-from app.sandbox.begun import asking, guarded
-from app.sandbox.container_causes import diagnose
+from app.sandbox import escape_probe as probe
+from app.sandbox.port import Bounds, Command, Probe, ProbeReport
+from app.sandbox.start_handshake import asking, guarded
+from app.sandbox.container_errors import diagnose
 from app.sandbox.container_options import Body, create_arguments, wrapped, write_files
-from app.sandbox.disk import Disk
-from app.sandbox.engines import PATH, Engine, ask, client_environment, find_engines
-from app.sandbox.leftovers import labels, remove, remove_leftovers
-from app.sandbox.output import HeadTail
-from app.sandbox.process import Ended, run_group
-from app.sandbox.reach import Written
+from app.sandbox.disk_quota import Disk
+from app.sandbox.container_engines import Engine, PATH, ask, client_environment, find_engines
+from app.sandbox.orphan_containers import labels, remove, remove_leftovers
+from app.sandbox.output_buffer import HeadTail
+from app.sandbox.process_group import Ended, run_group
+from app.sandbox.path_permissions import Written
 from app.sandbox.results import FLOOD, as_result
 from app.sandbox.unmounted import sandbox_owner
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from agents.errors import ConfigError
-from app.sandbox.base import Command, Limits, Mount
-from app.sandbox.engines import Engine
-from app.sandbox.profile import HOME, environment
+from app.sandbox.port import Command, Limits, Mount
+from app.sandbox.container_engines import Engine
+from app.sandbox.bubblewrap_profile import HOME, environment
 from app.sandbox.seccomp import denied_calls
 
 GRACE = 30

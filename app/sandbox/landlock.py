@@ -14,9 +14,9 @@ from typing import Literal
 
 from agents.errors import ConfigError
 from agents.ports import CommandResult
-from app.sandbox import probe
-from app.sandbox.base import Bounds, Command, Mount, ProbeReport
-from app.sandbox.keeper import landlock_abi
+from app.sandbox import escape_probe as probe
+from app.sandbox.port import Bounds, Command, Mount, ProbeReport
+from app.sandbox.supervisor import landlock_abi
 from app.sandbox.landlock_rules import Rights, system_rules
 from app.sandbox.seccomp import build_filter
 from app.sandbox.unmounted import Holds, Unmounted, scratch_folder

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.sandbox.base import Mount
+from app.sandbox.port import Mount
 
 # Bits of `handled_access_fs`, in the kernel's order, each with the version that knows it first.
 _EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3

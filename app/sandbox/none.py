@@ -14,9 +14,9 @@ from typing import Literal
 
 from agents.errors import RunError
 from agents.ports import CommandResult
-from app.sandbox import probe
-from app.sandbox.base import Bounds, Command, Mount, ProbeReport
-from app.sandbox.copies import copy_tree, fingerprint
+from app.sandbox import escape_probe as probe
+from app.sandbox.port import Bounds, Command, Mount, ProbeReport
+from app.sandbox.file_copies import copy_tree, fingerprint
 from app.sandbox.unmounted import Holds, Unmounted, scratch_folder
 
 _AGENTS = "/workspace"

@@ -6,7 +6,7 @@ import signal
 from typing import Literal
 
 from agents.ports import CommandResult
-from app.sandbox.process import Ended
+from app.sandbox.process_group import Ended
 
 FLOOD = 64 * 1024 * 1024
 """Bytes of output after which a command is stopped."""

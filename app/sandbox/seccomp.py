@@ -14,7 +14,7 @@ import struct
 from dataclasses import dataclass
 
 from agents.errors import ConfigError
-from app.sandbox.machines import CLONE3, DENIED_EVERYWHERE, MACHINES, OPENAT2, Machine
+from app.sandbox.syscall_numbers import CLONE3, DENIED_EVERYWHERE, MACHINES, Machine, OPENAT2
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000

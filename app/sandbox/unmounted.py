@@ -18,17 +18,17 @@ from typing import Any, NoReturn
 
 from agents.errors import ConfigError, TransientError
 from agents.ports import CommandResult
-from app.sandbox import keeper
-from app.sandbox.base import Bounds, Command, Limits, Mount
-from app.sandbox.begun import Begun
-from app.sandbox.disk import Disk
-from app.sandbox.links import link_nested
-from app.sandbox.output import HeadTail, Sink
-from app.sandbox.process import Ended, Watch, memory_file, run_group
-from app.sandbox.profile import environment
-from app.sandbox.reach import Written, require_interpreter, require_reach
+from app.sandbox import supervisor as keeper
+from app.sandbox.port import Bounds, Command, Limits, Mount
+from app.sandbox.start_handshake import Begun
+from app.sandbox.disk_quota import Disk
+from app.sandbox.mount_links import link_nested
+from app.sandbox.output_buffer import HeadTail, Sink
+from app.sandbox.process_group import Ended, Watch, memory_file, run_group
+from app.sandbox.bubblewrap_profile import environment
+from app.sandbox.path_permissions import Written, require_interpreter, require_reach
 from app.sandbox.results import FLOOD, as_result
-from app.sandbox.translation import Translation
+from app.sandbox.path_translation import Translation
 
 PATIENCE = 30.0
 """Seconds that everything a command started may take to end."""

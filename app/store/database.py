@@ -21,11 +21,11 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import InterfaceError, OperationalError
 
 from agents.errors import ConfigError, TransientError
-from app.sealing import OPEN, Seal
-from app.store.compacting import compacted, slack
+from app.secrets.encryption import OPEN, Seal
+from app.store.vacuum import compacted, slack
 from app.store.migrations import upgrade
-from app.store.sealed import seal_with
-from app.store.seals import TERMINAL, enrol
+from app.store.encrypted_columns import seal_with
+from app.store.encryption_keys import TERMINAL, enrol
 
 T = TypeVar("T")
 

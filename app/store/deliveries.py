@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 import lz4.frame
 from sqlalchemy import Connection, bindparam, func, select, update
 
-from app.sealing import Seal
-from app.store.sealed import seal_of
+from app.secrets.encryption import Seal
+from app.store.encrypted_columns import seal_of
 from app.store.tables import deliveries
 
 State = Literal["received", "dispatched", "ignored", "failed"]

@@ -21,7 +21,7 @@ from app.store.approval_rows import StoredApproval
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.engine_tables import SCHEMA
-from app.store.sealed import SealedText
+from app.store.encrypted_columns import SealedText
 from app.store.tables import runs, turns
 
 _OF_A_RUN = (

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from pydantic import ValidationError
 from sqlalchemy import select, update
 
-from agents.overruled import Overruled
+from agents.overrides import Overruled
 from agents.requests import Repository
-from app.store.alert_looks import PERMISSION, repository_of
+from app.store.alert_poll_times import PERMISSION, repository_of
 from app.store.database import Database
 from app.store.tables import installations, remediations, repositories
 

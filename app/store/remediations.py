@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from sqlalchemy import Connection, RowMapping, Select, Update, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agents.overruled import Overruled
+from agents.overrides import Overruled
 from agents.pipelines.remediate.result import PREFIX
 from agents.requests import RemediateAlert
 from app.store.database import Database

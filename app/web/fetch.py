@@ -18,7 +18,7 @@ from agents.errors import ToolError
 from agents.ports import Page
 from agents.text import printable
 from agents.tools.url import Target, target
-from app.addresses import Address, AddressRefused, resolve_public
+from app.network.addresses import Address, AddressRefused, resolve_public
 from app.web.body import checked_kind, read_body
 
 SECONDS: Final = 30.0

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from agents.errors import ToolError
-from app.sandbox.output import HeadTail, Whole
-from app.sandbox.process import memory_file, run_group
+from app.sandbox.output_buffer import HeadTail, Whole
+from app.sandbox.process_group import memory_file, run_group
 
 SECONDS = 10
 MEMORY = 1_500_000_000  # bytes of addresses, not of what is used

@@ -12,12 +12,12 @@ import orjson
 import handlers
 from agents.ports import Asking
 from agents.run import Outcome
-from app.desk import Bounds, Desk
-from app.github.approvals import GitHubApprovals
-from app.github.auth import Profile
-from app.github.policy_file import read_policy
-from app.intake import Delivery, Identity, Intake
-from app.local.github.state import Actor
+from app.commands.handler import Bounds, Desk
+from app.github.approvals.adapter import GitHubApprovals
+from app.github.transport.tokens import Profile
+from app.github.policy.file import read_policy
+from app.webhooks.receiver import Delivery, Identity, Intake
+from app.simulator.github.state.world import Actor
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs

@@ -9,13 +9,13 @@ import asyncio
 import sys
 from pathlib import Path
 
-from app.dispatch import Dispatcher
-from app.inbox import Inbox
-from app.intake import Identity, Intake
-from app.logging import configure_logging
-from app.metrics import Metrics
-from app.redaction import Redactor
-from app.server import Readiness, build_server, start_server
+from app.webhooks.dispatcher import Dispatcher
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Identity, Intake
+from app.observability.logging import configure_logging
+from app.observability.metrics import Metrics
+from app.secrets.redaction import Redactor
+from app.webhooks.server import Readiness, build_server, start_server
 from app.store.database import Database
 from tests.app.mutations import SECRET
 

@@ -18,11 +18,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from app.inbox import Inbox
-from app.intake import Identity, Intake
-from app.metrics import Metrics
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Identity, Intake
+from app.observability.metrics import Metrics
 from app.sandbox.bubblewrap import Bubblewrap
-from app.server import Readiness, build_server, start_server
+from app.webhooks.server import Readiness, build_server, start_server
 from app.store.database import Database
 
 SANDBOX_UID = 58999

@@ -9,7 +9,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from app.engine import Engine
+from app.runs.engine import Engine
 
 URL, FOLDER, NAME = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 

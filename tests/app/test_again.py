@@ -12,11 +12,11 @@ from sqlalchemy import text
 from agents.loop.remarks import remarks
 from agents.ports import Steer, Turn, Usage
 from agents.requests import Again
-from app.again import AgainSteps, kept_of
-from app.engine import Engine
+from app.runs.retry_from_stage import AgainSteps, kept_of
+from app.runs.engine import Engine
 from app.git.mirror import Mirror
 from app.store.database import Database
-from app.store.forgetting import empty_runs
+from app.store.expire_rows import empty_runs
 from app.store.history import History, KeptStep
 from app.store.runs import Runs
 from app.store.turns import StoredJournal

@@ -8,10 +8,10 @@ import pytest
 
 from agents.requests import Person, Told
 from agents.run import Outcome
-from app.alert_access import AlertAccess, RecentPolicies
-from app.github.policy_file import read_policy
-from app.local.github.state_alerts import Affected
-from app.policies import PolicyGate
+from app.alerts.admission import AlertAccess, RecentPolicies
+from app.github.policy.file import read_policy
+from app.simulator.github.state.alerts import Affected
+from app.policies.gate import PolicyGate
 from app.store.alert_runs import AlertRuns
 from app.store.remediations import Remediations
 from tests.app.github.conftest import alerted, key, scene, signer

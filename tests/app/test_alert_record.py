@@ -6,14 +6,14 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from agents.overruled import Overruled, Retire
+from agents.overrides import Overruled, Retire
 from agents.pipelines.remediate.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from agents.pipelines.remediate.work import Bump, Work
-from agents.pipelines.shared.keep_work import DAY_OVER
+from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.ports import Advisory, PullRequest
 from agents.run import Outcome
-from app.alert_record import DAY, AlertRecord, mark
+from app.alerts.outcomes import AlertRecord, DAY, mark
 from app.store.history import KeptStep
 from app.store.overrides import Overrides
 from app.store.remediations import Remediations

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from agents.requests import Person, Told
-from app.alerts_closed import takers_of
-from app.local.github.state_alerts import Affected
+from app.alerts.closed import takers_of
+from app.simulator.github.state.alerts import Affected
 from app.store.alert_runs import AlertRuns
 from app.store.remediations import Remediations
 from app.store.steers import StoredSteers
-from handlers.notices import AlertClosed, PullClosed
+from handlers.notifications import AlertClosed, PullClosed
 from tests.app.github.conftest import alerted, key, scene, signer
 
 __all__ = ["alerted", "key", "scene", "signer"]  # fixtures

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 import handlers
-from app.local.github.shapes import account_json, repository_json
+from app.simulator.github.schemas.common import account_json, repository_json
 from app.store.tables import approvals
 from tests.app.answering_scene import asking, open_office, open_pulled
 from tests.app.github.conftest import key, scene, signer

@@ -7,7 +7,7 @@ import pytest
 from agents.ports import Turn, Usage
 from agents.requests import RemediateAlert
 from agents.run import Outcome
-from app.store.lanes import Lanes
+from app.store.lane_queries import Lanes
 from app.store.turns import StoredJournal
 from tests.app.answering_scene import asking, open_office
 from tests.app.github.conftest import alerted, key, scene, signer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.local.github.accounts import Actor
+from app.simulator.github.accounts import Actor
 from app.store.approvals import StoredApprovals
 from app.store.runs import Runs
 from tests.app.answering_scene import asking, open_office

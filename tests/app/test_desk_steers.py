@@ -7,9 +7,9 @@ import time
 import pytest
 
 from agents.policy import Budget
-from app.desk_spend import Spending
-from app.local.github.accounts import Actor
-from app.store.recovery import put_back
+from app.commands.budget import Spending
+from app.simulator.github.accounts import Actor
+from app.store.restore_recovery import put_back
 from app.store.runs import Runs
 from tests.app.answering_scene import RUN, open_office
 from tests.app.github.conftest import key, scene, signer

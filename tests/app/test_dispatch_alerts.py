@@ -14,14 +14,14 @@ import pytest
 from sqlalchemy import update
 
 from agents.run import Outcome
-from app.dispatch import ATTEMPTS, COVERED, NOBODY, UNDER_WAY, Dispatcher
-from app.inbox import Inbox
-from app.intake import Delivery
+from app.webhooks.dispatcher import ATTEMPTS, COVERED, Dispatcher, NOBODY, UNDER_WAY
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Delivery
 from app.store.alert_runs import AlertRuns
 from app.store.remediations import Remediations
 from app.store.runs import Runs
 from app.store.tables import runs
-from handlers.notices import AlertClosed, PullClosed
+from handlers.notifications import AlertClosed, PullClosed
 from tests.app.store.test_alert_runs import request
 from tests.handlers.test_dependabot_alert import ALERT, PAYLOAD
 

@@ -18,11 +18,11 @@ from agents.requests import (
     ResolveIssue,
 )
 from agents.run import Outcome, Ports
-from app.equipment import GitHubEquipment
-from app.github.faults import InstallationGone
-from app.github.identity import Identity
-from app.github.installed import Anywhere, Permit
-from app.policies import PolicyGate
+from app.wiring.github_run import GitHubEquipment
+from app.github.transport.errors import InstallationGone
+from app.github.transport.bot_identity import Identity
+from app.github.transport.installation_cache import Anywhere, Permit
+from app.policies.gate import PolicyGate
 
 MARA, JONAS, ADA = (
     Person(id=3, login="mara"),

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.fitting import GitHubRuns
-from app.github.installed import Anywhere
-from app.intake import Identity
+from app.wiring.run_ports import GitHubRuns
+from app.github.transport.installation_cache import Anywhere
+from app.webhooks.receiver import Identity
 from tests.app.github.conftest import alerted_privately, key, scene, signer
 
 __all__ = ["alerted_privately", "key", "scene", "signer"]  # fixtures

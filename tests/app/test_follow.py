@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from agents.ports import Turn, Usage
 from agents.run import Outcome
-from app.follow import Follower, Waits, called, stage_titles
+from app.runs.follow import Follower, Waits, called, stage_titles
 from app.store.history import History
 from app.store.runs import Runs
 from app.store.turns import StoredJournal

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import event
 
 from agents.run import Outcome
-from app.engine import Engine
-from app.forgetting import StillLive, forget
+from app.runs.engine import Engine
+from app.maintenance.purge import StillLive, forget
 from app.store.database import Database
 from app.store.deliveries import Arrival, Mark, claim, counts, mark
 from app.store.history import History

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.hosts import github_urls
+from app.config.github_hosts import github_urls
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from agents.errors import DeliveryError
-from app import inbox as module
-from app.inbox import Inbox
-from app.intake import Delivery
+from app.webhooks import inbox as module
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Delivery
 from app.store.database import Database
 from app.store.deliveries import counts, waiting
 

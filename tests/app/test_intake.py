@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.errors import DeliveryError
-from app.intake import MAX_BODY, Answer, Delivery, Identity, Intake, read_head, verify
+from app.webhooks.receiver import Answer, Delivery, Identity, Intake, MAX_BODY, read_head, verify
 
 SECRET = "It's a Secret to Everybody"  # this and the next: from GitHub's own documentation
 HELLO = b"Hello, World!"

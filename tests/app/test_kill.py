@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.inbox import Inbox
+from app.webhooks.inbox import Inbox
 from app.store.database import Database
 from app.store.deliveries import counts
 

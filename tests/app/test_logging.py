@@ -10,7 +10,7 @@ import pytest
 import structlog
 from structlog.contextvars import bound_contextvars
 
-from app.logging import configure_logging
+from app.observability.logging import configure_logging
 
 
 class Cleaner:

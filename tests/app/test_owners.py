@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.intake import Delivery, Identity, Intake
-from app.owners import Owners
+from app.webhooks.receiver import Delivery, Identity, Intake
+from app.config.allowed_owners import Owners
 
 OCTO, EVE = ("octo-org", 3), ("eve", 66)
 

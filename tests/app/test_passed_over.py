@@ -13,20 +13,20 @@ import handlers
 from agents.ports import Batch
 from agents.requests import AddressReview
 from agents.run import Ports
-from app.admission import Door
-from app.equipment import GitHubEquipment
-from app.github.approval_end import OpenQuestions
-from app.github.auth import Profile
-from app.github.policy_file import read_policy
-from app.github.reporter import GitHubReporter
-from app.intake import Delivery, Identity, Intake
-from app.local.github.accounts import Actor
-from app.local.github.state_reviews import Inline
-from app.policies import PolicyGate
+from app.runs.admission import Door
+from app.wiring.github_run import GitHubEquipment
+from app.github.approvals.expire import OpenQuestions
+from app.github.transport.tokens import Profile
+from app.github.policy.file import read_policy
+from app.github.reporting.reporter import GitHubReporter
+from app.webhooks.receiver import Delivery, Identity, Intake
+from app.simulator.github.accounts import Actor
+from app.simulator.github.state.reviews import Inline
+from app.policies.gate import PolicyGate
 from app.store.approvals import StoredApprovals
-from app.store.batches import Batches
+from app.store.handled_feedback import Batches
 from app.store.runs import Runs
-from app.watched import Unrecorded
+from app.runs.progress import Unrecorded
 from handlers.ignored import Ignored
 from tests.app.github.conftest import key, scene, signer
 

@@ -8,9 +8,9 @@ from agents.pipelines import PIPELINES, Pipeline
 from agents.policy import Given, Invalid, Missing, Ok, Origin, found_in
 from agents.requests import ResolveIssue
 from agents.run import Outcome, stage
-from app.admission import Admission
-from app.policies import PolicyGate
-from handlers.access import AskerFacts
+from app.runs.admission import Admission
+from app.policies.gate import PolicyGate
+from handlers.access.issues import AskerFacts
 from tests.app.test_runner import asking, machine, wish
 
 __all__ = ["machine", "wish"]  # fixtures

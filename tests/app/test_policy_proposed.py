@@ -8,11 +8,11 @@ import pytest
 
 import handlers
 from agents.errors import TransientError
-from app.local.github.accounts import Actor
-from app.local.github.gitdir import GitDir
-from app.policy_proposed import ProposedPolicies
+from app.simulator.github.accounts import Actor
+from app.simulator.github.gitdir import GitDir
+from app.policies.pull_request_check import ProposedPolicies
 from handlers.ignored import Ignored
-from handlers.notices import PullChanged, notice_of
+from handlers.notifications import PullChanged, notice_of
 from tests.app.github.conftest import key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.engine import Engine
-from app.inbox import Inbox
-from app.intake import Delivery
-from app.settings import load_settings
+from app.runs.engine import Engine
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Delivery
+from app.config.settings import load_settings
 from app.store.database import Database
 from app.store.deliveries import Mark, counts, mark, waiting
 

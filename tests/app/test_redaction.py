@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.redaction import REDACTED, Redactor
+from app.secrets.redaction import REDACTED, Redactor
 
 PASSWORD = 'pä"ss/w+rd = \\ 1&2'
 

@@ -13,19 +13,19 @@ from sqlalchemy import insert, select, update
 from agents.ports import Turn, Usage
 from agents.requests import Person, Repository, ResolveIssue, request_of
 from agents.run import Outcome
-from app.git.letting_go import mirror_ids, runs_kept
+from app.git.garbage_collect import mirror_ids, runs_kept
 from app.git.locks import file_lock
 from app.git.mirrors import Mirrors
-from app.retention import DAY, NAME, Retention
+from app.maintenance.retention import DAY, NAME, Retention
 from app.store.database import Database
 from app.store.deliveries import Arrival, Mark, claim, mark
 from app.store.history import History
 from app.store.repository_rows import ids_in
 from app.store.runs import Runs
-from app.store.sweeps import Reading, Sweeps
+from app.store.schedule_leases import Reading, Sweeps
 from app.store.tables import alert_looks, deliveries, installations, repositories, runs
 from app.store.turns import StoredJournal
-from app.upkeep import KEPT, kept_of
+from app.runs.reaper import KEPT, kept_of
 
 NOW = 1_800_000_000.0
 WORD = "c4n4ry"

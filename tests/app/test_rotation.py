@@ -12,25 +12,17 @@ import pytest
 
 from agents.errors import ConfigError, DeliveryError
 from app.cli import main
-from app.github.client import GitHub
-from app.inbox import Inbox
-from app.intake import Identity, Intake
-from app.local.github import LocalGitHub
-from app.metrics import Metrics
-from app.redaction import Redactor
-from app.rotation import (
-    RECORD,
-    begin,
-    finish,
-    finish_if_due,
-    rotate,
-    rotation_in,
-    secrets_in,
-)
-from app.secret_files import app_folder
-from app.secret_watch import SecretWatch
-from app.secret_writing import keep_app, keep_of_app
-from app.server import Readiness, build_server, start_server
+from app.github.transport.client import GitHub
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Identity, Intake
+from app.simulator.github import LocalGitHub
+from app.observability.metrics import Metrics
+from app.secrets.redaction import Redactor
+from app.registration.rotation import RECORD, begin, finish, finish_if_due, rotate, rotation_in, secrets_in
+from app.secrets.files import app_folder
+from app.registration.reload_secrets import SecretWatch
+from app.secrets.write import keep_app, keep_of_app
+from app.webhooks.server import Readiness, build_server, start_server
 from tests.deploy.conftest import ROOT
 
 OLD, WINDOW = "the-old-secret, with a comma", 300.0

@@ -16,17 +16,17 @@ from agents.policy import Given
 from agents.ports import Asking
 from agents.requests import Command, Person, Repository, ResolveIssue
 from agents.run import Outcome, Ports, stage
-from app.admission import Admission
-from app.engine import Engine
-from app.runner import MOST_STARTS, Runner
-from app.steering import Bells, RunSteering
+from app.runs.admission import Admission
+from app.runs.engine import Engine
+from app.runs.runner import MOST_STARTS, Runner
+from app.runs.steering import Bells, RunSteering
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs, count_by_state
 from app.store.steers import StoredSteers
-from app.upkeep import Upkeep
-from app.waking import Waking
-from handlers.access import Refusal
+from app.runs.reaper import Upkeep
+from app.runs.wakeup import Waking
+from handlers.access.issues import Refusal
 
 PATIENCE = 60.0
 
@@ -679,7 +679,7 @@ async def test_a_command_may_ask_for_a_run(machine, wish):
 
 
 async def test_nothing_goes_on_while_nobody_can_say_whether_it_may(machine, wish, monkeypatch):
-    monkeypatch.setattr("app.admission.LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("app.runs.admission.LONGEST_PAUSE", 0.0)
     machine.works = [asking()]
     await machine.runner.submit("0001-run", wish)
     waiting = await machine.parked()
@@ -870,7 +870,7 @@ async def test_a_command_does_not_wait_for_the_run_it_is_about(machine, wish):
 
 
 async def test_a_command_outlives_a_github_that_is_away_for_long(machine, monkeypatch):
-    monkeypatch.setattr("app.runner.LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr("app.runs.runner.LONGEST_PAUSE", 0.01)
     machine.disobeying = [TransientError("GitHub answers 502")] * 13
     await machine.runner.submit("0001-run", command())
     async with asyncio.timeout(PATIENCE):

@@ -8,8 +8,8 @@ import pytest
 import structlog
 
 from agents.errors import ConfigError
-from app.engine import Engine
-from app.settings import load_settings
+from app.runs.engine import Engine
+from app.config.settings import load_settings
 from app.store.database import Database
 
 

@@ -18,17 +18,17 @@ from agents.errors import ConfigError
 from agents.ports import Asking, Turn, Usage
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Outcome
-from app.engine import Engine
-from app.sealing import LITERAL, OPEN, SEALED, Seal
-from app.settings import load_settings
+from app.runs.engine import Engine
+from app.secrets.encryption import LITERAL, OPEN, SEALED, Seal
+from app.config.settings import load_settings
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.deliveries import Arrival, Mark, claim, mark, waiting
 from app.store.engine_tables import KEYS, TEXTS
 from app.store.history import History
-from app.store.resealing import AT_ONCE, reseal
+from app.store.reencrypt import AT_ONCE, reseal
 from app.store.runs import Runs
-from app.store.seals import behind, forget_others, workers
+from app.store.encryption_keys import behind, forget_others, workers
 from app.store.steers import StoredSteers
 from app.store.tables import metadata, repositories
 from app.store.turns import StoredJournal

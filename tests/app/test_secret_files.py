@@ -8,8 +8,8 @@ import stat
 import pytest
 
 from agents.errors import ConfigError
-from app.secret_files import app_folder, kept_beside, kept_in
-from app.secret_writing import keep_alone, keep_app
+from app.secrets.files import app_folder, kept_beside, kept_in
+from app.secrets.write import keep_alone, keep_app
 
 VALUES = {
     "FETTLE_APP_ID": "12",

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app import server as module
-from app.intake import MAX_BODY
+from app.webhooks import server as module
+from app.webhooks.receiver import MAX_BODY
 from app.store.deliveries import Mark, mark
 
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 from pydantic import ValidationError
 
 from agents.errors import ConfigError
-from app.settings import load_settings
+from app.config.settings import load_settings
 
 
 def pem(key, shape=PrivateFormat.TraditionalOpenSSL, encryption=None):

@@ -6,9 +6,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from agents.errors import ConfigError
-from app.secret_files import app_folder
-from app.secret_writing import keep_alone, keep_app
-from app.settings import NothingSetUp, load_settings, read_settings
+from app.secrets.files import app_folder
+from app.secrets.write import keep_alone, keep_app
+from app.config.settings import NothingSetUp, load_settings, read_settings
 from tests.app.test_settings import pem
 
 

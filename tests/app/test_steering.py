@@ -8,12 +8,12 @@ import time
 import pytest
 
 from agents.errors import TransientError
-from app.steering import Bells, RunSteering
+from app.runs.steering import Bells, RunSteering
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.steers import StoredSteers
-from app.waking import Waking
+from app.runs.wakeup import Waking
 from tests.app.store.test_steers import BOB, wish
 
 PATIENCE = 10.0

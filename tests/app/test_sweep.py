@@ -10,14 +10,14 @@ import pytest
 from aiohttp import web
 from sqlalchemy import select, update
 
-from app import sweep as module
-from app.github import app_deliveries
-from app.github.app_deliveries import AppDeliveries
-from app.inbox import Inbox
-from app.intake import Delivery
-from app.store.sweeps import Sweeps
+from app.reconcile import redelivery as module
+from app.github.transport import app_deliveries
+from app.github.transport.app_deliveries import AppDeliveries
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Delivery
+from app.store.schedule_leases import Sweeps
 from app.store.tables import missed
-from app.sweep import DeliverySweep
+from app.reconcile.redelivery import DeliverySweep
 from tests.app.github.conftest import LABEL, key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures, shared with the tests of the client

@@ -12,18 +12,18 @@ from sqlalchemy import delete, update
 import handlers
 from agents.errors import TransientError
 from agents.run import Outcome
-from app.alert_record import mark
-from app.github.open_alerts import OpenAlerts
-from app.github.policy_file import read_policy
-from app.inbox import Inbox
-from app.local.github.state_alerts import Affected
-from app.store.alert_looks import AlertLooks
+from app.alerts.outcomes import mark
+from app.github.alerts.list_open import OpenAlerts
+from app.github.policy.file import read_policy
+from app.webhooks.inbox import Inbox
+from app.simulator.github.state.alerts import Affected
+from app.store.alert_poll_times import AlertLooks
 from app.store.alert_runs import AlertRuns
 from app.store.installations import KnownInstallation, KnownRepository, StoredInstallations
 from app.store.remediations import Remediation, Remediations
-from app.store.sweeps import Sweeps
+from app.store.schedule_leases import Sweeps
 from app.store.tables import alert_looks, installations, remediations, repositories
-from app.sweep_alerts import DAY, MOST_RUNS, AlertSweep, mark_of, why
+from app.alerts.poll import AlertSweep, DAY, MOST_RUNS, mark_of, why
 from tests.app.github.conftest import alerted, key, scene, signer
 
 __all__ = ["alerted", "key", "scene", "signer"]  # fixtures

@@ -13,15 +13,15 @@ from aiohttp import web
 
 import handlers
 from agents.run import Outcome
-from app.github.auth import Profile
-from app.github.facts import issue_facts
-from app.github.labelled import LabelledIssues
-from app.github.marked import MarkedComments
-from app.inbox import Inbox
+from app.github.transport.tokens import Profile
+from app.github.access.issue_facts import issue_facts
+from app.github.issues.find_labelled import LabelledIssues
+from app.github.transport.idempotent_comments import MarkedComments
+from app.webhooks.inbox import Inbox
 from app.store.runs import Runs
-from app.store.sweeps import Reading, Sweeps
-from app.sweep_labels import LabelSweep
-from handlers import access
+from app.store.schedule_leases import Reading, Sweeps
+from app.reconcile.missed_labels import LabelSweep
+from handlers.access import issues as access
 from tests.app.github.conftest import LABEL, key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures, shared with the tests of the client

@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import update
 
 from agents.errors import TransientError
-from app.local.github.state_alerts import Affected
+from app.simulator.github.state.alerts import Affected
 from app.store.remediations import Remediations
-from app.store.sweeps import Sweeps
+from app.store.schedule_leases import Sweeps
 from app.store.tables import remediations as remediations_of
 from app.store.tables import runs
-from app.sweep_merged import DAY, MergedSweep
+from app.alerts.confirm_fixed import DAY, MergedSweep
 from tests.app.github.conftest import alerted, key, scene, signer
 
 __all__ = ["alerted", "key", "scene", "signer"]  # fixtures

@@ -12,20 +12,20 @@ from sqlalchemy import update
 
 import handlers
 from agents.errors import TransientError
-from agents.overruled import Overruled
+from agents.overrides import Overruled
 from agents.policy import Invalid, Missing, Ok, Origin, Policy
 from agents.requests import RemediateAlert, Repository
 from agents.run import Outcome
-from app.inbox import Inbox
+from app.webhooks.inbox import Inbox
 from app.store.alert_runs import AlertRuns
 from app.store.installations import KnownInstallation, KnownRepository, StoredInstallations
 from app.store.overrides import Overrides
 from app.store.remediations import Remediations
 from app.store.runs import Runs
-from app.store.sweeps import Sweeps
+from app.store.schedule_leases import Sweeps
 from app.store.tables import installations, repositories
 from app.store.tables import remediations as rows
-from app.sweep_overrides import DAY, WEEK, OverrideSweep
+from app.alerts.recheck_overrides import DAY, OverrideSweep, WEEK
 from tests.app.store.test_alert_runs import request
 
 MADE = Overruled(versions=(("0.0.8", "0.2.4"),), reason="GHSA-x: why", until=date(2027, 2, 18))

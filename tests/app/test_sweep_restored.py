@@ -10,15 +10,15 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 
-from app import sweep_restored
-from app.github.app_deliveries import WINDOW, AppDeliveries
-from app.inbox import Inbox
-from app.intake import ACCEPTED, Delivery
+from app.reconcile import after_restore as sweep_restored
+from app.github.transport.app_deliveries import AppDeliveries, WINDOW
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import ACCEPTED, Delivery
 from app.store.database import Database
-from app.store.recovery import Recoveries, put_back
-from app.store.sweeps import Sweeps
-from app.sweep import DeliverySweep
-from app.sweep_restored import Recovering, gone_by
+from app.store.restore_recovery import Recoveries, put_back
+from app.store.schedule_leases import Sweeps
+from app.reconcile.redelivery import DeliverySweep
+from app.reconcile.after_restore import Recovering, gone_by
 from tests.app.github.conftest import LABEL, key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures, shared with the tests of the client
@@ -172,7 +172,7 @@ async def test_reading_goes_on_where_it_was_cut(scene, server, put_back_empty, m
     await labels(scene, 5)
     restored = await put_back_empty()
     await server.on(restored)
-    monkeypatch.setattr("app.github.app_deliveries.PER_PAGE", 2)
+    monkeypatch.setattr("app.github.transport.app_deliveries.PER_PAGE", 2)
     monkeypatch.setattr(sweep_restored, "PAGES", 1)
     recoveries, cursors = Recoveries(restored), []
     while (pending := await recoveries.pending()) is not None and pending.since:

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from agents.errors import ConfigError
-from app.unconfigured import wait_for_app
+from app.webhooks.setup_page import wait_for_app
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import structlog
 
-from app.upkeep import KEPT, Upkeep
+from app.runs.reaper import KEPT, Upkeep
 
 
 class Patient:

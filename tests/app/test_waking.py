@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from agents.errors import TransientError
-from app.waking import OVERLAP_SECONDS, Waking
+from app.runs.wakeup import OVERLAP_SECONDS, Waking
 
 
 class Decisions:
@@ -88,7 +88,7 @@ async def test_what_was_said_while_the_machine_slept_is_seen(monkeypatch):
     waking = Waking(Decisions(), woken.append, steers=steers)
     await waking.once()
     steers.said["a"] = now + 60
-    monkeypatch.setattr("app.waking.time.time", lambda: now + 10 * OVERLAP_SECONDS)
+    monkeypatch.setattr("app.runs.wakeup.time.time", lambda: now + 10 * OVERLAP_SECONDS)
     await waking.once()
     await waking.once()
     assert woken == ["run-a"]

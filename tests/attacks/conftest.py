@@ -18,7 +18,7 @@ import pytest
 import yaml
 from sqlalchemy import select
 
-from app.local.model import Script
+from app.simulator.model import Script
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.tables import turns

@@ -8,12 +8,12 @@ import tracemalloc
 import pytest
 
 from agents.pipelines.address.suggestion import suggestions
-from agents.pipelines.shared.files import Files
-from agents.pipelines.shared.tampered.cases import name_in
+from agents.analysis.repository_files import Files
+from agents.analysis.weakening.test_cases import name_in
 from agents.text import clean, publish
 from agents.tools.shell.script import read
-from app.redaction import Redactor
-from handlers.commands import commands, without_commands
+from app.secrets.redaction import Redactor
+from handlers.command_parser import commands, without_commands
 
 LONGEST = 65_536  # characters of a comment on GitHub
 ENOUGH = 2.0  # seconds of a processor; some of these took minutes

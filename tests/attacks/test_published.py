@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from app.local.github.gitdir import GitDir
+from app.simulator.github.gitdir import GitDir
 from tests.attacks.conftest import ended, hidden, obeying
 from tests.attacks.test_words import planting
 from tests.flows.scripted import bash, evaluation, part, step, triage

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from app.local.server import ServerProcess
+from app.demo.server_process import ServerProcess
 from tests.attacks.conftest import hidden, obeying
 from tests.flows.conftest import CALC
 

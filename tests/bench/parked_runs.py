@@ -24,18 +24,18 @@ from agents.policy import POLICY_PATH
 from agents.ports import Answer, CommandResult, SetupResult, Usage
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Ports
-from app.admission import Admission
-from app.clone.waits import CloneApprovals
-from app.engine import Engine
-from app.logging import configure_logging
-from app.redaction import Redactor
-from app.runner import Runner
+from app.runs.admission import Admission
+from app.clone.ask_person import CloneApprovals
+from app.runs.engine import Engine
+from app.observability.logging import configure_logging
+from app.secrets.redaction import Redactor
+from app.runs.runner import Runner
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
-from app.upkeep import Upkeep
-from app.waking import Waking
+from app.runs.reaper import Upkeep
+from app.runs.wakeup import Waking
 
 POLICY = b"ask: [{command: 'deploy*'}]\nsetup: {run: []}\n"
 THOUGHT = "I have read the code and would like to see what the deployment says. " * 8

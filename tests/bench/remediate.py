@@ -28,13 +28,13 @@ from typing import Any
 from remediate_set import SAMPLES, TROUBLES, VERSIONS, Sample, Trouble, alerts, releases
 from remediate_tools import Tools
 
-from app.local.github import LocalGitHub
-from app.local.github.admin_apps import EVENTS, PERMISSIONS
-from app.local.github.state import Repository
-from app.local.github.state_alerts import Affected
-from app.local.index import LocalIndex
-from app.local.model import LocalModel, Script
-from app.local.server import ServerProcess
+from app.simulator.github import LocalGitHub
+from app.simulator.github.admin.apps import EVENTS, PERMISSIONS
+from app.simulator.github.state.world import Repository
+from app.simulator.github.state.alerts import Affected
+from app.demo.package_index import LocalIndex
+from app.simulator.model import LocalModel, Script
+from app.demo.server_process import ServerProcess
 from app.store.database import Database
 from app.store.history import History, KeptRun
 from app.store.turns import StoredJournal

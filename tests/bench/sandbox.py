@@ -22,10 +22,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.sandbox.base import Command, Limits, Mount
+from app.sandbox.port import Command, Limits, Mount
 from app.sandbox.bubblewrap import Bubblewrap
-from app.sandbox.output import HeadTail
-from app.sandbox.process import run_group
+from app.sandbox.output_buffer import HeadTail
+from app.sandbox.process_group import run_group
 
 SANDBOX_UID = 58999
 AT_ONCE = 20

@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from turns_processes import Watch, cpu_of
 from turns_script import claude_script, issue_text, repository_files
 
-from app.local.model import LocalModel
-from app.local.model.cache import tokens_of
-from app.local.model.conversation import canonical
+from app.simulator.model import LocalModel
+from app.simulator.model.cache import tokens_of
+from app.simulator.model.conversation import canonical
 
 OTHER_UID = 58999  # the program refuses to work unasked as root
 SECONDS = 120.0

@@ -9,7 +9,7 @@ from turns_place import Place, Work, open_place
 from turns_processes import Watch, pss_of
 from turns_script import fettle_script
 
-from app.local.model.ledger import Asked
+from app.simulator.model.ledger import Asked
 
 DRAWN_OUT = 6
 MEETING = 2 * DRAWN_OUT + 5

@@ -15,12 +15,12 @@ from sqlalchemy import select
 from turns_processes import Cpu, Orphans, cpu_of
 from turns_script import issue_text, repository_files
 
-from app.local.github import LocalGitHub
-from app.local.github.accounts import Account
-from app.local.github.state import Issue, Repository
-from app.local.model import LocalModel, Script
-from app.local.model.ledger import Asked
-from app.local.server import ServerProcess
+from app.simulator.github import LocalGitHub
+from app.simulator.github.accounts import Account
+from app.simulator.github.state.world import Issue, Repository
+from app.simulator.model import LocalModel, Script
+from app.simulator.model.ledger import Asked
+from app.demo.server_process import ServerProcess
 from app.store.database import Database
 from app.store.tables import runs
 

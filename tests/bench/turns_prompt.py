@@ -11,7 +11,7 @@ import aiohttp
 from agents.loop.conversation import AnyConversation, root_of, tool_list
 from agents.loop.prompt import system_prompt
 from agents.pipelines import PIPELINES
-from app.local.model import LocalModel, Script
+from app.simulator.model import LocalModel, Script
 
 AIM = 4000
 

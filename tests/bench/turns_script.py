@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from app.local.model import Script
+from app.simulator.model import Script
 
 FLOWS = Path(__file__).parents[1] / "flows"
 LONG_STAGE = "# Implement"  # how the first line of its prompt begins

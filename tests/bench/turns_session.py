@@ -20,7 +20,7 @@ from turns_script import KINDS, LONG_STAGE, fettle_script, kind_of
 from agents.loop.conversation import tool_list
 from agents.loop.prompt import system_prompt
 from agents.pipelines.resolve.pipeline import CONVERSATIONS
-from agents.pipelines.shared.implement import IMPLEMENT
+from agents.pipelines.stages.implement import IMPLEMENT
 from app.store.database import Database
 from app.store.tables import turns
 

@@ -13,13 +13,13 @@ from aiohttp import web
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from app.dispatch import Dispatcher
-from app.inbox import Inbox
-from app.intake import MAX_BODY, Identity, Intake
-from app.logging import configure_logging
-from app.metrics import Metrics
-from app.redaction import Redactor
-from app.server import Readiness, build_server, start_server
+from app.webhooks.dispatcher import Dispatcher
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Identity, Intake, MAX_BODY
+from app.observability.logging import configure_logging
+from app.observability.metrics import Metrics
+from app.secrets.redaction import Redactor
+from app.webhooks.server import Readiness, build_server, start_server
 from app.store.database import Database
 
 SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 from pydantic import SecretStr
 
-from app.settings import PREFIX, Settings
+from app.config.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 

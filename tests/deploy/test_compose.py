@@ -7,8 +7,8 @@ import jsonschema_rs
 import pytest
 import yaml
 
-from app.settings import Settings
-from app.wiring import DRAIN_SECONDS
+from app.config.settings import Settings
+from app.wiring.serve import DRAIN_SECONDS
 
 DATA = "/var/lib/fettle"
 

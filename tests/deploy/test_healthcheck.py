@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from app.intake import Intake
-from app.metrics import Metrics
-from app.server import Readiness, build_server, start_server
+from app.webhooks.receiver import Intake
+from app.observability.metrics import Metrics
+from app.webhooks.server import Readiness, build_server, start_server
 
 
 @pytest.fixture

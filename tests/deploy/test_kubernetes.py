@@ -7,7 +7,7 @@ import subprocess
 import pytest
 import yaml
 
-from app.wiring import DRAIN_SECONDS
+from app.wiring.serve import DRAIN_SECONDS
 
 VERSION = "1.33"
 """The first in which a pod may leave /proc without masks unless somebody switched that off."""

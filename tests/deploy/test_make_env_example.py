@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-from app.settings import load_settings
+from app.config.settings import load_settings
 
 
 def assignments(text):

@@ -6,8 +6,8 @@ import re
 
 import yaml
 
-from app.installations.measured import measure
-from app.metrics import Metrics
+from app.installations.metrics import measure
+from app.observability.metrics import Metrics
 
 
 def known():

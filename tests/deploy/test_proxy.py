@@ -7,7 +7,7 @@ import subprocess
 import pytest
 import yaml
 
-from app.intake import MAX_BODY
+from app.webhooks.receiver import MAX_BODY
 
 CERTIFICATE = re.compile(r"/etc/letsencrypt/live/[\w.]+/(\w+)\.pem")
 

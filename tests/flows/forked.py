@@ -11,11 +11,11 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 from app.cli import main
-from app.local.server import ServerProcess
+from app.demo.server_process import ServerProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 _forking = multiprocessing.get_context("forkserver")
-_forking.set_forkserver_preload(["app.wiring", __name__, "tests.flows.frozen"])
+_forking.set_forkserver_preload(["app.wiring.serve", __name__, "tests.flows.frozen"])
 
 
 class ForkedServer(ServerProcess):

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from sqlalchemy import select
 
 from agents.run import Outcome
-from app.local.github.accounts import Actor
-from app.local.github.gitdir import GitDir
-from app.local.github.state_reviews import Inline
-from app.local.model import Script
+from app.simulator.github.accounts import Actor
+from app.simulator.github.gitdir import GitDir
+from app.simulator.github.state.reviews import Inline
+from app.simulator.model import Script
 from app.store.database import Database
 from app.store.tables import deliveries, runs, turns
 from tests.flows.conftest import PATIENCE

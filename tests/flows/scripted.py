@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from app.local.model import Script
+from app.simulator.model import Script
 from tests.flows.conftest import SCRIPT
 
 

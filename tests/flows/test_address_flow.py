@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
-from app.local.model import load_script
+from app.simulator.model import load_script
 from tests.flows.reviewed import (
     edit,
     making,

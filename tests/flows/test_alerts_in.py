@@ -9,7 +9,7 @@ import pytest
 import yaml
 from sqlalchemy import select
 
-from app.local.github.state_alerts import Affected
+from app.simulator.github.state.alerts import Affected
 from app.store.database import Database
 from app.store.tables import deliveries, remediations, runs
 from tests.app.github.conftest import MANIFEST

@@ -7,7 +7,7 @@ import re
 
 import yaml
 
-from app.local.model import Script
+from app.simulator.model import Script
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from tests.flows.conftest import CALC, SCRIPT

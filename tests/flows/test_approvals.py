@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from sqlalchemy import text
 
-from app.local.github.gitdir import GitDir
+from app.simulator.github.gitdir import GitDir
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs, count_by_state

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from app.local.github.admin_apps import EVENTS
+from app.simulator.github.admin.apps import EVENTS
 from app.store.database import Database
 from app.store.runs import Runs
 from tests.flows.conftest import LABEL

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from cryptography.fernet import Fernet
 
-from app.local.model import Script
-from app.sealing import Seal
+from app.simulator.model import Script
+from app.secrets.encryption import Seal
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from tests.deploy.conftest import ROOT

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from app.local.github.gitdir import GitDir
+from app.simulator.github.gitdir import GitDir
 from tests.flows.conftest import PATIENCE
 
 

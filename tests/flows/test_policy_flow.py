@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from app.local.github.state import Actor
+from app.simulator.github.state.world import Actor
 from tests.flows.conftest import CALC, PATIENCE
 
 FILE = ".github/fettle.yml"

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.local.alert_case import real_cases
-from app.local.exploited import Laboratory
-from app.local.github.gitdir import GitDir
-from app.local.github.state_alerts import Affected
-from app.sandbox.reach import make_passable, require_reach
+from app.demo.alert_case import real_cases
+from app.demo.exploit_check import Laboratory
+from app.simulator.github.gitdir import GitDir
+from app.simulator.github.state.alerts import Affected
+from app.sandbox.path_permissions import make_passable, require_reach
 from tests.app.conftest import sandbox
 from tests.flows.forked import ForkedServer
 from tests.flows.remedied import remedied_at

@@ -2,7 +2,7 @@
 
 import re
 
-from app.local.server import ServerProcess
+from app.demo.server_process import ServerProcess
 
 
 async def test_a_labelled_issue_becomes_a_pull_request(make_place):

@@ -8,7 +8,7 @@ import shutil
 from datetime import UTC, datetime
 
 from app.store.database import Database
-from app.store.recovery import Recoveries
+from app.store.restore_recovery import Recoveries
 from tests.flows.conftest import CALC, LABEL, PATIENCE
 from tests.flows.reviewed import EVENTS, POLICY, Reviewed, edit, making, sorting, wording
 from tests.flows.scripted import usual

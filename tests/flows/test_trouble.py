@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from app.local.server import ServerProcess
+from app.demo.server_process import ServerProcess
 from tests.flows.conftest import CALC, SCRIPT
 from tests.flows.scripted import pull_request, usual
 

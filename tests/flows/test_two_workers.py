@@ -12,7 +12,7 @@ from aiohttp import web
 
 from app.store.database import Database
 from app.store.deliveries import counts
-from app.sweep import NAME as DELIVERIES
+from app.reconcile.redelivery import NAME as DELIVERIES
 from tests.flows.conftest import PATIENCE, UNFINISHED
 from tests.flows.forked import ForkedServer
 

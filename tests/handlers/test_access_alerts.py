@@ -6,9 +6,9 @@ import pytest
 
 from agents.policy.parts import Remediation
 from agents.requests import Told
-from handlers import access_alerts
-from handlers.access import AskerFacts
-from handlers.access_alerts import AlertFacts
+from handlers.access import alerts as access_alerts
+from handlers.access.issues import AskerFacts
+from handlers.access.alerts import AlertFacts
 from tests.handlers.test_dependabot_alert import routed
 
 

@@ -15,8 +15,8 @@ from agents.requests import (
     ResolveIssue,
     UpdateBranch,
 )
-from handlers.access import AskerFacts
-from handlers.access_policy import decide, decide_command, is_among
+from handlers.access.issues import AskerFacts
+from handlers.access.policy import decide, decide_command, is_among
 
 MODELS = frozenset({"claude-opus-5-5", "claude-haiku-5-5"})
 ADA = Person(id=4, login="ada")

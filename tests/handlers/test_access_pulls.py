@@ -12,7 +12,7 @@ from agents.requests import (
     Repository,
     UpdateBranch,
 )
-from handlers.access_pulls import RULES, PullFacts, decide
+from handlers.access.pull_requests import PullFacts, RULES, decide
 
 HEAD = "a" * 40
 ABOUT = {

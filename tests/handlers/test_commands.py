@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.commands import MOST, amount, beginning, commands
+from handlers.command_parser import MOST, amount, beginning, commands
 
 YES = [
     "/bot approve k3f9x2",

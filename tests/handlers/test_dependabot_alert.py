@@ -12,7 +12,7 @@ from pydantic import ValidationError
 import handlers
 from agents.requests import RemediateAlert, Repository, Told, request_of
 from handlers.ignored import Ignored
-from handlers.notices import AlertClosed, notice_of
+from handlers.notifications import AlertClosed, notice_of
 
 URL = "https://github.com/octo/hello/security/dependabot/7"
 ALERT = {

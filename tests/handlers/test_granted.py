@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agents.requests import Person, Repository, ResolveIssue
-from app.github.auth import every_permission
-from handlers.granted import NEEDS, lacking, permissions_granted
+from app.github.transport.tokens import every_permission
+from handlers.access.permissions import NEEDS, lacking, permissions_granted
 
 PAGE = "https://example.org/settings/installations/7"
 HELD = {"contents": "write", "issues": "write", "pull_requests": "write"}

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from handlers import ROUTES, known, route
 from handlers.ignored import Ignored
-from handlers.notices import InstallationChanged, RepositoryChanged, notice_of
+from handlers.notifications import InstallationChanged, RepositoryChanged, notice_of
 
 ACCOUNT = {"id": 3, "login": "octo", "type": "Organization"}
 REPOSITORY = {

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 import handlers
 from agents.requests import AddressReview, Person, Repository
 from handlers.ignored import Ignored
-from handlers.notices import PullClosed
+from handlers.notifications import PullClosed
 
 URL = "https://github.com/octo/hello/pull/31"
 GHOST = {"login": "ghost", "id": 10137, "type": "User"}

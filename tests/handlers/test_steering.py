@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agents.requests import Command, Person, Repository, Shown
-from handlers.answering import ABOUT_WHO, Facts
+from handlers.access.approvals import ABOUT_WHO, Facts
 from handlers.issue_comment import UNREADABLE
-from handlers.steering import RULES, Standing, decide
+from handlers.access.steering import RULES, Standing, decide
 
 ISSUE = Shown(title="t", body="b", author=Person(id=4, login="jo"), url="https://example.org/12")
 COMMAND = Command(

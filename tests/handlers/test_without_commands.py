@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handlers.commands import without_commands
+from handlers.command_parser import without_commands
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from app.local.github.state_alerts import Affected
+from app.simulator.github.state.alerts import Affected
 
 BASE = "/repos/forge/anvil"
 ALERTS = f"{BASE}/dependabot/alerts"

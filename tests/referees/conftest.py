@@ -10,8 +10,8 @@ import jwt
 import pytest
 from yarl import URL
 
-from app.local.github import LocalGitHub
-from app.local.github.admin_apps import AppCredentials
+from app.simulator.github import LocalGitHub
+from app.simulator.github.admin.apps import AppCredentials
 from tests.referees.openapi import RestReferee
 from tests.referees.packages import npm_packages, rest_description
 from tests.referees.webhook_schemas import WebhookReferee

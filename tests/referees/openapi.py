@@ -12,11 +12,11 @@ from openapi_core import Config, OpenAPI
 from openapi_core.exceptions import OpenAPIError
 from openapi_core.testing import MockRequest, MockResponse
 
-from app.local.github.faults import Exchange
-from app.local.github.limits import RateLimits, limit_routes
-from app.local.github.routing import Route
-from app.local.github.server import SUBJECTS
-from app.local.github.state import World
+from app.simulator.github.faults import Exchange
+from app.simulator.github.limits import RateLimits, limit_routes
+from app.simulator.github.routing import Route
+from app.simulator.github.server import SUBJECTS
+from app.simulator.github.state.world import World
 
 HOST = "https://api.github.com"
 OBJECT = "application/vnd.github.object"  # answered as JSON, described under the asked-for name

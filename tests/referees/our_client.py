@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agents.requests import Person, Repository, ResolveIssue
-from app.github.client import GitHub
-from app.redaction import Redactor
+from app.github.transport.client import GitHub
+from app.secrets.redaction import Redactor
 
 REDACTOR = Redactor()
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.local.github.state_checks import PartResult
-from app.local.github.state_reviews import Inline
+from app.simulator.github.state.checks import PartResult
+from app.simulator.github.state.reviews import Inline
 
 BASE = "/repos/forge/anvil"
 THREADS = """

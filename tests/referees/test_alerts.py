@@ -6,7 +6,7 @@ import orjson
 
 from agents.requests import RemediateAlert
 from handlers import route
-from handlers.notices import AlertClosed
+from handlers.notifications import AlertClosed
 from tests.referees.alert_calls import BASE, make_alert_calls, make_bot_calls, raise_alerts
 
 ALERTED = {

@@ -7,11 +7,11 @@ from urllib.parse import parse_qs, urlsplit
 import aiohttp
 
 from agents.requests import Person, Repository, ResolveIssue
-from app.github.auth import Profile
-from app.github.client import GitHub
-from app.github.facts import issue_facts
-from app.github.reporter import GitHubReporter
-from app.redaction import Redactor
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.github.access.issue_facts import issue_facts
+from app.github.reporting.reporter import GitHubReporter
+from app.secrets.redaction import Redactor
 from tests.referees.alert_calls import make_alert_calls
 from tests.referees.link_calls import make_link_calls
 from tests.referees.review_calls import make_actions_calls, make_review_calls

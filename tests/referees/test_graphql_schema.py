@@ -5,8 +5,8 @@ from pathlib import Path
 import graphql
 import pytest
 
-from app.github.documents import WHO, document
-from app.local.github.graphql_api import schema
+from app.github.graphql.documents import WHO, document
+from app.simulator.github.graphql.api import schema
 
 ROOT = Path(__file__).parents[2]
 

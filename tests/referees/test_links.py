@@ -11,7 +11,7 @@ from anthropic.types import ImageBlockParam
 from pydantic import TypeAdapter, ValidationError
 
 from agents.ports import NewSubIssue, Tracker
-from app.github.tracker import GitHubTracker
+from app.github.issues.adapter import GitHubTracker
 from tests.app.github.picture_samples import gif, jpeg, png, webp
 from tests.referees.link_calls import make_link_calls
 from tests.referees.our_client import REDACTOR, open_client, request_for

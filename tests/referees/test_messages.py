@@ -27,7 +27,7 @@ from agents.loop.conversation import tool_list
 from agents.loop.model import ClaudeModel
 from agents.pipelines.resolve.pipeline import CONVERSATIONS
 from agents.ports import Answer, Query
-from app.local.model import LocalModel, Script
+from app.simulator.model import LocalModel, Script
 from tests.alone import alone
 
 REQUIREMENTS = Path(__file__).with_name("anthropic-sdist.txt")

@@ -8,9 +8,9 @@ from agents.policy import Missing
 from agents.ports import Alerts
 from agents.requests import Person, RemediateAlert
 from agents.run import Outcome
-from app.github.alert_place import AlertPlace
-from app.github.alerts import GitHubAlerts
-from app.local.github.state_alerts import Affected
+from app.github.alerts.tracking_issue import AlertPlace
+from app.github.alerts.adapter import GitHubAlerts
+from app.simulator.github.state.alerts import Affected
 from app.store.database import Database
 from app.store.runs import Runs
 from tests.referees.our_client import REDACTOR, open_client, request_for

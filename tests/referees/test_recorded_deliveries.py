@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import sqlalchemy
 
-from app.dispatch import Dispatcher
-from app.inbox import Inbox
-from app.intake import Identity, Intake
-from app.metrics import Metrics
-from app.server import Readiness, build_server
+from app.webhooks.dispatcher import Dispatcher
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Identity, Intake
+from app.observability.metrics import Metrics
+from app.webhooks.server import Readiness, build_server
 from app.store import tables
 from app.store.database import Database
 

@@ -7,7 +7,7 @@ import json
 import graphql
 import pytest
 
-from app.local.github.graphql_api import schema
+from app.simulator.github.graphql.api import schema
 from tests.referees.review_calls import (
     DOCUMENTS,
     make_actions_calls,

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema_rs
 import orjson
 
-from app.local.github.webhooks import Delivery
+from app.simulator.github.webhooks import Delivery
 from tests.referees.openapi import components_of
 
 DESCRIPTION = "openapi-webhooks/generated/api.github.com.json"

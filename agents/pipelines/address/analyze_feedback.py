@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.address.apply_suggestions import Applied
 from agents.pipelines.address.points import Point, points
-from agents.pipelines.shared.instructions import instructions
-from agents.pipelines.shared.set_up import told
+from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.install_dependencies import told
 from agents.ports import Feedback, Pull, SetupResult
 from agents.requests import Frozen
 from agents.run import Run, stage

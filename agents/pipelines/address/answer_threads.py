@@ -8,10 +8,10 @@ from agents.errors import RunError
 from agents.pipelines.address.answers import answer
 from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.work import Work
-from agents.pipelines.shared.check_out import reviewing
-from agents.pipelines.shared.check_words import code, tally
-from agents.pipelines.shared.landing import Landing
-from agents.pipelines.shared.quality import CheckRun, Quality
+from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.check_summary import code, tally
+from agents.pipelines.stages.push_update import Landing
+from agents.pipelines.stages.run_checks import CheckRun, Quality
 from agents.ports import Batch
 from agents.run import Outcome, Run, stage
 

@@ -8,7 +8,7 @@ from agents.errors import RunError
 from agents.pipelines.address.ledger import Entry, Ledger, reply
 from agents.pipelines.address.suggestion import stand
 from agents.pipelines.address.work import Work
-from agents.pipelines.shared.check_out import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.ports import Thread
 from agents.run import Run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.errors import NotYet
-from agents.pipelines.shared.check_out import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.ports import Batch, Feedback
 from agents.run import Run, stage
 

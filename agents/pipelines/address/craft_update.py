@@ -13,7 +13,7 @@ from agents.pipelines.address.crafted import Crafted, PointReply
 from agents.pipelines.address.points import Point
 from agents.pipelines.address.work import Work
 from agents.run import Run, stage
-from agents.run.regroup import Group, regroup
+from agents.run.regroup_commits import Group, regroup
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 

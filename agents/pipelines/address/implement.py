@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.address.work import Work
-from agents.pipelines.shared.check_words import wrote
-from agents.pipelines.shared.implement import Made, StepDone
-from agents.pipelines.shared.instructions import instructions
-from agents.pipelines.shared.quality import CheckRun
-from agents.pipelines.shared.set_up import told
+from agents.pipelines.stages.check_summary import wrote
+from agents.pipelines.stages.implement import Made, StepDone
+from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.run_checks import CheckRun
+from agents.pipelines.stages.install_dependencies import told
 from agents.ports import SetupResult
 from agents.run import Run, stage
 from agents.tools.base import Capability

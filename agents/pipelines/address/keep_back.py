@@ -6,8 +6,8 @@ from agents.pipelines.address.answer_threads import remember, summed_up
 from agents.pipelines.address.answers import answer
 from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.work import Work
-from agents.pipelines.shared.keep_work import keep_apart
-from agents.pipelines.shared.landing import Landing
+from agents.pipelines.stages.save_unfinished import keep_apart
+from agents.pipelines.stages.push_update import Landing
 from agents.run import Outcome, Run, stage
 
 _NOT_TRIED = Landing()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from agents.pipelines.address.answer_threads import remember, summed_up
 from agents.pipelines.address.answers import answer
 from agents.pipelines.address.work import Work
-from agents.pipelines.shared.check_out import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.ports import Batch, Feedback
 from agents.requests import AddressReview
 from agents.run import Outcome, Run, stage

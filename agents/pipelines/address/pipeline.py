@@ -12,15 +12,15 @@ from agents.pipelines.address.keep_back import keep_back
 from agents.pipelines.address.no_action_comment import no_action_comment, nothing_new
 from agents.pipelines.address.suggest_changes import suggest_changes
 from agents.pipelines.address.work import Work
-from agents.pipelines.shared.check_out import check_out
-from agents.pipelines.shared.implement import Made
-from agents.pipelines.shared.landing import Landing, look_again
-from agents.pipelines.shared.pipeline import land, mend
-from agents.pipelines.shared.quality import check_quality, measure_base
-from agents.pipelines.shared.quality_fix import QUALITY_FIX
-from agents.pipelines.shared.set_up import set_up
-from agents.pipelines.shared.tampering import PUT_BACK, inspect, put_back
-from agents.pipelines.shared.verified import Verified
+from agents.pipelines.stages.checkout_pull_request import check_out
+from agents.pipelines.stages.implement import Made
+from agents.pipelines.stages.push_update import Landing, look_again
+from agents.pipelines.stages.pipeline import land, mend
+from agents.pipelines.stages.run_checks import check_quality, measure_base
+from agents.pipelines.stages.repair_checks import QUALITY_FIX
+from agents.pipelines.stages.install_dependencies import set_up
+from agents.pipelines.stages.inspect_weakening import PUT_BACK, inspect, put_back
+from agents.pipelines.stages.verification import Verified
 from agents.ports import SetupResult
 from agents.requests import AddressReview
 from agents.run import Outcome, Run

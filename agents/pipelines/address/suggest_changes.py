@@ -7,7 +7,7 @@ from agents.pipelines.address.answers import answer
 from agents.pipelines.address.fork import body, suggested
 from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.work import Work
-from agents.pipelines.shared.check_out import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.run import Outcome, Run, stage
 
 KEY = "suggestions"

@@ -6,10 +6,10 @@ from agents.pipelines.address.analyze_feedback import Analysis, Kind
 from agents.pipelines.address.apply_suggestions import Applied
 from agents.pipelines.address.crafted import Crafted
 from agents.pipelines.address.ledger import Entry, Ledger, Verdict, about_remark, about_review
-from agents.pipelines.shared.landing import Landing
-from agents.pipelines.shared.quality import Quality
-from agents.pipelines.shared.tampering import Inspection
-from agents.pipelines.shared.verified import Verified
+from agents.pipelines.stages.push_update import Landing
+from agents.pipelines.stages.run_checks import Quality
+from agents.pipelines.stages.inspect_weakening import Inspection
+from agents.pipelines.stages.verification import Verified
 from agents.ports import Feedback, Pull, Thread
 from agents.requests import Frozen
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.errors import PolicyInvalid
-from agents.pipelines.shared.check_out import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.ports import Batch
 from agents.requests import FixChecks, Frozen
 from agents.run import Run, stage

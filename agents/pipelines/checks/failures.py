@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from agents.ports import ForeignCheck
-from agents.ports.checking import Ending
+from agents.ports.ci_checks import Ending
 from agents.requests import Frozen
 
 Kind = Literal["branch", "flaky", "base", "external"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.errors import NotYet
 from agents.pipelines.checks.failures import Failures, sort
-from agents.pipelines.shared.check_out import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.ports import Checking
 from agents.requests import FixChecks
 from agents.run import Run, stage

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from agents.pipelines.checks.consider import MOST, Due, remember
 from agents.pipelines.checks.failures import Failure, Failures, Kind
-from agents.pipelines.shared.keep_work import keep_apart
-from agents.pipelines.shared.landing import Landing
-from agents.pipelines.shared.verified import Verified, checks_table, code
+from agents.pipelines.stages.save_unfinished import keep_apart
+from agents.pipelines.stages.push_update import Landing
+from agents.pipelines.stages.verification import Verified, checks_table, code
 from agents.requests import FixChecks
 from agents.run import Outcome, Run, stage
 from agents.text import publish

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agents.overruled import Retire
+from agents.overrides import Retire
 from agents.pipelines.remediate.ladder import Group
 from agents.requests import Frozen, Severity
 

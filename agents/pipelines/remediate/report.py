@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from agents.pipelines.remediate.found import AlertGroup, TriageResult
 from agents.pipelines.remediate.ladder import Advisory, Level, Move
 from agents.pipelines.remediate.work import Bump, Work
-from agents.pipelines.shared.verified import checks_table, code
+from agents.pipelines.stages.verification import checks_table, code
 from agents.text import one_line, publish
 
 WORDS = 500

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pydantic import ValidationError
 
 from agents.errors import RunError
-from agents.overruled import Retire
+from agents.overrides import Retire
 from agents.pipelines.remediate.committed import Committed
 from agents.pipelines.remediate.found import AlertGroup, FoundCopy
 from agents.pipelines.remediate.ladder import (

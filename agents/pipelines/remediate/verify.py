@@ -10,10 +10,10 @@ from agents.errors import RunError
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.remediate.shown import alerts_shown, moves_shown, results_shown
 from agents.pipelines.remediate.work import Issue, VerifyResult, Work
-from agents.pipelines.shared.check_words import some_names
-from agents.pipelines.shared.docs_review import DIFF_LIMIT
-from agents.pipelines.shared.instructions import instructions
-from agents.pipelines.shared.quality import CheckRun
+from agents.pipelines.stages.check_summary import some_names
+from agents.pipelines.stages.docs_review import DIFF_LIMIT
+from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.run_checks import CheckRun
 from agents.requests import RemediateAlert, Severity
 from agents.run import Run, stage
 from agents.tools.base import Capability

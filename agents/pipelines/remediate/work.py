@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agents.overruled import Overruled
+from agents.overrides import Overruled
 from agents.pipelines.remediate.found import AlertGroup
 from agents.pipelines.remediate.ladder import Fix, Level, Move, Refusal, Step
-from agents.pipelines.shared.quality import Quality
-from agents.pipelines.shared.tampering import Inspection
+from agents.pipelines.stages.run_checks import Quality
+from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.ports import SetupResult
 from agents.requests import Frozen, Severity
 

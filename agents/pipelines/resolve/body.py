@@ -9,9 +9,9 @@ from agents.pipelines.resolve.body_judged import asked_for, evaluated, sub_issue
 from agents.pipelines.resolve.checked import Checked
 from agents.pipelines.resolve.craft_pr import PullRequestText
 from agents.pipelines.resolve.work import Work
-from agents.pipelines.shared.check_words import tally, wrote
-from agents.pipelines.shared.quality import Baseline, CheckRun, Quality
-from agents.pipelines.shared.set_up import failed, tail
+from agents.pipelines.stages.check_summary import tally, wrote
+from agents.pipelines.stages.run_checks import Baseline, CheckRun, Quality
+from agents.pipelines.stages.install_dependencies import failed, tail
 from agents.ports import SetupResult, Usage
 from agents.requests import ResolveIssue
 from agents.text import one_line, publish

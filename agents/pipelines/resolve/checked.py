@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agents.pipelines.shared.proof import Proof
-from agents.pipelines.shared.quality import Quality
-from agents.pipelines.shared.tampering import Inspection
+from agents.pipelines.stages.regression_proof import Proof
+from agents.pipelines.stages.run_checks import Quality
+from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.requests import Frozen
 
 

@@ -6,7 +6,7 @@ from agents.loop.conversation import Conversation, beside
 from agents.pipelines.resolve.comment import Comment
 from agents.pipelines.resolve.question import Question, comment_id, newest_before
 from agents.pipelines.resolve.triage import Triage
-from agents.pipelines.shared.waiting import show_waiting
+from agents.pipelines.stages.waiting_label import show_waiting
 from agents.run import Run, stage
 from agents.tools.base import Capability
 

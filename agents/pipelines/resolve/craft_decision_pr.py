@@ -6,9 +6,9 @@ from agents.errors import BudgetExceeded, ModelRefused, RunError
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.resolve.decision_text import DecisionWords, answer_without_record
 from agents.pipelines.resolve.record_decision import Recorded
-from agents.pipelines.shared.docs_review import whole_change
+from agents.pipelines.stages.docs_review import whole_change
 from agents.ports import PullRequest
-from agents.ports.tracker import DECISION
+from agents.ports.issues import DECISION
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run, stage
 from agents.text import one_line

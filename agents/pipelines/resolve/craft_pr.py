@@ -10,8 +10,8 @@ from agents.loop.conversation import Conversation, beside
 from agents.pipelines.resolve.branch_words import BranchWords
 from agents.pipelines.resolve.checked import Checked
 from agents.pipelines.resolve.work import Work
-from agents.pipelines.shared.check_words import wrote
-from agents.pipelines.shared.docs_review import whole_change
+from agents.pipelines.stages.check_summary import wrote
+from agents.pipelines.stages.docs_review import whole_change
 from agents.run import Run, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission

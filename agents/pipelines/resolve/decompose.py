@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.shared.implement import Assignment
+from agents.pipelines.stages.implement import Assignment
 from agents.requests import ResolveIssue
 from agents.run import Run, stage
 from agents.tools.base import Capability

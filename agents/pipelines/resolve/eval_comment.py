@@ -7,7 +7,7 @@ from pydantic import Field
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.resolve.evaluation import Verdict
 from agents.pipelines.resolve.work import Aside
-from agents.pipelines.shared.keep_work import unfinished_branch
+from agents.pipelines.stages.save_unfinished import unfinished_branch
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run, stage
 from agents.text import publish

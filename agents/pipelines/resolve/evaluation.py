@@ -8,10 +8,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.shared.aim import Aim
-from agents.pipelines.shared.docs_review import DIFF_LIMIT
-from agents.pipelines.shared.implement import WISH_LIMIT
-from agents.pipelines.shared.instructions import instructions
+from agents.pipelines.stages.change_goal import Aim
+from agents.pipelines.stages.docs_review import DIFF_LIMIT
+from agents.pipelines.stages.implement import WISH_LIMIT
+from agents.pipelines.stages.instruction_files import instructions
 from agents.requests import Frozen
 from agents.run import Run, stage
 from agents.text import clean

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from agents.pipelines.resolve.decided_before import decided_before
 from agents.pipelines.resolve.order import Order, in_order
-from agents.pipelines.shared.instructions import instructions
-from agents.pipelines.shared.prepare import Beginning
+from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.prepare import Beginning
 from agents.ports import EarlierPull, LinkedIssue
 from agents.requests import Frozen, ResolveIssue
 from agents.run import Run, stage

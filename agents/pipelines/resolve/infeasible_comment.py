@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.shared.implement import Made
+from agents.pipelines.stages.implement import Made
 from agents.run import Outcome, Run, stage
 from agents.text import publish
 from agents.tools.base import Capability

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.pipelines.shared.implement import Assignment
-from agents.ports.tracker import SubIssue
+from agents.pipelines.stages.implement import Assignment
+from agents.ports.issues import SubIssue
 from agents.requests import Frozen, ResolveIssue
 
 _BRIEF = """Resolve this sub-issue; its text stands below. It is a part of {reference}, of which \

@@ -26,16 +26,16 @@ from agents.pipelines.resolve.set_aside import set_aside
 from agents.pipelines.resolve.triage import TRIAGE, Triage, triage
 from agents.pipelines.resolve.triage_again import TRIAGE_AGAIN, triage_again, unanswered
 from agents.pipelines.resolve.work import Aside, Part, Work
-from agents.pipelines.shared.aim import Aim
-from agents.pipelines.shared.docs_review import DOCS_REVIEW, docs_review
-from agents.pipelines.shared.implement import IMPLEMENT, Made, implement
-from agents.pipelines.shared.pipeline import examine
-from agents.pipelines.shared.prepare import prepare
-from agents.pipelines.shared.proof import PROVE_AGAIN, prove, prove_again
-from agents.pipelines.shared.quality import Baseline, measure_base
-from agents.pipelines.shared.quality_fix import QUALITY_FIX
-from agents.pipelines.shared.set_up import set_up
-from agents.pipelines.shared.tampering import PUT_BACK
+from agents.pipelines.stages.change_goal import Aim
+from agents.pipelines.stages.docs_review import DOCS_REVIEW, docs_review
+from agents.pipelines.stages.implement import IMPLEMENT, Made, implement
+from agents.pipelines.stages.pipeline import examine
+from agents.pipelines.stages.prepare import prepare
+from agents.pipelines.stages.regression_proof import PROVE_AGAIN, prove, prove_again
+from agents.pipelines.stages.run_checks import Baseline, measure_base
+from agents.pipelines.stages.repair_checks import QUALITY_FIX
+from agents.pipelines.stages.install_dependencies import set_up
+from agents.pipelines.stages.inspect_weakening import PUT_BACK
 from agents.ports import SetupResult
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run

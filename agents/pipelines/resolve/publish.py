@@ -6,7 +6,7 @@ from agents.pipelines.resolve.body import pull_request_body
 from agents.pipelines.resolve.checked import Checked
 from agents.pipelines.resolve.craft_pr import PullRequestText
 from agents.pipelines.resolve.work import Work
-from agents.ports.tracker import DECISION
+from agents.ports.issues import DECISION
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run, stage
 

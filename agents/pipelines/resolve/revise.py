@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.resolve.evaluation import Verdict
-from agents.pipelines.shared.aim import Aim
+from agents.pipelines.stages.change_goal import Aim
 from agents.run import Run, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.pipelines.resolve.work import Aside, Part
-from agents.pipelines.shared.implement import IMPLEMENT
+from agents.pipelines.stages.implement import IMPLEMENT
 from agents.run import Run, stage
 
 

@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.resolve.gather import Material
 from agents.pipelines.resolve.order import Order
-from agents.pipelines.shared.aim import Aim
-from agents.pipelines.shared.implement import WISH_LIMIT
-from agents.pipelines.shared.set_up import told
+from agents.pipelines.stages.change_goal import Aim
+from agents.pipelines.stages.implement import WISH_LIMIT
+from agents.pipelines.stages.install_dependencies import told
 from agents.ports import Block, EarlierPull, LinkedIssue, SetupResult
 from agents.requests import ResolveIssue
 from agents.run import Run, stage

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.resolve.question import Question
 from agents.pipelines.resolve.triage import Triage, decided
-from agents.pipelines.shared.waiting import show_waiting
+from agents.pipelines.stages.waiting_label import show_waiting
 from agents.ports import Remark, Remarks
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run, stage

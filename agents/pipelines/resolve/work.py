@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.pipelines.resolve.evaluation import Verdict
 from agents.pipelines.resolve.order import Order
 from agents.pipelines.resolve.triage import Triage
-from agents.pipelines.shared.implement import Assignment, Made
+from agents.pipelines.stages.implement import Assignment, Made
 from agents.requests import Frozen
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from agents.pipelines.shared.tampered.finding import Finding
-from agents.pipelines.shared.tampering import Inspection, findings, judged
+from agents.analysis.weakening.finding import Finding
+from agents.pipelines.stages.inspect_weakening import Inspection, findings, judged
 from agents.pipelines.update.lost_tests import Versions, lost
 from agents.pipelines.update.merge import Merge
 from agents.run import Run, stage

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from agents.pipelines.shared.tampered.cases import cases, named
-from agents.pipelines.shared.tampered.finding import Finding, found
-from agents.pipelines.shared.tampered.views import LONGEST, Line
-from agents.pipelines.shared.test_files import is_test_code, language
+from agents.analysis.weakening.test_cases import cases, named
+from agents.analysis.weakening.finding import Finding, found
+from agents.analysis.weakening.diff_views import LONGEST, Line
+from agents.analysis.which_are_tests import is_test_code, language
 
 
 class Versions(NamedTuple):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from agents.pipelines.shared.verified import code
+from agents.pipelines.stages.verification import code
 from agents.pipelines.update.merge import Merge
 from agents.policy import NEVER, Policy
 from agents.ports import Pull
 from agents.requests import UpdateBranch
 from agents.run import Run, stage
-from agents.run.merge import merge
+from agents.run.merge_commit import merge
 
 SHOWN = 20  # paths that a comment lists
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from agents.pipelines.shared.check_out import check_out
-from agents.pipelines.shared.pipeline import land, mend
-from agents.pipelines.shared.quality import Baseline, check_quality, measure_base
-from agents.pipelines.shared.quality_fix import QUALITY_FIX
-from agents.pipelines.shared.set_up import set_up
-from agents.pipelines.shared.tampering import PUT_BACK, put_back
-from agents.pipelines.shared.verified import Verified
+from agents.pipelines.stages.checkout_pull_request import check_out
+from agents.pipelines.stages.pipeline import land, mend
+from agents.pipelines.stages.run_checks import Baseline, check_quality, measure_base
+from agents.pipelines.stages.repair_checks import QUALITY_FIX
+from agents.pipelines.stages.install_dependencies import set_up
+from agents.pipelines.stages.inspect_weakening import PUT_BACK, put_back
+from agents.pipelines.stages.verification import Verified
 from agents.pipelines.update.inspect_merge import inspect_merge
 from agents.pipelines.update.merge import Merge
 from agents.pipelines.update.merge_base import merge_base

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from agents.pipelines.shared.check_out import reviewing
-from agents.pipelines.shared.check_words import wrote
-from agents.pipelines.shared.instructions import instructions
-from agents.pipelines.shared.quality import CheckRun, Quality
-from agents.pipelines.shared.set_up import told
-from agents.pipelines.shared.verified import code
+from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.check_summary import wrote
+from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.run_checks import CheckRun, Quality
+from agents.pipelines.stages.install_dependencies import told
+from agents.pipelines.stages.verification import code
 from agents.pipelines.update.marks import left, marks
 from agents.pipelines.update.merge import Merge
 from agents.pipelines.update.merge_base import commit_merge

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.pipelines.shared.check_out import reviewing
-from agents.pipelines.shared.keep_work import keep_apart
-from agents.pipelines.shared.landing import Landing
-from agents.pipelines.shared.verified import Verified, checks_table, code
+from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.save_unfinished import keep_apart
+from agents.pipelines.stages.push_update import Landing
+from agents.pipelines.stages.verification import Verified, checks_table, code
 from agents.pipelines.update.merge import Merge, Told
 from agents.ports import Batch
 from agents.run import Outcome, Run, stage

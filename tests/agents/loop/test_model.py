@@ -11,7 +11,7 @@ from aiohttp import web
 from agents.errors import ConfigError, RunError
 from agents.loop.model import ClaudeModel
 from agents.ports import Answer, Query
-from app.local.model import LocalModel, load_script
+from app.simulator.model import LocalModel, load_script
 
 KEY = "sk-ant-very-secret"
 MODEL = "claude-opus-5-5"

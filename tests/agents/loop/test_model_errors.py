@@ -10,7 +10,7 @@ from aiohttp import web
 from agents.errors import ConfigError, RunError, TransientError
 from agents.loop.model import ClaudeModel
 from agents.ports import Query
-from app.local.model import LocalModel, Script
+from app.simulator.model import LocalModel, Script
 
 KEY = "sk-ant-very-secret"
 MODEL = "claude-opus-5-5"

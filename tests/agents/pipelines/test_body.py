@@ -9,11 +9,11 @@ from agents.pipelines.resolve.evaluation import Criterion, Verdict
 from agents.pipelines.resolve.order import Order, Waiting
 from agents.pipelines.resolve.triage import Triage
 from agents.pipelines.resolve.work import Part, Work
-from agents.pipelines.shared.failed.told import Failed, Told
-from agents.pipelines.shared.implement import Assignment, Made
-from agents.pipelines.shared.proof import Proof
-from agents.pipelines.shared.quality import Baseline, CheckRun, Quality
-from agents.pipelines.shared.tampering import Inspection
+from agents.analysis.check_failures.reported import Failed, Told
+from agents.pipelines.stages.implement import Assignment, Made
+from agents.pipelines.stages.regression_proof import Proof
+from agents.pipelines.stages.run_checks import Baseline, CheckRun, Quality
+from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.ports import SetupCommand, SetupResult, SubIssue, Usage
 
 FINDING = Triage(decision="action_direct", kind="feature", reasoning="I ran it.", detail="-")

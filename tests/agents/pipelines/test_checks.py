@@ -2,8 +2,8 @@
 
 import pytest
 
-from agents.pipelines.shared.checks import detect
-from agents.pipelines.shared.files import Files
+from agents.analysis.check_commands import detect
+from agents.analysis.repository_files import Files
 
 
 def of(paths, texts=None):

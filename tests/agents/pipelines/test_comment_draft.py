@@ -14,7 +14,7 @@ from agents.pipelines.resolve.comment_draft import COMMENT_DRAFT, comment_draft
 from agents.pipelines.resolve.question import Question, newest_before
 from agents.pipelines.resolve.triage import TRIAGE, Triage
 from agents.pipelines.resolve.triage_again import TRIAGE_AGAIN, triage_again, unanswered
-from agents.pipelines.shared.waiting import LABEL
+from agents.pipelines.stages.waiting_label import LABEL
 from agents.ports import Remark, Remarks, Steer, Turn
 from agents.run import Ports
 

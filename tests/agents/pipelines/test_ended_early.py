@@ -6,7 +6,7 @@ import pytest
 
 from agents.errors import BudgetExceeded, DayOver, RunError
 from agents.pipelines import Pipeline
-from agents.pipelines.shared.keep_work import DAY_OVER
+from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.run import Outcome
 
 

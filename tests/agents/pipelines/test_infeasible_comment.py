@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from agents.pipelines.resolve.infeasible_comment import INFEASIBLE_COMMENT, infeasible_comment
-from agents.pipelines.shared.implement import IMPLEMENT, Made
+from agents.pipelines.stages.implement import IMPLEMENT, Made
 from agents.ports import Turn
 
 MADE = Made(title="Add right", summary="It adds right.", tried="ran it: 2", commit=None)

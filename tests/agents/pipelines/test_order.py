@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.pipelines.resolve.order import Waiting, in_order
-from agents.ports.tracker import SubIssue
+from agents.ports.issues import SubIssue
 
 
 def part(number, *blockers, state="open", elsewhere=""):

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from agents.pipelines.shared.implement import Made
-from agents.pipelines.shared.proof import Proof, prove, prove_again
-from agents.pipelines.shared.trial import Trial, runs_no_test, says_too_little, without_tests
+from agents.pipelines.stages.implement import Made
+from agents.pipelines.stages.regression_proof import Proof, prove, prove_again
+from agents.pipelines.stages.proof_run import Trial, runs_no_test, says_too_little, without_tests
 from agents.policy import POLICY_PATH
 from agents.ports import CommandResult
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from agents.pipelines.shared.check_words import NEW_TOLD, tally, wrote
-from agents.pipelines.shared.quality import Baseline, CheckRun, Quality, check_quality, measure_base
-from agents.pipelines.shared.verified import Verified, checks_table
+from agents.pipelines.stages.check_summary import NEW_TOLD, tally, wrote
+from agents.pipelines.stages.run_checks import Baseline, CheckRun, Quality, check_quality, measure_base
+from agents.pipelines.stages.verification import Verified, checks_table
 from agents.policy import POLICY_PATH
 from agents.ports import SetupResult
 

@@ -11,7 +11,7 @@ from agents.errors import Overloaded, RunError
 from agents.pipelines import PIPELINES
 from agents.policy import POLICY_PATH
 from agents.ports import EarlierPull, LinkedIssue, SubIssue
-from agents.ports.tracker import Picture, Pictures
+from agents.ports.issues import Picture, Pictures
 
 FILES = {"lib.py": "def add(a, b):\n    return a + b + 1\n"}
 NOON = 1_767_225_600.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.pipelines.shared.test_files import is_test, is_test_code, language
+from agents.analysis.which_are_tests import is_test, is_test_code, language
 
 TESTS = """
 test_parse.py

@@ -6,10 +6,10 @@ import pytest
 
 from agents.errors import BudgetExceeded
 from agents.loop.budget import Limits, Spent
-from agents.pipelines.shared.detected.plan import make_plan
-from agents.pipelines.shared.files import Files
+from agents.analysis.dependency_install.plan import make_plan
+from agents.analysis.repository_files import Files
 from agents.policy import POLICY_PATH, parse_policy
-from agents.run.style import conventional
+from agents.run.naming import conventional
 from agents.tools import tool_named
 from agents.tools.rules_policy import owners_word
 from tests.agents.pipelines.test_resolve import CHECK, FILES, ending, run_checks, story, subjects

@@ -13,22 +13,22 @@ import pytest
 import structlog
 
 from agents.pipelines.remediate.ladder import ecosystems
-from app.cli.remediate import Said
-from app.cli.remediate_run import run
-from app.local.github import LocalGitHub
-from app.local.github.admin_apps import PERMISSIONS
-from app.local.github.state_alerts import Affected
-from app.local.model import LocalModel
-from app.local.model.script import Script
-from app.local.server import ServerProcess
-from app.redaction import Redactor
-from app.settings import load_settings
+from app.cli.remediate.commands import Said
+from app.cli.remediate.execute import run
+from app.simulator.github import LocalGitHub
+from app.simulator.github.admin.apps import PERMISSIONS
+from app.simulator.github.state.alerts import Affected
+from app.simulator.model import LocalModel
+from app.simulator.model.script import Script
+from app.demo.server_process import ServerProcess
+from app.secrets.redaction import Redactor
+from app.config.settings import load_settings
 from app.store.database import Database
-from app.terminal.handing import hand_over
-from app.terminal.open_alerts import open_alerts
-from app.terminal.remediate import Asked
-from app.terminal.repositories import repository_at
-from app.wiring import open_github
+from app.operator.submit import hand_over
+from app.operator.open_alerts import open_alerts
+from app.operator.remediation_requests import Asked
+from app.operator.repositories import repository_at
+from app.wiring.serve import open_github
 from tests.agents.pipelines.remediate.conftest import lock
 from tests.agents.pipelines.remediate.ladder.conftest import Index
 from tests.app.clone import conftest as clone

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import Settings
+from app.config.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 
@@ -79,7 +79,7 @@ def test_an_error_of_the_system_names_the_file(fettle, monkeypatch):
     def full():
         raise OSError(28, "No space left on device", "/data/fettle.db")
 
-    monkeypatch.setattr("app.settings.load_settings", full)
+    monkeypatch.setattr("app.config.settings.load_settings", full)
     assert fettle("serve") == (2, "", "Failed: `/data/fettle.db`: No space left on device\n")
 
 

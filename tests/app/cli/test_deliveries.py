@@ -12,9 +12,9 @@ from aiohttp import web
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from app.cli import deliveries
-from app.settings import load_settings
+from app.config.settings import load_settings
 from app.store.database import Database
-from app.terminal import redelivered
+from app.operator import redeliver as redelivered
 from tests.app.github.conftest import LABEL, key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures, shared with the tests of the client

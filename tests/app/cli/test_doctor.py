@@ -9,9 +9,9 @@ import pytest
 
 from app.cli import main
 from app.doctor.finding import Finding
-from app.sandbox import choose as choosing
-from app.sandbox.base import Probe, ProbeReport
-from app.settings import PREFIX
+from app.sandbox import select as choosing
+from app.sandbox.port import Probe, ProbeReport
+from app.config.settings import PREFIX
 from tests.deploy.conftest import ROOT
 
 
@@ -149,7 +149,7 @@ def findings(monkeypatch, capsys):
             return list(found)
 
         asked = []
-        monkeypatch.setattr("app.doctor.examine.examine", examined)
+        monkeypatch.setattr("app.doctor.run_all.examine", examined)
         monkeypatch.setenv("COLUMNS", "120")
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-hush-hush-hush")
         monkeypatch.setattr("sys.argv", ["fettle", "doctor", *args])

@@ -6,12 +6,12 @@ import pytest
 from pydantic import SecretStr
 
 from agents.errors import ConfigError
-from app.cli.holding import Rewritten, held, rewritten
-from app.cli.places import Place
+from app.cli.database_lock import Rewritten, held, rewritten
+from app.cli.databases import Place
 from app.cli.rotate import _require_one_server
-from app.sealing import OPEN
-from app.settings import load_settings
-from app.store.claim import Claim
+from app.secrets.encryption import OPEN
+from app.config.settings import load_settings
+from app.store.process_lock import Claim
 from app.store.database import Database
 
 

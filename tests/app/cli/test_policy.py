@@ -12,7 +12,7 @@ from agents.ports import Turn
 from agents.requests import Person, Repository, ResolveIssue
 from agents.tools.rules import RULES, source_lines
 from app.cli import main
-from app.cli.replayed import RULES_FILE
+from app.cli.policy.replay import RULES_FILE
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.turns import StoredJournal

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from app.cli.question import ask_here
+from app.cli.approval_prompt import ask_here
 from app.store.approvals import StoredApproval
 from tests.app.answering_scene import asking
 

@@ -11,7 +11,7 @@ import pytest
 from agents.errors import ConfigError
 from app.store.database import Database
 from app.store.history import History
-from app.terminal.remediation import Report
+from app.operator.remediation_report import Report
 from tests.app.cli.remediation_scene import PATIENCE, lock, part, shop
 
 __all__ = ["shop"]  # a fixture

@@ -8,15 +8,15 @@ import shutil
 import pytest
 
 from agents.errors import ConfigError
-from app.cli.remediating_clone import RemediatingClone
-from app.cli.remediating_one import Wanted
-from app.clone.start import start_at
+from app.cli.remediate.clone_batch import RemediatingClone
+from app.cli.remediate.one_repository import Wanted
+from app.clone.preconditions import start_at
 from app.git.mirror import Mirror
-from app.redaction import Redactor
-from app.settings import load_settings
-from app.terminal.remediate import Asked
-from app.terminal.remediation import left_alone
-from app.terminal.scan_file import read_scan
+from app.secrets.redaction import Redactor
+from app.config.settings import load_settings
+from app.operator.remediation_requests import Asked
+from app.operator.remediation_report import left_alone
+from app.operator.scan_file import read_scan
 from tests.app.cli.remediation_scene import shop
 from tests.app.clone.test_resolve import make_hostile, snapshot
 from tests.app.git.conftest import git

@@ -8,16 +8,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from agents.run import Outcome
-from app.cli.remediation_shown import markdown, show
-from app.redaction import Redactor
-from app.terminal.remediation import (
-    EXIT_CODES,
-    GroupReport,
-    Report,
-    RepositoryReport,
-    ended,
-    worst,
-)
+from app.cli.remediate.show import markdown, show
+from app.secrets.redaction import Redactor
+from app.operator.remediation_report import EXIT_CODES, GroupReport, Report, RepositoryReport, ended, worst
 from tests.app.terminal.test_scan_file import found
 
 EVIL = (

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.runs_found import shortened
+from app.cli.runs.find import shortened
 from tests.app.cli.runs_scene import Store, answer, call, prompt, results
 from tests.app.git.conftest import git, make_repository, write_files
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cryptography.fernet import Fernet
 
-from app.cli.seen import redactor_of
-from app.settings import load_settings
+from app.cli.safe_text import redactor_of
+from app.config.settings import load_settings
 
 
 def test_the_redactor_knows_every_secret_of_the_settings():

@@ -17,9 +17,9 @@ import aiohttp
 import pytest
 
 from app.cli import main
-from app.local.github import LocalGitHub
-from app.secret_files import app_folder
-from app.secret_writing import keep_app
+from app.simulator.github import LocalGitHub
+from app.secrets.files import app_folder
+from app.secrets.write import keep_app
 from tests.deploy.conftest import ROOT
 
 HOOK = "http://127.0.0.1:8080/webhook"

@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from agents.errors import ConfigError
 from agents.ports import PullRequest
 from agents.run import Outcome
-from app.cli.runs_steered import _stage
+from app.cli.runs.control import _stage
 from app.clone.result import exit_code
-from app.store.claim import Claim
+from app.store.process_lock import Claim
 from app.store.steers import StoredSteers
 
 RUN = "000660d80724c11a-d8c02f8d"
@@ -84,7 +84,7 @@ def test_a_run_on_which_nobody_works_is_noted_as_cancelled(fettle, store):
 
 
 def test_a_run_of_the_server_ends_meanwhile_or_soon(fettle, store, monkeypatch):
-    monkeypatch.setattr("app.cli.runs_steered.PATIENCE", 0.4)
+    monkeypatch.setattr("app.cli.runs.control.PATIENCE", 0.4)
     store.run(RUN, state="running")
     claim = Claim(store.url, "fettle")
     asyncio.run(claim.take())

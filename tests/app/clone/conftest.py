@@ -21,12 +21,12 @@ from rich.console import Console
 from app.cli.progress import TerminalProgress
 from app.clone.resolve import resolve_clone
 from app.clone.run import Wish
-from app.clone.start import start_at
-from app.local.case import read_issue
-from app.local.model import LocalModel
-from app.local.model.script import Script
-from app.redaction import Redactor
-from app.settings import load_settings
+from app.clone.preconditions import start_at
+from app.demo.case import read_issue
+from app.simulator.model import LocalModel
+from app.simulator.model.script import Script
+from app.secrets.redaction import Redactor
+from app.config.settings import load_settings
 from tests.app.git.conftest import git
 
 ROOT = Path(__file__).parents[3]

@@ -3,7 +3,7 @@
 import pytest
 
 from app.clone.ports import ClonePublisher
-from app.redaction import Redactor
+from app.secrets.redaction import Redactor
 
 
 @pytest.mark.parametrize(

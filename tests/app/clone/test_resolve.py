@@ -15,9 +15,9 @@ import pytest
 from agents.errors import Cancelled, ConfigError
 from app.cli import main
 from app.cli.manual import RESOLVE_SECTIONS
-from app.local.case import load_case
-from app.local.places import demo_folder
-from app.local.toolchain import make_toolchain
+from app.demo.case import load_case
+from app.demo.folders import demo_folder
+from app.demo.toolchain import make_toolchain
 from tests.app.clone.conftest import (
     CALC,
     DOCS,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from app.clone.waits import CloneWaits
+from app.clone.ask_person import CloneWaits
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from tests.app.clone.conftest import DOCS, JUDGE, PLAN, PULL, TRIAGE

@@ -10,10 +10,10 @@ import pytest
 from aiohttp import web
 from pydantic import SecretStr
 
-from app.doctor.asking import asking
-from app.local.github import LocalGitHub
+from app.doctor.github_client import asking
+from app.simulator.github import LocalGitHub
 from app.registration.manifest import app_manifest
-from app.settings import AppCredentials
+from app.config.settings import AppCredentials
 
 
 @dataclass

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from app.doctor.books import Known, known, policy_findings
-from app.settings import Settings
+from app.doctor.registry import Known, known, policy_findings
+from app.config.settings import Settings
 from app.store.database import Database
 from app.store.installations import StoredInstallations
-from app.store.installed import KnownRepository
+from app.store.installation_rows import KnownRepository
 from app.store.labels import StoredLabels
 
 

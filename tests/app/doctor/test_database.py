@@ -7,7 +7,7 @@ import sqlite3
 from sqlalchemy import create_engine, make_url, text
 
 from app.doctor.database import database_finding
-from app.settings import read_settings
+from app.config.settings import read_settings
 
 
 def settings(tmp_path, url=None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.doctor.hook import hook_findings
+from app.doctor.webhook import hook_findings
 from tests.app.doctor.conftest import by_subject, levels
 
 

@@ -8,11 +8,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from pydantic import SecretStr
 
-from app.doctor.asking import asking
-from app.doctor.identity import app_findings
-from app.owners import Owners
-from app.settings import AppCredentials
-from handlers.granted import lacking
+from app.doctor.github_client import asking
+from app.doctor.app_identity import app_findings
+from app.config.allowed_owners import Owners
+from app.config.settings import AppCredentials
+from handlers.access.permissions import lacking
 from tests.app.doctor.conftest import by_subject, levels
 from tests.app.test_settings import pem
 

@@ -10,7 +10,7 @@ import pytest
 
 from app.doctor import machine
 from app.doctor.machine import disk_findings, git_finding, programs_finding
-from app.settings import read_settings
+from app.config.settings import read_settings
 from tests.app.doctor.conftest import by_subject
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.doctor.models import asked_models, model_findings, price_text
-from app.local.model import LocalModel, load_script
-from app.settings import read_settings
+from app.simulator.model import LocalModel, load_script
+from app.config.settings import read_settings
 
 SCRIPT = """
 - when: Are you there

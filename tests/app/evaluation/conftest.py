@@ -16,11 +16,11 @@ import structlog
 import yaml
 
 from app.evaluation.case import read_case
-from app.evaluation.judge import Judging
+from app.evaluation.run_hidden_tests import Judging
 from app.evaluation.sources import fetch
-from app.evaluation.trees import make_repository
-from app.sandbox.choose import choose
-from app.settings import load_settings
+from app.evaluation.case_repository import make_repository
+from app.sandbox.select import choose
+from app.config.settings import load_settings
 from tests.app.clone.conftest import GOOD, STEP, part
 
 ROOT = Path(__file__).parents[3]

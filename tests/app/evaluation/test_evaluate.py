@@ -8,8 +8,8 @@ import json
 import pytest
 from aiohttp import ClientSession, web
 
-from app.local.model import LocalModel
-from app.local.model.script import Script
+from app.simulator.model import LocalModel
+from app.simulator.model.script import Script
 from tests.app.clone.conftest import GOOD, WORDS, part
 from tests.app.evaluation.conftest import (
     ABOUT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.evaluation.judge import Judging
+from app.evaluation.run_hidden_tests import Judging
 from app.evaluation.verdict import compare, unsound
 from tests.app.evaluation.conftest import SOURCE, write
 from tests.app.git.conftest import git

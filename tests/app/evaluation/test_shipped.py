@@ -11,7 +11,7 @@ from agents.errors import ConfigError
 from app.evaluation import case as cases
 from app.evaluation.case import find_cases, read_case
 from app.evaluation.sources import fetch
-from app.local.places import demo_folder
+from app.demo.folders import demo_folder
 from tests.app.evaluation.conftest import ROOT, fettle_eval, results
 
 SHIPPED = ROOT / "app/evaluation/cases"

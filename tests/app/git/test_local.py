@@ -7,9 +7,9 @@ import subprocess
 import pytest
 
 from agents.errors import ConfigError, RunError
-from app.git.local import LocalClone
+from app.git.user_clone import LocalClone
 from app.git.mirror import Mirror
-from app.git.names import branch_ref
+from app.git.ref_names import branch_ref
 
 
 def git(folder, *args, check=True):

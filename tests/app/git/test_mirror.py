@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agents.errors import Moved, RunError, TransientError
-from app.git.faults import GitFailed
+from app.git.errors import GitFailed
 from app.git.locks import file_lock
 from app.git.mirror import Mirror
 

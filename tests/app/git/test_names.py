@@ -3,7 +3,7 @@
 import pytest
 
 from agents.errors import RunError
-from app.git import names
+from app.git import ref_names as names
 
 
 def test_commit_refs_depend_on_every_argument():

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from agents.loop.budget import Limits
-from agents.pipelines.shared.implement import Made
-from agents.pipelines.shared.proof import prove
-from agents.pipelines.shared.tampering import inspect
+from agents.pipelines.stages.implement import Made
+from agents.pipelines.stages.regression_proof import prove
+from agents.pipelines.stages.inspect_weakening import inspect
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Ports, Run, Standing
 from tests.app.git.conftest import git, write_files

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from app.git.local import LocalClone
+from app.git.user_clone import LocalClone
 from app.git.mirror import Mirror
-from app.git.seeding import LENT, seed
+from app.git.seed_from_clone import LENT, seed
 from tests.app.clone.test_resolve import make_hostile
 from tests.app.git.conftest import git, make_repository, write_files
 

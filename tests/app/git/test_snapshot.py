@@ -5,7 +5,7 @@ import pytest
 from agents.errors import RunError
 from agents.policy import Policy
 from app.git.objects import Change
-from app.git.snapshot import ChangeLimits, require_harmless
+from app.git.change_limits import ChangeLimits, require_harmless
 
 ZERO = "0" * 40
 

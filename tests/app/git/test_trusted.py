@@ -8,11 +8,11 @@ import pytest
 
 from agents.errors import ConfigError, RunError, TransientError
 from app.git.environment import CONFIG, trusted_environment
-from app.git.faults import GitFailed, cleaned, network_fault
+from app.git.errors import GitFailed, cleaned, network_fault
 from app.git.mirror import Mirror
 from app.git.remote import remote_of
-from app.git.trusted import Git
-from app.sandbox.output import Whole
+from app.git.git_runner import Git
+from app.sandbox.output_buffer import Whole
 
 TOKEN = "ghs_0123456789abcdefghijABCDEFGHIJ012345"
 

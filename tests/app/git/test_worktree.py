@@ -11,7 +11,7 @@ import pytest
 from agents.errors import RunError, ToolError
 from agents.policy import Policy
 from app.git import worktree as worktree_module
-from app.git.snapshot import ChangeLimits
+from app.git.change_limits import ChangeLimits
 
 
 def git(estate, *args):

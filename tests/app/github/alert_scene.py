@@ -8,11 +8,11 @@ from typing import Any
 
 from agents.policy import Missing, Ok, Origin, Policy
 from agents.requests import Person, RemediateAlert
-from app.github.alert_place import AlertPlace
-from app.github.alerts import GitHubAlerts
-from app.github.approvals import GitHubApprovals
-from app.github.reporter import GitHubReporter
-from app.local.github.state_alerts import Affected
+from app.github.alerts.tracking_issue import AlertPlace
+from app.github.alerts.adapter import GitHubAlerts
+from app.github.approvals.adapter import GitHubApprovals
+from app.github.reporting.reporter import GitHubReporter
+from app.simulator.github.state.alerts import Affected
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs

@@ -16,13 +16,13 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from agents.requests import Person, Repository, ResolveIssue
 from app.git.mirror import Mirror
-from app.github.app_jwt import AppJwt
-from app.github.auth import Profile, Scope
-from app.github.client import GitHub
-from app.github.tracker import GitHubTracker
-from app.github.urls import Urls
-from app.local.github import LocalGitHub
-from app.redaction import Redactor
+from app.github.transport.app_jwt import AppJwt
+from app.github.transport.tokens import Profile, Scope
+from app.github.transport.client import GitHub
+from app.github.issues.adapter import GitHubTracker
+from app.github.transport.urls import Urls
+from app.simulator.github import LocalGitHub
+from app.secrets.redaction import Redactor
 from app.store.database import Database
 from tests.app.github.alert_scene import make_alert_scene
 from tests.app.github.pull_scene import make_pull_scene

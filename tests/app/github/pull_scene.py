@@ -9,9 +9,9 @@ from datetime import timedelta
 from typing import Any
 
 from agents.requests import AddressReview, Person
-from app.github.reviewing import GitHubReviewing
-from app.local.github.state_reviews import Inline
-from app.store.batches import Batches
+from app.github.reviews.adapter import GitHubReviewing
+from app.simulator.github.state.reviews import Inline
+from app.store.handled_feedback import Batches
 from app.store.database import Database
 from app.store.runs import Runs
 

@@ -7,8 +7,8 @@ import pytest
 from agents.errors import ToolError
 from agents.ports import Usage
 from agents.run import Outcome
-from app.github.alert_text import PUBLIC_REASON
-from app.github.approval_end import OpenQuestions
+from app.github.alerts.issue_text import PUBLIC_REASON
+from app.github.approvals.expire import OpenQuestions
 from tests.app.answering_scene import asking
 
 FIXED = Outcome(

@@ -6,10 +6,10 @@ import aiohttp.web
 import pytest
 
 from agents.errors import RunError
-from app.github.advisories import LONGEST_QUERY, _batches
-from app.github.alerts import PAGES
-from app.github.auth import Profile
-from app.local.github.state_alerts import Affected
+from app.github.alerts.advisories import LONGEST_QUERY, _batches
+from app.github.alerts.adapter import PAGES
+from app.github.transport.tokens import Profile
+from app.simulator.github.state.alerts import Affected
 from tests.app.github.alert_scene import ADVISORY, JINJA
 
 OTHER = "GHSA-2222-3333-4444"

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from agents.errors import ConfigError
-from app.github.app_jwt import AppJwt
+from app.github.transport.app_jwt import AppJwt
 
 KEY = rsa.generate_private_key(65537, 2048)
 FORMATS = serialization.PrivateFormat

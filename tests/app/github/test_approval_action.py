@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from agents.errors import ToolError
 from agents.requests import Person, Repository, ResolveIssue
 from agents.text.markdown import parsed
-from app.github.approval_action import LONGEST, shown_action
-from app.github.urls import Urls
-from app.github.wording import Wording
-from app.redaction import Redactor
+from app.github.approvals.action_text import LONGEST, shown_action
+from app.github.transport.urls import Urls
+from app.github.transport.outgoing_text import Wording
+from app.secrets.redaction import Redactor
 
 REQUEST = ResolveIssue(
     installation_id=1,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.github.approval_end import OpenQuestions
+from app.github.approvals.expire import OpenQuestions
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs

@@ -8,7 +8,7 @@ import pytest
 
 from agents.errors import RunError, ToolError, TransientError
 from agents.text.markdown import parsed
-from app.github.marked import marker
+from app.github.transport.idempotent_comments import marker
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs

@@ -6,9 +6,9 @@ import pytest
 from yarl import URL
 
 from agents.requests import Repository
-from app.github.asset_places import AssetPlaces
-from app.github.picture_file import Unfit
-from app.github.urls import Urls
+from app.github.attachments.allowed_hosts import AssetPlaces
+from app.github.attachments.image_header import Unfit
+from app.github.transport.urls import Urls
 
 HERE = Repository(id=1, owner="ada", name="parse", default_branch="main")
 ID = "9c8f2f6e-1c1c-4f0e-8e0b-0123456789ab"

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from agents.errors import ConfigError, RunError, TransientError
-from app.github.app_jwt import AppJwt
-from app.github.auth import MARGIN, Profile, Scope
-from app.github.client import GitHub
-from app.github.faults import InstallationGone, NotPermitted, Suspended
+from app.github.transport.app_jwt import AppJwt
+from app.github.transport.tokens import MARGIN, Profile, Scope
+from app.github.transport.client import GitHub
+from app.github.transport.errors import InstallationGone, NotPermitted, Suspended
 
 MINT = "access_tokens"
 

@@ -1,10 +1,10 @@
 """Who reads a report learns that it was made without a full sandbox."""
 
 from app.git.environment import Identity
-from app.git.names import commit_ref
-from app.github.publish import GitHubPublisher
-from app.github.report_text import Progress, render
-from app.github.wording import Wording
+from app.git.ref_names import commit_ref
+from app.github.pulls.publisher import GitHubPublisher
+from app.github.reporting.progress_text import Progress, render
+from app.github.transport.outgoing_text import Wording
 
 CAUTION = "**Caution:** this ran without a sandbox."
 BRANCH = "bot/1-accept-nine-digits-abc123"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.github.checking import GitHubChecking
-from app.local.github.state_checks import PartResult
+from app.github.checks.adapter import GitHubChecking
+from app.simulator.github.state.checks import PartResult
 
 SECRET = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
 

@@ -12,12 +12,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from agents.errors import RunError, TransientError
-from app.github.api import API_VERSION, Api, Refused
-from app.github.auth import Profile
-from app.github.client import GitHub
-from app.github.faults import Invalid, Missing, NotPermitted, Suspended
-from app.github.pace import PATIENCE
-from app.github.urls import Urls
+from app.github.transport.http import API_VERSION, Api, Refused
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.github.transport.errors import Invalid, Missing, NotPermitted, Suspended
+from app.github.transport.throttle import PATIENCE
+from app.github.transport.urls import Urls
 
 ISSUE = "/repos/ada/parse/issues/1"
 COMMENTS = f"{ISSUE}/comments"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from app.git.mirror import Mirror
-from app.github.auth import Profile, Scope
-from app.github.marked import marker
-from app.github.publish import GitHubPublisher
-from app.local.github import rest_pulls as served
-from app.local.github.accounts import Actor
-from app.local.github.gitdir import GitDir, signature
+from app.github.transport.tokens import Profile, Scope
+from app.github.transport.idempotent_comments import marker
+from app.github.pulls.publisher import GitHubPublisher
+from app.simulator.github.rest import pulls as served
+from app.simulator.github.accounts import Actor
+from app.simulator.github.gitdir import GitDir, signature
 
 BRANCH = "bot/1-accept-nine-digits-abc123"
 MARK = marker("0006-ab", "pull-request")

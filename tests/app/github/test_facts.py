@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import RunError
-from app.github.auth import Profile
-from app.github.facts import issue_facts
-from app.github.roles import role_of
-from handlers.access import decide
+from app.github.transport.tokens import Profile
+from app.github.access.issue_facts import issue_facts
+from app.github.access.roles import role_of
+from handlers.access.issues import decide
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.github.faults import fault
-from app.github.limits import NO_ANSWER, Call, Reply
+from app.github.transport.errors import fault
+from app.github.transport.rate_limits import Call, NO_ANSWER, Reply
 
 
 def said(status, message, *, as_app=False):

@@ -11,15 +11,15 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from aiohttp import web
 
-import app.local.github.rest_reading as served
+import app.simulator.github.rest.reading as served
 from agents.errors import ToolError
 from agents.tools.gh import Gh
-from app.github.auth import Profile
-from app.github.forge import VERBS, GitHubForge, asked_at
-from app.local.github.accounts import Actor
-from app.local.github.gitdir import GitDir
-from app.local.github.state_reviews import Inline
-from app.redaction import REDACTED
+from app.github.transport.tokens import Profile
+from app.github.read_tool.adapter import GitHubForge, VERBS, asked_at
+from app.simulator.github.accounts import Actor
+from app.simulator.github.gitdir import GitDir
+from app.simulator.github.state.reviews import Inline
+from app.secrets.redaction import REDACTED
 
 TOKEN = "ghs_"
 

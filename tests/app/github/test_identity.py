@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from app.github.auth import Profile
+from app.github.transport.tokens import Profile
 
 
 @pytest.fixture

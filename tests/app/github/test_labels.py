@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.github.faults import NotPermitted
+from app.github.transport.errors import NotPermitted
 
 WORDS = "Fettle waits for an answer"
 

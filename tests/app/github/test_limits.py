@@ -9,18 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.errors import ConfigError, FettleError, RunError, TransientError
-from app.github.faults import (
-    InstallationGone,
-    Invalid,
-    Missing,
-    NotPermitted,
-    Suspended,
-    fault,
-    graphql_reply,
-    mint_fault,
-    permissions_text,
-)
-from app.github.limits import LONGEST_WAIT, NO_ANSWER, TRIES, Call, Reply, again, limit_wait
+from app.github.transport.errors import InstallationGone, Invalid, Missing, NotPermitted, Suspended, fault, graphql_reply, mint_fault, permissions_text
+from app.github.transport.rate_limits import Call, LONGEST_WAIT, NO_ANSWER, Reply, TRIES, again, limit_wait
 
 GET = Call("GET", "/x", repeatable=True)
 NAMED = Call("GET", "/x", repeatable=True, named=True)

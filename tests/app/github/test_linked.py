@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agents.requests import Repository
-from app.github.linked import MOST, references
-from app.local.github.accounts import Actor
+from app.github.issues.linked import MOST, references
+from app.simulator.github.accounts import Actor
 
 HERE = Repository(id=1, owner="ada", name="parse", default_branch="main")
 WEB = "https://github.example"

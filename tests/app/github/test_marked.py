@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import TransientError
-from app.github.faults import Missing
-from app.github.marked import MarkedComments, marker
+from app.github.transport.errors import Missing
+from app.github.transport.idempotent_comments import MarkedComments, marker
 
 COMMENTS = "/issues/1/comments"
 

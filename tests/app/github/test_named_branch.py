@@ -7,9 +7,9 @@ import pytest
 from agents.errors import Moved, RunError
 from agents.requests import Again
 from app.git.mirror import Mirror
-from app.github.auth import Profile, Scope
-from app.github.publish import GitHubPublisher
-from app.local.github.gitdir import GitDir
+from app.github.transport.tokens import Profile, Scope
+from app.github.pulls.publisher import GitHubPublisher
+from app.simulator.github.gitdir import GitDir
 
 RUN = "0001-run"
 NAMED = "fix/jinja2"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import RunError
-from agents.ports.tracker import NewSubIssue
-from app.github.faults import Missing, NotPermitted
-from app.github.new_sub_issues import MOST
+from agents.ports.issues import NewSubIssue
+from app.github.transport.errors import Missing, NotPermitted
+from app.github.issues.create_sub_issues import MOST
 
 WANTED = [NewSubIssue(title="Read the digits", body="All nine."), NewSubIssue(title="B", body="b")]
 

@@ -18,12 +18,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agents.errors import RunError, TransientError
-from app.github.auth import Profile
-from app.github.client import GitHub
-from app.github.installation import InstallationClient
-from app.github.limits import SECONDARY_WAIT
-from app.github.pace import AT_ONCE, HOUR, HOURLY, KEPT_FOR_PEOPLE, Pace
-from app.redaction import Redactor
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.rate_limits import SECONDARY_WAIT
+from app.github.transport.throttle import AT_ONCE, HOUR, HOURLY, KEPT_FOR_PEOPLE, Pace
+from app.secrets.redaction import Redactor
 
 ISSUE = "/repos/ada/parse/issues/1"
 COMMENTS = f"{ISSUE}/comments"

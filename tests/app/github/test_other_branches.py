@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.github.other_branches import Sought, moves, names
+from app.github.pulls.bot_branches import Sought, moves, names
 
 BOT = "dependabot[bot]"
 RENOVATE = "renovate[bot]"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agents.requests import RemediateAlert
-from app.github.marked import marker
-from app.local.github.state import Actor
+from app.github.transport.idempotent_comments import marker
+from app.simulator.github.state.world import Actor
 
 BRANCH = "dependabot/pip/jinja2-3.1.4"
 FILES = {"requirements.txt": "jinja2==3.1.4\n"}

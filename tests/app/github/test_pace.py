@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from agents.errors import TransientError
-from app.github.pace import AT_ONCE, HOUR, HOURLY, KEPT_FOR_PEOPLE, PATIENCE, Pace, Turns
+from app.github.transport.throttle import AT_ONCE, HOUR, HOURLY, KEPT_FOR_PEOPLE, PATIENCE, Pace, Turns
 
 
 class Clock:

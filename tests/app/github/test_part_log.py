@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.github.part_log import CUT, PartLog
+from app.github.checks.job_log import CUT, PartLog
 
 DAY = "2026-01-01T10:00"
 

@@ -9,7 +9,7 @@ import zlib
 
 import pytest
 
-from app.github.picture_file import LONGEST_SIDE, Unfit, measured
+from app.github.attachments.image_header import LONGEST_SIDE, Unfit, measured
 from tests.app.github.picture_samples import gif, jpeg, png, webp
 
 MAKERS = {"image/png": png, "image/jpeg": jpeg, "image/gif": gif, "image/webp": webp}

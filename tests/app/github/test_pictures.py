@@ -11,9 +11,9 @@ import time
 import pytest
 from aiohttp import web
 
-from agents.ports.tracker import Pictures
-from app.github.asset_places import AssetPlaces
-from app.github.pictures import MOST_BYTES, MOST_SHOWN, MOST_TRIED
+from agents.ports.issues import Pictures
+from app.github.attachments.allowed_hosts import AssetPlaces
+from app.github.attachments.images import MOST_BYTES, MOST_SHOWN, MOST_TRIED
 from tests.app.github.picture_samples import gif, jpeg, png, webp
 
 
@@ -308,7 +308,7 @@ async def test_a_packed_file_is_not_unpacked(scene, tracker, attach):
 
 
 async def test_a_place_that_says_nothing_is_waited_for_a_while(scene, tracker, attach, monkeypatch):
-    monkeypatch.setattr("app.github.pictures.SECONDS", 0.2)
+    monkeypatch.setattr("app.github.attachments.images.SECONDS", 0.2)
     scene.server.faults.delay("GET", "/_storage/", 1)
 
     found = await tracker.pictures(f"![x]({attach()})")

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from agents.policy import Invalid, Missing, Ok
-from app.github.policy_file import read_policy
-from app.local.github.gitdir import GitDir
+from app.github.policy.file import read_policy
+from app.simulator.github.gitdir import GitDir
 
 FILE = ".github/fettle.yml"
 

@@ -9,9 +9,9 @@ import subprocess
 import pytest
 
 from agents.errors import RunError, TransientError
-from app.github.marked import marker
-from app.github.publish import GitHubPublisher
-from app.local.github.gitdir import GitDir
+from app.github.transport.idempotent_comments import marker
+from app.github.pulls.publisher import GitHubPublisher
+from app.simulator.github.gitdir import GitDir
 
 BRANCH = "bot/1-accept-nine-digits-abc123"
 PULLS = "/repos/ada/parse/pulls"

@@ -6,10 +6,10 @@ import pytest
 
 from agents.errors import RunError
 from app.git.mirror import Mirror
-from app.git.names import branch_ref
-from app.github.auth import Profile, Scope
-from app.github.publish import GitHubPublisher
-from app.local.github.gitdir import GitDir
+from app.git.ref_names import branch_ref
+from app.github.transport.tokens import Profile, Scope
+from app.github.pulls.publisher import GitHubPublisher
+from app.simulator.github.gitdir import GitDir
 
 BRANCH = "bot/1-accept-nine-digits-abc123"
 

@@ -7,10 +7,10 @@ import pytest
 from agents.errors import Moved, RunError
 from agents.requests import UpdateBranch
 from app.git.mirror import Mirror
-from app.git.names import branch_ref, pull_ref
-from app.github.auth import Profile, Scope
-from app.github.publish import GitHubPublisher
-from app.local.github.gitdir import GitDir
+from app.git.ref_names import branch_ref, pull_ref
+from app.github.transport.tokens import Profile, Scope
+from app.github.pulls.publisher import GitHubPublisher
+from app.simulator.github.gitdir import GitDir
 
 RUN = "0001-run"
 

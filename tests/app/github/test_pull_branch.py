@@ -6,7 +6,7 @@ import pytest
 
 from agents.errors import RunError
 from agents.requests import Repository
-from app.github.pull_branch import is_foreign, require_pushable, state_of, why_not
+from app.github.pulls.head_branch import is_foreign, require_pushable, state_of, why_not
 
 OURS = Repository(id=7, owner="ada", name="parse", default_branch="main")
 

@@ -6,11 +6,11 @@ import pytest
 
 from agents.errors import RunError
 from agents.requests import AddressReview, FixChecks, Person
-from app.github.auth import Profile
-from app.github.pull_facts import pull_facts
-from app.local.github.accounts import Actor
-from app.local.github.state_reviews import Inline
-from handlers.access_pulls import decide
+from app.github.transport.tokens import Profile
+from app.github.access.pull_request_facts import pull_facts
+from app.simulator.github.accounts import Actor
+from app.simulator.github.state.reviews import Inline
+from handlers.access.pull_requests import decide
 
 
 class Desk:

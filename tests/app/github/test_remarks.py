@@ -10,9 +10,9 @@ import pytest
 from agents.policy import Origin
 from agents.policy.found import found_in
 from agents.requests import Person
-from app.github.auth import Profile
-from app.github.comments import MOST_COMMENTS
-from app.github.tracker import GitHubTracker
+from app.github.transport.tokens import Profile
+from app.github.access.discussion import MOST_COMMENTS
+from app.github.issues.adapter import GitHubTracker
 
 
 async def say(scene, name, text):
@@ -211,7 +211,7 @@ async def test_the_newest_are_kept_and_each_person_is_asked_about_once(scene, tr
 
 
 async def test_a_flood_is_read_a_part_at_a_time(scene, tracker, monkeypatch):
-    monkeypatch.setattr("app.github.remarks.MOST_READ", 3)
+    monkeypatch.setattr("app.github.issues.remarks.MOST_READ", 3)
     for number in range(5):
         await say(scene, "bob", f"c{number}")
 

@@ -17,10 +17,10 @@ from agents.requests import (
     UpdateBranch,
 )
 from agents.run import Outcome
-from app.github.report_text import Progress, render
-from app.github.urls import Urls
-from app.github.wording import Wording
-from app.redaction import Redactor
+from app.github.reporting.progress_text import Progress, render
+from app.github.transport.urls import Urls
+from app.github.transport.outgoing_text import Wording
+from app.secrets.redaction import Redactor
 
 REQUEST = ResolveIssue(
     installation_id=1,

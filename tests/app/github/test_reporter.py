@@ -9,9 +9,9 @@ import pytest
 from agents.ports import Usage
 from agents.requests import FixChecks
 from agents.run import Outcome
-from app.github.marked import MarkedComments, marker
-from app.github.pace import Pace
-from app.github.reporter import GitHubReporter
+from app.github.transport.idempotent_comments import MarkedComments, marker
+from app.github.transport.throttle import Pace
+from app.github.reporting.reporter import GitHubReporter
 
 COMMENTS = "/issues/1/comments"
 MARK = marker("run-1", "progress")

@@ -6,7 +6,7 @@ import pytest
 
 from agents.errors import RunError, TransientError
 from agents.requests import Person
-from app.local.github.accounts import Actor
+from app.simulator.github.accounts import Actor
 
 
 @pytest.fixture

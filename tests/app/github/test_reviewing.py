@@ -8,9 +8,9 @@ import pytest
 
 from agents.errors import RunError
 from agents.ports import Batch
-from app.github.as_asked import LEFT_OUT
-from app.local.github.accounts import Actor
-from app.local.github.state_reviews import Inline
+from app.github.access.edit_history import LEFT_OUT
+from app.simulator.github.accounts import Actor
+from app.simulator.github.state.reviews import Inline
 from tests.app.github.pull_scene import ASKED
 
 # --- the pull request itself ----------------------------------------------------------------------
@@ -139,7 +139,7 @@ async def test_more_than_a_page_of_threads_and_of_comments(pulled, scene):
 
 
 async def test_a_thread_without_end_keeps_its_beginning_and_its_end(pulled, scene, monkeypatch):
-    monkeypatch.setattr("app.github.review_threads.MOST_SAID", 30)
+    monkeypatch.setattr("app.github.reviews.threads.MOST_SAID", 30)
     await pulled.review("ada", comments=[(11, "Begin")])
     with pulled.ago(9):
         for number in range(50):

@@ -6,7 +6,7 @@ import pytest
 
 from agents.errors import TransientError
 from agents.pipelines.resolve.order import in_order
-from app.local.github import rest_links as served
+from app.simulator.github.rest import links as served
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ async def test_parts_come_in_githubs_order_with_all_that_matters(scene, tracker,
 
 
 async def test_more_than_one_page_is_read(scene, tracker, divide, monkeypatch):
-    monkeypatch.setattr("app.github.installation.PAGE", 2)
+    monkeypatch.setattr("app.github.transport.installation_client.PAGE", 2)
     for n in range(5):
         await divide(f"Part {n}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import ConfigError
-from app.github.urls import Urls
+from app.github.transport.urls import Urls
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.installations.life import Life
-from app.owners import Owners
+from app.installations.lifecycle import Life
+from app.config.allowed_owners import Owners
 from app.store.installations import StoredInstallations
 from app.store.labels import StoredLabels
 from app.store.runs import Runs

@@ -7,12 +7,12 @@ from urllib.parse import unquote
 import pytest
 
 from agents.requests import Command
-from app.github.auth import Profile, Scope
-from app.github.faults import InstallationGone, NotPermitted
-from app.github.forge import GitHubForge
-from app.github.policy_file import read_policy
-from app.installations.follow import ARCHIVED
-from handlers.notices import RepositoryChanged
+from app.github.transport.tokens import Profile, Scope
+from app.github.transport.errors import InstallationGone, NotPermitted
+from app.github.read_tool.adapter import GitHubForge
+from app.github.policy.file import read_policy
+from app.installations.sync import ARCHIVED
+from handlers.notifications import RepositoryChanged
 
 
 async def moved(kept, scene, change):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.github.auth import Profile, Scope, every_permission
-from app.installations.follow import ARCHIVED, NOT_LISTED, OUT_OF_REACH, REMOVED, SUSPENDED
+from app.github.transport.tokens import Profile, Scope, every_permission
+from app.installations.sync import ARCHIVED, NOT_LISTED, OUT_OF_REACH, REMOVED, SUSPENDED
 
 
 async def test_an_installation_is_known_with_all_that_it_reaches(kept, scene):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from app.github.auth import every_permission
-from app.installations.measured import measure
-from app.metrics import Metrics
+from app.github.transport.tokens import every_permission
+from app.installations.metrics import measure
+from app.observability.metrics import Metrics
 from app.store.installations import StoredInstallations
-from app.store.installed import KnownInstallation
+from app.store.installation_rows import KnownInstallation
 
 
 async def test_they_are_told_by_state(database):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.installations.follow import REMOVED, SUSPENDED
+from app.installations.sync import REMOVED, SUSPENDED
 
 
 async def test_new_gone_and_suspended(kept, scene):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from handlers.notices import InstallationChanged
+from handlers.notifications import InstallationChanged
 
 
 def notice(kept, change):

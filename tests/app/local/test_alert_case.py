@@ -4,11 +4,11 @@ import shutil
 
 import pytest
 
-from app.local.alert_case import CASES, _read, made_up_case
-from app.local.exploited import Laboratory
-from app.local.github import LocalGitHub
-from app.local.index import LocalIndex
-from app.local.releases import package_lock
+from app.demo.alert_case import CASES, _read, made_up_case
+from app.demo.exploit_check import Laboratory
+from app.simulator.github import LocalGitHub
+from app.demo.package_index import LocalIndex
+from app.demo.made_up_releases import package_lock
 from tests.app.conftest import open_folder, sandbox
 
 __all__ = ["open_folder", "sandbox"]  # fixtures

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from agents.errors import ConfigError
-from app.local.case import load_case, read_issue
-from app.local.places import demo_folder
+from app.demo.case import load_case, read_issue
+from app.demo.folders import demo_folder
 
 BUG = 'import parse; print(parse.parse("{:%H:%M:%S.%f}", "13:23:27.5"))'
 

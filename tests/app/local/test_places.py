@@ -7,7 +7,7 @@ import tempfile
 import pytest
 
 from agents.errors import ConfigError
-from app.local.places import demo_folder, forget_old
+from app.demo.folders import demo_folder, forget_old
 
 
 @pytest.fixture

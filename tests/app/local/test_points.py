@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import app.local.case
-from app.local.points import Point, inlines, read_points
+import app.demo.case
+from app.demo.review_points import Point, inlines, read_points
 
 DIFF = """diff --git a/README.rst b/README.rst
 index 1111111111111111111111111111111111111111..2222222222222222222222222222222222222222 100644
@@ -49,5 +49,5 @@ def test_nothing_new_is_nothing_to_say():
 
 
 def test_the_demo_has_one_of_each_kind():
-    points = read_points(Path(app.local.case.__file__).with_name("cases") / "parse/review.yml")
+    points = read_points(Path(app.demo.case.__file__).with_name("cases") / "parse/review.yml")
     assert [point.kind for point in points] == ["suggestion", "wish", "question"]

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.local import toolchain
-from app.local.places import demo_folder
-from app.local.toolchain import make_toolchain
-from app.sandbox.base import Command
+from app.demo import toolchain
+from app.demo.folders import demo_folder
+from app.demo.toolchain import make_toolchain
+from app.sandbox.port import Command
 from app.sandbox.bubblewrap import Bubblewrap
-from app.settings import Settings
+from app.config.settings import Settings
 
 
 @pytest.fixture

@@ -16,20 +16,20 @@ from agents.ports import Usage
 from agents.requests import AddressReview, Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app.cli.progress import TerminalProgress
-from app.local.alert_case import CASES, AlertCase, Given
-from app.local.alerting import AlertsResult, Chapter, Mended
-from app.local.case import Case, CaseFile, Judge
-from app.local.diff_text import diff_text
-from app.local.follow import DemoFollower, store_of
-from app.local.github import LocalGitHub
-from app.local.github.accounts import Actor
-from app.local.judge import Verdict
-from app.local.points import Point
-from app.local.result import Spending, collect, collect_review
-from app.local.reviewing import submit
-from app.local.scene import set_scene
-from app.local.story import story_of
-from app.local.view import TerminalView
+from app.demo.alert_case import AlertCase, CASES, Given
+from app.demo.alerts_chapter import AlertsResult, Chapter, Mended
+from app.demo.case import Case, CaseFile, Judge
+from app.demo.diff_text import diff_text
+from app.demo.follow_runs import DemoFollower, store_of
+from app.simulator.github import LocalGitHub
+from app.simulator.github.accounts import Actor
+from app.demo.upstream_tests import Verdict
+from app.demo.review_points import Point
+from app.demo.result import Spending, collect, collect_review
+from app.demo.review_chapter import submit
+from app.demo.scene import set_scene
+from app.demo.timeline import story_of
+from app.demo.view import TerminalView
 from app.store.runs import Runs
 from tests.app.cli.runs_scene import STEP, STEPS
 

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.mcp.config import HttpServer, StdioServer, read_servers
-from app.redaction import REDACTED, Redactor
+from app.secrets.redaction import REDACTED, Redactor
 
 LIVE = "a-live-secret-of-ours"
 

@@ -9,8 +9,8 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from agents.errors import RunError, TransientError
-from app.cli.seen import line
-from app.github.urls import Urls
+from app.cli.safe_text import line
+from app.github.transport.urls import Urls
 from app.registration.conversion import convert
 from tests.app.test_settings import pem
 

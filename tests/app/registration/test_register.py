@@ -16,12 +16,12 @@ import pytest
 import yaml
 
 from agents.errors import Cancelled, ConfigError, RunError
-from app.github.urls import Urls
-from app.local.github import LocalGitHub
-from app.registration.door import Wanted
+from app.github.transport.urls import Urls
+from app.simulator.github import LocalGitHub
+from app.registration.browser_flow import Wanted
 from app.registration.register import register
-from app.secret_files import app_folder
-from app.settings import load_settings
+from app.secrets.files import app_folder
+from app.config.settings import load_settings
 from tests.deploy.conftest import ROOT
 
 HOOK = "https://fettle.example.com/webhook"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.sandbox.base import Command, Mount
+from app.sandbox.port import Command, Mount
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.base import Command, Mount
+from app.sandbox.port import Command, Mount
 from app.sandbox.bubblewrap import Bubblewrap
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which drops to another user")

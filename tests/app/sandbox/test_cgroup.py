@@ -8,15 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.sandbox.cgroup import Cgroups, Group, Quota, unified
-from app.sandbox.delegation import (
-    NotDelegatedError,
-    Tree,
-    delegated_place,
-    enable,
-    find_cgroups,
-    find_trees,
-    vacate,
-)
+from app.sandbox.cgroup_delegation import NotDelegatedError, Tree, delegated_place, enable, find_cgroups, find_trees, vacate
 
 QUOTA = Quota(memory=64 * 1024**2, processes=20, processors=1.75)
 

@@ -6,13 +6,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from agents.errors import ConfigError
-from app.sandbox import choose as choosing
-from app.sandbox.base import Probe, ProbeReport
+from app.sandbox import select as choosing
+from app.sandbox.port import Probe, ProbeReport
 from app.sandbox.bubblewrap import Bubblewrap
-from app.sandbox.choose import caution, choose, try_backend
+from app.sandbox.select import caution, choose, try_backend
 from app.sandbox.container import Container
 from app.sandbox.landlock import Landlock
-from app.settings import load_settings
+from app.config.settings import load_settings
 
 ACKNOWLEDGED = {"FETTLE_I_UNDERSTAND_AGENTS_RUN_UNSANDBOXED": "true"}
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox import leftovers
-from app.sandbox.base import Bounds, Command, Limits, Mount
+from app.sandbox import orphan_containers as leftovers
+from app.sandbox.port import Bounds, Command, Limits, Mount
 from app.sandbox.container import Container
-from app.sandbox.container_causes import diagnose
+from app.sandbox.container_errors import diagnose
 from app.sandbox.container_options import seccomp_profile
 
 UID = 58996

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.sandbox.base import Bounds, Command, Mount
+from app.sandbox.port import Bounds, Command, Mount
 from app.sandbox.container import Container
 
 UID = 58996

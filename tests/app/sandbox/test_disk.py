@@ -7,8 +7,8 @@ import time
 import pytest
 
 from agents.errors import TransientError
-from app.sandbox.base import Bounds, Command, Mount
-from app.sandbox.disk import Disk
+from app.sandbox.port import Bounds, Command, Mount
+from app.sandbox.disk_quota import Disk
 
 MB = 1024 * 1024
 
@@ -26,7 +26,7 @@ def disk_of_its_own(tmp_path, monkeypatch):
     def free(_folder):
         return 10**12 - sum(each.lstat().st_blocks * 512 for each in tmp_path.rglob("*"))
 
-    monkeypatch.setattr("app.sandbox.disk._free", free)
+    monkeypatch.setattr("app.sandbox.disk_quota._free", free)
 
 
 def command(*folders, writable=True):

@@ -8,9 +8,9 @@ import time
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.base import Bounds, Command, Limits, Mount
+from app.sandbox.port import Bounds, Command, Limits, Mount
 from app.sandbox.landlock import OLDEST, Landlock
-from app.sandbox.probe import ATTACKS
+from app.sandbox.escape_probe import ATTACKS
 
 UID = 58996
 

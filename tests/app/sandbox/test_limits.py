@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from agents.errors import TransientError
-from app.sandbox.base import Bounds, Command, Limits, Mount
+from app.sandbox.port import Bounds, Command, Limits, Mount
 from app.sandbox.bubblewrap import Bubblewrap
 from app.sandbox.cgroup import unified
-from app.sandbox.delegation import find_cgroups
+from app.sandbox.cgroup_delegation import find_cgroups
 
 MB = 1024 * 1024
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from agents.errors import RunError
-from app.sandbox.base import Mount
-from app.sandbox.links import link_nested
+from app.sandbox.port import Mount
+from app.sandbox.mount_links import link_nested
 
 OWNER = (58996, 58996)
 

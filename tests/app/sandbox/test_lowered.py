@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.lowered import Lowered, _become
+from app.sandbox.privilege_drop import Lowered, _become
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which becomes another user")
 

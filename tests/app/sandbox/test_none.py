@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from agents.errors import RunError
-from app.sandbox.base import Command, Mount
-from app.sandbox.copies import fingerprint
+from app.sandbox.port import Command, Mount
+from app.sandbox.file_copies import fingerprint
 from app.sandbox.none import NoSandbox
 
 UID = 58996

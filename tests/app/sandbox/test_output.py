@@ -3,7 +3,7 @@
 import os
 import tempfile
 
-from app.sandbox.output import HeadTail, ToFile, Whole
+from app.sandbox.output_buffer import HeadTail, ToFile, Whole
 
 
 def fed(sink, data, piece):

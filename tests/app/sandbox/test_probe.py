@@ -8,10 +8,10 @@ import pytest
 
 from agents.errors import ConfigError
 from agents.ports import CommandResult
-from app.sandbox import probe
-from app.sandbox.base import Probe, ProbeReport
+from app.sandbox import escape_probe as probe
+from app.sandbox.port import Probe, ProbeReport
 from app.sandbox.bubblewrap import Bubblewrap
-from app.sandbox.causes import diagnose
+from app.sandbox.bubblewrap_errors import diagnose
 
 
 class NoSandbox:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agents.errors import TransientError
-from app.sandbox.output import HeadTail, Whole
-from app.sandbox.process import memory_file, run_group
+from app.sandbox.output_buffer import HeadTail, Whole
+from app.sandbox.process_group import memory_file, run_group
 
 PATH = {"PATH": "/usr/bin:/bin"}
 
@@ -155,6 +155,6 @@ async def test_no_room_for_another_process_heals_by_itself(monkeypatch):
     def full(*_, **__):
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr("app.sandbox.child.subprocess.Popen", full)
+    monkeypatch.setattr("app.sandbox.child_process.subprocess.Popen", full)
     with pytest.raises(TransientError, match="cannot start another process"):
         await run_group(["true"], environment=PATH, timeout=10, out=Whole(10))

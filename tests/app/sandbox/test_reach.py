@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.reach import make_data_folder, make_passable, require_reach
+from app.sandbox.path_permissions import make_data_folder, make_passable, require_reach
 
 STRANGER = (58999, 58999)
 

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.base import Command
+from app.sandbox.port import Command
 from app.sandbox.seccomp import build_filter
 
 ALLOW, KILL = "allow", "kill"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.sandbox import talk
-from app.sandbox.base import Command, Limits
-from app.sandbox.talk import talking
+from app.sandbox import stdio_session as talk
+from app.sandbox.port import Command, Limits
+from app.sandbox.stdio_session import talking
 
 
 def program(*argv, **options):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.errors import ConfigError
-from app.sandbox.base import Command, Mount
-from app.sandbox.translation import Translation, nested
+from app.sandbox.port import Command, Mount
+from app.sandbox.path_translation import Translation, nested
 
 MOUNTS = (
     Mount(Path("/srv/runs/1/ws"), "/workspace", writable=True),

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from app.sandbox.base import Command, Mount
-from app.setup.authority import Authority
+from app.sandbox.port import Command, Mount
+from app.dependencies.certificate_authority import Authority
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.setup.bridge import INSIDE, bridged
-from app.setup.proxy import BUNDLE
+from app.dependencies.loopback_bridge import INSIDE, bridged
+from app.dependencies.index_proxy import BUNDLE
 from tests.app.setup.scene import Names, origin, proxied
 
 PYTHON = "/usr/bin/python3"

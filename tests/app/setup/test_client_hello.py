@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.setup.client_hello import NotTls, parse_client_hello, read_client_hello
+from app.dependencies.client_hello import NotTls, parse_client_hello, read_client_hello
 
 
 def hello(name="index.example"):

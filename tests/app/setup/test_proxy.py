@@ -10,8 +10,8 @@ import subprocess
 import pytest
 import structlog
 
-from app.setup.origins import Key, Origin, Place
-from app.setup.tunnel import Caps
+from app.dependencies.origins import Key, Origin, Place
+from app.dependencies.tunnel import Caps
 from tests.app.setup.scene import REFUSED, Names, origin, proxied
 
 pytestmark = pytest.mark.usefixtures("few_authorities")

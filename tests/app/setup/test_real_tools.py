@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from app.sandbox.base import Mount
-from app.setup.bridge import bridged
-from app.setup.indexes.finder import IndexFinder
-from app.setup.indexes.operator import Operator
-from app.setup.proxy import BUNDLE, open_proxy
+from app.sandbox.port import Mount
+from app.dependencies.loopback_bridge import bridged
+from app.dependencies.indexes.finder import IndexFinder
+from app.dependencies.indexes.operator_config import Operator
+from app.dependencies.index_proxy import BUNDLE, open_proxy
 from tests.app.setup.scene import Names
 
 PIP = "/usr/bin/python3 -m pip"

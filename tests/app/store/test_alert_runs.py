@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from agents.overruled import Overruled, Retire
+from agents.overrides import Overruled, Retire
 from agents.requests import Person, RemediateAlert, Repository, Told
 from agents.run import Outcome
 from app.store.alert_runs import AlertRuns

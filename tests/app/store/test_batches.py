@@ -7,7 +7,7 @@ import pytest
 from agents.ports import Batch
 from agents.requests import AddressReview, FixChecks, Person, Repository, UpdateBranch
 from agents.run import Outcome
-from app.store.batches import Batches
+from app.store.handled_feedback import Batches
 from app.store.database import Database
 from app.store.runs import Runs
 

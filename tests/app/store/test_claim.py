@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.store.claim import Claim
+from app.store.process_lock import Claim
 
 HOLDER = """
 import asyncio, sys

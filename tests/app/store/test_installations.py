@@ -11,7 +11,7 @@ from agents.run import Outcome
 from app.store.database import Database
 from app.store.history import History
 from app.store.installations import StoredInstallations
-from app.store.installed import KnownInstallation, KnownRepository
+from app.store.installation_rows import KnownInstallation, KnownRepository
 from app.store.labels import StoredLabels
 from app.store.runs import Runs
 

@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import insert, select
 
 from agents.requests import request_of
-from app.forgetting import forget
-from app.store.alert_looks import AlertLooks
+from app.maintenance.purge import forget
+from app.store.alert_poll_times import AlertLooks
 from app.store.alert_runs import AlertRuns
-from app.store.forgetting import without_texts
+from app.store.expire_rows import without_texts
 from app.store.remediations import Remediations
 from app.store.runs import Runs
 from app.store.steers import StoredSteers

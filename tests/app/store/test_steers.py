@@ -10,7 +10,7 @@ import pytest
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app.store.database import Database
-from app.store.lanes import Lanes
+from app.store.lane_queries import Lanes
 from app.store.runs import Runs
 from app.store.steers import ANEW, StoredSteers
 

@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 import structlog
 
-from app.cli.issue import work_on
-from app.local.github import LocalGitHub
-from app.local.github.gitdir import GitDir
-from app.local.model import LocalModel
-from app.local.model.script import Script
-from app.local.server import ServerProcess
-from app.settings import load_settings
+from app.cli.work_on_issue import work_on
+from app.simulator.github import LocalGitHub
+from app.simulator.github.gitdir import GitDir
+from app.simulator.model import LocalModel
+from app.simulator.model.script import Script
+from app.demo.server_process import ServerProcess
+from app.config.settings import load_settings
 from app.store.database import Database
 from app.store.history import History
 from app.store.runs import Runs
-from app.terminal.issue import Wanted
-from app.terminal.names import IssueName
+from app.operator.issue_request import Wanted
+from app.operator.issue_reference import IssueName
 
 PATIENCE = 60.0
 FILES = {

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from agents.errors import ConfigError
-from app.terminal.clones import Places, clone_at
-from app.terminal.repository_names import RepositoryName
+from app.operator.find_clone import Places, clone_at
+from app.operator.repository_reference import RepositoryName
 from tests.app.clone.conftest import make_clone
 from tests.app.clone.test_resolve import make_hostile
 from tests.app.git.conftest import git

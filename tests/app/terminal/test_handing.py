@@ -15,16 +15,16 @@ from agents.requests import (
     ResolveIssue,
     UpdateBranch,
 )
-from app.dispatch import Dispatcher
-from app.inbox import Inbox
-from app.intake import Identity, Intake
-from app.settings import load_settings
-from app.store.claim import Claim
-from app.store.lanes import Lanes
-from app.terminal.handing import hand_over, served
+from app.webhooks.dispatcher import Dispatcher
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Identity, Intake
+from app.config.settings import load_settings
+from app.store.process_lock import Claim
+from app.store.lane_queries import Lanes
+from app.operator.submit import hand_over, served
 from handlers import known, route
 from handlers.ignored import Ignored
-from handlers.terminal import ACTION, EVENT
+from handlers.internal_terminal import ACTION, EVENT
 
 REQUEST = ResolveIssue(
     installation_id=1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import ConfigError
-from app.terminal.names import IssueName, issue_named
+from app.operator.issue_reference import IssueName, issue_named
 
 LIB = IssueName("octo", "lib", 25)
 SHORT = {"lib": "octo/lib", "wrong": "https://github.com/octo/lib"}

@@ -12,11 +12,11 @@ import pytest
 
 from agents.errors import ConfigError
 from agents.requests import Again
-from app.cli.issue import work_on
-from app.cli.runs_steered import _cancel
-from app.terminal.handing import served
-from app.terminal.issue import Wanted
-from app.terminal.names import IssueName
+from app.cli.work_on_issue import work_on
+from app.cli.runs.control import _cancel
+from app.operator.submit import served
+from app.operator.issue_request import Wanted
+from app.operator.issue_reference import IssueName
 from tests.app.terminal.conftest import GOOD, PATIENCE, part, triage
 
 

@@ -10,9 +10,9 @@ import pytest
 from agents.errors import ConfigError
 from agents.pipelines.remediate.found import AlertGroup, FoundCopy, TriageResult
 from agents.pipelines.remediate.ladder import Group
-from app.terminal.remediation import GroupReport, Report, RepositoryReport, about
-from app.terminal.repository_names import RepositoryName
-from app.terminal.scan_file import LARGEST, LONGEST, read_scan
+from app.operator.remediation_report import GroupReport, Report, RepositoryReport, about
+from app.operator.repository_reference import RepositoryName
+from app.operator.scan_file import LARGEST, LONGEST, read_scan
 from tests.agents.pipelines.remediate.ladder.conftest import advisory
 
 COMMIT = "c" * 40

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from agents.errors import ToolError
-from app.addresses import Address, AddressRefused, resolve_public
+from app.network.addresses import Address, AddressRefused, resolve_public
 from app.web import body
 from app.web.fetch import WebFetcher
 

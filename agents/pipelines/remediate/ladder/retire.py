@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from agents.overruled import Overruled
+from agents.overrides import Overruled
 from agents.pipelines.remediate.ladder.climb import attempt, refused, verified
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
 from agents.pipelines.remediate.ladder.faults import Stuck, Unfit

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agents.overruled import Overruled
+from agents.overrides import Overruled
 from agents.pipelines.remediate.ladder.faults import Stuck
 from agents.pipelines.remediate.ladder.footing import Footing
 from agents.pipelines.remediate.ladder.parents import above, parents_to_move

@@ -7,7 +7,7 @@ from datetime import date
 from enum import IntEnum
 from typing import Literal
 
-from agents.overruled import Overruled
+from agents.overrides import Overruled
 from agents.ports import Advisory
 from agents.requests import Frozen
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from agents.pipelines.shared.detected.plan import DETECTED, make_plan
-from agents.pipelines.shared.files import Files
+from agents.analysis.dependency_install.plan import DETECTED, make_plan
+from agents.analysis.repository_files import Files
 from agents.policy import Policy
 
 VENV = "python3 -m venv /setup/venv"

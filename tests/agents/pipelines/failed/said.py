@@ -1,6 +1,6 @@
 """What programs that are not on every machine write of failures, after their documentation."""
 
-from agents.pipelines.shared.failed.told import ALL_OF_IT
+from agents.analysis.check_failures.reported import ALL_OF_IT
 
 SAID = {
     "jest": """\

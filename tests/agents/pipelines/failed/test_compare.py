@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.pipelines.shared.failed.compare import both, newly
-from agents.pipelines.shared.failed.read import read
-from agents.pipelines.shared.failed.told import Failed
+from agents.analysis.check_failures.compare import both, newly
+from agents.analysis.check_failures.read import read
+from agents.analysis.check_failures.reported import Failed
 
 HEAD = "=== short test summary info ===\n"
 SILENT = ("pytest no longer says which tests fail",)

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from agents.pipelines.shared.failed.read import MOST, read
-from agents.pipelines.shared.failed.told import ALL_OF_IT
+from agents.analysis.check_failures.read import MOST, read
+from agents.analysis.check_failures.reported import ALL_OF_IT
 from tests.agents.pipelines.failed.said import SAID, WANTED
 
 PYTEST = """\

@@ -16,7 +16,7 @@ from agents.pipelines.remediate.report import (
 from agents.pipelines.remediate.result import failure, result_of
 from agents.pipelines.remediate.triage import Reach, triage
 from agents.pipelines.remediate.work import Bump, Failed, Issue, VerifyResult, Work
-from agents.pipelines.shared.quality import Baseline, CheckRun, Quality
+from agents.pipelines.stages.run_checks import Baseline, CheckRun, Quality
 from agents.ports import SetupResult
 from agents.run import Outcome
 from tests.agents.pipelines.remediate.conftest import URL, alert

@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from agents.overruled import Retire
+from agents.overrides import Retire
 from agents.pipelines.remediate.result import result_of
 from tests.agents.pipelines.remediate.conftest import GHSA, RELEASES, alert, other
 

@@ -5,7 +5,7 @@ import pytest
 from agents.pipelines.remediate.dependency_files import claimed, is_dependency_file, strange
 from agents.pipelines.remediate.ladder import Group, Move
 from agents.pipelines.remediate.words import branch_words, message, subject
-from agents.run.style import branch_name
+from agents.run.naming import branch_name
 from tests.agents.pipelines.remediate.conftest import GHSA, alert
 
 ALERTS = Group(repository="o/s", ecosystem="pip", package="jinja2", advisories=(alert(),))

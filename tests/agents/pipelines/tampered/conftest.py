@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from agents.pipelines.shared.tampered.find import find
-from agents.pipelines.shared.tampered.settings_files import is_settings
+from agents.analysis.weakening.find import find
+from agents.analysis.weakening.settings_files import is_settings
 
 
 def diff_of(before, after, renames=(), context=500):

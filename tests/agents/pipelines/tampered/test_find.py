@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.pipelines.shared.tampered.find import find
+from agents.analysis.weakening.find import find
 from tests.agents.pipelines.tampered.conftest import Edit, diff_of, said
 
 HEAD = "import pytest\n\nfrom lib import add, parse\n\n\n"

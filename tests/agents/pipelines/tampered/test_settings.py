@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.pipelines.shared.tampered.settings import altered, is_settings
+from agents.analysis.weakening.settings import altered, is_settings
 from tests.agents.pipelines.tampered.conftest import Edit, said
 
 PYPROJECT = """

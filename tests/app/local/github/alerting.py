@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from app.local.github.state_alerts import Affected
+from app.simulator.github.state.alerts import Affected
 
 MAY = {"contents": "read", "metadata": "read", "vulnerability_alerts": "write"}
 JINJA = Affected("pip", "Jinja2", "< 3.1.4", "3.1.4")

@@ -10,7 +10,7 @@ import jwt
 import pytest
 from yarl import URL
 
-from app.local.github import LocalGitHub
+from app.simulator.github import LocalGitHub
 
 
 @dataclass

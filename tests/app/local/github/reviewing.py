@@ -4,7 +4,7 @@ import json
 
 from aiohttp import web
 
-from app.local.github.state_reviews import Inline
+from app.simulator.github.state.reviews import Inline
 
 LINES = [f"line {n}" for n in range(1, 41)]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.local.github.state_checks import PartResult
+from app.simulator.github.state.checks import PartResult
 from tests.app.local.github.reviewing import listen, open_ten
 
 LOG = "2026-01-02T03:04:05.0000000Z collected 3 items\n2026-01-02T03:04:06.0000000Z FAILED\n"

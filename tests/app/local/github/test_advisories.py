@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from app.local.github.state_alerts import Affected
+from app.simulator.github.state.alerts import Affected
 from tests.app.local.github.alerting import JINJA, MINIMIST, advisory
 
 PARSER = Affected("npm", "@forge/parser", "= 2.0.0")

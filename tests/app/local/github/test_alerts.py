@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.local.github.answers import Refused
+from app.simulator.github.answers import Refused
 from tests.app.local.github.alerting import (
     JINJA,
     MAY,

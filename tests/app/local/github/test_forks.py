@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.local.github.answers import Refused
-from app.local.github.gitdir import GitDir
-from app.local.github.state_reviews import Inline
+from app.simulator.github.answers import Refused
+from app.simulator.github.gitdir import GitDir
+from app.simulator.github.state.reviews import Inline
 from tests.app.local.github.reviewing import listen, open_ten, said, text
 from tests.app.local.github.test_git_http import Git, url
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from aiohttp import web
 
-from app.local.github.gitdir import GitDir
+from app.simulator.github.gitdir import GitDir
 
 
 @dataclass

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.local.github.diff_view import view_files
-from app.local.github.markdown import render, render_title
-from app.local.github.patches import parse_diff
-from app.local.github.state_reviews import Inline
+from app.simulator.github.pages.diff_view import view_files
+from app.simulator.github.pages.markdown import render, render_title
+from app.simulator.github.patches import parse_diff
+from app.simulator.github.state.reviews import Inline
 from tests.app.local.github.alerting import advisory
 from tests.app.local.github.reviewing import open_ten
 from tests.app.local.github.reviewing import text as forty

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from app.local.github.answers import Refused
-from app.local.github.state_reviews import Inline
+from app.simulator.github.answers import Refused
+from app.simulator.github.state.reviews import Inline
 from tests.app.local.github.reviewing import listen, open_ten, said
 
 EVENTS = ("pull_request", "pull_request_review", "pull_request_review_comment")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.local.github.accounts import Actor
-from app.local.github.state_reviews import Inline
+from app.simulator.github.accounts import Actor
+from app.simulator.github.state.reviews import Inline
 from tests.app.local.github.reviewing import listen, open_ten, said, text
 
 THREADS = """

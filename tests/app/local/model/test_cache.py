@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
-from app.local.model.cache import PrefixCache
-from app.local.model.refusal import Refusal
+from app.simulator.model.cache import PrefixCache
+from app.simulator.model.refusal import Refusal
 
 HOUR = {"type": "ephemeral", "ttl": "1h"}
 MINUTES = {"type": "ephemeral"}

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from app.local.model.binding import sign
-from app.local.model.checks import check_headers, read_request
-from app.local.model.refusal import Refusal
+from app.simulator.model.binding import sign
+from app.simulator.model.checks import check_headers, read_request
+from app.simulator.model.refusal import Refusal
 
 ASK = {"role": "user", "content": [{"type": "text", "text": "hello"}]}
 CALL = {

@@ -5,13 +5,13 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-import app.local.model
+import app.simulator.model
 from agents.pipelines.address import pipeline as addressing
 from agents.pipelines.resolve import pipeline as resolving
 from agents.tools import TOOLS
-from app.local.model import load_script
+from app.simulator.model import load_script
 
-SCRIPTS = Path(app.local.model.__file__).with_name("scripts")
+SCRIPTS = Path(app.simulator.model.__file__).with_name("scripts")
 SCRIPT = load_script(SCRIPTS / "parse.yml")
 REVIEW = load_script(SCRIPTS / "parse-review.yml")
 PLAYED = [

@@ -4,8 +4,8 @@ import textwrap
 
 import pytest
 
-from app.local.model import ScriptError, load_script
-from app.local.model.refusal import Refusal
+from app.simulator.model import ScriptError, load_script
+from app.simulator.model.refusal import Refusal
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from app.local.model import LocalModel, load_script
+from app.simulator.model import LocalModel, load_script
 
 HEADERS = {"x-api-key": "dummy", "anthropic-version": "2026-10-21"}
 SCRIPT = """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.setup.indexes.operator import Operator
+from app.dependencies.indexes.operator_config import Operator
 
 NEUTRAL = {"LANG": "C.UTF-8", "XDG_CONFIG_DIRS": "/nonexistent"}
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.base import Mount
-from app.setup.indexes.finder import IndexFinder
+from app.sandbox.port import Mount
+from app.dependencies.indexes.finder import IndexFinder
 from tests.app.setup.scene import OWNER, Names
 
 pytestmark = pytest.mark.usefixtures("few_authorities")

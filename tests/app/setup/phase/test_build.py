@@ -6,9 +6,9 @@ import time
 import pytest
 
 from agents.policy import Policy
-from app.setup.indexes.finder import IndexFinder
-from app.setup.indexes.operator import Operator
-from app.setup.way import IndexWays
+from app.dependencies.indexes.finder import IndexFinder
+from app.dependencies.indexes.operator_config import Operator
+from app.dependencies.index_access import IndexWays
 from tests.app.setup.phase.conftest import bash, wheel
 
 DETECT = Policy()

@@ -10,8 +10,8 @@ import pytest
 from agents.errors import TransientError
 from agents.policy import Policy
 from agents.ports import SetupResult
-from app.setup.build import Builder
-from app.setup.kept import Manifest
+from app.dependencies.install import Builder
+from app.dependencies.cache_entry import Manifest
 from tests.app.setup.phase.conftest import bash
 
 COUNT = "mkdir node_modules && date +%s%N >node_modules/made"

@@ -26,7 +26,7 @@ from agents.pipelines.remediate.ladder import (
     Terms,
 )
 from agents.ports import CommandResult
-from app.sandbox.reach import require_reach
+from app.sandbox.path_permissions import require_reach
 
 TODAY = date(2026, 11, 20)
 TERMS = Terms(today=TODAY)
@@ -272,9 +272,9 @@ def shared_home(request):
 @pytest.fixture
 def held(request, ground):
     """A repository whose commands reach this machine's indexes from the real sandbox alone."""
-    from app.setup.indexes.finder import IndexFinder  # noqa: PLC0415 slow, and for these alone
-    from app.setup.indexes.operator import Operator  # noqa: PLC0415 the same
-    from app.setup.way import IndexWays  # noqa: PLC0415 the same
+    from app.dependencies.indexes.finder import IndexFinder  # noqa: PLC0415 slow, and for these alone
+    from app.dependencies.indexes.operator_config import Operator  # noqa: PLC0415 the same
+    from app.dependencies.index_access import IndexWays  # noqa: PLC0415 the same
 
     finder = IndexFinder(Operator(dict(os.environ)), ground.sandbox.owner, conceal=lambda _: None)
     ways = IndexWays(finder, ground.sandbox.owner)
@@ -303,9 +303,9 @@ def has_index():
 @pytest.fixture(scope="session")
 def led_to_index(has_index):
     """The variables that lead pip and uv to the index that they are configured for here."""
-    from app.setup.indexes.operator import Operator  # noqa: PLC0415 slow, and for these alone
-    from app.setup.indexes.pip import pip_indexes  # noqa: PLC0415 the same
-    from app.setup.indexes.uv import uv_indexes  # noqa: PLC0415 the same
+    from app.dependencies.indexes.operator_config import Operator  # noqa: PLC0415 slow, and for these alone
+    from app.dependencies.indexes.pip import pip_indexes  # noqa: PLC0415 the same
+    from app.dependencies.indexes.uv import uv_indexes  # noqa: PLC0415 the same
 
     async def found():
         operator = Operator(dict(os.environ))

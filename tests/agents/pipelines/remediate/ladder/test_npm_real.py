@@ -32,8 +32,8 @@ def has_npm():
 
 async def reaching(home):
     """Return the environment of commands that reach the index that npm is configured for here."""
-    from app.setup.indexes.npm import npm_indexes  # noqa: PLC0415 slow, and for these alone
-    from app.setup.indexes.operator import Operator  # noqa: PLC0415 the same
+    from app.dependencies.indexes.npm import npm_indexes  # noqa: PLC0415 slow, and for these alone
+    from app.dependencies.indexes.operator_config import Operator  # noqa: PLC0415 the same
 
     led = (await npm_indexes(Operator(dict(os.environ)))).environment
     trust = ("_CERT", "_CA_BUNDLE", "_CERT_FILE", "_CA_CERTS")

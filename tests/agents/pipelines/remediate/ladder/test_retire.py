@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from agents.overruled import Overruled
+from agents.overrides import Overruled
 from agents.pipelines.remediate.ladder import Fix, Level, Refusal, Unfit, do_without
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, Index, group
 

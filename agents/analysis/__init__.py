@@ -1,0 +1,1 @@
+"""analysis: say what it is."""

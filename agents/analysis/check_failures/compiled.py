@@ -1,0 +1,109 @@
+"""What go test, cargo test, nextest and dotnet test say of failures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from agents.analysis.check_failures.lines import left_out, named
+from agents.analysis.check_failures.reported import ALL_OF_IT, Format, Told, once, told
+
+_GO_TEST = re.compile(r" *--- FAIL: (\S+)")
+_GO_PACKAGE = re.compile(r"(ok  |FAIL|\?   )\t(\S+)(.*)$")
+
+_CARGO_TARGET = re.compile(r" +(?:Running (?:unittests )?(\S+)|Doc-tests (\S+))")
+_CARGO_RESULT = re.compile(r"test result: \w+\. \d+ passed; (\d+) failed;")
+_CARGO_BUILD = re.compile(r"error: could not compile `([^`]+)`")
+_CARGO_EARLY = re.compile(r"error: (?:test|doctest) failed, to rerun")
+_CARGO_ALL = re.compile(r"error: \d+ targets? failed:")
+
+_NEXTEST_BAD = re.compile(r" +(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT|LEAK-FAIL) \[[^\]]*\] (\S.*)$")
+_NEXTEST_END = re.compile(r" +Summary \[[^\]]*\] +\d+(?:/(\d+))? tests? run:")
+_NEXTEST_COUNT = re.compile(r"(\d+) (?:failed|timed out)")
+_NEXTEST_PLACE = re.compile(r"\( *\d+/\d+\) ")
+
+_DOTNET_BAD = re.compile(r" {1,2}Failed (\S.*)$")
+_DOTNET_END = re.compile(r"(?:Failed|Passed)! +- Failed: +(\d+),")
+
+
+def _go(lines: Sequence[str]) -> Told | None:
+    packages = [found for line in lines if (found := _GO_PACKAGE.match(line))]
+    if not packages:
+        return None
+    names: list[str] = []
+    tests: list[str] = []
+    early = left_out(lines)  # it says at its end which packages fail, but not how many tests
+    for line in lines:
+        if found := _GO_TEST.match(line):
+            tests.append(found[1])
+        elif line.startswith(("panic: ", "fatal error: ")):
+            early = True  # the tests behind it in this package never ran
+        elif found := _GO_PACKAGE.match(line):
+            package = named(found[2])
+            if found[1] == "FAIL":
+                names += [named(f"{package} {test}") for test in tests]
+                names += [] if tests else [f"{package}{ALL_OF_IT}"]
+            tests = []
+    result = once(told(names, said=len(names), early=early))
+    return result and result.model_copy(update={"ended": True})
+
+
+def _cargo(lines: Sequence[str]) -> Told | None:
+    counts = [int(found[1]) for line in lines if (found := _CARGO_RESULT.match(line))]
+    builds = [
+        f"{named(found[1])}{ALL_OF_IT}" for line in lines if (found := _CARGO_BUILD.match(line))
+    ]
+    if not counts and not builds:
+        return None
+    early = any(_CARGO_EARLY.match(line) for line in lines)
+    stops = early and not any(_CARGO_ALL.match(line) for line in lines)
+    names = [*_cargo_names(lines), *builds]
+    said = sum(counts) + len(builds) if counts else None
+    result = once(told(names, said=said, sessions=len(counts) if stops else 0))
+    # What was not built was not run either, so nothing is known of its tests.
+    return result and result.model_copy(update={"whole": result.whole and not builds})
+
+
+def _cargo_names(lines: Sequence[str]) -> Iterator[str]:
+    """Yield what stands in the lists below `failures:`, of which the second has the names."""
+    target, inside = "", False
+    for line in lines:
+        if found := _CARGO_TARGET.match(line):
+            target = named(found[1] or f"doc {found[2]}")
+        if line == "failures:":
+            inside = True
+        elif inside and line.startswith("    ") and not line.startswith("     "):
+            yield named(f"{target} {line.strip()}")
+        else:
+            inside = False
+
+
+def _nextest(lines: Sequence[str]) -> Told | None:
+    ends = [(found, line) for line in lines if (found := _NEXTEST_END.match(line))]
+    if not ends:
+        return None
+    names = [
+        named(_NEXTEST_PLACE.sub("", found[1]))
+        for line in lines
+        if (found := _NEXTEST_BAD.match(line))
+    ]
+    said = sum(int(n) for _, line in ends for n in _NEXTEST_COUNT.findall(line))
+    stopped = any(found[1] for found, _ in ends)  # `3/10 tests run`
+    result = once(told(names, said=said, early=stopped, sessions=len(ends)))
+    return result and result.model_copy(update={"whole": not stopped and said <= result.total})
+
+
+def _dotnet(lines: Sequence[str]) -> Told | None:
+    counts = [int(found[1]) for line in lines if (found := _DOTNET_END.match(line))]
+    if not counts:
+        return None
+    names = [named(found[1]) for line in lines if (found := _DOTNET_BAD.match(line))]
+    return told(names, said=sum(counts))
+
+
+FORMATS = (
+    Format("go test", ("ok  \t", "FAIL\t", "?   \t"), _go),
+    Format("cargo test", ("test result: ", "error: could not compile"), _cargo),
+    Format("nextest", (" tests run:", " test run:"), _nextest),
+    Format("dotnet test", ("! - Failed:", "!  - Failed:"), _dotnet),
+)

@@ -1,0 +1,156 @@
+"""What jest, vitest, mocha, node, bun and whatever speaks TAP say of failures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from agents.analysis.check_failures.lines import named
+from agents.analysis.check_failures.reported import ALL_OF_IT, Format, Told, once, told
+
+_NOT_RUN = "Test suite failed to run"
+_JEST_FILE = re.compile(r"(?:FAIL|PASS) (\S.*)$")
+_JEST_TEST = re.compile(r"  ● (\S.*)$")
+_JEST_COUNT = re.compile(r"Tests: +(?:.*, )?\d+ total$")
+_FAILED = re.compile(r"\b(\d+) failed\b")
+
+_VITEST_FAIL = re.compile(r" FAIL  (\S.*)$")
+_VITEST_COUNT = re.compile(r" +Tests  (?:no tests|\d+ \w+.*)$")
+_VITEST_FILES = re.compile(r" +Test Files  \d+ \w+.*$")
+
+_MOCHA_PASSING = re.compile(r" {1,4}\d+ passing\b")
+_MOCHA_FAILING = re.compile(r" {1,4}(\d+) failing$")
+_MOCHA_ENTRY = re.compile(r" {1,4}\d+\) (\S.*)$")
+
+_INFO = "\N{INFORMATION SOURCE}"
+_NODEJS_TESTS = f"{_INFO} tests "
+_NODEJS_COUNT = re.compile(rf"(?:{_INFO}|#) fail (\d+)$")
+_NODEJS_CANCELLED = re.compile(rf"(?:{_INFO}|#) cancelled (\d+)$")
+_NODEJS_AT = re.compile(r"test at (\S.*?):\d+:\d+$")
+_NODEJS_BAD = re.compile(r" *✖ (\S.*)$")
+_TODO = re.compile(r" # (?:TODO|SKIP)\b", re.IGNORECASE)
+
+_TAP_POINT = re.compile(r"( *)(not )?ok\b(?: \d+)?(?: -)?(.*)$")
+_TAP_PLAN = re.compile(r"1\.\.(\d+)")
+_TAP_GROUP = re.compile(r"( *)# Subtest: (\S.*)$")
+
+_BUN_BAD = re.compile(r"\(fail\) (\S.*)$")
+_BUN_COUNT = re.compile(r" *(\d+) fail$")
+
+
+def _jest(lines: Sequence[str]) -> Told | None:
+    counts = [line for line in lines if _JEST_COUNT.match(line)]
+    if not counts:
+        return None
+    names, file = [], ""
+    for line in lines:
+        if found := _JEST_FILE.match(line):
+            file = named(found[1])
+        elif file and (found := _JEST_TEST.match(line)) and found[1] != "Console":
+            lost = found[1] == _NOT_RUN
+            names.append(f"{file}{ALL_OF_IT}" if lost else named(f"{file} > {found[1]}"))
+    said = sum(int(n) for line in counts for n in _FAILED.findall(line))
+    tests = dict.fromkeys(name for name in names if not name.endswith(ALL_OF_IT))
+    files = dict.fromkeys(name for name in names if name.endswith(ALL_OF_IT))
+    result = once(told([*tests, *files], said=said, sessions=len(counts)))
+    return result and result.model_copy(update={"whole": said <= len(tests)})
+
+
+def _vitest(lines: Sequence[str]) -> Told | None:
+    ends = [line for line in lines if _VITEST_FILES.match(line)]
+    if not ends:
+        return None
+    names = []
+    for line in lines:
+        if found := _VITEST_FAIL.match(line):
+            file, inside, _ = found[1].partition(" > ")
+            lost = f"{named(file.partition(' [ ')[0])}{ALL_OF_IT}"
+            names.append(named(found[1]) if inside else lost)
+    counts = [line for line in lines if _VITEST_COUNT.match(line)]
+    said = sum(int(n) for line in counts for n in _FAILED.findall(line))
+    tests = {name for name in names if not name.endswith(ALL_OF_IT)}
+    result = once(told(names, said=said, sessions=len(ends)))
+    return result and result.model_copy(update={"whole": said <= len(tests)})
+
+
+def _mocha(lines: Sequence[str]) -> Told | None:
+    sessions = sum(1 for line in lines if _MOCHA_PASSING.match(line))
+    counts = [int(found[1]) for line in lines if (found := _MOCHA_FAILING.match(line))]
+    if not sessions and not counts:
+        return None
+    return told(_mocha_names(lines), said=sum(counts), sessions=max(sessions, len(counts)))
+
+
+def _mocha_names(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the title of each failure: its suites and it, a line each, the last with a colon."""
+    inside, title = False, list[str]()
+    for line in lines:
+        if _MOCHA_FAILING.match(line):
+            inside = True
+        elif inside and (found := _MOCHA_ENTRY.match(line)):
+            title = [found[1]]
+        elif title:
+            title.append(line.strip())
+        if title and (title[-1].endswith(":") or len(title) > 10):
+            yield named(" ".join(title).removesuffix(":"))
+            title = []
+
+
+def _nodejs(lines: Sequence[str]) -> Told | None:
+    counts = [int(found[1]) for line in lines if (found := _NODEJS_COUNT.match(line))]
+    if not counts or not any(line.startswith(_NODEJS_TESTS) for line in lines):
+        return None
+    said = sum(counts)
+    said += sum(int(found[1]) for line in lines if (found := _NODEJS_CANCELLED.match(line)))
+    placed, loose, file = list[str](), list[str](), ""
+    for line in lines:
+        if found := _NODEJS_AT.match(line):
+            file = named(found[1])
+        elif (found := _NODEJS_BAD.match(line)) and not _TODO.search(line):
+            test = named(found[1])
+            if file:
+                lost = test.endswith(file)
+                placed.append(f"{file}{ALL_OF_IT}" if lost else named(f"{file} > {test}"))
+            elif test != "failing tests:":
+                loose.append(test)
+            file = ""
+    result = told(placed or loose, said=said, sessions=len(counts))
+    return result and result.model_copy(update={"whole": said <= len(loose)})
+
+
+def _tap(lines: Sequence[str]) -> Told | None:
+    plans = [int(found[1]) for line in lines if (found := _TAP_PLAN.match(line))]
+    if not plans:
+        return None
+    names, points, groups = [], 0, dict[int, str]()
+    for line in lines:
+        if found := _TAP_GROUP.match(line):
+            groups = {at: name for at, name in groups.items() if at < len(found[1])}
+            groups[len(found[1])] = found[2]
+        elif found := _TAP_POINT.match(line):
+            depth = len(found[1])
+            points += not depth
+            if found[2] and not _TODO.search(f" {found[3]}"):
+                above = [name for at, name in groups.items() if at < depth]
+                names.append(named(" > ".join((*above, found[3].strip() or "(no name)"))))
+    early = points < sum(plans) or any(line.startswith("Bail out!") for line in lines)
+    result = told(names, said=len(names), early=early, sessions=len(plans))
+    return result and result.model_copy(update={"ended": not early})
+
+
+def _bun(lines: Sequence[str]) -> Told | None:
+    counts = [int(found[1]) for line in lines if (found := _BUN_COUNT.match(line))]
+    if not counts:
+        return None
+    names = [named(found[1]) for line in lines if (found := _BUN_BAD.match(line))]
+    return told(names, said=sum(counts), sessions=len(counts))
+
+
+FORMATS = (
+    Format("jest", ("Tests: ",), _jest),
+    Format("vitest", (" Test Files  ",), _vitest),
+    Format("mocha", (" passing", " failing"), _mocha),
+    Format("node --test", (_NODEJS_TESTS,), _nodejs),
+    Format("TAP", ("1..",), _tap),
+    Format("bun", (" fail\n", "(fail) "), _bun),
+)

@@ -1,0 +1,133 @@
+"""What rspec, minitest, PHPUnit, Maven, Gradle and pre-commit say of failures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agents.analysis.check_failures.lines import named
+from agents.analysis.check_failures.reported import Format, Told, once, told
+
+_RSPEC_BAD = re.compile(r"rspec (\S+) # (\S.*)$")
+_RSPEC_PLACE = re.compile(r"(?::\d+|\[[\d:]+\])'?$")
+_RSPEC_END = re.compile(r"\d+ examples?, (\d+) failures?(.*)$")
+_RSPEC_OUTSIDE = re.compile(r"(\d+) errors? occurred outside of examples")
+
+_RUBY_BAD = re.compile(r"([A-Z][\w:]*#[^\[]{1,300})(?: \[[^\]]*\])?:$")
+_RUBY_OLD = re.compile(r"(?:Failure|Error): (test[^\s(]*\([^\s()]+\))")
+_RUBY_END = re.compile(r"\d+ (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors\b")
+
+_PHP_BAD = re.compile(r"\d+\) ([\w\\]+::\S.*)$")
+_PHP_END = re.compile(r"(?:OK \(\d+ tests?, |Tests: \d+, Assertions: \d+)")
+_PHP_COUNT = re.compile(r"(?:Failures|Errors): (\d+)")
+_PHP_NOT = re.compile(r"There (?:was|were) \d+ (?!failures?:|errors?:)")
+_PHP_YES = re.compile(r"There (?:was|were) \d+ (?:failures?|errors?):")
+
+_MAVEN_BAD = ("<<< FAILURE!", "<<< ERROR!")
+_MAVEN_OLD = re.compile(r"(\w+)\(([\w.$]+)\)$")
+_MAVEN_END = re.compile(
+    r"(?:\[\w+\] +)?Tests run: \d+, Failures: (\d+), Errors: (\d+), Skipped: \d+$"
+)
+_MAVEN_SKIPPED = re.compile(r"\[INFO\] \S.* SKIPPED$")
+
+_GRADLE_STEP = re.compile(r"> Task (:\S+) FAILED$")
+_GRADLE_END = re.compile(r"\d+ tests? completed, (\d+) failed")
+
+_HOOK_WHY = re.compile(r"\([^()]*\)$")
+
+
+def _rspec(lines: Sequence[str]) -> Told | None:
+    ends = [found for line in lines if (found := _RSPEC_END.match(line))]
+    if not ends:
+        return None
+    names = []
+    for line in lines:
+        if line.startswith("rspec ") and (found := _RSPEC_BAD.match(line)):
+            file = _RSPEC_PLACE.sub("", found[1]).lstrip("'")
+            names.append(named(f"{file} {found[2]}"))
+    said = sum(int(found[1]) for found in ends)
+    outside = any(_RSPEC_OUTSIDE.search(found[2]) for found in ends)  # then no example is run
+    return told(names, said=said, early=outside, sessions=len(ends))
+
+
+def _minitest(lines: Sequence[str]) -> Told | None:
+    ends = [found for line in lines if (found := _RUBY_END.match(line))]
+    if not ends:
+        return None
+    found_names = [_RUBY_BAD.match(line.strip()) or _RUBY_OLD.match(line) for line in lines]
+    names = [named(found[1]) for found in found_names if found]
+    said = sum(int(found[1]) + int(found[2]) for found in ends)
+    return told(names, said=said, sessions=len(ends))
+
+
+def _phpunit(lines: Sequence[str]) -> Told | None:
+    ends = [line for line in lines if _PHP_END.match(line)]
+    if not ends:
+        return None
+    names, counts = [], True
+    for line in lines:
+        if _PHP_YES.match(line):
+            counts = True
+        elif _PHP_NOT.match(line):  # warnings, risky and skipped tests
+            counts = False
+        elif counts and (found := _PHP_BAD.match(line)):
+            names.append(named(found[1]))
+    said = sum(int(n) for line in ends for n in _PHP_COUNT.findall(line))
+    return told(names, said=said, sessions=len(ends))
+
+
+def _maven(lines: Sequence[str]) -> Told | None:
+    ends = [found for line in lines if (found := _MAVEN_END.match(line))]
+    if not ends:
+        return None
+    names = []
+    for line in lines:
+        if line.endswith(_MAVEN_BAD) and "Tests run:" not in line:
+            test = line.removeprefix("[ERROR]").partition("Time elapsed: ")[0]
+            test = test.strip().removesuffix("--").rstrip()
+            old = _MAVEN_OLD.match(test)
+            names.append(named(f"{old[2]}.{old[1]}" if old else test))
+    said = sum(int(found[1]) + int(found[2]) for found in ends)
+    early = any(_MAVEN_SKIPPED.match(line) for line in lines)
+    return told(names, said=said, early=early)
+
+
+def _gradle(lines: Sequence[str]) -> Told | None:
+    ends = [int(found[1]) for line in lines if (found := _GRADLE_END.match(line))]
+    names = [
+        named(line.removesuffix(" FAILED"))
+        for line in lines
+        if line.endswith(" FAILED") and " > " in line and not line.startswith(">")
+    ]
+    steps = [named(found[1]) for line in lines if (found := _GRADLE_STEP.match(line))]
+    if not ends and not steps:
+        return None
+    if not names:
+        return told(steps, said=None, early=True)  # nothing that came behind it was run
+    return once(told(names, said=sum(ends) if ends else None, sessions=len(ends)))
+
+
+def _hooks(lines: Sequence[str]) -> Told | None:
+    found, bad = False, []
+    for line in lines:
+        if not line.endswith(_HOOK_ENDS):
+            continue
+        end = next(each for each in _HOOK_ENDS if line.endswith(each))
+        name = _HOOK_WHY.sub("", line.removesuffix(end))
+        if name.endswith("..."):
+            found = True
+            bad += [named(name.rstrip("."))] if end == "Failed" else []
+    return told(bad, said=None) or (Told(whole=True) if found else None)
+
+
+HOOKS = "pre-commit"
+_HOOK_ENDS = ("Failed", "Passed", "Skipped")
+
+FORMATS = (
+    Format("rspec", (" examples, ", " example, "), _rspec),
+    Format("minitest", (" assertions, ",), _minitest),
+    Format("PHPUnit", ("Assertions: ", "OK ("), _phpunit),
+    Format("Maven", ("Tests run: ",), _maven),
+    Format("Gradle", ("> Task :", " tests completed, ", " test completed, "), _gradle),
+    Format(HOOKS, ("...Failed", "...Passed"), _hooks),
+)

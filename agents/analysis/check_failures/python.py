@@ -1,0 +1,106 @@
+"""What pytest and unittest say of failures; Django and nose say it as unittest does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from agents.analysis.check_failures.lines import named
+from agents.analysis.check_failures.reported import ALL_OF_IT, Format, Told, once, told
+
+_COUNT = (
+    r"\d+ (?:subtests )?"
+    r"(?:failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun)"
+)
+_ENDED = re.compile(rf"(?:no tests (?:ran|collected)|{_COUNT})(?:, {_COUNT})* in \d")
+_COUNTED = re.compile(r"(\d+) (?:failed|errors?)\b")
+_SUMMARY = "short test summary info"
+_STOPPED = re.compile(r"!{3,} (?:stopping after|Interrupted|_pytest|KeyboardInterrupt)")
+_SAYS = ("FAILED ", "ERROR ", "SUBFAILED")
+_PARALLEL = re.compile(r"\[gw\d+\] *\[ *\d+%\] (?:FAILED|ERROR|SUBFAILED\S*) (\S.*)$")
+
+_RULE = "=" * 70
+_CASE = re.compile(r"(?:FAIL|ERROR|UNEXPECTED SUCCESS): (\S.*)$")
+_METHOD = re.compile(r"(\w+) \(([\w.]+)\)(.*)$")
+_RAN = re.compile(r"Ran \d+ tests? in \d")
+_RESULT = re.compile(r"(?:FAILED|OK)(?: \((.*)\))?$")
+_RESULTS = re.compile(r"(?:failures|errors|unexpected successes)=(\d+)")
+
+
+def _pytest(lines: Sequence[str]) -> Told | None:
+    ends = [line for line in lines if _ENDED.match(line.strip("= "))]
+    if not ends and not any(_SUMMARY in line for line in lines):
+        return None
+    said = sum(int(n) for line in ends for n in _COUNTED.findall(line))
+    names = list(_summed_up(lines)) or list(_on_the_way(lines))
+    early = any(_STOPPED.match(line) for line in lines)
+    return once(told(names, said=said if ends else None, early=early, sessions=max(1, len(ends))))
+
+
+def _summed_up(lines: Sequence[str]) -> Iterator[str]:
+    """Yield what stands in the summaries: elsewhere such lines may be a program's own."""
+    inside = False
+    for line in lines:
+        if line.startswith("==="):
+            inside = _SUMMARY in line
+        elif inside and line.startswith(_SAYS):
+            yield _of_summary(line)
+
+
+def _of_summary(line: str) -> str:
+    """Return the test's id, in front of the first dash that stands in no parameter."""
+    kind, _, rest = line.partition(" ")
+    if kind.startswith("SUBFAILED"):  # SUBFAILED[message] (i=1) path::test - why
+        where = rest.rfind(" ", 0, max(rest.find("::"), 0)) + 1
+        rest = rest[where:]
+    at = rest.find(" - ")
+    while at >= 0 and rest.count("[", 0, at) > rest.count("]", 0, at):
+        at = rest.find(" - ", at + 3)
+    test = rest if at < 0 else rest[:at]
+    return named(test) + ("" if "::" in test or kind != "ERROR" else ALL_OF_IT)
+
+
+def _on_the_way(lines: Sequence[str]) -> Iterator[str]:
+    """Yield what verbose progress shows, for settings without a summary."""
+    for line in lines:
+        if line.endswith("%]") and "::" in line and not line.startswith("["):
+            test, _, said = line.rpartition("[")[0].rstrip().partition(" SUBFAILED")
+            if said or test.endswith((" FAILED", " ERROR")):
+                yield named(test if said else test.rpartition(" ")[0])
+        elif line.startswith("[gw") and (found := _PARALLEL.match(line)):
+            yield named(found[1])
+
+
+def _unittest(lines: Sequence[str]) -> Told | None:
+    ran = [number for number, line in enumerate(lines) if _RAN.match(line)]
+    if not ran:
+        return None
+    names = [
+        _of_case(found[1])
+        for above, line in pairwise(lines)
+        if above == _RULE and (found := _CASE.match(line))
+    ]
+    results = [_RESULT.match(line) for at in ran for line in lines[at + 1 : at + 2]]
+    said = sum(int(n) for found in results if found for n in _RESULTS.findall(found[1] or ""))
+    ended = all(results)
+    return once(told(names, said=said if ended else None, early=not ended, sessions=len(ran)))
+
+
+def _of_case(case: str) -> str:
+    """Return `module.Class.test`, whichever way this Python writes it."""
+    found = _METHOD.match(case)
+    if not found:
+        return named(case)
+    test, place, rest = found.groups()
+    if place.startswith("unittest.loader._FailedTest"):
+        return named(test) + ALL_OF_IT
+    if place.rpartition(".")[2] != test:
+        place = f"{place}.{test}"
+    return named(f"{place}{rest}")
+
+
+FORMATS = (
+    Format("pytest", (" in ", _SUMMARY), _pytest),
+    Format("unittest", ("Ran ",), _unittest),
+)

@@ -1,0 +1,49 @@
+"""Step 6: read which tests and findings failed out of all that a check wrote."""
+
+from __future__ import annotations
+
+import re
+
+from agents.analysis.check_failures import compiled, javascript, other_tools as others, python
+from agents.analysis.check_failures.findings import FINDINGS
+from agents.analysis.check_failures.lines import left_out, lines_of
+from agents.analysis.check_failures.reported import Failed, Format, Told
+
+MOST = 500  # names that are kept of one program
+
+FORMATS: tuple[Format, ...] = (
+    *python.FORMATS,
+    *javascript.FORMATS,
+    *compiled.FORMATS,
+    *others.FORMATS,
+)
+
+_STOPS_EARLY = re.compile(
+    r"\s(?:--?fail-?fast|--exitfirst|--maxfail\b|--bail\b|--stop-on-|-x)(?=[\s=\w-]|$)"
+)
+
+
+def read(output: str, command: str, *, exited: bool) -> Failed:
+    """Return what failed, by name, as far as the programs are known.
+
+    `exited`: whether the command came to its end by itself. A test can write what it likes, so
+    this is what the check says of itself: more than its exit code, never instead of it.
+    """
+    lines = lines_of(output)
+    text = "\n".join(lines)
+    found = {}
+    for each in FORMATS:
+        if any(sign in text for sign in each.signs) and (told := each.read(lines)):
+            found[each.name] = told
+    if not found.keys() - {others.HOOKS} and (told := FINDINGS.read(lines)):
+        found[FINDINGS.name] = told
+    cut = left_out(lines)
+    early = not exited or bool(_STOPS_EARLY.search(command))
+    return Failed(told={name: _bounded(told, cut, early) for name, told in found.items()})
+
+
+def _bounded(told: Told, cut: bool, early: bool) -> Told:
+    """Return it with no more names than are kept; it is whole only if nothing can be missing."""
+    kept = dict(list(told.names.items())[:MOST])
+    missing = early or len(kept) < len(told.names) or (cut and not told.ended)
+    return told.model_copy(update={"names": kept, "whole": told.whole and not missing})

@@ -1,0 +1,101 @@
+"""Tests that stand where they stood and can no longer fail: new ways around their assertions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from agents.analysis.weakening.test_cases import Case
+from agents.analysis.weakening.finding import Finding, found
+from agents.analysis.weakening.test_changes import Suite
+from agents.analysis.weakening.diff_views import Line, is_comment
+
+_BROAD = r"\b(?:Assert\w*|BaseException|Exception|StandardError|Throwable|Error)\b"
+# Within a test that was there: it ends before its assertions, or nobody hears of them.
+_INSIDE = re.compile(
+    rf"""^\s*return(?:\s+(?:None|nil|null|undefined))?\s*;?$
+      | ^\s*except\s*:|^\s*except\b.*{_BROAD}|^\s*rescue\s*$|^\s*rescue\b.*{_BROAD}
+      | \bcatch\s*(?:\(\s*\w*\s*\)\s*)?\{{|\bcatch\s*\(.*{_BROAD}
+      | \bsuppress\(.*{_BROAD}|[rR]aises\(\s*(?:AssertionError|BaseException)\b
+      | ^\s*(?:if|while)\s+(?:False|0|None|not\s+True|TYPE_CHECKING)\s*:
+      | ^\s*if\s*\(\s*(?:false|0|null)\s*\)
+      | \b(?:sys\.exit|process\.exit)\s*\(\s*0?\s*\)
+      | parametrize\(.*,\s*(?:\[\s*\]|\(\s*\))\s*[,)]""",
+    re.VERBOSE,
+)
+# Above a test that was there: it is none any more, or may fail.
+_ABOVE = re.compile(
+    r"""^\s*@pytest\.fixture\b
+      | ^\s*@(?:pytest\.mark\.)?(?:flaky|quarantined?|manual|broken|disabled)\b""",
+    re.VERBOSE,
+)
+# Anywhere in a test file: it holds for more tests than one.
+_WIDE = re.compile(
+    r"""\b(?:os\._exit|pytest\.exit)\s*\(|\bos\.Exit\(0\)
+      | ^\s*(?:async\s+)?def\s+pytest_(?:runtest_\w+|pyfunc_call|sessionfinish|report_teststatus
+        |collection|collection_finish|collect\w*|pycollect\w*|itemcollected|deselected|cmdline_main
+        |exception_interact)\s*\(
+      | ^del\s+.*\b[tT]est\w*|^[tT]est\w*\s*=\s*(?:None|False|True|0|lambda\b)""",
+    re.VERBOSE,
+)
+_BUILD = re.compile(r"^//\s*(?:go:build|\+build)\s")
+
+
+def around(suites: Sequence[Suite]) -> Iterator[Finding]:
+    """Yield what is new of that kind in these files."""
+    for suite in suites:
+        path = suite.change.path
+        for line in (*_in_tests(suite), *_in_file(suite)):
+            yield found(path, line.number, "around", line.text)
+        for case in _hidden(suite):
+            yield found(path, case.line, "around", f"{case.name} takes the place of one above it")
+
+
+def _in_tests(suite: Suite) -> Iterator[Line]:
+    for before, after in suite.pairs:
+        if not after.name or after.head is None:
+            continue
+        for line in _fresh(before.lines, after.lines):
+            pattern = _ABOVE if line.number < after.head.number else _INSIDE
+            if pattern.search(line.text) or _empty_table(line.text):
+                yield line
+
+
+def _empty_table(text: str) -> bool:
+    return "parametrize" in text and _INSIDE.search(text) is not None
+
+
+def _in_file(suite: Suite) -> Iterator[Line]:
+    change = suite.change
+    for line in _fresh(change.before, change.after):
+        pattern = _BUILD if is_comment(line.text, change.language) else _WIDE
+        if pattern.search(line.text) and (pattern is _WIDE or change.old is not None):
+            yield line
+
+
+def _fresh(before: Sequence[Line], after: Sequence[Line]) -> list[Line]:
+    known = Counter(line.text for line in before)
+    fresh = []
+    for line in after:
+        if known[line.text]:
+            known[line.text] -= 1
+        elif line.number:
+            fresh.append(line)
+    return fresh
+
+
+def _hidden(suite: Suite) -> Iterator[Case]:
+    """Yield the functions that Python puts in the place of others of their name."""
+    if suite.change.language != "python":
+        return
+    left = Counter(case.name for case in suite.before if _of_module(case))
+    seen: set[str] = set()
+    for case in filter(_of_module, suite.after):
+        if case.name in seen and left[case.name] < 2:
+            yield case
+        seen.add(case.name)
+
+
+def _of_module(case: Case) -> bool:
+    return case.head is not None and case.head.text[:1] in ("d", "a")

@@ -1,0 +1,124 @@
+"""A unified diff as pairs of texts: what it shows of each file before and after the change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from unidiff.errors import UnidiffParseError
+from unidiff.patch import Hunk, PatchedFile, PatchSet
+
+from agents.analysis.which_are_tests import language
+
+NOTHING = "/dev/null"
+LONGEST = 1_000  # characters of a line that are read: nobody writes a test in more
+
+_ESCAPE = re.compile(r'\\([0-7]{3}|[abfnrtv"\\])')
+_ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, '"': 34, "\\": 92}
+_HASH_COMMENTS = frozenset(("python", "ruby", "elixir", "shell", "other"))
+_HASH = re.compile(r"\s*(#|--\s)")
+_SLASHES = re.compile(r"\s*(//|/\*|\*(?!\w)|#(?!\[|!\[|\w))")
+
+
+class Unreadable(ValueError):
+    """The diff is not one, or is cut off."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a file. Number 0: a gap, with what git says the next lines stand in."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file, as the diff shows it: the changed lines and those around them."""
+
+    old: str | None
+    """Its path before; None when it is new."""
+    new: str | None
+    """Its path after; None when it is deleted."""
+    binary: bool
+    before: tuple[Line, ...] = field(repr=False)
+    after: tuple[Line, ...] = field(repr=False)
+    executable: bool = False
+    """Whether it can be run afterwards, as far as the diff says so."""
+    link: bool = False
+
+    @property
+    def path(self) -> str:
+        """Return the path under which people find it."""
+        return self.new or self.old or ""
+
+    @property
+    def language(self) -> str:
+        """Return the family of languages that it is written in."""
+        return language(self.path)
+
+
+def read(diff: str) -> tuple[Change, ...]:
+    """Return the files of the diff. Raises Unreadable."""
+    try:
+        files = PatchSet(diff)
+    except (UnidiffParseError, ValueError, AssertionError, AttributeError) as error:
+        raise Unreadable(str(error)) from error
+    if diff.strip() and not files:
+        raise Unreadable("there is no file in it")
+    return tuple(map(_change, files))
+
+
+def is_comment(text: str, family: str) -> bool:
+    """Return whether the line is nothing but a comment."""
+    pattern = _HASH if family in _HASH_COMMENTS else _SLASHES
+    return pattern.match(text) is not None
+
+
+def code(lines: tuple[Line, ...], family: str) -> Iterator[Line]:
+    """Yield the lines that are neither blank nor only a comment, and the gaps."""
+    for line in lines:
+        if not line.number or (line.text.strip() and not is_comment(line.text, family)):
+            yield line
+
+
+def _change(file: PatchedFile) -> Change:
+    info = str(file.patch_info or "")
+    return Change(
+        old=_path(file.source_file),
+        new=_path(file.target_file),
+        binary=file.is_binary_file,
+        before=tuple(line for hunk in file for line in _lines(hunk, source=True)),
+        after=tuple(line for hunk in file for line in _lines(hunk, source=False)),
+        executable=file.target_mode == "100755" or "\nnew mode 100755\n" in info,
+        link=file.is_symlink,
+    )
+
+
+def _lines(hunk: Hunk, *, source: bool) -> Iterator[Line]:
+    yield Line(0, hunk.section_header)
+    for line in hunk:
+        if line.is_context or (line.is_removed if source else line.is_added):
+            number = line.source_line_no if source else line.target_line_no
+            yield Line(number or 0, line.value.rstrip("\r\n")[:LONGEST])
+
+
+def _path(name: str) -> str | None:
+    """Return a path as the repository has it; git quotes some and puts a letter before all."""
+    if name == NOTHING:
+        return None
+    if len(name) > 1 and name[0] == name[-1] == '"':
+        name = _unquoted(name[1:-1])
+    return name[2:] if name[1:2] == "/" else name
+
+
+def _unquoted(name: str) -> str:
+    def byte(escape: re.Match[str]) -> str:
+        what = escape[1]
+        return chr(_ESCAPES[what] if what in _ESCAPES else int(what, 8) & 0xFF)
+
+    try:
+        return _ESCAPE.sub(byte, name).encode("latin-1").decode("utf-8", "replace")
+    except UnicodeEncodeError:  # git quotes all or nothing; whatever else this is, keep it
+        return name

@@ -1,0 +1,55 @@
+"""Tests that a change switches off, and warnings that it silences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from agents.analysis.weakening.test_cases import Case
+from agents.analysis.weakening.finding import Finding, found
+from agents.analysis.weakening.skip_markers import FILE, Mark, marks, silencers
+from agents.analysis.weakening.test_changes import Suite
+from agents.analysis.weakening.diff_views import Change
+
+
+def switched_off(suites: Sequence[Suite]) -> Iterator[Finding]:
+    """Yield the marks that are new: on tests that were there, or that leave out all others."""
+    names = _names(suites)
+    before = Counter((m.word, m.case) for suite in suites for m in marks(suite.before))
+    known = {case.name for suite in suites for case in suite.before if case.name}
+    for suite in suites:
+        # What a new conftest.py switches off was there before it.
+        new_file = suite.change.old is None and not suite.change.path.endswith("conftest.py")
+        for mark in marks(suite.after):
+            was = names.get(mark.case, mark.case)
+            if before[mark.word, was]:
+                before[mark.word, was] -= 1
+                continue
+            new = new_file if mark.case == FILE else was not in known
+            yield from _told(suite.change.path, mark, new=new)
+
+
+def silenced(changes: Sequence[Change]) -> Iterator[Finding]:
+    """Yield what is new of the comments and attributes that silence a tool."""
+    before = Counter(s.word for c in changes for s in silencers(c.old or "", c.before))
+    for change in changes:
+        for each in silencers(change.path, change.after):
+            if before[each.word]:
+                before[each.word] -= 1
+            else:
+                yield found(change.path, each.line, "suppressed", each.text, grave=each.wide)
+
+
+def _told(path: str, mark: Mark, *, new: bool) -> Iterator[Finding]:
+    if mark.focus:
+        yield found(path, mark.line, "focused", mark.text)
+    elif not new:
+        yield found(path, mark.line, "skipped", mark.text)
+    elif not mark.conditional:  # a new test that never runs proves nothing, but takes nothing away
+        yield found(path, mark.line, "skipped", mark.text, grave=False)
+
+
+def _names(suites: Sequence[Suite]) -> dict[str, str]:
+    """Return the old name of each test that has another one now."""
+    pairs: list[tuple[Case, Case]] = [pair for suite in suites for pair in suite.pairs]
+    return {after.name: before.name for before, after in pairs if after.name != before.name}

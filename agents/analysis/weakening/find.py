@@ -1,0 +1,121 @@
+"""Everything in a change that takes away from the repository's tests and checks. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from agents.analysis.weakening.bypassed_assertions import around
+from agents.analysis.weakening.test_cases import named
+from agents.analysis.weakening.finding import Finding, found
+from agents.analysis.weakening.settings import Texts, altered, is_settings
+from agents.analysis.weakening.disabled_tests import silenced, switched_off
+from agents.analysis.weakening.test_changes import Suite, suites
+from agents.analysis.weakening.diff_views import Change, Line, Unreadable, read
+from agents.analysis.weakening.weakened import weakened
+from agents.analysis.which_are_tests import has_test_name, is_test, is_test_code
+
+MOVED = 0.8  # share of a deleted file's lines that are somewhere else now
+NO_DIFF = "the diff of the change could not be read, so nobody knows what it does to tests"
+UNSEARCHED = "where no program looks for tests"
+NO_TEXT = "it is treated as binary, so what changed in it cannot be seen"
+
+
+def find(diff: str, settings: Mapping[str, Texts] | None = None) -> tuple[Finding, ...]:
+    """Return what the change weakens, by file and line.
+
+    `settings`: every settings file that it touches, before and after; None where it is absent. The
+    diff should show much of what stands around the changes: what a line belongs to is read from it.
+    """
+    try:
+        changes = read(diff)
+    except Unreadable as error:
+        return (found("the whole change", 0, "unreadable", f"{NO_DIFF}: {error}"),)
+    tests = [change for change in changes if _holds_tests(change)]
+    about = suites(tests)
+    every = [
+        *_deleted(about, changes),
+        *_data(changes),
+        *weakened(about),
+        *switched_off(about),
+        *around(about),
+        *silenced(changes),
+        *_settings(changes, settings or {}),
+    ]
+    unique = dict.fromkeys(every)
+    return tuple(sorted(unique, key=lambda each: (not each.grave, each.path, each.line)))
+
+
+def _holds_tests(change: Change) -> bool:
+    """Return whether tests are looked for in it: in a test file, or beside the code as in Rust."""
+    if change.binary:
+        return False
+    return change.language == "rust" or any(
+        path is not None and is_test_code(path) for path in (change.old, change.new)
+    )
+
+
+def _deleted(about: Sequence[Suite], changes: Sequence[Change]) -> Iterator[Finding]:
+    """Yield the test files that are gone, or no longer found where tests are looked for."""
+    shown = {suite.change.path: suite for suite in about}
+    added = Counter(line.text.strip() for change in changes for line in change.after)
+    for change in changes:
+        if change.old is None or not is_test(change.old):
+            continue
+        if change.new is not None and is_test(change.new):
+            if has_test_name(change.old) and not has_test_name(change.new):
+                yield found(change.old, 0, "deleted", f"it is {change.new} now, {UNSEARCHED}")
+            continue
+        if change.new is not None:
+            yield found(change.old, 0, "deleted", f"it is {change.new} now, which is no test")
+        elif change.binary or not _moved(change, shown.get(change.path), added):
+            yield found(change.old, 0, "deleted", _content(shown.get(change.path)))
+
+
+def _moved(change: Change, suite: Suite | None, added: Counter[str]) -> bool:
+    if suite is not None and any(named(suite.before)):
+        return not suite.gone
+    lines = [line.text.strip() for line in change.before if line.number and line.text.strip()]
+    there = sum(bool(added[text]) for text in lines)
+    return there >= MOVED * len(lines)
+
+
+def _content(suite: Suite | None) -> str:
+    names = [case.name for case in named(suite.gone)] if suite else []
+    if not names:
+        return "what tests use"
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"with {', '.join(names[:3])}{more}"
+
+
+def _data(changes: Sequence[Change]) -> Iterator[Finding]:
+    """Yield the changed files that tests compare with, and test code that cannot be seen."""
+    for change in changes:
+        if change.old is None or change.new is None or not is_test(change.path):
+            continue
+        if is_test_code(change.path):
+            if change.binary:
+                yield found(change.path, 0, "unreadable", NO_TEXT)
+        elif not is_settings(change.path) and (line := _first_gone(change)):
+            yield found(change.path, line.number, "expectation", line.text, grave=False)
+
+
+def _first_gone(change: Change) -> Line | None:
+    """Return the first line that is not there any more."""
+    if change.binary:
+        return Line(0, "binary data")
+    left = Counter(line.text for line in change.after)
+    for line in change.before:
+        if line.number and line.text.strip() and not left[line.text]:
+            return line
+        left[line.text] -= 1
+    return None
+
+
+def _settings(changes: Sequence[Change], settings: Mapping[str, Texts]) -> Iterator[Finding]:
+    for path, texts in settings.items():
+        yield from altered(path, *texts)
+    touched = dict.fromkeys(path for c in changes for path in (c.old, c.new) if path)
+    for path in touched:
+        if path not in settings and is_settings(path):
+            yield found(path, 0, "settings", "what changed in it was not compared")

@@ -1,0 +1,131 @@
+"""What became of each test: there, renamed, moved, made a row of a table, or gone."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from agents.analysis.weakening.test_cases import Case, alike, cases
+from agents.analysis.weakening.parameter_tables import loops, rows
+from agents.analysis.weakening.diff_views import Change, Line
+
+RENAMED = 0.6  # share of the code that a test under another name has in common with the old one
+MOST_FRESH = 400  # new tests that are compared with one that is gone
+EXPLAINED = 0.6  # share of a test's values that are in a table now
+
+_VALUE = re.compile(r"\"[^\"]*\"|'[^']*'|\b\d[\w.]*|\b(?:True|False|None|true|false|null|nil)\b")
+
+
+@dataclass
+class Suite:
+    """The tests of one file, before and after."""
+
+    change: Change
+    before: list[Case]
+    after: list[Case]
+    pairs: list[tuple[Case, Case]] = field(default_factory=list)
+    """Tests that are there before and after, under whatever name, in whatever file."""
+    gone: list[Case] = field(default_factory=list)
+    merged: list[Case] = field(default_factory=list)
+    """Tests whose values are in a table of another test now."""
+
+    @cached_property
+    def fresh_lines(self) -> list[Line]:
+        """Return the lines of code that the file did not have before."""
+        known = Counter(line.text for case in self.before for line in case.lines)
+        fresh = []
+        for line in (line for case in self.after for line in case.lines):
+            if known[line.text]:
+                known[line.text] -= 1
+            else:
+                fresh.append(line)
+        return fresh
+
+    @cached_property
+    def added_values(self) -> Counter[str]:
+        """Return the values that these lines write out."""
+        return values(self.fresh_lines)
+
+    @cached_property
+    def has_table(self) -> bool:
+        """Return whether something new in it has one test do the work of several."""
+        before = Counter(row for case in self.before for row in rows(case).elements())
+        after = Counter(row for case in self.after for row in rows(case).elements())
+        return loops(self.fresh_lines) or bool(after - before)
+
+
+def suites(changes: Sequence[Change]) -> list[Suite]:
+    """Return the tests of these files, paired as far as they still are somewhere."""
+    found = [Suite(c, cases(c.before, c.language), cases(c.after, c.language)) for c in changes]
+    fresh = [(suite, case) for suite in found for case in _fresh(suite)]
+    for suite in found:
+        _pair(suite, fresh)
+    return found
+
+
+def values(lines: Iterable[Line]) -> Counter[str]:
+    """Return the values that these lines write out."""
+    return Counter(each.strip("\"'") for line in lines for each in _VALUE.findall(line.text))
+
+
+def _fresh(suite: Suite) -> list[Case]:
+    """Return the tests of a file that it did not have before."""
+    known = Counter(case.name for case in suite.before)
+    fresh = []
+    for case in suite.after:
+        if case.line and not known[case.name]:
+            fresh.append(case)
+        known[case.name] -= 1
+    return fresh
+
+
+def _pair(suite: Suite, fresh: list[tuple[Suite, Case]]) -> None:
+    there: dict[str, list[Case]] = {}
+    for case in suite.after:
+        there.setdefault(case.name, []).append(case)
+    missing = []
+    for case in suite.before:
+        if there.get(case.name):
+            suite.pairs.append((case, there[case.name].pop(0)))
+        elif case.line:
+            missing.append(case)
+    for case in missing:
+        _find(case, suite, fresh)
+
+
+def _find(case: Case, suite: Suite, fresh: list[tuple[Suite, Case]]) -> None:
+    """Look for a test that is not where it was: the same name first, then the same code."""
+    if len(fresh) > MOST_FRESH:  # too many to compare each with each: the name has to do
+        fresh_ones = [(place, other) for place, other in fresh if other.name == case.name]
+    else:
+        fresh_ones = fresh
+    ranked = sorted(
+        ((_rank(case, suite, other, place), at) for at, (place, other) in enumerate(fresh_ones)),
+        reverse=True,
+    )
+    if ranked and ranked[0][0] >= RENAMED:
+        chosen = fresh_ones[ranked[0][1]]
+        fresh.remove(chosen)
+        suite.pairs.append((case, chosen[1]))
+    elif _explained(case, suite):
+        suite.merged.append(case)
+    else:
+        suite.gone.append(case)
+
+
+def _rank(case: Case, suite: Suite, other: Case, place: Suite) -> float:
+    same = case.name == other.name
+    likeness = alike(case, other)
+    return likeness + (2 if same else 0) + (0.05 if place is suite else 0)
+
+
+def _explained(case: Case, suite: Suite) -> bool:
+    """Return whether the values of a test are in a table of its file now."""
+    wanted = values(case.lines)
+    if not suite.has_table:
+        return False
+    there = wanted & suite.added_values
+    return wanted.total() > 0 and there.total() / wanted.total() >= EXPLAINED

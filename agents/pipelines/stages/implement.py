@@ -1,0 +1,117 @@
+"""Step 6: implement: make one planned step in a fresh session, and commit it."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.stages.change_goal import Aim
+from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.install_dependencies import told
+from agents.ports import SetupResult
+from agents.requests import Frozen
+from agents.run import Run, stage
+from agents.text import clean
+from agents.tools.base import Capability
+from agents.tools.submit import Submission
+
+WISH_LIMIT = 60_000  # characters of the request that reach a prompt
+
+
+class StepDone(Submission, tool="submit_step"):
+    """Deliver the step: your changes to the files are committed as they are now."""
+
+    summary: str
+    """What you changed and why that is the cure, for the commit's body. Two to six lines."""
+    tried: str
+    """What you ran to see that it works, and what it printed; what you could not check. Read by
+    whoever writes the pull request."""
+    proof: str = Field(default="", max_length=500)
+    """A command for bash, in the repository's root, that runs just the tests you added or changed;
+    empty if there are none."""
+
+
+class Assignment(Frozen):
+    """One step as the engineer gets it."""
+
+    number: int
+    count: int
+    title: str
+    brief: str
+    plan: str
+    """The titles of all steps, numbered."""
+    source: str
+    """Where the wish comes from, like `The issue, octo/parse#7`."""
+    wish: str
+    """What was asked for, in its author's words: untrusted."""
+    part: int = 0
+    """The number of the sub-issue that it resolves; 0 for a step of a plan."""
+
+    @property
+    def heading(self) -> str:
+        """Return what it is, for whoever does it."""
+        if self.part:
+            return f"sub-issue {self.number} of {self.count} (#{self.part})"
+        return f"step {self.number} of {self.count}"
+
+    def aim(self, since: str) -> Aim:
+        """Return what the change after the commit `since` is to do."""
+        subject = self.subject if self.part else ""
+        return Aim(
+            source=self.source, wish=self.wish, detail=self.brief, since=since, subject=subject
+        )
+
+    @property
+    def subject(self) -> str:
+        """Return the commit's subject: the place in the plan only where there is more than one."""
+        if self.part:
+            return f"Sub-issue {self.number}/{self.count} (#{self.part}): {self.title}"
+        return f"Step {self.number}/{self.count}: {self.title}" if self.count > 1 else self.title
+
+
+class Made(Frozen):
+    """What came of a step, in the words of whoever made it."""
+
+    title: str
+    summary: str
+    tried: str
+    proof: str = ""
+    """A command that runs its tests; the model's, so it has to pass the gate."""
+    commit: str | None
+    """None when the step changed no file."""
+
+    @property
+    def report(self) -> str:
+        """Return all of it as text."""
+        return f"{self.title}\n\n{self.summary}\n\nTried: {self.tried}"
+
+
+IMPLEMENT = Conversation(
+    name="implement",
+    prompt=beside(__file__, "implement.md"),
+    output=StepDone,
+    capability=Capability.CHANGE,
+    max_turns=60,
+)
+
+
+@stage
+async def implement(run: Run, assignment: Assignment, setup: SetupResult) -> Made:
+    """Make the step and commit it."""
+    done = await run.converse(
+        IMPLEMENT,
+        **assignment.model_dump(exclude={"wish"}),
+        heading=assignment.heading,
+        setup=told(run, setup),
+        instructions=await instructions(run),
+        wish=run.fenced(clean(assignment.wish).text, limit=WISH_LIMIT),
+    )
+    commit = await run.commit(assignment.subject, done.summary)
+    run.summary = f"{assignment.title}: {commit[:10] if commit else 'nothing to change'}"
+    return Made(
+        title=assignment.title,
+        summary=done.summary,
+        tried=done.tried,
+        proof=done.proof,
+        commit=commit,
+    )

@@ -1,0 +1,180 @@
+"""Step 6: inspect: list what the change takes away from tests and checks, and ask people for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Literal
+
+from agents.errors import ToolError
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.stages.weakening_text import questions, section
+from agents.analysis.weakening.find import find
+from agents.analysis.weakening.finding import Finding, found
+from agents.analysis.weakening.settings_files import is_settings
+from agents.analysis.which_are_tests import is_test
+from agents.ports import Approval
+from agents.requests import Frozen
+from agents.run import Run, stage
+from agents.text import printable
+from agents.tools.base import Capability
+from agents.tools.submit import Submission
+
+AROUND = 400  # lines around each change: what a line belongs to is read from them
+RULE = "change/loosened"
+WHAT = "loosen tests or checks"
+REASON = (
+    "The change takes something away from the repository's tests, or from the settings of its"
+    " checks. With a yes it goes into the pull request as it is; with a no the engineer is asked to"
+    " put it back."
+)
+UNSEEN = "it was changed, but the diff does not show it"
+
+Word = Literal["", "approved", "denied", "void", "nobody"]
+
+
+class Inspection(Frozen):
+    """What the change takes away from tests and checks, and what people say to it."""
+
+    commit: str = ""
+    """The commit that was looked at: a yes holds for nothing else."""
+    findings: tuple[Finding, ...] = ()
+    word: Word = ""
+    """What came of asking; empty when there was nothing to ask."""
+    by: str = ""
+    """Who decided."""
+    reason: str = ""
+    """What they said, or why their word is void: untrusted."""
+    approval: str = ""
+
+    @property
+    def grave(self) -> tuple[Finding, ...]:
+        """Return what people have to agree to."""
+        return tuple(each for each in self.findings if each.grave)
+
+    @property
+    def denied(self) -> bool:
+        """Return whether somebody said no."""
+        return self.word == "denied"
+
+    @property
+    def accepted(self) -> bool:
+        """Return whether nothing is left that somebody would have to agree to."""
+        return not self.grave or self.word == "approved"
+
+    @property
+    def section(self) -> str:
+        """Return all of it for the pull request's body, safe to publish; empty without findings."""
+        return section(self.findings, self._verdict) if self.findings else ""
+
+    @property
+    def _verdict(self) -> str:
+        if not self.grave:
+            return ""
+        said = f": {self.reason}" if self.reason else ""
+        return {
+            "approved": f"{self.by} approved this (approval {self.approval}){said}",
+            "denied": f"Not approved: {self.by} said no (approval {self.approval}){said}",
+            "void": f"Not approved: the answer to approval {self.approval} no longer holds{said}",
+        }.get(self.word, f"Not approved: nobody could be asked{said}")
+
+
+class PutBack(Submission):
+    """Deliver the tests and checks as they were: your changes are committed as they are now."""
+
+    summary: str
+    """Place by place: what you put back, and what had to give way to it; what now fails and why."""
+
+
+PUT_BACK = Conversation(
+    name="put_back",
+    prompt=beside(__file__, "put_back.md"),
+    output=PutBack,
+    capability=Capability.CHANGE,
+    resumes="implement",
+)
+
+
+@stage
+async def inspect(run: Run, earlier: Inspection | None = None) -> Inspection:
+    """Look for tests and checks that the change loosens.
+
+    `earlier`: what was found before the engineer put things back. People who said no are not asked
+    a second time: what is still there is theirs to see in a draft.
+    """
+    return await judged(run, await findings(run, run.base, run.head), earlier)
+
+
+async def judged(run: Run, places: tuple[Finding, ...], earlier: Inspection | None) -> Inspection:
+    """Return what people say to these findings, which are about the run's head."""
+    inspection = Inspection(commit=run.head, findings=places)
+    if not inspection.grave:
+        run.summary = f"{len(places)} to point out" if places else "nothing"
+        return inspection
+    run.summary = f"{len(inspection.grave)} to agree to"
+    if earlier is not None and earlier.denied:
+        kept = {"word": "denied", "by": earlier.by, "reason": earlier.reason}
+        return inspection.model_copy(update={**kept, "approval": earlier.approval})
+    if run.ports.approvals is None:
+        return inspection.model_copy(update={"word": "nobody"})
+    return inspection.model_copy(update=await _asked(run, inspection.grave))
+
+
+@stage
+async def put_back(run: Run, inspection: Inspection) -> PutBack:
+    """Put back what people did not accept."""
+    places = "\n".join(f"- {each.place}: {each.what}: {each.text}" for each in inspection.grave)
+    done = await run.converse(
+        PUT_BACK,
+        places=run.fenced(places),
+        by=inspection.by,
+        reason=run.fenced(inspection.reason or "(no reason given)"),
+    )
+    commit = await run.commit("Put back what was not accepted", done.summary)
+    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    return done
+
+
+async def _asked(run: Run, findings: Sequence[Finding]) -> dict[str, str]:
+    """Return what people decided. They see each place, or counts where a line must not be shown."""
+    fault = ""
+    for question in questions(findings):
+        try:
+            said = await run.consent(WHAT, question, rule=RULE, reason=REASON)
+        except ToolError as error:
+            fault = str(error)
+        else:
+            return _answer(said)
+    return {"word": "nobody", "reason": fault}
+
+
+def _answer(said: Approval) -> dict[str, str]:
+    word = said.state if said.state in ("approved", "denied") else "void"
+    reason = printable(said.reason).strip()
+    return {"word": word, "by": said.decided_by, "reason": reason, "approval": said.id}
+
+
+async def findings(run: Run, old: str, new: str) -> tuple[Finding, ...]:
+    """Return what the change between two commits or trees takes away from tests and checks."""
+    tree = await run.tree()
+    changed = await tree.changed(old, new)
+    settings = {
+        path: (_decoded(await tree.show(old, path)), _decoded(await tree.show(new, path)))
+        for path in changed
+        if is_settings(path)
+    }
+    diff = await tree.diff(old, new, context=AROUND)
+    # A large diff takes seconds of work, which must not hold up other runs.
+    return await asyncio.to_thread(find, diff, settings) + _unseen(changed, diff)
+
+
+def _decoded(text: bytes | None) -> str | None:
+    return None if text is None else text.decode("utf-8", "replace")
+
+
+def _unseen(changed: list[str], diff: str) -> tuple[Finding, ...]:
+    """Return the tests that changed and of which the diff says nothing at all."""
+    names = {path for path in changed if is_test(path) and path.isascii()}
+    return tuple(
+        found(path, 0, "unreadable", UNSEEN) for path in sorted(names) if f"/{path}" not in diff
+    )

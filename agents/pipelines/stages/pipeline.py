@@ -1,0 +1,52 @@
+"""Step 5: parts of pipelines that several of them have."""
+
+from __future__ import annotations
+
+from agents.pipelines.stages.push_update import Landing, catch_up, push_update
+from agents.pipelines.stages.run_checks import Baseline, Quality, check_quality, measure_base
+from agents.pipelines.stages.repair_checks import quality_fix
+from agents.pipelines.stages.install_dependencies import set_up
+from agents.pipelines.stages.inspect_weakening import inspect, put_back
+from agents.pipelines.stages.verification import Verified
+from agents.run import Run
+
+
+async def mend(run: Run, baseline: Baseline) -> Quality:
+    """Run the repository's checks, and have mended what they newly complain about."""
+    quality = await run.stage(check_quality, baseline)
+    for _ in range(3):
+        if quality.passed:
+            break
+        await run.stage(quality_fix, quality)
+        quality = await run.stage(check_quality, baseline)
+    return quality
+
+
+async def examine(run: Run, baseline: Baseline) -> Verified:
+    """Have the checks pass, and no test or check loosened that people want back."""
+    quality = await mend(run, baseline)
+    inspection = await run.stage(inspect)
+    if inspection.denied:
+        await run.stage(put_back, inspection)
+        quality = await mend(run, baseline)
+        inspection = await run.stage(inspect, inspection)
+    return Verified(quality=quality, inspection=inspection)
+
+
+async def land(run: Run) -> Landing:
+    """Push to the pull request; where people pushed meanwhile, on top of theirs, checked anew."""
+    landing = await run.stage(push_update, Landing())
+    for _ in range(3):
+        if not landing.moved:
+            break
+        landing = await run.stage(catch_up, landing)
+        if landing.why_not:
+            break
+        setup = await run.stage(set_up)
+        baseline = await run.stage(measure_base, setup)
+        quality = await run.stage(check_quality, baseline)
+        landing = landing.checked(quality)
+        if not quality.passed:
+            break
+        landing = await run.stage(push_update, landing)
+    return landing

@@ -1,0 +1,131 @@
+"""Step 6: push_update, catch_up: let commits out to a pull request's branch, on top of others'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agents.errors import Moved
+from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.run_checks import Quality
+from agents.requests import Frozen
+from agents.run import Run, stage
+from agents.text import one_line
+from agents.text.inline import code_span
+
+_STATE = "#{number} was {state} while Fettle was at work, so nothing was pushed."
+_DELETED = "The branch {branch} was deleted while Fettle was at work, so nothing was pushed."
+_CONTRADICTS = (
+    "Somebody pushed to {branch} while Fettle was at work, and the two changes contradict each"
+    " other in {paths}. Theirs was left alone."
+)
+_REWRITTEN = (
+    "Somebody has rewritten {branch} while Fettle was at work. What Fettle made is built on commits"
+    " that were taken away, and would bring them back."
+)
+_MOVED = (
+    "Somebody pushed to {branch} while Fettle was at work, so what it made is for other lines than"
+    " those that stand there now."
+)
+_MEANWHILE = "not yet: somebody has pushed meanwhile"
+
+
+class Landing(Frozen):
+    """What came of letting the run's commits out."""
+
+    pushed: bool = False
+    moved: bool = False
+    """Somebody else has pushed meanwhile: their commits come first."""
+    renamed: Mapping[str, str] = {}
+    """The commits that were made anew on top of others', by their first ids; empty for what those
+    had done already."""
+    why_not: str = ""
+    """Why they cannot be let out, for people."""
+    quality: Quality | None = None
+    """What the checks say on top of others' commits; None where nobody had pushed."""
+
+    def checked(self, quality: Quality) -> Landing:
+        """Return it with what the checks say on top of others' commits."""
+        return self.model_copy(update={"quality": quality})
+
+    def name_of(self, commit: str) -> str:
+        """Return the id that a commit of the run has now; empty where others' did the same."""
+        return self.renamed.get(commit, commit)
+
+
+@stage
+async def look_again(run: Run) -> Landing:
+    """See that the pull request is as it was: what is proposed for its lines fits no others."""
+    pull = await reviewing(run).pull()
+    why_not = ""
+    if pull.state != "open":
+        why_not = _STATE.format(number=pull.number, state=pull.state)
+    elif pull.head != run.start:
+        why_not = _MOVED.format(branch=code_span(pull.branch))
+    run.summary = "it is not" if why_not else "it is"
+    return Landing(why_not=why_not)
+
+
+@stage
+async def push_update(run: Run, landing: Landing) -> Landing:
+    """Push to the pull request."""
+    pull = await reviewing(run).pull()
+    if pull.state != "open":
+        run.summary = f"not pushed: the pull request was {pull.state}"
+        why_not = _STATE.format(number=pull.number, state=pull.state)
+        return landing.model_copy(update={"moved": False, "why_not": why_not})
+    if pull.head not in (run.start, run.head):
+        run.summary = _MEANWHILE
+        return landing.model_copy(update={"moved": True})
+    run.lets_out()
+    try:
+        await run.ports.publisher.push(run.branch, run.head)
+    except Moved:
+        run.summary = _MEANWHILE
+        return landing.model_copy(update={"moved": True})
+    run.stands(pushed=True)
+    run.summary = f"{run.head[:10]} on {run.branch}"
+    return landing.model_copy(update={"pushed": True, "moved": False})
+
+
+@stage
+async def catch_up(run: Run, landing: Landing) -> Landing:
+    """Make the commits anew on top of what people pushed."""
+    source, names = run.ports.source, {new: old for old, new in landing.renamed.items()}
+    newest, branch = await source.branch(run.branch), code_span(run.branch)
+    if newest is None:
+        return landing.model_copy(update={"why_not": _DELETED.format(branch=branch)})
+    if await source.fork_point(newest, run.start) != run.start:
+        return landing.model_copy(update={"why_not": _REWRITTEN.format(branch=branch)})
+    tree, head, before, merging = await run.tree(), newest, run.start, run.merging
+    renamed: dict[str, str] = {}
+    for commit in await _own(run):
+        # Both come from where the run began, so git takes that for what the two have in common.
+        merged = await source.merged(newest, commit)
+        if merged.conflicts:
+            paths = ", ".join(code_span(one_line(path, 200)) for path in merged.conflicts[:5])
+            why_not = _CONTRADICTS.format(branch=branch, paths=paths)
+            return landing.model_copy(update={"why_not": why_not})
+        permitted = dict.fromkeys(await tree.changed(before, commit), merged.tree)
+        if await tree.changed(head, merged.tree):  # else others have done the same
+            message = await source.message(commit)
+            head = await tree.commit(
+                merged.tree, head, message, permitted=permitted, merging=merging
+            )
+            renamed[names.get(commit, commit)] = head
+        else:
+            renamed[names.get(commit, commit)] = ""
+        before, merging = commit, ""
+    run.stands(base=newest, start=newest, head=head, foundation=head if run.merging else "")
+    run.let_go()
+    run.summary = f"on top of {newest[:10]}"
+    return landing.model_copy(update={"renamed": {**landing.renamed, **renamed}})
+
+
+async def _own(run: Run) -> list[str]:
+    """Return the run's own commits, oldest first, without those that its merge brings in."""
+    source = run.ports.source
+    commits = [commit for commit, _ in await source.commits(run.start, run.head)]
+    if not run.merging:
+        return commits
+    brought = {commit for commit, _ in await source.commits(run.start, run.merging)}
+    return [commit for commit in commits if commit not in brought]

@@ -1,0 +1,252 @@
+"""Step 6: prove: show by a test that the bug is there without the change and gone with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from agents.errors import ToolError
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.stages.implement import Made
+from agents.pipelines.stages.regression_proof_text import proof_section
+from agents.pipelines.stages.run_checks import CheckRun
+from agents.analysis.weakening.test_changes import suites
+from agents.analysis.weakening.diff_views import Change, Unreadable, read
+from agents.analysis.which_are_tests import is_test
+from agents.pipelines.stages.proof_run import Trial, as_check, runs_no_test, says_too_little, without_tests
+from agents.ports import CommandResult, WorkTree
+from agents.requests import Frozen
+from agents.run import Run, stage
+from agents.text import one_line
+from agents.tools import gate
+from agents.tools.base import Bench, Capability
+from agents.tools.submit import Submission
+
+COMMANDS = 5  # of the engineers, the newest first
+TIMEOUT = 600.0  # seconds for each run
+OUTPUT = 200_000  # bytes that are looked at
+AROUND = 200  # lines around each change
+SUMMARY = 120
+
+NO_TEST = "no test was added or changed"
+NO_COMMAND = "whoever made the change gave no command that runs its tests"
+INSIDE = (
+    "the tests stand in the source files ({files}), so they cannot be run without the change that"
+    " is made in the same files"
+)
+
+
+class Proof(Frozen):
+    """Whether a test shows the bug, as our own process found it."""
+
+    commit: str = ""
+    """The commit with the change that was looked at."""
+    wanted: bool = False
+    """Whether there is a bug to be shown."""
+    shown: bool = False
+    command: str = ""
+    tests: tuple[str, ...] = ()
+    """The changed test files."""
+    base: CheckRun | None = None
+    """The command on the files from before the change, with the tests of the change."""
+    head: CheckRun | None = None
+    why: str = ""
+    """Why nothing shows it, or what weakens what does."""
+    mendable: bool = False
+    """Whether an engineer could still show it."""
+
+    @property
+    def section(self) -> str:
+        """Return it for the pull request's body, safe to publish; empty where there is no bug."""
+        if not self.wanted:
+            return ""
+        return proof_section(self.command, self.base, self.head, shown=self.shown, why=self.why)
+
+
+class BugShown(Submission, tool="submit_proof"):
+    """Deliver the test that shows the bug; your changes are committed as they are now."""
+
+    summary: str
+    """What the test does and why it fails without the change; or why no test can show the bug."""
+    proof: str = Field(max_length=500)
+    """A command for bash, in the repository's root, that runs just these tests; empty if there are
+    none."""
+
+
+PROVE_AGAIN = Conversation(
+    name="prove_again",
+    prompt=beside(__file__, "prove_again.md"),
+    output=BugShown,
+    capability=Capability.CHANGE,
+    resumes="implement",
+)
+
+
+@stage
+async def prove(run: Run, kind: str, made: Sequence[Made]) -> Proof:
+    """Run the new tests without the change and with it."""
+    proof = Proof(commit=run.head, wanted=kind == "bug")
+    if not proof.wanted:
+        run.summary = "no bug to show"
+        return proof
+    proof = await _proof(run, proof, made)
+    said = "shown by a test" if proof.shown else f"not shown: {proof.why}"
+    run.summary = one_line(said, SUMMARY)
+    return proof
+
+
+@stage
+async def prove_again(run: Run, proof: Proof) -> Made:
+    """Have a test made that shows the bug."""
+    done = await run.converse(PROVE_AGAIN, why=run.fenced(proof.why), tried=_tried(run, proof))
+    title = "Add a test that shows the bug"
+    commit = await run.commit(title, done.summary)
+    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    return Made(
+        title=title, summary=done.summary, tried=done.proof, proof=done.proof, commit=commit
+    )
+
+
+def _tried(run: Run, proof: Proof) -> str:
+    """Return what was run, for whoever is to do better."""
+    runs = (("Without the change", proof.base), ("With the change", proof.head))
+    parts = [
+        f"{when}, this command ended with exit code {check.exit_code}:\n\n"
+        + run.fenced(f"{check.command}\n\n{check.output}")
+        for when, check in runs
+        if check is not None
+    ]
+    return "\n\n".join(parts)
+
+
+async def _proof(run: Run, proof: Proof, made: Sequence[Made]) -> Proof:
+    tree = await run.tree()
+    paths = [path for path in await tree.changed(run.base, run.head) if is_test(path)]
+    contents = {path: await tree.show(run.head, path) for path in paths}
+    present = {path: data for path, data in contents.items() if data is not None}
+    changes = _read(await tree.diff(run.base, run.head, context=AROUND))
+    if not present:
+        return _without(proof, changes)
+    proof = proof.model_copy(update={"tests": tuple(present), "mendable": True})
+    commands = list(dict.fromkeys(each.proof.strip() for each in reversed(made)))
+    commands = [command for command in commands if command][:COMMANDS]
+    best = proof.model_copy(update={"why": NO_COMMAND})
+    for number, command in enumerate(commands):
+        tried = await _try(run, proof, _Files(present, changes), command)
+        if tried.shown:
+            return tried
+        best = best if number else tried  # the newest command says most
+    return best
+
+
+class _Files:
+    """The test files of the change, with what the diff says of them."""
+
+    def __init__(self, contents: dict[str, bytes], changes: Sequence[Change]) -> None:
+        about = {change.path: change for change in changes}
+        links = {path for path, change in about.items() if change.link}
+        self.contents = {path: data for path, data in contents.items() if path not in links}
+        self.executable = [p for p in contents if p in about and about[p].executable]
+        self.names = (*contents, *_new_names(changes))
+
+    async def lay(self, tree: WorkTree) -> None:
+        """Put them over the files that are there. Raises ToolError."""
+        for path, data in self.contents.items():
+            await tree.write(path, data)
+        if self.executable:
+            await tree.run(["chmod", "+x", "--", *self.executable], timeout=30)
+
+
+async def _try(run: Run, proof: Proof, files: _Files, command: str) -> Proof:
+    """Return the proof with this command: before, which has to fail, and after."""
+    refused = await _refused(run, command)
+    if refused:
+        why = f"the command for it, `{command}`, was not run: {refused}"
+        return proof.model_copy(update={"command": command, "why": why})
+    tree = await run.tree(run.base, changing=True, pristine=True)
+    try:
+        await files.lay(tree)
+    except ToolError as error:
+        why = f"the tests could not be put onto the files from before the change: {error}"
+        return proof.model_copy(update={"command": command, "why": why})
+    before = Trial(command, await _run(tree, command))
+    proof = proof.model_copy(
+        update={"command": command, "base": as_check(before.result, command, TIMEOUT)}
+    )
+    fault = without_tests(before, files.names)
+    if fault:
+        return proof.model_copy(update={"why": fault})
+    tree = await run.tree(run.head, changing=True, pristine=True)
+    after = Trial(command, await _run(tree, command))
+    fault = says_too_little(after)
+    weak = "" if fault else before.weakness
+    return proof.model_copy(
+        update={
+            "head": as_check(after.result, command, TIMEOUT),
+            "shown": not fault,
+            "mendable": bool(fault),
+            "why": fault or weak,
+        }
+    )
+
+
+async def _run(tree: WorkTree, command: str) -> CommandResult:
+    return await tree.run(["bash", "-c", "--", command], timeout=TIMEOUT, max_output=OUTPUT)
+
+
+async def _refused(run: Run, command: str) -> str:
+    """Return why the command shows nothing, or may not run by itself; nothing if it may."""
+    if fault := runs_no_test(command):
+        return fault
+    bench = Bench(
+        tree=await run.tree(),
+        capability=Capability.CHANGE,
+        policy=await run.policy(),
+        stage=run.current.partition("/")[0],
+        head=run.head,
+        tainted=run.standing.tainted,
+    )
+    try:
+        verdict = gate.judge("bash", {"command": command, "timeout": TIMEOUT}, bench=bench)
+    except ToolError as error:
+        return str(error)
+    if verdict.decision == "allow":
+        return ""
+    return verdict.reason or f"the rule {verdict.rule} is against it"
+
+
+def _without(proof: Proof, changes: Sequence[Change]) -> Proof:
+    """Return the proof of a change without a changed test file."""
+    inside = [path for path in _with_new_tests(changes) if not is_test(path)]
+    if inside:
+        files = ", ".join(f"`{path}`" for path in inside[:3])
+        return proof.model_copy(update={"why": INSIDE.format(files=files)})
+    return proof.model_copy(update={"why": NO_TEST, "mendable": True})
+
+
+def _read(diff: str) -> tuple[Change, ...]:
+    try:
+        return read(diff)
+    except Unreadable:
+        return ()
+
+
+def _with_new_tests(changes: Sequence[Change]) -> list[str]:
+    inline = [change for change in changes if change.language == "rust" and change.new]
+    return [
+        suite.change.path
+        for suite in suites(inline)
+        if {c.name for c in suite.after if c.line} - {c.name for c in suite.before if c.line}
+    ]
+
+
+def _new_names(changes: Sequence[Change]) -> list[str]:
+    """Return the names of the tests that the change adds."""
+    tests = [change for change in changes if change.new and is_test(change.new)]
+    return [
+        case.name
+        for suite in suites(tests)
+        for case in suite.after
+        if case.line and case.name not in {c.name for c in suite.before}
+    ]

@@ -1,0 +1,65 @@
+"""How a pull request says what shows its bug, or that nothing does."""
+
+from __future__ import annotations
+
+from agents.pipelines.stages.run_checks import CheckRun
+from agents.text import one_line, publish
+
+COMMAND_LIMIT = 200
+WHY_LIMIT = 600
+NAME = "The tests of the change"
+
+SHOWN = (
+    "**A test shows the bug.** Fettle ran it twice in a sandbox without network: on the files from"
+    " before the change with the changed test files put onto them, and on the change."
+)
+NOT_SHOWN = "**No test shows the bug**: {why}."
+
+
+def proof_section(
+    command: str, base: CheckRun | None, head: CheckRun | None, *, shown: bool, why: str
+) -> str:
+    """Return it as Markdown that is safe to publish: a sentence, the runs, what failed before."""
+    sentence = SHOWN if shown else NOT_SHOWN.format(why=_line(why))
+    parts = [sentence, _table(command, base, head) if base else ""]
+    if shown and why:
+        parts.append(f"Note: {_line(why)}.")
+    if shown and base and base.output:
+        parts.append(f"Without the change, it ends with:\n\n{_fenced(base.output)}")
+    if not shown and head and head.exit_code and head.output:
+        parts.append(f"With the change, it ends with:\n\n{_fenced(head.output)}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _line(text: str) -> str:
+    return publish(one_line(text, WHY_LIMIT)).strip().rstrip(".")
+
+
+def _table(command: str, base: CheckRun, head: CheckRun | None) -> str:
+    cells = (NAME, _code(command), _exit(base), _exit(head))
+    return "\n".join(
+        (
+            "| Check | Command | Without the change | With the change |",
+            "| --- | --- | --- | --- |",
+            f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |",
+        )
+    )
+
+
+def _code(command: str) -> str:
+    line = "; ".join(part.strip() for part in command.strip().splitlines()).replace("`", "'")
+    return f"`{line}`" if len(line) <= COMMAND_LIMIT else f"`{line[:COMMAND_LIMIT]}…`"
+
+
+def _exit(check: CheckRun | None) -> str:
+    if check is None:
+        return "not run"
+    word = "failed" if check.exit_code else "passed"
+    return f"{word} (exit {check.exit_code}, {check.seconds} s)"
+
+
+def _fenced(output: str) -> str:
+    fence = "```"
+    while fence in output:
+        fence += "`"
+    return f"{fence}text\n{output}\n{fence}"

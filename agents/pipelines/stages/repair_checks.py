@@ -1,0 +1,50 @@
+"""Step 6: quality_fix: mend what the change broke, as its own commit."""
+
+from __future__ import annotations
+
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.stages.check_summary import wrote
+from agents.pipelines.stages.run_checks import Quality
+from agents.run import Run, stage
+from agents.tools.base import Capability
+from agents.tools.submit import Submission
+
+
+class FixDone(Submission):
+    """Deliver the fix of the failing checks; your changes are committed as they are now."""
+
+    summary: str
+    """What was wrong and what you changed, check by check; what still fails and why."""
+
+    @classmethod
+    def tool_name(cls) -> str:
+        """Return the name under which the model calls it."""
+        return "submit_fix"
+
+
+QUALITY_FIX = Conversation(
+    name="quality_fix",
+    prompt=beside(__file__, "quality_fix.md"),
+    output=FixDone,
+    capability=Capability.CHANGE,
+    resumes="implement",
+)
+
+
+@stage
+async def quality_fix(run: Run, quality: Quality) -> FixDone:
+    """Mend the failing checks."""
+    checks = [
+        {
+            "name": check.name,
+            "command": check.command,
+            "exit_code": check.exit_code,
+            "red_before": quality.red_before(check),
+            "output": run.fenced(wrote(check)),
+        }
+        for check in quality.failing
+    ]
+    fixed = await run.converse(QUALITY_FIX, checks=checks)
+    commit = await run.commit("Fix failing checks", fixed.summary)
+    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    return fixed

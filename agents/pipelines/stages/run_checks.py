@@ -1,0 +1,226 @@
+"""Step 6: quality: run the repository's checks, on the default branch first, then on the change.
+
+The exit codes are recorded by our process. A check that failed before the change is shown to
+people but not held against it: only new failures count. Where a check says by name what fails,
+that holds for each of its tests and findings; else for the check as a whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from agents.analysis.check_commands import Candidate, SETTINGS_FILES, detect
+from agents.analysis.check_failures.compare import both, newly
+from agents.analysis.check_failures.read import read
+from agents.analysis.check_failures.reported import Failed
+from agents.analysis.repository_files import Files
+from agents.policy import POLICY_PATH, Check
+from agents.ports import CommandResult, SetupResult, WorkTree
+from agents.requests import Frozen
+from agents.run import Run, stage
+from agents.text import plain_output, printable
+
+OUTPUT_KEPT = 6_000  # characters of a check's output that prompts and people see
+OUTPUT_READ = 400_000  # bytes, half of them at the end, in which names are looked for
+
+
+class CheckRun(Frozen):
+    """One check as it ran on one commit."""
+
+    name: str
+    command: str
+    timeout: float
+    exit_code: int
+    seconds: float
+    output: str
+    failures: Failed = Failed()
+    """What it says fails, by name."""
+    new: tuple[str, ...] = ()
+    """The names of what fails in it and did not before the change, so far as that can be told."""
+    flaky: tuple[str, ...] = ()
+    """Those that did not fail again when it was run once more: nothing is held against them."""
+
+
+class Baseline(Frozen):
+    """What the checks say about the default branch."""
+
+    runs: tuple[CheckRun, ...]
+    other: tuple[CheckRun, ...] = ()
+    """What they say about the other branch of a merge; empty where nothing is merged."""
+    unavailable: tuple[str, ...] = ()
+    """Commands that the repository suggests but that cannot run in the sandbox."""
+    source: str
+    """Where the list of checks comes from, for people."""
+    setup: SetupResult
+    """What was installed for them."""
+
+    @property
+    def before(self) -> tuple[tuple[CheckRun, ...], ...]:
+        """Return how each check ended before, in both branches of a merge."""
+        return tuple(zip(self.runs, self.other or self.runs, strict=True))
+
+
+class Quality(Frozen):
+    """What the checks say about the change, against the default branch."""
+
+    commit: str
+    runs: tuple[CheckRun, ...]
+    baseline: Baseline
+    added: tuple[str, ...] = ()
+    """Commands that installed something, with people's approval, which the checks could use."""
+
+    @property
+    def compared(self) -> tuple[tuple[CheckRun, CheckRun], ...]:
+        """Return each check as it ran before and after the change."""
+        return tuple(zip(self.baseline.runs, self.runs, strict=True))
+
+    @property
+    def failing(self) -> tuple[CheckRun, ...]:
+        """Return the checks that are worse than before, in both branches of a merge.
+
+        They fail and passed there, or tests and findings fail in them that did not fail there.
+        """
+        return tuple(
+            now
+            for before, now in zip(self.baseline.before, self.runs, strict=True)
+            if now.exit_code and (now.new or not any(each.exit_code for each in before))
+        )
+
+    @property
+    def passed(self) -> bool:
+        """Return whether nothing fails that passed before."""
+        return not self.failing
+
+    def red_before(self, check: CheckRun) -> bool:
+        """Return whether one of these checks failed before the change, too."""
+        pairs = zip(self.baseline.before, self.runs, strict=True)
+        return any(each.exit_code for before, now in pairs if now == check for each in before)
+
+
+@stage
+async def measure_base(run: Run, setup: SetupResult) -> Baseline:
+    """Run the checks as things were before."""
+    checks, unavailable, source = await _find_checks(run)
+    runs = await _measure(run, run.base, checks)
+    other = await _measure(run, run.merging, checks) if run.merging else ()
+    return Baseline(runs=runs, other=other, unavailable=unavailable, source=source, setup=setup)
+
+
+@stage
+async def check_quality(run: Run, baseline: Baseline) -> Quality:
+    """Run the checks with the change."""
+    checks = [Check(name=r.name, run=r.command, timeout=r.timeout) for r in baseline.runs]
+    measured = await _measure(run, run.head, checks)
+    pairs = zip(baseline.before, measured, strict=True)
+    runs = tuple([await _told_apart(run, before, now) for before, now in pairs])
+    run.summary = _say(runs) or run.summary
+    added = tuple(await (await run.tree()).added())
+    return Quality(commit=run.head, runs=runs, baseline=baseline, added=added)
+
+
+async def _told_apart(run: Run, before: Sequence[CheckRun], now: CheckRun) -> CheckRun:
+    """Return how a check ended with what is new in it.
+
+    A check that failed before is run once more first: a flaky test may have passed there.
+    """
+    new = newly(before, now)
+    if not new or not any(each.exit_code for each in before):
+        return now.model_copy(update={"new": new})
+    check = Check(name=now.name, run=now.command, timeout=now.timeout)
+    again = await _run_check(await run.tree(run.head, changing=True), check)
+    certain = both(new, newly(before, again))
+    flaky = tuple(name for name in new if name not in certain)
+    return now.model_copy(update={"new": certain, "flaky": flaky})
+
+
+async def _measure(run: Run, commit: str, checks: Sequence[Check]) -> tuple[CheckRun, ...]:
+    """Run the checks on exactly that commit.
+
+    What the engineer left in ignored files is not part of the change, and what one check did to
+    the files must not decide the next; what it built may help the next.
+    """
+    runs: list[CheckRun] = []
+    for check in checks:
+        tree = await run.tree(commit, changing=True, pristine=not runs)
+        runs.append(await _run_check(tree, check))
+    run.summary = _say(runs) if runs else "no checks that can run here"
+    return tuple(runs)
+
+
+async def _find_checks(run: Run) -> tuple[list[Check], tuple[str, ...], str]:
+    policy = await run.policy()
+    if policy.quality is not None:
+        return list(policy.quality), (), f"`{POLICY_PATH}`"
+    tree = await run.tree(run.base)
+    chosen: dict[str, Check] = {}
+    missing: dict[str, str] = {}
+    for candidate in detect(await _files(run)):
+        if candidate.subject in chosen:
+            continue
+        if await _available(tree, candidate):
+            chosen[candidate.subject] = candidate.check
+        else:
+            missing.setdefault(candidate.subject, candidate.check.run)
+    return list(chosen.values()), tuple(missing.values()), "found in the repository's files"
+
+
+async def _files(run: Run) -> Files:
+    source = run.ports.source
+    paths = frozenset(await source.files(run.base))
+    texts = {
+        path: (await source.show(run.base, path) or b"").decode("utf-8", "replace")
+        for path in SETTINGS_FILES
+        if path in paths
+    }
+    return Files(paths, texts)
+
+
+async def _available(tree: WorkTree, candidate: Candidate) -> bool:
+    result = await tree.run(["bash", "-c", candidate.available], timeout=30, writable=False)
+    return result.exit_code == 0
+
+
+async def _run_check(tree: WorkTree, check: Check) -> CheckRun:
+    argv = ["bash", "-c", check.run]
+    result = await tree.run(argv, timeout=check.timeout, max_output=OUTPUT_READ)
+    exited = result.why == "exit"
+    failures = await asyncio.to_thread(read, result.output, check.run, exited=exited)
+    return CheckRun(
+        name=check.name,
+        command=check.run,
+        timeout=check.timeout,
+        exit_code=result.exit_code,
+        seconds=round(result.seconds, 2),
+        output=_kept(result, check),
+        failures=failures,
+    )
+
+
+def _kept(result: CommandResult, check: Check) -> str:
+    text = printable(plain_output(result.output)).strip() + _STOPPED[result.why].format(check=check)
+    if len(text) <= OUTPUT_KEPT:
+        return text
+    third = OUTPUT_KEPT // 3  # the end of a test run says more than its beginning
+    left_out = len(text) - OUTPUT_KEPT
+    return f"{text[:third]}\n[... {left_out} characters left out ...]\n{text[-2 * third :]}"
+
+
+def _say(runs: Sequence[CheckRun]) -> str:
+    return ", ".join(f"{r.name} {_said(r)}" for r in runs)
+
+
+def _said(run: CheckRun) -> str:
+    if not run.exit_code:
+        return "passed"
+    return f"failed ({len(run.new)} new)" if run.new else "failed"
+
+
+_STOPPED = {
+    "exit": "",
+    "timeout": "\n[stopped after {check.timeout:.0f} s, before it had ended]",
+    "output": "\n[stopped: it wrote far too much]",
+    "killed": "\n[killed: out of processor time, by the size of a file, or by a signal]",
+    "memory": "\n[killed: it used up the memory that a command may have]",
+    "disk": "\n[stopped: its files take more of the disk than a run may have]",
+}

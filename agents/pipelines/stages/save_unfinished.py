@@ -1,0 +1,137 @@
+"""Step 6: keep_work: when a run ends early, what it made goes to a branch: it was paid for."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Literal
+
+from agents.errors import RunError
+from agents.pipelines.stages.waiting_label import show_waiting
+from agents.requests import Frozen, OnPull, RemediateAlert
+from agents.run import Outcome, Run, stage
+from agents.text import one_line
+
+TITLE = 90
+DAY_OVER = "day-over"
+"""Rule of an outcome that only the day's budget stood in the way of."""
+_DRAFT = """Fettle stopped before this was done.
+
+{reason}
+
+What is here was committed until then. **Nothing of it was verified**: the repository's checks were
+not run on it, and nobody has looked at it with fresh eyes. Take it as a beginning, or write
+`/bot retry` on the issue: the run then goes on with this pull request."""
+_KEPT = "What it had made until then is kept on [`{branch}`]({url})."
+_LOST = "What it had made until then could not be pushed: {why}"
+_FOREIGN = (
+    "What was made is not kept: it builds on the commits of a fork, and those are never pushed to"
+    " this repository, whose own checks would run them with its secrets."
+)
+_APART = "What was made is kept on [`{branch}`]({url}): go on from there, or {then}."
+_THERE = "What it had made until then is pushed already."
+_UNCOMMITTED = "Unfinished work of the stage {stage}"
+
+
+class Stopped(Frozen):
+    """Why a run ended before its pipeline did."""
+
+    kind: Literal["failed", "cancelled"]
+    text: str
+    draft: bool = False
+    """Whether what it made is worth a draft pull request, not only a branch."""
+    rule: str | None = None
+    """By which rule, where somebody has to tell it from others."""
+
+
+@stage
+async def keep_work(run: Run, stopped: Stopped) -> Outcome:
+    """Keep what was made."""
+    with suppress(RunError):  # a label that cannot be taken off is no reason to lose anything
+        await show_waiting(run, on=False)
+    try:
+        await _commit_what_is_left(run)
+    except RunError:  # such as protected files half-way changed: what was committed is kept
+        run.let_go()
+    if run.unchanged:
+        run.summary = "nothing had been changed"
+        return Outcome(kind=stopped.kind, text=stopped.text)
+    if run.pushed:
+        run.summary = "it is pushed already"
+        return Outcome(kind=stopped.kind, text=f"{stopped.text} {_THERE}")
+    if getattr(run.request, "no_pr", False):
+        run.summary = "nothing is published, as asked"
+        return Outcome(kind=stopped.kind, text=stopped.text)
+    if run.foreign:
+        run.summary = "nothing may be pushed"
+        return Outcome(kind=stopped.kind, text=f"{stopped.text} {_FOREIGN}")
+    try:
+        return await _published(run, stopped)
+    except RunError as error:
+        return Outcome(kind=stopped.kind, text=f"{stopped.text} {_LOST.format(why=error)}")
+
+
+async def _commit_what_is_left(run: Run) -> None:
+    left = await run.what_is_left()
+    if not left:
+        return
+    await run.tree(left)
+    await run.commit(_UNCOMMITTED.format(stage=run.left_by))
+
+
+async def _published(run: Run, stopped: Stopped) -> Outcome:
+    draft = await _draft(run) if stopped.draft else ""
+    branch = draft or await unfinished_branch(run)
+    url = await run.ports.publisher.push(branch, run.head)
+    run.summary = branch
+    if not draft:
+        kept = _KEPT.format(branch=branch, url=url)
+        return Outcome(kind=stopped.kind, text=f"{stopped.text} {kept}", url=url)
+    pull_request = await run.ports.publisher.open_pull_request(
+        branch=branch,
+        commit=run.head,
+        title=one_line(f"Unfinished: {run.request.title}", TITLE),
+        body=_DRAFT.format(reason=stopped.text),
+        draft=True,
+    )
+    text = f"Opened an unfinished draft. {stopped.text}"
+    return Outcome(
+        kind="pull_request",
+        text=text,
+        url=pull_request.url,
+        pull_request=pull_request,
+        ready=False,
+    )
+
+
+async def keep_apart(run: Run, *, then: str) -> str:
+    """Put what must not be pushed where it belongs on a branch of its own; say so, for people.
+
+    `then`: what they can do besides going on from there.
+    """
+    if run.foreign:
+        return _FOREIGN
+    branch = await unfinished_branch(run)
+    url = await run.ports.publisher.push(branch, run.head)
+    return _APART.format(branch=branch, url=url, then=then)
+
+
+async def _draft(run: Run) -> str:
+    """Return the branch of the draft that unfinished work may go into; empty where there is none.
+
+    An issue has one pull request: unfinished work goes into a draft, and never onto one that may
+    be merged as it is. What is asked about a pull request never becomes another one, and what an
+    alert asks for has no issue on which somebody could go on with a draft.
+    """
+    if isinstance(run.request, OnPull | RemediateAlert):
+        return ""
+    if not run.branch:
+        return await unfinished_branch(run)
+    tracker = run.ports.tracker
+    earlier = await tracker.earlier_pull_request() if tracker is not None else None
+    return run.branch if earlier and earlier.draft and earlier.branch == run.branch else ""
+
+
+async def unfinished_branch(run: Run) -> str:
+    """Return the name of the branch for what a run could not finish."""
+    number = getattr(run.request, "number", 0)
+    return await run.new_branch(str(number or ""), "unfinished", run.mark)

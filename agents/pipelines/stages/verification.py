@@ -1,0 +1,71 @@
+"""Step 6: what was found when a change to a pull request was checked, in words for people."""
+
+from __future__ import annotations
+
+from agents.pipelines.stages.check_summary import code, tally
+from agents.pipelines.stages.push_update import Landing
+from agents.pipelines.stages.run_checks import CheckRun, Quality
+from agents.pipelines.stages.inspect_weakening import Inspection
+from agents.requests import Frozen
+
+__all__ = ["Verified", "checks_table", "code"]
+
+_WORSE = "These checks of the repository fail now that passed before: {checks}."
+_MORE = "These checks failed before and fail in more places now: {checks}."
+_LOOSENED = (
+    "The changes take something away from the repository's tests or checks, and nobody has agreed"
+    " to that."
+)
+_PUSHING = "Others kept pushing to the branch while Fettle checked its work on top of theirs."
+_NO_CHECKS = "**Not verified:** no checks of the repository can run here."
+
+
+class Verified(Frozen):
+    """All that we measured of the change, none of it in the model's words."""
+
+    quality: Quality
+    inspection: Inspection = Inspection()
+
+    @property
+    def ready(self) -> bool:
+        """Return whether it is no worse than what was there before."""
+        return self.quality.passed and self.inspection.accepted
+
+    def after(self, landing: Landing) -> Verified:
+        """Return it with what the checks say on top of what others pushed meanwhile."""
+        return self.model_copy(update={"quality": landing.quality or self.quality})
+
+    def why_not(self, landing: Landing | None = None) -> str:
+        """Return why it is not pushed, for people."""
+        if landing is not None and landing.why_not:
+            return landing.why_not
+        if self.quality.failing:
+            return _worse(self.quality)
+        return _PUSHING if self.inspection.accepted else _LOOSENED
+
+
+def checks_table(quality: Quality, *, other: str = "") -> str:
+    """Return the repository's own checks, before and after, as Markdown that is safe to publish.
+
+    `other`: what to call the other branch of a merge.
+    """
+    if not quality.runs:
+        return _NO_CHECKS
+    others = quality.baseline.other if other else ()
+    heads = ("Check", "Before", *((other,) if others else ()), "After")
+    rows = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
+    for number, (before, after) in enumerate(quality.compared):
+        runs = (before, *((others[number],) if others else ()), after)
+        rows.append(f"| {code(after.name)} | {' | '.join(map(_ended, runs))} |")
+    return "\n".join(rows)
+
+
+def _worse(quality: Quality) -> str:
+    passed = [code(e.name) for e in quality.failing if not quality.red_before(e)]
+    red = [f"{code(e.name)} ({tally(e)})" for e in quality.failing if quality.red_before(e)]
+    said = ((_WORSE, passed), (_MORE, red))
+    return " ".join(text.format(checks=", ".join(checks)) for text, checks in said if checks)
+
+
+def _ended(run: CheckRun) -> str:
+    return f"failed ({tally(run) or f'exit {run.exit_code}'})" if run.exit_code else "passed"

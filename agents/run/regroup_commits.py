@@ -1,0 +1,40 @@
+"""Step 5: regroup: make a run's newest commits anew, each about one thing, with the same result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agents.run.workspace import Ground
+from agents.text import commit_text, one_line
+
+
+@dataclass(frozen=True)
+class Group:
+    """A commit that is to be made."""
+
+    subject: str
+    body: str
+    files: tuple[str, ...]
+    """All files of the change that belong to it, those that it takes away as well."""
+
+
+async def regroup(run: Ground, onto: str, groups: Sequence[Group]) -> tuple[str, ...]:
+    """Put these commits in the place of all after `onto`; return their ids.
+
+    The files in the end are the same as before: they were checked, what lies between was not.
+    """
+    source, tree, head = run.ports.source, await run.tree(), run.head
+    permitted = dict.fromkeys(await tree.changed(onto, head), head)  # it was let through before
+    commits: list[str] = []
+    for group in groups:
+        files = await source.blended(commits[-1] if commits else onto, head, group.files)
+        subject = one_line(await run.styled(group.subject), 72)
+        message = run.message(subject, commit_text(group.body))
+        parent = commits[-1] if commits else onto
+        commits.append(await tree.commit(files, parent, message, permitted=permitted))
+    if commits:
+        left = await tree.changed(commits[-1], head)
+        assert not left, "a change without a commit would be lost"
+        run.stands(head=commits[-1])
+    return tuple(commits)

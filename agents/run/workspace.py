@@ -1,0 +1,209 @@
+"""Step 5: where a run stands, its files, and the commits that are made of them."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from agents.loop.turns import last_tree
+from agents.policy import POLICY_PATH, Given, Policy, parse_policy
+from agents.ports import Json, WorkTree
+from agents.requests import Person, Request
+from agents.run.commit_message import commit_message
+from agents.run.naming import branch_name, conventional
+from agents.run.state import Ports, Standing
+from agents.text import commit_text, one_line
+
+
+@dataclass(kw_only=True)
+class Ground:
+    """What a run stands on: all that does not need a model."""
+
+    id: str
+    request: Request
+    ports: Ports
+    given: Given | None = None
+    """The policy that it was admitted under; None: that of the newest commit of its trunk holds."""
+    standing: Standing = field(default_factory=Standing)
+    current: str = ""
+    """The stage occurrence at work, like `implement/2`."""
+    summary: str = ""
+    """What the stage at work wants people to read beside its name."""
+    noreply: str = "users.noreply.github.com"
+    """The host of GitHub's no-reply addresses, for the co-author trailer."""
+    wall: Callable[[], float] = time.time
+    left_by: str = ""
+    """The stage occurrence that the run did not get through, if it ends early."""
+    _tree: WorkTree | None = None
+    _policy: Policy | None = None
+    _tree_at: str | None = None
+    """What the files are; None: nobody knows, so they are put back before they are used."""
+    _permitted: dict[str, str] = field(default_factory=dict)
+    """Protected paths that people let the stage at work change, each with a tree that has there
+    what they said yes to."""
+
+    @property
+    def trunk(self) -> str:
+        """Return the newest commit of the default branch, as of the run's start."""
+        return self.standing.trunk
+
+    @property
+    def base(self) -> str:
+        """Return the commit that the change is compared with; empty before `prepare`."""
+        return self.standing.base
+
+    @property
+    def start(self) -> str:
+        """Return the commit after which the run's own ones begin."""
+        return self.standing.start
+
+    @property
+    def head(self) -> str:
+        """Return the newest commit of the run."""
+        return self.standing.head
+
+    @property
+    def branch(self) -> str:
+        """Return the branch of the open pull request that the run goes on with, if any."""
+        return self.standing.branch
+
+    @property
+    def merging(self) -> str:
+        """Return the commit of another branch that the run brings in, if it does."""
+        return self.standing.merging
+
+    @property
+    def foundation(self) -> str:
+        """Return the commit whose dependencies the work tree is given."""
+        return self.standing.foundation or self.base
+
+    @property
+    def foreign(self) -> bool:
+        """Return whether nothing of the run may be pushed: it stands on commits of a fork."""
+        return self.standing.foreign
+
+    @property
+    def pushed(self) -> bool:
+        """Return whether what the run made stands on its pull request already."""
+        return self.standing.pushed
+
+    @property
+    def _branch_head(self) -> str:
+        return self.standing.start if self.branch else ""
+
+    @property
+    def unchanged(self) -> bool:
+        """Return whether the run has committed nothing so far."""
+        return self.standing.head == self.standing.start
+
+    @property
+    def mark(self) -> str:
+        """Return a short word that tells this run's branch from those of other runs."""
+        return hashlib.sha256(self.id.encode()).hexdigest()[:6]
+
+    def stands(self, **changes: Json) -> None:
+        """Note where the run stands now, by fields of `Standing`."""
+        self.standing = self.standing.model_copy(update=changes)
+
+    async def policy(self) -> Policy:
+        """Return the policy as of the run's start: the one that it was admitted under."""
+        if self._policy is None and self.given is not None:
+            self._policy = self.given.policy()
+        if self._policy is None:
+            self._policy = parse_policy(await self.ports.source.show(self.trunk, POLICY_PATH))
+        return self._policy
+
+    async def tree(
+        self, at: str | None = None, *, changing: bool = False, pristine: bool = False
+    ) -> WorkTree:
+        """Return the work tree with the files of `at` (a commit or tree), `head` by default.
+
+        `changing`: what is done with it may change files. `pristine`: ignored files, which no
+        commit holds, are taken away as well.
+        """
+        at = at or self.head
+        if self._tree is None:  # also after people were waited for: its files were taken away
+            self._tree = await self.ports.source.open(self.foundation, await self.policy())
+        if self._tree_at != at or pristine:
+            self._tree_at = None
+            await self._tree.restore(at, pristine=pristine)
+        self._tree_at = None if changing else at
+        return self._tree
+
+    def let_go(self) -> None:
+        """Forget the work tree: while the run waits its files may be taken away."""
+        self._tree, self._tree_at, self._policy = None, None, None
+
+    @property
+    def left(self) -> str:
+        """Return the files as the stage left them: a commit or tree."""
+        return self._tree_at or self.head
+
+    @property
+    def permitted(self) -> dict[str, str]:
+        """Return what people let the stage change, as `WorkTree.commit` takes it."""
+        return dict(self._permitted)
+
+    @property
+    def at_work(self) -> WorkTree:
+        """Return the work tree as it is at this moment, while a conversation goes on."""
+        assert self._tree is not None, "a conversation has its files"
+        return self._tree
+
+    async def write(self, files: Mapping[str, bytes]) -> None:
+        """Write these files on top of what the stage left; the next `commit` takes them."""
+        tree = await self.tree(self._tree_at, changing=True)
+        for path, data in files.items():
+            await tree.write(path, data)
+        self._tree_at = await tree.snapshot()
+
+    async def commit(
+        self, subject: str, body: str = "", *, onto: str = "", credit: Person | None = None
+    ) -> str | None:
+        """Commit the files as the stage left them; None when nothing changed.
+
+        `onto`: an earlier commit of the run; the new one takes the place of all since then.
+        `credit`: whose change it is, where that is not who asked for the run.
+        """
+        files = self.left
+        tree = await self.tree(files)
+        if not await tree.changed(self.head, files):
+            return None
+        permitted = self.permitted
+        if onto:  # what was let through before is let through in the commit that replaces it
+            permitted = dict.fromkeys(await tree.changed(onto, self.head), self.head) | permitted
+        subject = one_line(await self.styled(subject), 72)
+        message = self.message(subject, commit_text(body), credit)
+        commit = await tree.commit(files, onto or self.head, message, permitted=permitted)
+        self.stands(head=commit)
+        self._tree_at = commit
+        return commit
+
+    async def styled(self, subject: str) -> str:
+        """Return the first line of a commit, or a title, as the repository's policy wants it."""
+        if (await self.policy()).commits.style == "plain":
+            return subject
+        kind, stage = self.request.kind, self.current.partition("/")[0]
+        return conventional(subject, request=kind, stage=stage, about=self.standing.about)
+
+    async def new_branch(self, *words: str) -> str:
+        """Return the name of a branch of these words, as the repository's policy wants it."""
+        return branch_name((await self.policy()).branches.folder, *words)
+
+    def message(self, subject: str, body: str, credit: Person | None = None) -> str:
+        """Return a commit's message with what says whose it is, and which run made it."""
+        credit = credit or self.request.asked_by
+        run, stage, noreply = self.id, self.current, self.noreply
+        return commit_message(subject, body, run=run, stage=stage, credit=credit, noreply=noreply)
+
+    async def what_is_left(self) -> str:
+        """Return the files as the stage left them (a tree) that the run did not get through.
+
+        Empty where it changed none. What it had come to before it waited counts as well.
+        """
+        for session in {self.left_by, *self.standing.sessions.values()}:  # one of them is its own
+            if tree := last_tree(await self.ports.journal.turns(session), self.left_by):
+                return tree
+        return ""

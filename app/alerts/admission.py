@@ -1,0 +1,108 @@
+"""Step 4: whether a run about alerts may begin, or go on: asked of the store, then of GitHub.
+
+The cheapest question comes first. A run that is not to be may have been left other alerts at that
+moment; then it looks once more, so that none of them is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from cachetools import TTLCache
+
+from agents.policy import Found, Given, Invalid
+from agents.ports import Alerts
+from agents.requests import RemediateAlert
+from app.runs.admission import Admission
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.github.transport.errors import InstallationGone
+from app.policies.gate import PolicyGate
+from app.store.alert_runs import AlertRuns
+from app.store.remediations import Remediations
+from handlers.access import alerts as access_alerts
+from handlers.access.issues import AskerFacts, Refusal
+
+REPOSITORY = "/repos/{owner}/{repo}"
+FRESH_SECONDS = 60.0
+"""For so long alerts that nobody wants are passed over by what the policy said a moment ago."""
+MOST_POLICIES = 1000
+
+ReadPolicy = Callable[[], Awaitable[Found]]
+
+
+class RecentPolicies:
+    """What policies said a moment ago: a repository's first scan brings many alerts at once."""
+
+    def __init__(self, seconds: float = FRESH_SECONDS) -> None:
+        self._found: TTLCache[int, Found] = TTLCache(MOST_POLICIES, seconds)
+
+    async def of(self, repository_id: int, read: ReadPolicy) -> Found:
+        """Return the policy of this repository, read now or a moment ago."""
+        found = self._found.get(repository_id)
+        if found is None:
+            found = self._found[repository_id] = await read()
+        return found
+
+
+@dataclass(frozen=True)
+class AlertAccess:
+    """Decides for one run."""
+
+    github: GitHub
+    runs: AlertRuns
+    remediations: Remediations
+    recent: RecentPolicies
+
+    async def admit(
+        self, run_id: str, request: RemediateAlert, policy: PolicyGate, alerts: Alerts
+    ) -> Admission:
+        """Return whether the run may go on, from what holds now.
+
+        Advisories are written by anybody, so the run counts as worded by a stranger throughout.
+        """
+        while True:
+            told = await self.runs.told(run_id)
+            asking = request.model_copy(update={"told": (*request.told, *told)})
+            try:
+                refusal, given = await self._judge(run_id, asking, policy, alerts)
+            except InstallationGone:
+                refusal, given = access_alerts.suspended(request), None
+            if refusal is None or await self.runs.close(run_id, seen=len(told)):
+                return Admission(refusal=refusal, policy=given, tainted=True)
+
+    async def _judge(
+        self, run_id: str, request: RemediateAlert, policy: PolicyGate, alerts: Alerts
+    ) -> tuple[Refusal | None, Given | None]:
+        branch = request.base_branch or request.repository.default_branch
+        since = await self.remediations.since(run_id)
+        others = [frozenset(each.found) for each in since if each.base == branch]
+        if refusal := access_alerts.not_covered(request, others):
+            return refusal, None
+        recent = await self.recent.of(request.repository.id, policy.read)
+        refusal = (
+            None
+            if isinstance(recent, Invalid)
+            else access_alerts.policy_wants(request, recent.policy.remediation)
+        )
+        if refusal is not None:
+            return refusal, None
+        refusal, given = await policy.judge(AskerFacts())
+        if refusal is not None or given is None:
+            return refusal, given
+        refusal = access_alerts.policy_wants(request, given.policy().remediation)
+        return refusal or await self._on_github(request, alerts), given
+
+    async def _on_github(self, request: RemediateAlert, alerts: Alerts) -> Refusal | None:
+        place = request.repository
+        client = await self.github.installation(request.installation_id, place.id, Profile.FIND)
+        where = {"owner": place.owner, "repo": place.name}
+        archived = bool((await client.getitem(REPOSITORY, where)).get("archived"))
+        if archived:
+            return access_alerts.decide(request, access_alerts.AlertFacts(archived=True))
+        if request.retire is not None:  # its alerts are fixed: by what it is to do without
+            return None
+        every = await alerts.open(request.ecosystem, request.package)
+        here = [each for each in every if each.directory == request.directory.strip("/")]
+        return access_alerts.decide(request, access_alerts.AlertFacts(still_open=len(here)))

@@ -1,0 +1,91 @@
+"""Step 4: alerts that were closed, and pull requests: runs that nobody needs any more are ended."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents.ports import Alerts, Json
+from app.store.alert_runs import AlertRuns
+from app.store.database import Database
+from app.store.remediations import Remediations
+from app.store.steers import StoredSteers
+from handlers.notifications import AlertClosed, PullClosed
+
+AlertsOf = Callable[[str], Awaitable[Alerts | None]]
+"""Returns the port of the alerts for this run; None where nobody knows it any more."""
+
+BY = "GitHub"
+HOW = {
+    "fixed": "they are fixed.",
+    "dismissed": "somebody dismissed them.",
+    "auto_dismissed": "a rule of the repository dismissed them.",
+}
+
+
+@dataclass(frozen=True)
+class ClosedAlerts:
+    """Takes notice of alerts that were closed."""
+
+    runs: AlertRuns
+    remediations: Remediations
+    steers: StoredSteers
+    alerts_of: AlertsOf
+
+    async def take(self, notice: AlertClosed, ident: str) -> Json:
+        """End the run of the folder if none of its alerts is left; close what waited for this one.
+
+        Deliveries come late and in any order: what counts is which are open now.
+        """
+        fixed = await self.remediations.alerts_closed(notice.repository.id, {notice.alert})
+        became: dict[str, Json] = {"fixed": list(fixed)} if fixed else {}
+        live = await self.runs.live(notice.about, before=ident, fixes=True)
+        if not live:
+            return became or {"dropped": "no run is under way"}
+        over = False
+        while not over:
+            told = {run_id: len(await self.runs.told(run_id)) for run_id in live}
+            if left := await self._left(notice, live[0]):
+                return {**became, "goes on": live, "left": left}
+            # What is opened again from now on must not be left to a run that ends.
+            closed = [await self.runs.close(each, seen=seen) for each, seen in told.items()]
+            over = all(closed)
+        await self.steers.put(
+            live, f"alert-{ident}", kind="cancel", via="alert", by=BY, words=HOW[notice.state]
+        )
+        return {**became, "cancelled": live}
+
+    async def _left(self, notice: AlertClosed, run_id: str) -> int:
+        """Return how many alerts of the package are open in that folder."""
+        alerts = await self.alerts_of(run_id)
+        if alerts is None:
+            return 0
+        every = await alerts.open(notice.ecosystem, notice.package)
+        return sum(each.directory == notice.directory.strip("/") for each in every)
+
+
+@dataclass(frozen=True)
+class ClosedPulls:
+    """Takes notice of pull requests that were closed."""
+
+    remediations: Remediations
+
+    async def take(self, notice: PullClosed, _ident: str) -> Json:
+        """Begin to wait for GitHub to see the fix, or note that people did not want it."""
+        place = (notice.repository.id, notice.number)
+        runs = await self.remediations.pull_closed(*place, merged=notice.merged)
+        return {"merged" if notice.merged else "declined": list(runs)}
+
+
+def takers_of(
+    database: Database, alerts_of: AlertsOf
+) -> Mapping[type[Any], ClosedAlerts | ClosedPulls]:
+    """Return who takes these kinds of notices."""
+    remediations = Remediations(database)
+    return {
+        AlertClosed: ClosedAlerts(
+            AlertRuns(database), remediations, StoredSteers(database), alerts_of
+        ),
+        PullClosed: ClosedPulls(remediations),
+    }

@@ -1,0 +1,114 @@
+"""Step 9: after the merge: wait until GitHub says that alerts are fixed; say why it does not.
+
+What deliveries tell is noted at once; this looks, once a day each, at what nothing was heard of.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import structlog
+from pydantic import ValidationError
+
+from agents.errors import RunError
+from agents.pipelines.remediate.still_open import why_still_open
+from agents.ports import Alerts
+from agents.requests import RemediateAlert, request_of
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.runs.runner import Equip
+from app.store.remediations import Remediation, Remediations
+from app.store.runs import Runs
+from app.store.schedule_leases import Sweeps
+from app.reconcile.redelivery import Turn
+from app.runs.progress import Unrecorded
+
+NAME = "merged"
+KEY = "still-open"
+DAY = 86_400.0
+LONGEST = 30 * DAY
+"""Seconds after the merge for which GitHub is asked at all."""
+PULL = "/repos/{owner}/{repo}/pulls/{number}"
+
+log = structlog.get_logger()
+
+
+class MergedSweep:
+    """One pass looks at the pull requests whose turn it is."""
+
+    def __init__(
+        self,
+        github: GitHub,
+        equip: Equip,
+        *,
+        runs: Runs,
+        remediations: Remediations,
+        sweeps: Sweeps,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._github = github
+        self._equip = equip
+        self._runs = runs
+        self._remediations = remediations
+        self._clock = clock
+        self._turn = Turn(sweeps, NAME)
+
+    async def run(self) -> None:
+        """Make one pass, unless one is under way in this process or another."""
+        await self._turn.take(self._pass)
+
+    async def _pass(self) -> None:
+        now = self._clock()
+        for each in await self._remediations.due(before=now - DAY, merged_after=now - LONGEST):
+            # First of all, so that one at which it breaks does not stop the others for ever.
+            await self._remediations.looked(each.run_id)
+            try:
+                if await self._look(each):
+                    await self._remediations.looked(each.run_id, told=True)
+            except (RunError, ValidationError) as error:
+                log.info("fix not looked at", run=each.run_id, reason=str(error))
+
+    async def _look(self, each: Remediation) -> bool:
+        """Return whether people were told why the alerts are still open."""
+        stored = await self._runs.request(each.run_id)
+        if stored is None:
+            return False
+        request = request_of(stored)
+        assert isinstance(request, RemediateAlert), "only these are remembered"
+        if each.state == "open":
+            await self._pull(each, request)
+            return False
+        equipment = await self._equip(each.run_id, request, Unrecorded())
+        try:
+            alerts, source = equipment.ports.alerts, equipment.ports.source
+            assert alerts is not None, "runs about alerts have them"
+            left = await self._left(each, alerts)
+            if not left or each.told_at is not None:
+                return False
+            every = await alerts.open(request.ecosystem, request.package)
+            about = [advisory for advisory in every if advisory.alert in left]
+            if about:
+                text = await why_still_open(source, request, each.base, about)
+                await alerts.say(each.number, KEY, text)
+            return bool(about)
+        finally:
+            await equipment.close()
+
+    async def _pull(self, each: Remediation, request: RemediateAlert) -> None:
+        """Note what the delivery would have told that its pull request was closed."""
+        place = request.repository
+        client = await self._github.installation(request.installation_id, place.id, Profile.READ)
+        where = {"owner": place.owner, "repo": place.name, "number": str(each.number)}
+        pull = await client.getitem(PULL, where)
+        if pull["state"] == "closed":
+            merged = bool(pull.get("merged_at"))
+            await self._remediations.pull_closed(each.repository_id, each.number, merged=merged)
+
+    async def _left(self, each: Remediation, alerts: Alerts) -> set[int]:
+        """Return the alerts that are open, and note that the others are not."""
+        states = {alert: await alerts.state(alert) for alert in each.open_alerts}
+        closed = {alert for alert, state in states.items() if state != "open"}
+        if closed:
+            await self._remediations.alerts_closed(each.repository_id, closed)
+        return states.keys() - closed

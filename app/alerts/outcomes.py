@@ -1,0 +1,130 @@
+"""Step 9: note what a run about alerts came to, for the runs after it and for GitHub's answer."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from agents.overrides import Overruled, Retire
+from agents.pipelines.remediate.found import AlertGroup
+from agents.pipelines.remediate.result import result_of
+from agents.pipelines.remediate.work import Work
+from agents.pipelines.stages.save_unfinished import DAY_OVER
+from agents.ports import Json
+from agents.requests import RemediateAlert
+from agents.run import Outcome
+from app.store.history import History, KeptStep
+from app.store.overrides import Overrides
+from app.store.remediations import Remediations
+
+SCAN, FIX = "stage/scan/1", "stage/fix/"
+CONCLUDED = ("fixed", "nothing_to_do", "fix_failed", "verify_failed")
+DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class AlertRecord:
+    """Reads what the run's scan found from what the engine recorded of it."""
+
+    remediations: Remediations
+    overrides: Overrides
+    history: History
+    clock: Callable[[], float] = time.time
+
+    async def opened(self, run_id: str, request: RemediateAlert, pull: int) -> None:
+        """Note its pull request at once: whatever becomes of the run, that may be merged."""
+        await self._note(run_id, request, number=pull, cancelled=False)
+
+    async def remember(self, run_id: str, request: RemediateAlert, outcome: Outcome) -> None:
+        """Note it, unless the run never came to look; said again, nothing changes."""
+        if request.dry_run or request.no_pr or outcome.kind == "refused":
+            return
+        over = outcome.rule == DAY_OVER  # tomorrow it may come to its end
+        pull = outcome.pull_request
+        await self._note(
+            run_id,
+            request,
+            number=(pull.number or 0) if pull else 0,
+            cancelled=outcome.kind == "cancelled",
+            looked=not over,
+            silent=outcome.kind == "covered",
+        )
+        if request.retire is not None and result_of(outcome) in CONCLUDED:
+            await self._settle(run_id, request.retire)
+
+    async def _note(
+        self,
+        run_id: str,
+        request: RemediateAlert,
+        *,
+        number: int,
+        cancelled: bool,
+        looked: bool = True,
+        silent: bool = False,
+    ) -> None:
+        steps = await self.history.steps(run_id) if looked else []
+        found = _found(steps)
+        if found is None and silent:
+            return
+        await self.remediations.remember(
+            run_id,
+            request,
+            number=number,
+            cancelled=cancelled,
+            commit=found.commit if found else "",
+            found=marks(found) if found else {},
+            overruled=_overruled(steps),
+        )
+
+    async def _settle(self, run_id: str, retire: Retire) -> None:
+        """Have the override looked at after as many days once more, unless there is none now."""
+        found = _found(await self.history.steps(run_id))
+        gone = found is not None and found.let_go
+        at = None if gone else self.clock() + retire.days * DAY
+        await self.overrides.settle(retire.run_id, at)
+
+
+def _found(steps: Sequence[KeptStep]) -> AlertGroup | None:
+    for output in _outputs(steps, SCAN):
+        try:
+            return AlertGroup.model_validate(output)
+        except ValidationError:  # it broke, or waits
+            continue
+    return None
+
+
+def _overruled(steps: Sequence[KeptStep]) -> Overruled | None:
+    """Return the override that the last fix of the run made, if it made one."""
+    for output in reversed([*_outputs(steps, FIX)]):
+        try:
+            work = Work.model_validate(output)
+        except ValidationError:
+            continue
+        return work.bump.overruled if work.bump else None
+    return None
+
+
+def _outputs(steps: Sequence[KeptStep], stage: str) -> Iterator[Json]:
+    for step in steps:
+        name, record = step.name.partition("~")[0], step.record
+        if name.startswith(stage) and isinstance(record, dict):
+            yield record.get("output")
+
+
+def marks(found: AlertGroup) -> Mapping[int, str]:
+    """Return each alert that it is to close with a mark of what it says."""
+    return {
+        each.alert: mark(each.severity, each.vulnerable, each.first_patched)
+        for each in found.group.advisories
+        if each.alert and each.alert not in found.closed
+    }
+
+
+def mark(severity: str, vulnerable: str, first_patched: str) -> str:
+    """Return what changes when an alert says something else: a fix may have come meanwhile."""
+    said = f"{severity}|{vulnerable}|{first_patched}"
+    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]

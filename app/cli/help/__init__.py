@@ -1,0 +1,1 @@
+"""help: say what it is."""

@@ -1,0 +1,1 @@
+"""remediate: say what it is."""

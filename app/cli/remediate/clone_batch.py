@@ -1,0 +1,106 @@
+"""Mend in a clone what an earlier scan found, without GitHub: branches of that clone are made."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from agents.errors import Cancelled, ConfigError, FettleError
+from agents.pipelines.remediate.found import AlertGroup
+from agents.requests import Repository
+from app.cli.progress import TerminalProgress
+from app.cli.approval_prompt import ask_here
+from app.cli.remediate.one_repository import LONG, Seat
+from app.cli.exit_codes import say
+from app.cli.safe_text import line
+from app.clone.resolve import resolve_clone
+from app.clone.result import CloneResult
+from app.clone.run import Wish
+from app.clone.preconditions import Start
+from app.clone.ask_person import CloneWaits
+from app.git.ref_names import any_branch
+from app.git.objects import Objects
+from app.operator.remediation_report import GroupReport, Report, RepositoryReport, ended, left_alone
+from app.operator.repository_reference import RepositoryName
+from app.operator.scan_file import Scan
+
+KEPT = "{text} Conversation and log are kept in `{folder}`."
+
+
+@dataclass
+class RemediatingClone(Seat):
+    """One command of the operator, in a clone."""
+
+    async def report(self, start: Start, name: RepositoryName, scan: Scan) -> Report:
+        """Work on each group that the scan found, and return what came of it."""
+        self.here = True
+        asked = self.wanted.asked
+        self.settings = self.with_model()
+        scan.require(name, await self._commit(start))
+        groups = scan.of(name)
+        asked.choice.require([found.group for found in groups], str(name))
+        if asked.choice.narrow:
+            groups = tuple(each for each in groups if not asked.choice.why_not(each.group))
+        asked.require_one_branch([found.group for found in groups], str(name))
+        done = RepositoryReport(repository=str(name), commit=groups[0].commit if groups else "")
+        say(f"{name} in `{line(str(start.path), LONG)}`; nothing is asked of GitHub.")
+        complete = True
+        for number, found in enumerate(groups, 1):
+            say(f"  [{number}/{len(groups)}] {line(found.name, LONG)} ({found.group.ecosystem})")
+            try:
+                group = await self._group(start, name, found)
+            except Cancelled as stopped:
+                say(str(stopped))
+                complete = False
+                break
+            except ConfigError as error:
+                if not done.groups:
+                    raise
+                group = left_alone(found.group, str(error), "infra_error")
+            say(f"  {group.result.replace('_', ' ')}: {line(group.text, LONG)}")
+            done = done.model_copy(update={"groups": (*done.groups, group)})
+        self.leave()
+        return Report.of(asked.command, [done], complete=complete)
+
+    async def _commit(self, start: Start) -> str:
+        """Return what is to be mended: what is checked out, or the branch that was named."""
+        base = self.wanted.asked.base
+        if not base:
+            return start.head.commit
+        commit = await Objects(start.clone.git).resolve(any_branch(base))
+        if commit is None:
+            raise ConfigError(f"The clone has no branch `{line(base, 80)}`. Name another one.")
+        return commit
+
+    async def _group(self, start: Start, name: RepositoryName, found: AlertGroup) -> GroupReport:
+        asked = self.wanted.asked
+        if why_not := asked.choice.why_not(found.group) or found.over:
+            return left_alone(found.group, why_not)
+        repository = Repository(
+            id=0, owner=name.owner, name=name.name, default_branch=start.head.branch or "HEAD"
+        )
+        request = asked.request(found.group, repository, installation_id=0, url="", found=found)
+        asks = sys.stdin.isatty() and not self.wanted.machine_readable
+        progress = self.progress()
+        wish = Wish(request.title, "", say, progress, ask_here if asks else None, request)
+        try:
+            result = await resolve_clone(self.settings, self.redactor, start, wish, self.stop)
+        except CloneWaits as waits:
+            progress.end("stopped")
+            return left_alone(found.group, waits.text, "waits")
+        except ConfigError:
+            raise
+        except (FettleError, OSError) as error:
+            progress.end("failed")
+            return left_alone(found.group, str(error), "infra_error")
+        return self._told(found, result, progress)
+
+    def _told(
+        self, found: AlertGroup, result: CloneResult, progress: TerminalProgress
+    ) -> GroupReport:
+        usage, usd, _ = result.spent
+        spent = (sum(usage.model_dump().values()), usd)
+        group = ended(found.group, "", result.outcome, spent)
+        progress.end("failed" if result.outcome.kind == "failed" else "done")
+        kept = {"text": KEPT.format(text=group.text, folder=result.kept)} if result.kept else {}
+        return group.model_copy(update={"url": "", "branch": result.branch or "", **kept})

@@ -1,0 +1,186 @@
+"""The report of `fettle scan` and `fettle remediate`: a table for people, Markdown, or JSON."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from typing import Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from agents.pipelines.remediate.ladder import Level
+from agents.pipelines.remediate.report import LEVELS
+from agents.pipelines.stages.verification import code
+from agents.text import one_line, publish
+from app.cli.safe_text import cleaned, line
+from app.secrets.redaction import Redactor
+from app.operator.remediation_report import Ending, GroupReport, Report, RepositoryReport
+
+Format = Literal["table", "json", "markdown"]
+
+WIDE = 200  # characters where no terminal says how many there are
+CELL, TEXT = 60, 300
+STYLES: dict[Ending, str] = {
+    "fixed": "bold green",
+    "scanned": "bold",
+    "nothing_to_do": "dim",
+    "waits": "bold yellow",
+    "fix_failed": "bold red",
+    "verify_failed": "bold red",
+    "infra_error": "bold red",
+}
+WORDS: dict[Ending, str] = {
+    "fixed": "fixed",
+    "scanned": "found",
+    "nothing_to_do": "nothing to do",
+    "waits": "waits for a decision",
+    "fix_failed": "no fix",
+    "verify_failed": "fix did not stand",
+    "infra_error": "could not be tried",
+}
+_STOPPED = "Stopped before everything was tried: this is what was done until then."
+_HEADS = ("Package", "Folder", "Alerts", "Severity", "Versions", "Reached", "Result", "What")
+
+_ALERT, _PACKAGE = ("alert", "alerts"), ("package", "packages")
+_REPOSITORY = ("repository", "repositories")
+
+
+def show(report: Report, how: Format, redactor: Redactor) -> None:
+    """Print it on standard output."""
+    shown = Report.model_validate(cleaned(report.model_dump(mode="json"), redactor))
+    if how == "json":
+        typer.echo(shown.as_json)
+    elif how == "markdown":
+        typer.echo(markdown(shown))
+    else:
+        _table(shown)
+
+
+# --- for people at a terminal -------------------------------------------------------------------
+
+
+def _table(report: Report) -> None:
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDE)
+    for each in report.repositories:
+        console.print(Text(line(each.repository, TEXT), "bold"))
+        if each.groups:
+            console.print(_groups(each))
+        for text in filter(None, (each.error, each.skipped)):
+            console.print(Text(f"  {line(text, TEXT)}", "red" if each.error else "dim"))
+        if not (each.groups or each.error or each.skipped):
+            console.print(Text("  No open alert.", "dim"))
+        for group in each.groups:
+            if group.url:
+                console.print(Text(f"  {line(group.package, CELL)}  {line(group.url, TEXT)}"))
+    console.print(Text(_sum(report), STYLES[report.result]), soft_wrap=True)
+    if not report.complete:
+        console.print(Text(_STOPPED, "yellow"))
+
+
+def _groups(repository: RepositoryReport) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for head in _HEADS:
+        table.add_column(head, overflow="fold")
+    for each in repository.groups:
+        cells = [line(cell, TEXT) for cell in _cells(each)]
+        table.add_row(*(Text(c) for c in cells[:6]), Text(cells[6], STYLES[each.result]), cells[7])
+    return table
+
+
+def _cells(group: GroupReport) -> tuple[str, ...]:
+    return (
+        f"{group.package} ({group.ecosystem})",
+        group.directory or "/",
+        _numbers(group),
+        group.severity or "",
+        ", ".join(group.found.vulnerable) if group.found else "",
+        _reached(group),
+        WORDS[group.result],
+        "; ".join(filter(None, (", ".join(group.moved), _how(group)))) or group.text,
+    )
+
+
+def _numbers(group: GroupReport) -> str:
+    shown = " ".join(f"#{number}" for number in group.alerts[:5])
+    more = len(group.alerts) - 5
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _reached(group: GroupReport) -> str:
+    """Return how far the alerts reach, the worst of them."""
+    triage = group.found.triage if group.found else ()
+    affected = {each.affected for each in triage}
+    return next((each for each in ("yes", "unsure", "no") if each in affected), "")
+
+
+def _how(group: GroupReport) -> str:
+    if group.level is not None:
+        return f"level {group.level}: {LEVELS[Level(group.level)]}"
+    by = {"engineer": "by the agent", "other": "by another's pull request"}
+    return by.get(group.made_by, "")
+
+
+def _sum(report: Report) -> str:
+    totals = report.totals
+    kinds = (f"{totals.results[each]} {WORDS[each]}" for each in WORDS if each in totals.results)
+    failed = f"{_counted(totals.errors, _REPOSITORY)} failed" if totals.errors else ""
+    spent = f"{totals.tokens:,} tokens, ${totals.usd:.2f}"
+    about = f"{_counted(totals.alerts, _ALERT)} about {_counted(totals.groups, _PACKAGE)}"
+    found = f"{about} in {_counted(totals.repositories, _REPOSITORY)}"
+    return "; ".join(filter(None, (found, ", ".join(kinds), failed, spent))) + "."
+
+
+def _counted(count: int, words: tuple[str, str]) -> str:
+    return f"{count} {words[count != 1]}"
+
+
+# --- for a report -------------------------------------------------------------------------------
+
+
+def markdown(report: Report) -> str:
+    """Return it as Markdown, in which nothing of others lives."""
+    what = "Scan" if report.command == "scan" else "Remediation"
+    parts = [f"# {what} of Dependabot alerts", _sum(report)]
+    parts += [] if report.complete else [f"**{_STOPPED}**"]
+    for each in report.repositories:
+        parts += _repository(each)
+    return "\n\n".join(parts)
+
+
+def _repository(repository: RepositoryReport) -> Iterator[str]:
+    yield f"## {code(repository.repository)}"
+    if repository.commit:
+        yield f"At {code(repository.commit[:12])}."
+    for text in filter(None, (repository.error, repository.skipped)):
+        yield publish(one_line(text, TEXT))
+    if repository.groups:
+        rows = [f"| {' | '.join(_HEADS)} |", f"|{' --- |' * len(_HEADS)}"]
+        yield "\n".join([*rows, *map(_row, repository.groups)])
+    elif not (repository.error or repository.skipped):
+        yield "No open alert."
+    for group in repository.groups:
+        if group.report:
+            where = f" in {code(group.directory)}" if group.directory else ""
+            result = WORDS[group.result]
+            name = html.escape(one_line(group.package, CELL))
+            yield f"<details><summary><code>{name}</code>: {result}</summary>"
+            yield f"{code(group.package)}{where}" + (
+                f": {one_line(group.url, TEXT)}" if group.url else ""
+            )
+            yield group.report
+            yield "</details>"
+
+
+def _row(group: GroupReport) -> str:
+    package, folder, alerts, severity, versions, reached, result, what = _cells(group)
+    cells = (
+        *(code(package), code(folder), alerts, severity),
+        *(code(versions) if versions else "", reached, result),
+        publish(one_line(what, TEXT)).replace("|", "¦").replace("\n", " "),
+    )
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,1 @@
+"""runs: say what it is."""

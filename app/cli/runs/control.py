@@ -1,0 +1,203 @@
+"""`fettle runs cancel` and `fettle runs retry`: end a run, or do it once more."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from agents.errors import ConfigError
+from app.cli.help import runs as runs_manual
+from app.cli.options import DatabaseFile, JsonAtEnd, add
+from app.cli.exit_codes import DONE, FAILED, PERSON, say
+from app.cli.safe_text import visible
+
+if TYPE_CHECKING:
+    from app.cli.runs.find import FoundRun
+    from app.config.settings import Settings
+    from app.store.database import Database
+    from app.store.history import KeptRun
+    from app.operator.issue_request import Kind, Wanted
+
+# ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
+
+PATIENCE = 15.0
+LOOK_SECONDS = 0.2
+BY_ALERT = (
+    "That is a run about alerts: {reference}. Ask for it once more with `fettle remediate {name}`,"
+    " where --package narrows it to one."
+)
+BY_HAND = (
+    "That is a run of `fettle resolve` on a clone. Ctrl-C stops it where it was started, and the"
+    " same command goes on with it."
+)
+
+AFRESH = (
+    "To have it done without that run, ask for it afresh: `fettle resolve`, `fettle address` or"
+    " `fettle update`, with OWNER/NAME#NUMBER behind it."
+)
+
+Ident = Annotated[str, typer.Argument(metavar="ID", help="The run, or how its id begins.")]
+
+
+def register(runs: typer.Typer) -> None:
+    """Add the commands."""
+    add(runs, cancel, runs_manual.CANCEL, "End a run.")
+    add(runs, retry, runs_manual.RETRY, "Do a run once more.")
+
+
+def cancel(
+    ident: Ident,
+    reason: Annotated[
+        list[str] | None, typer.Argument(metavar="REASON", help="Why, for people.")
+    ] = None,
+    *,
+    database: DatabaseFile = None,
+) -> None:
+    """Cancel one run."""
+    from app.config.settings import load_settings
+
+    settings = load_settings(serving=False)
+    sys.exit(asyncio.run(_cancel(settings, database, ident, " ".join(reason or ()))))
+
+
+def retry(
+    ident: Ident,
+    *,
+    stage: Annotated[
+        str,
+        typer.Option("--from", metavar="STAGE", help="Keep what the run did before this stage."),
+    ] = "",
+    json: JsonAtEnd = False,
+) -> None:
+    """Do one run again."""
+    from app.config.settings import load_settings
+
+    sys.exit(asyncio.run(_retry(load_settings(), ident, stage, json=json)))
+
+
+# --- cancel -------------------------------------------------------------------------------------
+
+
+async def _cancel(settings: Settings, file: Path | None, ident: str, words: str) -> int:
+    from app.cli.databases import opened
+    from app.cli.runs.find import find
+    from app.operator.submit import served
+
+    found = await find(settings, file, ident)
+    if found is None:
+        return PERSON
+    if found.place.clone:
+        raise ConfigError(BY_HAND)
+    if found.run.outcome is not None:
+        say(f"The run has ended already: {_words(found.run)}")
+        return DONE if found.run.state == "cancelled" else FAILED
+    alone = found.place.url.startswith("sqlite") and not await served(settings)
+    with opened(found.place) as database:
+        await _ask(database, found.run.id, words)
+        run = await _ended(database, found.run.id, 0.0 if alone else PATIENCE)
+    if run is not None:
+        say(_words(run))
+        return DONE if run.state == "cancelled" else FAILED
+    if alone:
+        say(
+            f"Noted. Nobody works on the run {found.short} now; it ends as soon as `fettle serve`"
+            " runs again."
+        )
+        return PERSON
+    say(f"Asked for. The run {found.short} ends as soon as it comes to a safe place.")
+    return DONE
+
+
+async def _ask(database: Database, run_id: str, words: str) -> None:
+    from app.config.system_user import operator
+    from app.store.steers import StoredSteers
+
+    # Who cancels twice says nothing new: the first reason is the one that people read.
+    key = f"terminal-cancel-{run_id}"[:120]
+    steers = StoredSteers(database)
+    await steers.put(run_id, key, kind="cancel", via="terminal", by=operator(), words=words)
+
+
+async def _ended(database: Database, run_id: str, patience: float) -> KeptRun | None:
+    """Return the run once it has ended; None when that takes longer."""
+    from app.store.history import History
+
+    for _ in range(int(patience / LOOK_SECONDS)):
+        run = await History(database).run(run_id)
+        if run is not None and run.outcome is not None:
+            return run
+        await asyncio.sleep(LOOK_SECONDS)
+    return None
+
+
+def _words(run: KeptRun) -> str:
+    return visible(run.outcome.text) if run.outcome else run.state
+
+
+# --- retry --------------------------------------------------------------------------------------
+
+
+async def _retry(settings: Settings, ident: str, stage: str, *, json: bool) -> int:
+    from app.cli.runs.find import find
+
+    chosen = _stage(stage) if stage.strip() else ""
+    try:
+        found = await find(settings, None, ident)
+    except ConfigError as error:
+        raise ConfigError(f"{error}\n{AFRESH}") from error
+    if found is None:
+        return PERSON
+    if found.place.clone:
+        raise ConfigError(BY_HAND)
+    if found.run.outcome is None:
+        raise ConfigError(
+            f"The run {found.short} is under way. Wait for it, or end it with"
+            f" `fettle runs cancel {found.short}`."
+        )
+
+    from app.cli.work_on_issue import work_on  # this takes seconds: a mistake is told before
+
+    return await work_on(settings, await _wanted(found, chosen), json=json)
+
+
+async def _wanted(found: FoundRun, stage: str) -> Wanted:
+    """Return what the run was to do, to be done once more."""
+    from agents.requests import Again
+    from app.cli.databases import opened
+    from app.store.runs import Runs
+    from app.operator.issue_request import Wanted
+    from app.operator.issue_reference import IssueName
+
+    if found.run.kind == "remediate_alert":
+        raise ConfigError(BY_ALERT.format(reference=found.run.reference, name=found.run.repository))
+    owner, _, name = found.run.repository.partition("/")
+    with opened(found.place) as database:
+        last = await Runs(database).request(found.run.id)
+    last = last if isinstance(last, dict) else {}
+    if found.run.kind == "fix_checks" and not (last.get("head") and last.get("branch")):
+        raise ConfigError(f"Nobody can read any more which checks the run was about. {AFRESH}")
+    return Wanted(
+        IssueName(owner, name, found.run.number),
+        kind=cast("Kind", found.run.kind),
+        again=Again(run_id=found.run.id, stage=stage),
+        head=last.get("head", ""),
+        branch=last.get("branch", ""),
+    )
+
+
+def _stage(typed: str) -> str:
+    """Return the stage's name. Raises ConfigError when there is none of that name."""
+    from app.runs.follow import stage_titles
+
+    name = "_".join(typed.replace("-", " ").replace("_", " ").lower().split())
+    titles = stage_titles()
+    if name in titles:
+        return name
+    near = get_close_matches(name, titles, 1, 0.5)
+    hint = f" Did you mean `{near[0]}`?" if near else f" There are: {', '.join(sorted(titles))}."
+    raise ConfigError(f"There is no stage `{visible(typed)}`.{hint}")

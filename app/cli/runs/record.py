@@ -1,0 +1,93 @@
+"""A run as one JSON value: what is printed with --json, and what people are shown of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.cli.runs.timeline import base_of, stage_of, timeline
+from app.cli.runs.turns import shown_turns
+from app.cli.safe_text import cleaned
+from app.git.mirror import Mirror
+from app.secrets.redaction import Redactor
+from app.store.approval_rows import StoredApproval
+from app.store.history import History, KeptRun
+from app.store.remediations import Remediation
+
+
+def about(run: KeptRun, redactor: Redactor, *, short: str, clone: bool) -> dict[str, Any]:
+    """Return what a run is and where it stands. `short` is the id that people are shown."""
+    record = {
+        "id": run.id,
+        "short": short,
+        "repository": run.repository,
+        "number": run.number or None,
+        "reference": run.reference,
+        "kind": run.kind,
+        "title": run.title,
+        "state": run.state,
+        "stage": stage_of(run.stage) or run.stage or None,
+        "asked_by": run.asked_by,
+        "created_at": run.created_at,
+        "updated_at": run.updated_at,
+        "answers": run.answers,
+        "usd": round(run.usd, 6),
+        "clone": clone,
+        "outcome": run.outcome.model_dump(mode="json") if run.outcome else None,
+    }
+    return {name: cleaned(value, redactor) for name, value in record.items()}
+
+
+def alerts(came_to: Remediation | None) -> dict[str, Any]:
+    """Return what became of the alerts that the run was about; nothing for other runs."""
+    if came_to is None:
+        return {}
+    found = {
+        "state": came_to.state,
+        "found": sorted(came_to.found),
+        "open": list(came_to.open_alerts),
+        "pull_request": came_to.number or None,
+        "merged_at": came_to.merged_at,
+        "told_at": came_to.told_at,
+        "closed_at": came_to.settled_at,
+    }
+    return {"alerts": found}
+
+
+async def details(
+    run: KeptRun, history: History, redactor: Redactor, *, turns: bool, mirror: Mirror | None
+) -> dict[str, Any]:
+    """Return stages, approvals and, if they are wanted, turns; `mirror` has their files."""
+    said, steps = await history.turns(run.id, content=turns), await history.steps(run.id)
+    asked = await history.approvals(run.id)
+    found: dict[str, Any] = {
+        "stages": [cleaned(each.about(run), redactor) for each in timeline(run, said, steps)],
+        "approvals": [cleaned(_approval(each), redactor) for each in asked],
+    }
+    if turns:
+        found["turns"] = await shown_turns(run.id, said, mirror, base_of(steps), redactor)
+    return found
+
+
+def _approval(stored: StoredApproval) -> dict[str, Any]:
+    asking = stored.asking
+    return {
+        "id": stored.id,
+        "session": asking.session if asking else None,
+        "stage": asking.stage if asking else None,
+        "tool": stored.tool,
+        "arguments": asking.arguments if asking else None,
+        "damaged": asking is None,
+        "rule": asking.rule if asking else None,
+        "why": asking.reason if asking else None,
+        "head": asking.head if asking else None,
+        "state": stored.state,
+        "standing": stored.standing,
+        "asked_at": stored.asked_at,
+        "expires_at": stored.expires_at,
+        "decided_at": stored.decided_at,
+        "decided_by": stored.decided_by or None,
+        "decided_by_id": stored.decided_by_id,
+        "decided_via": stored.decided_via or None,
+        "reason": stored.reason or None,
+        "used_at": stored.used_at,
+    }

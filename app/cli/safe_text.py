@@ -1,0 +1,66 @@
+"""Texts of strangers, models and tools, as a terminal may show them: no secrets, nothing hidden."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agents.text import printable
+from agents.text.characters import HIDDEN, JOINER
+
+if TYPE_CHECKING:
+    from app.secrets.redaction import Redactor
+    from app.config.settings import Settings
+
+# ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
+
+
+def redactor_of(settings: Settings) -> Redactor:
+    """Return a redactor that knows the secrets that this process was given."""
+    from pydantic import SecretStr
+    from sqlalchemy import make_url
+
+    from app.secrets.redaction import Redactor
+    from app.config.values import parse_key
+
+    given = [settings.anthropic_api_key, settings.private_key, *settings.webhook_secrets]
+    given += settings.encryption_keys
+    secrets = [value.get_secret_value() for value in given if value is not None]
+    if settings.database_url is not None:
+        secrets.append(make_url(settings.database_url.get_secret_value()).password or "")
+    for header in settings.otlp_headers.values():  # whole, and what stands behind `Bearer`
+        secrets += [header.get_secret_value(), *header.get_secret_value().split()]
+    if settings.private_key_file is not None:
+        key = parse_key(SecretStr(settings.private_key_file.read_text()))
+        secrets.append(key.get_secret_value())
+    return Redactor(secrets)
+
+
+def cleaned(value: Any, redactor: Redactor) -> Any:
+    """Return a JSON value without the secrets in any of its texts, names included."""
+    if isinstance(value, str):
+        return redactor.clean(value)
+    if isinstance(value, dict):
+        return {cleaned(name, redactor): cleaned(part, redactor) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [cleaned(part, redactor) for part in value]
+    return value
+
+
+def visible(text: str) -> str:
+    """Return the text with every character that nobody can see written out as an escape."""
+    text = printable(text).replace(JOINER, ascii(JOINER)[1:-1])
+    for pattern in HIDDEN.values():
+        text = pattern.sub(lambda char: ascii(char[0])[1:-1], text)
+    return text
+
+
+def line(text: str, most: int) -> str:
+    """Return the text in one line of at most so many characters."""
+    one = visible(" ".join(text.split()))
+    return one if len(one) <= most else f"{one[: most - 1]}…"
+
+
+def cut(text: str, most: int) -> str:
+    """Return the beginning of a text, and how much was left out."""
+    left = len(text) - most
+    return text if left <= 0 else f"{text[:most]}\n[{left} more characters]"

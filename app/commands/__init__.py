@@ -1,0 +1,1 @@
+"""commands: say what it is."""

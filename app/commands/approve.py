@@ -1,0 +1,105 @@
+"""Step 4: an answer to an approval: who says so, does it still hold; then decide, and show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents.requests import Command
+from app.commands.context import Inquiry, asked_about
+from app.commands.replies import PUZZLED, Telling, if_possible
+from app.github.approvals.comment import ApprovalComment
+from app.policies.gate import PolicyOf
+from app.store.approvals import Decision, StoredApproval, StoredApprovals
+from handlers.access import approvals as answering, policy as access_policy
+from handlers.access.issues import Refusal
+from handlers.access.approvals import Facts
+
+VERDICTS: dict[str, Decision] = {"approve": "approved", "deny": "denied"}
+FACES = {"approve": "+1", "deny": "-1"}
+OUTDATED = frozenset({"head-unmoved", "still-open"})
+"""Rules after which the question may not say yet where it stands."""
+MOVED = "the branch has new commits since this was asked"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Carries out `/bot approve` and `/bot deny`, and what the buttons say."""
+
+    approvals: StoredApprovals
+    telling: Telling
+    policy: PolicyOf
+
+    async def obey(self, inquiry: Inquiry) -> dict[str, str]:
+        """Decide, or say why not; return what became of it."""
+        command = inquiry.command
+        stored = await self.approvals.get(command.approval)
+        facts = await inquiry.about_approval(stored, await self.approvals.waiting())
+        refusal = answering.decide(command, facts) or await self._by_policy(command, facts)
+        if refusal is None and stored is not None:
+            stored, refusal = await self._decide(command, facts, stored)
+        elif refusal is not None and refusal.rule == "head-unmoved" and stored is not None:
+            await self.approvals.void(stored.id, MOVED)
+            stored = await self.approvals.get(stored.id)
+        await self._tell(inquiry, stored, refusal)
+        if refusal is not None:
+            return {"refused": refusal.rule}
+        return {"decided": VERDICTS[command.verb], "approval": command.approval}
+
+    async def _by_policy(self, command: Command, facts: Facts) -> Refusal | None:
+        if command.verb != "approve":
+            return None
+        found = await self.policy(command)
+        return access_policy.decide_command(command, found, facts.role_name, facts.permission)
+
+    async def _decide(
+        self, command: Command, facts: Facts, stored: StoredApproval
+    ) -> tuple[StoredApproval, Refusal | None]:
+        """Decide, unless somebody was quicker: the first answer counts."""
+        via = command.via
+        assert via in ("comment", "button")
+        answered = await self.approvals.decide(
+            stored.id,
+            verdict=VERDICTS[command.verb],
+            by=command.asked_by.login,
+            by_id=command.asked_by.id,
+            via=via,
+            reason=command.words,
+        )
+        if answered is None:  # its run was forgotten in this very moment
+            return stored, answering.decide(command, facts.model_copy(update={"asked": None}))
+        if answered.counted:
+            return answered.approval, None
+        now = facts.model_copy(update={"asked": asked_about(answered.approval)})
+        return answered.approval, answering.decide(command, now)
+
+    async def _tell(
+        self, inquiry: Inquiry, stored: StoredApproval | None, refusal: Refusal | None
+    ) -> None:
+        """React to the comment, say why if it was refused, and keep the question current."""
+        command = inquiry.command
+        face = PUZZLED if refusal else FACES[command.verb]
+        await self.telling.react(inquiry.client, command, face)
+        if refusal is not None:
+            await self._refuse(command, stored, refusal)
+        if refusal is not None and await self.telling.obeyed_before(command):
+            return  # a lost server has shown what came of it
+        if stored is not None and (refusal is None or refusal.rule in OUTDATED):
+            await if_possible(self._show(command, stored))
+
+    async def _refuse(
+        self, command: Command, stored: StoredApproval | None, refusal: Refusal
+    ) -> None:
+        """Say once why nothing was decided, where it was said or else where it was asked."""
+        place = command
+        if not command.number:  # a button under a commit that stands in no pull request
+            if stored is None or stored.repository_id != command.repository.id:
+                return
+            place = command.model_copy(update={"number": stored.number})
+        await self.telling.refuse(place, refusal)
+
+    async def _show(self, command: Command, stored: StoredApproval) -> None:
+        telling, about = self.telling, command.model_copy(update={"number": stored.number})
+        shown = ApprovalComment(
+            telling.github, about, self.approvals, telling.redactor, settle=telling.settle
+        )
+        await shown.show(stored)

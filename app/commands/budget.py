@@ -1,0 +1,59 @@
+"""Step 4: what a run may spend, as its owners, the operator and people have set it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+
+from agents.errors import RunError
+from agents.policy import Budget, Invalid
+from agents.requests import Command
+from app.policies.gate import PolicyOf
+from app.store.steers import StoredSteers
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """Dollars for the models of one run."""
+
+    usd: float
+    """What it may spend as things stand."""
+    room: float
+    """How much people can add before the operator's limit is reached."""
+    most: float
+    """That limit."""
+    day: float
+    """What all runs on the repository may spend in a day."""
+
+
+@dataclass(frozen=True)
+class Spending:
+    """Knows what runs may spend."""
+
+    steers: StoredSteers
+    policy: PolicyOf
+    most: float
+    most_per_day: float
+
+    async def of(self, command: Command, run_id: str, *, besides: str = "") -> Allowance:
+        """Return what this run may spend. `besides`: the key of a steer that is left out."""
+        budget = await self._budget(command)
+        given = budget.usd + await self.steers.granted(run_id, besides=besides)
+        return Allowance(
+            usd=min(self.most, given),
+            room=round(max(0.0, self.most - given), 2),
+            most=self.most,
+            day=min(self.most_per_day, budget.usd_per_day),
+        )
+
+    async def _budget(self, command: Command) -> Budget:
+        """Return the budget of the repository now; what is wrong with it, runs say."""
+        try:
+            found = await self.policy(command)
+        except RunError as error:
+            log.info("policy not read", reason=str(error))
+            return Budget()
+        return Budget() if isinstance(found, Invalid) else found.policy.budget

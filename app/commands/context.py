@@ -1,0 +1,134 @@
+"""Step 4: what GitHub and the store say now about a command; `handlers/access/approvals.py` judges it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agents.requests import Command
+from app.github.approvals.check_run import CHECK_RUN, find_check, is_own
+from app.github.transport.errors import Missing
+from app.github.transport.bot_identity import Identity
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.idempotent_comments import COMMENT
+from app.github.access.roles import role_of
+from app.store.approval_rows import StoredApproval
+from handlers.access.issues import may_write
+from handlers.access.approvals import Asked, Facts
+from handlers.command_parser import ANSWERS, commands
+from handlers.issue_comment import digest
+
+Comment = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """Finds out about one command."""
+
+    client: InstallationClient
+    own: Identity
+    command: Command
+    ident: str
+    """Of the command: it is greater than the id of each run that was asked for before."""
+    comment: Comment | None = None
+    """The comment that says it as it is now; None where it is not said in one."""
+
+    async def read(self) -> Inquiry | None:
+        """Return the same with the comment; None when somebody has removed it."""
+        if self.command.comment_id is None:
+            return self
+        try:
+            comment: Comment = await self.client.getitem(
+                COMMENT, self._where(self.command.comment_id), named=True
+            )
+        except Missing:
+            return None
+        return replace(self, comment=comment)
+
+    async def about_asker(self) -> Facts:
+        """Return who says it, and whether they do."""
+        command = self.command
+        role = await role_of(self.client, command.repository, command.asked_by)
+        return Facts(
+            role_name=role.role_name,
+            permission=role.permission,
+            asker_is_bot=role.is_bot,
+            **(_said(command, self.comment) if self.comment else {}),
+        )
+
+    async def about_approval(
+        self, stored: StoredApproval | None, waiting: Sequence[StoredApproval]
+    ) -> Facts:
+        """Return all that holds now. About people who may not write, no more is looked up."""
+        command, facts = self.command, await self.about_asker()
+        if facts.asker_is_bot or not may_write(facts.role_name, facts.permission):
+            return facts
+        here = (command.repository.id, command.number)
+        asked = None
+        if stored is not None and stored.repository_id == command.repository.id:
+            asked = asked_about(stored, moved=await self._moved(stored))
+        return facts.model_copy(
+            update={
+                "asked": asked,
+                "own_button": await self._own_button(),
+                "waiting": tuple(
+                    each.id for each in waiting if (each.repository_id, each.number) == here
+                ),
+            }
+        )
+
+    async def _own_button(self) -> bool:
+        if self.command.check_run_id is None:
+            return self.command.via != "button"
+        try:
+            check_run = await self.client.getitem(
+                CHECK_RUN, self._where(self.command.check_run_id), named=True
+            )
+        except Missing:
+            return False
+        return is_own(check_run, self.own, self.command.approval)
+
+    async def _moved(self, stored: StoredApproval) -> bool:
+        """Tell whether the branch has moved: then the question's check run is not on its head."""
+        if stored.branch is None or stored.state != "waiting":
+            return False
+        repository = self.command.repository
+        found = await find_check(self.client, self.own, repository, stored.id, stored.branch)
+        return found is None
+
+    def _where(self, ident: int) -> dict[str, str]:
+        repository = self.command.repository
+        return {"owner": repository.owner, "repo": repository.name, "id": str(ident)}
+
+
+def asked_about(stored: StoredApproval, *, moved: bool = False) -> Asked:
+    """Return the approval as the rules see it."""
+    return Asked(
+        repository_id=stored.repository_id,
+        number=stored.number,
+        state=stored.state,
+        standing=stored.standing,
+        decided_by=stored.decided_by,
+        decided_via=stored.decided_via,
+        readable=stored.asking is not None,
+        moved=moved,
+    )
+
+
+def _said(command: Command, comment: Comment) -> dict[str, Any]:
+    """Return what the comment itself tells."""
+    author, body = comment["user"] or {}, comment["body"] or ""
+    unchanged = (
+        digest(body) == command.digest
+        and comment["created_at"] == comment["updated_at"]
+        and author.get("id") == command.asked_by.id
+    )
+    answers = (said for said in commands(body) if said.verb in ANSWERS)
+    verbs = {said.verb for said in answers if said.approval == command.approval}
+    through = comment.get("performed_via_github_app") or {}
+    return {
+        "edited": not unchanged,
+        "contradicted": command.verb in ANSWERS and len(verbs) > 1,
+        "through_app": through.get("slug") or through.get("name") or "",
+    }

@@ -1,0 +1,131 @@
+"""Step 4: obey a command: who says so, do they mean it, does it still hold; then do it, and say.
+
+Everything is read anew from GitHub. Every call may be repeated: a crash between what is done and
+what people see of it is mended by obeying once more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+
+from agents.errors import RunError
+from agents.policy import Found
+from agents.ports import Json
+from agents.requests import Command, Request
+from app.commands.approve import Answers
+from app.commands.start_run import Asking, Submit
+from app.commands.context import Inquiry
+from app.commands.inspect import Look
+from app.commands.budget import Spending
+from app.commands.steer import NO_RUN, Steers
+from app.commands.replies import PUZZLED, Telling
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.github.transport.idempotent_comments import SETTLE
+from app.github.policy.file import read_policy
+from app.secrets.redaction import Redactor
+from app.store.approvals import StoredApprovals
+from app.store.database import Database
+from app.store.history import History
+from app.store.lane_queries import Lanes
+from app.store.restore_recovery import Recoveries
+from app.store.runs import Runs
+from app.store.steers import StoredSteers
+from handlers.access import steering
+from handlers.access.steering import Standing
+
+SILENT = frozenset({"by-person", "by-hand", "may-answer", "unedited"})
+"""Rules after which a word that means nothing is passed over: it may be meant for others."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the operator lets runs spend, in dollars."""
+
+    run: float
+    day: float
+
+
+class Desk:
+    """Where people's commands are carried out."""
+
+    submit: Submit
+    """Takes the runs that people ask for."""
+
+    def __init__(
+        self,
+        github: GitHub,
+        database: Database,
+        redactor: Redactor,
+        *,
+        bounds: Bounds,
+        settle: float = SETTLE,
+    ) -> None:
+        self._github = github
+        steers, history = StoredSteers(database), History(database)
+        self._lanes = lanes = Lanes(database)
+        spending = Spending(steers, self._policy, bounds.run, bounds.day)
+        restored_at = Recoveries(database).restored_at
+        self._telling = telling = Telling(github, redactor, settle, restored_at)
+        self._answers = Answers(StoredApprovals(database), telling, self._policy)
+        self._steers = Steers(steers, lanes, spending, telling, self._policy)
+        self._asking = Asking(Runs(database), lanes, history, telling, self._submit)
+        self._look = Look(database, lanes, spending, telling)
+
+    async def obey(self, command: Command, ident: str) -> Json:
+        """Carry the command of this id out, or refuse it politely; return what became of it.
+
+        Raises TransientError: then it is to be obeyed again.
+        """
+        try:
+            became = await self._obey(command, ident)
+        except RunError as error:  # where GitHub does not let us speak, only the log can tell
+            became = {"failed": str(error)}
+        log.info("command", verb=command.verb, via=command.via, **became)
+        return became
+
+    async def _policy(self, command: Command) -> Found:
+        return await read_policy(self._github, command.installation_id, command.repository)
+
+    async def _submit(self, run_id: str, request: Request) -> None:
+        await self.submit(run_id, request)
+
+    async def _obey(self, command: Command, ident: str) -> dict[str, str]:
+        if command.for_live_runs and not await self._lanes.busy(command):
+            return NO_RUN  # it ended since the delivery came: nothing to ask GitHub about
+        client = await self._github.installation(
+            command.installation_id, command.repository.id, Profile.REPORT
+        )
+        inquiry = Inquiry(client, await self._github.identity(client), command, ident)
+        if command.via in ("label", "issue", "pull_request"):
+            return await self._steers.call_back(inquiry)
+        read = await inquiry.read()
+        if read is None:
+            return {"withdrawn": "the comment was removed"}
+        return await self._said(read)
+
+    async def _said(self, inquiry: Inquiry) -> dict[str, str]:
+        match inquiry.command.verb:
+            case "approve" | "deny":
+                return await self._answers.obey(inquiry)
+            case "status" | "why":
+                return await self._look.obey(inquiry)
+            case "retry" | "address" | "update":
+                return await self._asking.obey(inquiry)
+            case "unknown":
+                return await self._puzzle(inquiry)
+            case _:
+                return await self._steers.obey(inquiry)
+
+    async def _puzzle(self, inquiry: Inquiry) -> dict[str, str]:
+        """Say what there is, to somebody who may have it done."""
+        refusal = steering.decide(inquiry.command, await inquiry.about_asker(), Standing())
+        assert refusal is not None
+        if refusal.rule not in SILENT:
+            await self._telling.react(inquiry.client, inquiry.command, PUZZLED)
+            await self._telling.refuse(inquiry.command, refusal)
+        return {"refused": refusal.rule}

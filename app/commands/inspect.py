@@ -1,0 +1,97 @@
+"""Step 4: `/bot status` and `/bot why`: find out what people ask about a run, and say it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from agents.requests import Command
+from app.commands.context import Inquiry
+from app.commands.budget import Spending
+from app.commands.status import Status, status_text
+from app.commands.replies import PUZZLED, Telling
+from app.commands.why import Reasons, why_text
+from app.github.alerts.issue_text import public_text
+from app.store.database import Database
+from app.store.history import History, KeptRun
+from app.store.lane_queries import LaneRun, Lanes
+from app.store.steers import StoredSteers
+from app.store.turns import StoredJournal
+from handlers.access import steering
+from handlers.access.steering import Standing
+
+DONE = "+1"
+ABOUT_ALERTS = "remediate_alert"
+SAID_HERE = frozenset({"comment", "label", "issue", "pull_request"})
+"""Ways of steering that everybody has seen who sees the issue."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Tells people about a run."""
+
+    database: Database
+    lanes: Lanes
+    spending: Spending
+    telling: Telling
+
+    async def obey(self, inquiry: Inquiry) -> dict[str, str]:
+        """Tell, or say why not; return what became of it."""
+        command = inquiry.command
+        facts = await inquiry.about_asker()
+        live = await self.lanes.live(command)
+        # The one at work is the oldest: those that were asked for later wait for it.
+        run = live[-1] if live else await self.lanes.ended(command)
+        refusal = steering.decide(command, facts, Standing(live=bool(live), ended=run is not None))
+        if refusal is not None or run is None:
+            assert refusal is not None
+            await self.telling.react(inquiry.client, command, PUZZLED)
+            await self.telling.refuse(command, refusal)
+            return {"refused": refusal.rule}
+        await self.telling.react(inquiry.client, command, DONE)
+        kept = await History(self.database).run(run.id)
+        assert kept is not None
+        discreet = run.kind == ABOUT_ALERTS and not command.repository.private
+        if discreet and kept.outcome is not None:
+            known = kept.outcome.model_copy(update={"text": public_text(kept.outcome)})
+            kept = replace(kept, outcome=known)
+        if command.verb == "status":
+            text = await self._status(command, kept, run, len(live) - 1)
+        else:
+            text = await self._why(command, kept, discreet=discreet)
+        await self.telling.say(command, f"{command.verb}-{command.comment_id}", text)
+        return {"told": run.id}
+
+    async def _status(self, command: Command, kept: KeptRun, run: LaneRun, behind: int) -> str:
+        journal = StoredJournal(self.database, run.id)
+        status = Status(
+            run=kept,
+            allowance=await self.spending.of(command, run.id),
+            today=await journal.spent_today(),
+            behind=max(0, behind),
+            approvals=await History(self.database).approvals(run.id),
+            comment_id=run.comment_id,
+        )
+        return status_text(status, self._issue(command), self.telling.wording(command))
+
+    async def _why(self, command: Command, kept: KeptRun, *, discreet: bool) -> str:
+        """Return the reasons; `discreet`: without those that whoever sees no alerts must not see.
+
+        What people decided they have said here, or it is none of the public's business.
+        """
+        history = History(self.database)
+        steers = await StoredSteers(self.database).since(kept.id)
+        approvals = await history.approvals(kept.id)
+        if discreet:
+            steers = [each for each in steers if each.via in SAID_HERE]
+            approvals = [replace(each, reason="") for each in approvals]
+        reasons = Reasons(
+            run=kept,
+            turns=() if discreet else await history.turns(kept.id, content=True),
+            approvals=approvals,
+            steers=steers,
+        )
+        return why_text(reasons, self.telling.wording(command))
+
+    def _issue(self, command: Command) -> str:
+        web = self.telling.github.urls.web
+        return f"{web}/{command.repository.full_name}/issues/{command.number}"

@@ -1,0 +1,173 @@
+"""Step 4: commands that ask for a run: `/bot retry`, `/bot address`, `/bot update`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from pydantic import ValidationError
+
+from agents.errors import ConfigError
+from agents.requests import (
+    AddressReview,
+    Again,
+    Command,
+    FixChecks,
+    Request,
+    ResolveIssue,
+    UpdateBranch,
+    request_of,
+)
+from app.commands.context import Inquiry
+from app.commands.replies import PUZZLED, Telling
+from app.store.history import History
+from app.store.lane_queries import LaneRun, Lanes
+from app.store.runs import Runs
+from handlers.access import steering
+from handlers.access.issues import Refusal
+from handlers.issues import RESOLVE_LABEL
+from handlers.access.steering import Standing
+
+DONE = "+1"
+STAGE = "stage/"
+
+log = structlog.get_logger()
+
+Submit = Callable[[str, Request], Awaitable[None]]
+"""Takes a request durably; the same run id a second time changes nothing."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Has runs begun that somebody asks for in a comment."""
+
+    runs: Runs
+    lanes: Lanes
+    history: History
+    telling: Telling
+    submit: Submit
+
+    async def obey(self, inquiry: Inquiry) -> dict[str, str]:
+        """Ask for the run, or say why not; return what became of it."""
+        command = inquiry.command
+        run_id = f"{inquiry.ident}-{'again' if command.verb == 'retry' else command.verb}"
+        if await self.lanes.known(run_id):  # asked for before a crash
+            await self.submit(run_id, request_of(await self.runs.request(run_id)))
+        elif (refusal := await self._start(inquiry, run_id)) is not None:
+            await self.telling.react(inquiry.client, command, PUZZLED)
+            await self.telling.refuse(command, refusal)
+            return {"refused": refusal.rule}
+        await self.telling.react(inquiry.client, command, DONE)
+        return {"asked": run_id}
+
+    async def _start(self, inquiry: Inquiry, run_id: str) -> Refusal | None:
+        command, facts = inquiry.command, await inquiry.about_asker()
+        last = await self._last(command) if command.verb == "retry" else None
+        standing = Standing(
+            live=await self.lanes.busy(command),
+            ended=last is not None,
+            stages=await self._stages(last) if last and command.stage else (),
+        )
+        refusal = steering.decide(command, facts, standing)
+        if refusal is not None:
+            return refusal
+        try:
+            request = await self._request(command, last)
+        except (KeyError, ValidationError):
+            return Refusal(rule="request-readable", text=_unreadable(command, last))
+        await self.submit(run_id, request)
+        return None
+
+    async def _last(self, command: Command) -> LaneRun | None:
+        return await self.lanes.ended(command, begun=True) or await self.lanes.ended(command)
+
+    async def _stages(self, last: LaneRun) -> tuple[str, ...]:
+        """Return the names of the stages that it came to, in that order."""
+        try:
+            steps = [step.name for step in await self.history.steps(last.id)]
+        except ConfigError:  # sealed with a key that is gone
+            return ()
+        names = [name.removeprefix(STAGE) for name in steps if name.startswith(STAGE)]
+        return tuple(dict.fromkeys(name.partition("/")[0] for name in names))
+
+    async def _request(self, command: Command, last: LaneRun | None) -> Request:
+        if last is None:
+            return address(command) if command.verb == "address" else update(command)
+        again = Again(run_id=last.id, stage=command.stage)
+        return once_more(command, await self._asked(last), again)
+
+    async def _asked(self, last: LaneRun) -> Any:
+        """Return the last run's request, as JSON values; only its kind where nobody can read it."""
+        try:
+            asked = await self.runs.request(last.id)
+        except ConfigError as error:
+            log.warning("the request of a run cannot be read", run=last.id, reason=str(error))
+            asked = None
+        return asked if isinstance(asked, dict) and "kind" in asked else {"kind": last.kind}
+
+
+def _unreadable(command: Command, last: LaneRun | None) -> str:
+    """Return what people can do where nobody can tell what the last run was to do."""
+    then = (
+        "Reopen its alert on GitHub, or have the operator run"
+        f" `fettle remediate {command.repository.full_name}`."
+        if last is not None and last.kind == "remediate_alert"
+        else "Write `/bot address` to have the reviews looked at, or re-run the checks that fail."
+    )
+    return (
+        "Nothing was done: what the last run was asked for cannot be read any more. Its texts were"
+        f" deleted after their time, or are sealed with a key that the server does not have. {then}"
+    )
+
+
+def address(command: Command, **more: Any) -> AddressReview:
+    """Return the request to do what reviews of the command's pull request ask for."""
+    return AddressReview(**_about(command), **more)
+
+
+def update(command: Command, **more: Any) -> UpdateBranch:
+    """Return the request to bring the command's pull request up to date with its base."""
+    return UpdateBranch(**_about(command), **more)
+
+
+def once_more(command: Command, last: Any, again: Again) -> Request:
+    """Return the request that takes up the last run's; `last` is that one's, as JSON values."""
+    if last["kind"] == "remediate_alert":  # on the issue that Fettle itself has opened for it
+        here = {
+            "installation_id": command.installation_id,
+            "repository": command.repository,
+            "number": command.number,
+            "asked_by": command.asked_by,
+            "via": "command",
+            "branch": "",  # another name than Fettle's own is the operator's alone to give
+        }
+        return request_of(last).model_copy(update={**here, "again": again})
+    if command.issue is not None:
+        body = command.issue.body
+        return ResolveIssue(**_about(command), body=body, label=RESOLVE_LABEL, again=again)
+    match last["kind"]:
+        case "update_branch":
+            return update(command, again=again)
+        case "fix_checks":
+            head, branch = last["head"], last["branch"]
+            return FixChecks(**_about(command), head=head, branch=branch, again=again)
+        case _:
+            return address(command, again=again)
+
+
+def _about(command: Command) -> dict[str, Any]:
+    """Return what every request says, as the delivery showed it."""
+    shown = command.issue or command.pull_request
+    assert shown is not None
+    return {
+        "installation_id": command.installation_id,
+        "repository": command.repository,
+        "number": command.number,
+        "title": shown.title,
+        "author": shown.author,
+        "asked_by": command.asked_by,
+        "url": shown.url,
+        "via": "command",
+    }

@@ -1,0 +1,176 @@
+"""Step 4: what people want of the run under way: go on, end, spend more, or just hear this."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from agents.requests import Command
+from app.commands.context import Inquiry
+from app.commands.budget import Spending
+from app.commands.replies import PUZZLED, Telling
+from app.github.transport.errors import Missing
+from app.policies.gate import PolicyOf
+from app.store.lane_queries import LaneRun, Lanes
+from app.store.steers import Kind, StoredSteers
+from handlers.access import policy as access_policy, steering
+from handlers.access.issues import Refusal
+from handlers.access.approvals import Facts
+from handlers.issues import RESOLVE_LABEL
+from handlers.pull_request import ADDRESS_LABEL
+from handlers.access.steering import Standing
+
+ISSUE = "/repos/{owner}/{repo}/issues/{number}"
+SEEN = "eyes"
+DONE = "+1"
+KINDS: dict[str, Kind] = {"go": "go", "cancel": "cancel", "budget": "budget", "remark": "remark"}
+CAPPED = (
+    "@{login}, the run got ${usd:.2f} more, not ${asked:.2f}: with that it may spend ${most:.2f},"
+    " and that is the most that the operator of Fettle lets one run spend."
+)
+BY_POLICY = frozenset({"go", "budget", "remark"})
+"""What moves a run, or has it spend. Whoever may write may always call one back."""
+TOLD = frozenset({"asker-among", "policy-valid"})
+"""Rules of the policy, of which people hear also when a remark of theirs does not count."""
+NO_RUN = {"dropped": "no run is under way"}
+UNDONE = "it was undone"
+
+
+@dataclass(frozen=True)
+class Steers:
+    """Carries out what steers a run."""
+
+    steers: StoredSteers
+    lanes: Lanes
+    spending: Spending
+    telling: Telling
+    policy: PolicyOf
+
+    async def obey(self, inquiry: Inquiry) -> dict[str, str]:
+        """Have the run told, or say why not; return what became of it.
+
+        Only runs that were asked for before it was said are meant by it.
+        """
+        command = inquiry.command
+        if (told := await self.steers.told(_key(inquiry))) is not None:  # before a crash
+            await self._confirm(inquiry, told)
+            return {"steered": told}
+        live = await self.lanes.live(command, before=inquiry.ident)
+        if command.verb == "remark" and not live:
+            return NO_RUN
+        facts = await inquiry.about_asker()
+        standing = await self._standing(inquiry, live)
+        refusal = steering.decide(command, facts, standing)
+        refusal = refusal or await self._by_policy(command, facts)
+        if refusal is None and not await self._put(inquiry, live, _role(facts), standing.room):
+            refusal = steering.decide(command, facts, Standing(ended=True))
+        if refusal is not None:
+            await self._refuse(inquiry, refusal, live)
+            return {"refused": refusal.rule}
+        await self._confirm(inquiry, live[0].id)
+        return {"steered": live[0].id}
+
+    async def call_back(self, inquiry: Inquiry) -> dict[str, str]:
+        """End the runs whose label was taken off, or that are about what was closed, unless over.
+
+        Deliveries may come late, and in any order: what counts is how the issue stands now.
+        """
+        command = inquiry.command
+        live = await self.lanes.live(command, before=inquiry.ident)
+        if not live:
+            return NO_RUN
+        if command.asked_by.id == inquiry.own.bot.id:
+            return {"dropped": "it was our own doing"}
+        if reason := await _stands(inquiry):
+            return {"dropped": reason}
+        return {"steered": live[0].id} if await self._put(inquiry, live, "", 0) else NO_RUN
+
+    async def _by_policy(self, command: Command, facts: Facts) -> Refusal | None:
+        if command.verb not in BY_POLICY:
+            return None
+        found = await self.policy(command)
+        return access_policy.decide_command(command, found, facts.role_name, facts.permission)
+
+    async def _standing(self, inquiry: Inquiry, live: list[LaneRun]) -> Standing:
+        command = inquiry.command
+        if not live:
+            return Standing(ended=await self.lanes.ended(command) is not None)
+        if command.verb != "budget":
+            return Standing(live=True)
+        allowance = await self.spending.of(command, live[0].id)
+        return Standing(live=True, room=allowance.room, most=allowance.most)
+
+    async def _put(self, inquiry: Inquiry, live: list[LaneRun], role: str, room: float) -> bool:
+        """Keep it for the newest run, a cancel for all; return whether any hears of it."""
+        command, via = inquiry.command, inquiry.command.via
+        assert via != "button"
+        meant = live if command.verb == "cancel" else live[:1]
+        return await self.steers.put(
+            [run.id for run in meant],
+            _key(inquiry),
+            kind=KINDS[command.verb],
+            via=via,
+            by=command.asked_by.login,
+            by_id=command.asked_by.id,
+            role=role,
+            words=command.words,
+            usd=min(command.usd or 0.0, room) if command.verb == "budget" else 0.0,
+            url=command.url,
+        )
+
+    async def _confirm(self, inquiry: Inquiry, run_id: str) -> None:
+        command = inquiry.command
+        face = SEEN if command.verb == "remark" else DONE
+        await self.telling.react(inquiry.client, command, face)
+        if command.usd is None:
+            return
+        before = await self.spending.of(command, run_id, besides=_key(inquiry))
+        if command.usd > before.room:
+            text = CAPPED.format(
+                login=command.asked_by.login, usd=before.room, asked=command.usd, most=before.most
+            )
+            await self.telling.say(command, f"budget-{command.comment_id}", text)
+
+    async def _refuse(self, inquiry: Inquiry, refusal: Refusal, live: list[LaneRun]) -> None:
+        command = inquiry.command
+        if command.verb == "remark" and refusal.rule in TOLD:
+            await self.telling.react(inquiry.client, command, PUZZLED)
+            await self.telling.refuse(command, refusal, about=live[0].id)
+        elif command.verb != "remark":
+            await self.telling.react(inquiry.client, command, PUZZLED)
+            last = await self.lanes.ended(command) if refusal.rule == "under-way" else None
+            await self.telling.refuse(command, refusal, about=last.id if last else "")
+        elif refusal.rule == "unedited":
+            await self.telling.react(inquiry.client, command, PUZZLED)
+
+
+async def _stands(inquiry: Inquiry) -> str:
+    """Return why the work goes on all the same; empty when it does not."""
+    command = inquiry.command
+    where = {
+        "owner": command.repository.owner,
+        "repo": command.repository.name,
+        "number": str(command.number),
+    }
+    try:
+        issue = await inquiry.client.getitem(ISSUE, where)
+    except Missing:
+        return ""
+    if command.via != "label":
+        return UNDONE if issue["state"] == "open" else ""
+    on_pull = "pull_request" in issue
+    if on_pull and inquiry.own.wrote(issue):
+        return "it is Fettle's own pull request, which needs no label"
+    wanted = ADDRESS_LABEL if on_pull else RESOLVE_LABEL
+    return UNDONE if any(label["name"] == wanted for label in issue["labels"]) else ""
+
+
+def _role(facts: Facts) -> str:
+    return facts.role_name or facts.permission
+
+
+def _key(inquiry: Inquiry) -> str:
+    """Return what tells this from all else that was said: the same key counts once."""
+    command = inquiry.command
+    said = (command.comment_id or inquiry.ident, command.verb, command.words, command.usd)
+    return f"{command.via}-{hashlib.sha256(repr(said).encode()).hexdigest()[:32]}"

@@ -1,0 +1,1 @@
+"""config: say what it is."""

@@ -1,0 +1,264 @@
+"""What the operator decides: read once, strict, secrets never printed.
+
+From the environment; what belongs to the App, and the key for the model, else from the files that
+`fettle setup` wrote into the data folder. A variable wins over its file. The App's id, key and
+webhook secret go together: with one of them in the environment, none is read from files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from agents.errors import ConfigError
+from app.secrets.encryption import Seal
+from app.secrets.files import kept_beside
+from app.config.problems import CREDENTIALS, Problem, lacking, unknown
+from app.config.problems import PREFIX  # noqa: PLC0414 - others take it from here
+from app.config.load import decoded, field_variable, valid
+from app.config.values import default_data_dir, fernet_keys, fits_clock, github_address, key_in_file, parse_key, readable_directories, readable_file, split_list, split_named, split_places, split_secrets, web_address, webhook_address, with_driver
+
+Word = Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
+
+
+@dataclass(frozen=True)
+class AppCredentials:
+    """What proves to GitHub that we are the App, and to us that a delivery is GitHub's."""
+
+    app_id: str
+    private_key: SecretStr
+    webhook_secrets: tuple[SecretStr, ...]
+
+
+class Settings(BaseSettings):
+    """Every setting of a Fettle process. `load_settings` makes it; it never changes."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_ignore_empty=True,
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+        validate_default=True,
+    )
+
+    app_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9.]{1,40}$")] | None = None
+    """App ID or client ID, from the App's settings page."""
+    private_key: Annotated[SecretStr, AfterValidator(parse_key)] | None = None
+    """The App's private key: PEM, PEM with \\n for line ends, or base64 of the PEM."""
+    private_key_file: Annotated[Path, AfterValidator(key_in_file)] | None = None
+    """A file with the App's private key, instead of the key itself."""
+    webhook_secrets: Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(split_secrets)] = ()
+    """Webhook secrets, all tried in turn, so one can be replaced without losing a delivery:
+    separated by commas, or a JSON list when one has a comma inside."""
+    github_url: Annotated[str, AfterValidator(github_address)] = "https://github.com"
+    """Start page of your GitHub: https://github.com, https://NAME.ghe.com, or your own server."""
+    webhook_url: Annotated[str | None, AfterValidator(webhook_address)] = None
+    """Where GitHub reaches this server: `fettle setup` tells GitHub, `fettle doctor` compares."""
+
+    data_dir: Annotated[Path, AfterValidator(Path.expanduser)] = Field(
+        default_factory=default_data_dir
+    )
+    """Folder for the database, the mirrors and the work trees."""
+    database_url: Annotated[SecretStr | None, AfterValidator(with_driver)] = None
+    """sqlite:///FILE or postgresql://...; when absent, the file fettle.db in the data folder."""
+    encryption_keys: Annotated[
+        tuple[SecretStr, ...],
+        NoDecode,
+        BeforeValidator(split_secrets),
+        AfterValidator(fernet_keys),
+    ] = ()
+    """Fernet keys that seal the texts in the database: the first one seals, all open what they
+    sealed; separated by commas. Whoever loses them loses the texts."""
+    host: Word = "127.0.0.1"
+    """Address to listen on."""
+    port: Annotated[int, Field(ge=0, le=65535)] = 8080
+    """Port to listen on; 0 takes any free one."""
+
+    model: Word = "claude-opus-5-5"
+    """The strong model, which writes code."""
+    model_judge: Word | None = None
+    """The model that judges changes: as strong as the strong one or stronger; absent: that one."""
+    model_fast: Word = "claude-haiku-5-5"
+    """The fast model, which sorts and writes prose."""
+    models_allowed: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = ()
+    """Models that the policies of repositories may name beside these: comma or JSON list."""
+    anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
+    """Key for the Messages API."""
+    anthropic_base_url: Annotated[str | None, AfterValidator(web_address)] = Field(
+        default=None, validation_alias="ANTHROPIC_BASE_URL"
+    )
+    """Address of another server that speaks the Messages API."""
+
+    toolchains: Annotated[
+        tuple[Path, ...],
+        NoDecode,
+        BeforeValidator(split_list),
+        AfterValidator(readable_directories),
+    ] = ()
+    """Folders that every sandbox sees read-only, their bin first on PATH: comma or JSON list."""
+    sandbox: Literal["auto", "bubblewrap", "container", "landlock", "none"] = "auto"
+    """What holds agents; auto takes bubblewrap, else a container engine, and refuses otherwise."""
+    i_understand_agents_run_unsandboxed: bool = False
+    """true lets FETTLE_SANDBOX=none run what agents write without any hold."""
+    sandbox_image: Word = "python:3"
+    """Image that the container sandbox runs commands in; it needs bash, git and perl."""
+    sandbox_memory_mb: Annotated[int, Field(ge=128)] = 4096
+    """Memory that one command and all it starts may use, where cgroups can be used."""
+    sandbox_disk_mb: Annotated[int, Field(ge=64)] = 10_240
+    """Disk that one run may fill; the command that goes beyond is stopped."""
+    disk_reserve_mb: Annotated[int, Field(ge=0)] = 1024
+    """Free disk below which no command starts."""
+    setup_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = ()
+    """Hosts that set-up commands may reach, beside the package indexes: comma or JSON list."""
+    setup_variables: Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_list)] = ()
+    """Names of variables of this environment that set-up commands get, such as PIP_INDEX_URL."""
+    mcp_servers: Annotated[Path | None, AfterValidator(readable_file)] = None
+    """JSON file of the MCP servers that policies may name, in the usual `mcpServers` form."""
+    sandbox_uid: Annotated[int, Field(ge=1, lt=2**31)] = 58999
+    """User id that commands of agents get when Fettle runs as root."""
+    worker: Word = "fettle"
+    """Name of this process; on PostgreSQL each has its own, and keeps it over restarts."""
+    stages_at_once: Annotated[int, Field(ge=1, le=1000)] = 4
+    """Stages that work at the same time on this machine."""
+    inbox_limit: Annotated[int, Field(ge=1)] = 10_000
+    """Deliveries that may wait for dispatch; beyond it GitHub is told to come back."""
+    sweep_seconds: Annotated[int, Field(ge=1, le=3600), AfterValidator(fits_clock)] = 600
+    """Seconds from one look for lost deliveries and overlooked labels to the next."""
+    retention_days: Annotated[int, Field(ge=0)] = 90
+    """Days for which the texts of runs that ended are kept, with the deliveries and commits that
+    belong to them; numbers stay. 0 keeps all of it for good."""
+    removed_days: Annotated[int, Field(ge=0)] = 30
+    """Days after which a repository that the App was taken off is forgotten whole; 0: never."""
+    github_write_spacing: Annotated[float, Field(ge=0, le=60)] = 1.0
+    """Seconds between two writes to GitHub for one installation."""
+    run_budget_usd: Annotated[float, Field(gt=0)] = 20.0
+    """Dollars one run may spend on models at most, whatever a policy or a person says."""
+    day_budget_usd: Annotated[float, Field(gt=0)] = 100.0
+    """Dollars all runs on one repository may spend in a day (UTC), whatever its policy says."""
+    repositories: dict[str, str] = {}
+    """Short names for `fettle resolve NAME 25`, as JSON: {"parse": "octo-org/parse"}."""
+    owners: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}$")], ...],
+        NoDecode,
+        BeforeValidator(split_named),
+    ] = ()
+    """Accounts that Fettle works for, by login or by id, where anybody can install the App: comma
+    or JSON list. Nothing is done for others. Absent: it works wherever the App is installed."""
+    clones: Annotated[
+        dict[str, Path] | tuple[Path, ...], NoDecode, BeforeValidator(split_places)
+    ] = ()
+    """Where clones are, to begin a mirror with: folders, or as JSON {"octo/lib": "/src/lib"}."""
+
+    otlp_url: Annotated[str | None, AfterValidator(web_address)] = None
+    """OpenTelemetry collector that traces are sent to, such as http://127.0.0.1:4318; it takes the
+    extra `otel`."""
+    otlp_headers: dict[str, SecretStr] = {}
+    """Headers that it wants, as JSON: {"authorization": "Bearer ..."}."""
+    log_format: Literal["console", "json"] = "console"
+    """console for people, json for machines."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least important message that is still written."""
+
+    @classmethod
+    def settings_customise_sources(  # type: ignore[override] # three unused arguments left out
+        cls, *_: object, init_settings: PydanticBaseSettingsSource, **__: object
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take values from the caller alone: `load_settings` is what reads the environment."""
+        return (init_settings,)
+
+    @property
+    def database(self) -> str:
+        """Return the database's SQLAlchemy URL, password included: never print it."""
+        if self.database_url is None:
+            return f"sqlite:///{self.data_dir / 'fettle.db'}"
+        return self.database_url.get_secret_value()
+
+    @property
+    def seal(self) -> Seal:
+        """Return what seals texts at rest; without keys it leaves them as they are."""
+        return Seal([key.get_secret_value() for key in self.encryption_keys])
+
+    @property
+    def credentials(self) -> AppCredentials:
+        """Return the App's credentials. Raises ConfigError when they were not given."""
+        key = self.private_key
+        if self.private_key_file is not None:
+            key = parse_key(SecretStr(self.private_key_file.read_text()))
+        if self.app_id is None or key is None or not self.webhook_secrets:
+            raise ConfigError("\n".join(map(str, lacking(self.model_dump()))))
+        return AppCredentials(self.app_id, key, self.webhook_secrets)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Settings as far as they can be read: what is wrong has its default in them."""
+
+    settings: Settings
+    problems: tuple[Problem, ...]
+    missing: tuple[Problem, ...]
+    """What a server lacks."""
+    without_app: bool
+    """Nothing of an App is there at all."""
+
+
+class NothingSetUp(ConfigError):
+    """There is no App yet; the settings, which are right as far as they go, are in `settings`."""
+
+    def __init__(self, text: str, settings: Settings) -> None:
+        super().__init__(text)
+        self.settings = settings
+
+
+def load_settings(environ: Mapping[str, str] | None = None, *, serving: bool = True) -> Settings:
+    """Return the settings in these variables, by default those of the process.
+
+    With `serving=False` the App's credentials may be absent: a local run needs no GitHub.
+    Raises ConfigError with one line for each problem: variable, what is wrong, remedy.
+    """
+    read = read_settings(environ)
+    problems = [*read.problems, *(read.missing if serving else ())]
+    if not problems:
+        return read.settings
+    lines = "\n".join(["Fettle cannot start with these settings:", *map(str, problems)])
+    if read.without_app and not read.problems:
+        raise NothingSetUp(lines, read.settings)
+    raise ConfigError(lines)
+
+
+def read_settings(environ: Mapping[str, str] | None = None) -> Reading:
+    """Return what can be read of the settings, and every problem: raises nothing."""
+    environ = os.environ if environ is None else environ
+    given = {name.lower(): text for name, text in environ.items() if text.strip()}
+    folder = given.get(f"{PREFIX}DATA_DIR".lower())
+    kept = kept_beside(given, Path(folder).expanduser() if folder else default_data_dir())
+    problems = [Problem(*each) for each in kept.problems]
+    problems += unknown(
+        environ, [field_variable(Settings, field) for field in Settings.model_fields]
+    )
+    source = EnvSettingsSource(Settings)
+    source.env_vars = {**{name.lower(): text for name, text in kept.values.items()}, **given}
+    values = decoded(Settings, source, problems)
+    missing = tuple(lacking(values))
+    settings = valid(Settings, values, problems)
+    without_app = not any(values.get(name) for name in CREDENTIALS)
+    return Reading(settings, tuple(problems), missing, without_app)
+
+
+def process_environment() -> dict[str, str]:
+    """Return all variables of the process: for tools of the operator, never for a sandbox."""
+    return dict(os.environ)

@@ -1,0 +1,194 @@
+"""How the texts of settings become values; a ValueError says what is wrong, never the content."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cryptography.fernet import Fernet
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from pydantic import SecretStr
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
+
+from app.config.github_hosts import github_urls
+
+_KEY_REMEDY = (
+    "Give the file GitHub let you download, which begins with "
+    "'-----BEGIN RSA PRIVATE KEY-----', as it is, with \\n for its line ends, or in base64"
+)
+_DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+
+
+def default_data_dir() -> Path:
+    """Return where data goes when nobody says: the system's place for root, else the user's."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/fettle")
+    return Path.home() / ".local/share/fettle"
+
+
+def split_list(value: object) -> object:
+    """Return the parts of a list that is written as JSON or with commas."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        try:
+            return json.loads(value)
+        except ValueError:
+            raise ValueError("begins with [ but is not a JSON list") from None
+    return [part.strip() for part in value.split(",")]
+
+
+def split_named(value: object) -> object:
+    """Return the values as `split_list` does; none at all must not mean everybody."""
+    found = split_list(value)
+    if isinstance(value, str) and not found:
+        raise ValueError("names nobody; leave it out, and it means everybody")
+    return found
+
+
+def split_places(value: object) -> object:
+    """Return folders: of a list as above, or by name where it is written as a JSON object."""
+    try:
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            parts = json.loads(value)
+        else:
+            parts = split_list(value)
+    except ValueError:
+        raise ValueError("begins with { but is not a JSON object") from None
+    if isinstance(parts, dict):
+        return {name: Path(str(path)).expanduser() for name, path in parts.items()}
+    return [Path(str(part)).expanduser() for part in parts] if isinstance(parts, list) else parts
+
+
+def split_secrets(value: object) -> object:
+    """Return the parts of such a list, if there are any and each has at least one character."""
+    parts = split_list(value)
+    if isinstance(value, str) and isinstance(parts, list) and not all(parts or [""]):
+        raise ValueError("has an empty secret in it: anybody could sign with that. Take it out")
+    return parts
+
+
+def fernet_keys(keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+    """Return the keys, if each is one of Fernet's and none is there twice."""
+    for number, key in enumerate(keys, 1):
+        try:
+            Fernet(key.get_secret_value())
+        except ValueError:
+            raise ValueError(
+                f"has something in place {number} that is no Fernet key. Make one: "
+                "`fettle encrypt --new-key`"
+            ) from None
+    if len({key.get_secret_value() for key in keys}) < len(keys):
+        raise ValueError("has a key twice. Take one away")
+    return keys
+
+
+def web_address(address: str | None) -> str | None:
+    """Return the address, if it is one that carries no credentials."""
+    if address is not None and not re.fullmatch(r"https?://[^\s@]+", address):
+        raise ValueError("must begin with https:// or http:// and hold no user name")
+    return address
+
+
+def webhook_address(address: str | None) -> str | None:
+    """Return the address that GitHub is to send webhooks to, with our path if it has none."""
+    address = web_address(address.strip()) if address else None
+    if address is None:
+        return None
+    parts = urlsplit(address)
+    if not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("must be a host and a path alone, like https://fettle.example.com/webhook")
+    return address.rstrip("/") + "/webhook" if parts.path in {"", "/"} else address
+
+
+def parse_key(value: SecretStr) -> SecretStr:
+    """Return the key as PEM with real line ends, after it was parsed."""
+    text = value.get_secret_value().strip().strip("\"'").replace("\\n", "\n").strip()
+    if not text.startswith("-----"):
+        text = _from_base64(text)
+    if fault := _key_fault(text):
+        raise ValueError(f"{fault}. {_KEY_REMEDY}")
+    return SecretStr(text + "\n")
+
+
+@lru_cache(maxsize=2)  # every part that is handed the key asks, and to check one takes a while
+def _key_fault(text: str) -> str:
+    """Return what is wrong with the key, or nothing."""
+    try:
+        key = load_pem_private_key(text.encode(), password=None)
+    except (TypeError, ValueError):  # TypeError: the key has a passphrase
+        return "is not a private key that can be read"
+    return "" if isinstance(key, RSAPrivateKey) else "is a key of another kind than RSA"
+
+
+def _from_base64(text: str) -> str:
+    try:
+        return base64.b64decode("".join(text.split()), validate=True).decode("ascii").strip()
+    except (binascii.Error, ValueError):
+        raise ValueError(f"is neither PEM nor base64 of PEM. {_KEY_REMEDY}") from None
+
+
+def key_in_file(path: Path) -> Path:
+    """Return the path after the key in its file was parsed."""
+    path = path.expanduser()
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not a text file"
+        raise ValueError(f"names the file {path}, which cannot be read: {why}") from None
+    parse_key(SecretStr(text))
+    return path
+
+
+def github_address(address: str) -> str:
+    """Return the address without a slash at the end, if it is one of a GitHub."""
+    return github_urls(address.strip()).git
+
+
+def with_driver(value: SecretStr | None) -> SecretStr | None:
+    """Return the URL with the driver that Fettle brings along."""
+    if value is None:
+        return None
+    try:
+        url = make_url(value.get_secret_value())
+    except (ArgumentError, ValueError):
+        raise ValueError("is not a database URL. Write sqlite:///FILE or postgresql://") from None
+    url = url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
+    if url.drivername not in {"sqlite", "postgresql+psycopg"}:
+        raise ValueError("names a database that Fettle does not know. Use sqlite or postgresql")
+    if url.drivername == "sqlite" and not (url.database or "").startswith("/"):
+        raise ValueError("must name a file from the root on: sqlite:////folder/fettle.db")
+    return SecretStr(url.render_as_string(hide_password=False))
+
+
+def fits_clock(seconds: int) -> int:
+    """Return the seconds, if the clock can be divided by them: a minute, or by minutes an hour."""
+    if (seconds < 60 and 60 % seconds == 0) or (seconds % 60 == 0 and 3600 % seconds == 0):
+        return seconds
+    raise ValueError("does not divide the clock evenly. Take 600, 300 or 60, say")
+
+
+def readable_directories(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the folders, if each is one and is named from the root on."""
+    for path in paths:
+        if not path.is_absolute() or not path.is_dir():
+            raise ValueError(f"names {path}, which is not a folder given from the root on")
+    return paths
+
+
+def readable_file(path: Path | None) -> Path | None:
+    """Return the path, if it names a file that can be read."""
+    if path is None:
+        return None
+    path = path.expanduser()
+    if not path.is_file() or not os.access(path, os.R_OK):
+        raise ValueError(f"names {path}, which is not a file that can be read")
+    return path

@@ -1,0 +1,114 @@
+"""The demo's case: a real bug of a real package, an issue about it, and upstream's own judge."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from agents.policy import POLICY_PATH
+from app.demo.review_points import Point, read_points
+from app.demo.sdist import fetch_source, leave_out
+
+CASES = Path(__file__).with_name("cases")
+
+
+class Judge(BaseModel):
+    """Upstream's tests of the version in which the bug is fixed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    take: tuple[str, ...]
+    command: str
+
+
+class CaseFile(BaseModel):
+    """The file `case.yml` of a case's folder."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    package: str
+    version: str
+    fixed: str
+    leave_out: tuple[str, ...] = ()
+    issue: str
+    script: str
+    review: str
+    review_script: str
+    judge: Judge
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case with its source fetched: `before` holds the bug, `after` upstream's cure."""
+
+    about: CaseFile
+    title: str
+    body: str
+    script: Path
+    before: Path
+    after: Path
+    review: tuple[Point, ...]
+    """What a reviewer says about the pull request."""
+    review_script: Path
+
+
+def read_issue(text: str) -> tuple[str, str]:
+    """Return title and body of an issue file: its first line, a heading or not, is the title."""
+    first, _, body = text.strip().partition("\n")
+    return first.lstrip("# ").strip(), body.strip()
+
+
+async def load_case(name: str, cache: Path) -> Case:
+    """Return the case, its packages fetched into `cache` and unpacked there.
+
+    Raises ConfigError when a package cannot be fetched.
+    """
+    folder = CASES / name
+    about = CaseFile.model_validate(yaml.safe_load((folder / "case.yml").read_text("utf-8")))
+    title, body = read_issue((folder / about.issue).read_text("utf-8"))
+    before, after = await asyncio.gather(
+        _unpacked(folder / "requirements.txt", about, about.version, cache),
+        _unpacked(folder / "requirements-fixed.txt", about, about.fixed, cache),
+    )
+    _give_policy(before, folder / "fettle.yml")
+    scripts = Path(__file__).parent / "model" / "scripts"
+    return Case(
+        about,
+        title,
+        body,
+        scripts / about.script,
+        before,
+        after,
+        read_points(folder / about.review),
+        scripts / about.review_script,
+    )
+
+
+def _give_policy(repository: Path, policy: Path) -> None:
+    """Let the repository have a policy for Fettle, which upstream has none of."""
+    target = repository / POLICY_PATH
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(policy.read_bytes())
+
+
+async def _unpacked(requirements: Path, about: CaseFile, version: str, cache: Path) -> Path:
+    """Fetch one source distribution, its hash checked by pip, and unpack it."""
+    target = cache / f"{about.package}-{version}"
+    if target.exists():
+        return target
+    fetched = cache / f"fetch-{about.package}-{version}"
+    shutil.rmtree(fetched, ignore_errors=True)
+    archive = await fetch_source(about.package, version, requirements, fetched)
+    with tarfile.open(archive) as packed:
+        packed.extractall(fetched, filter="data")
+    source = fetched / f"{about.package}-{version}"
+    leave_out(source, about.leave_out)
+    source.rename(target)
+    shutil.rmtree(fetched)
+    return target

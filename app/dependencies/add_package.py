@@ -1,0 +1,171 @@
+"""Step 8: add to what is installed, for one run: with a person's yes, by one command.
+
+The command gets a copy to change and a way to the package indexes, to read from them alone. What
+it leaves is sealed like any set-up, and seen by this run and nobody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.errors import ConfigError, ToolError
+from agents.analysis.dependency_install.python import CAN_MAKE_VENV, MAKE_VENV
+from agents.analysis.dependency_install.recipe import VENV
+from app.git.run_folders import remove_tree
+from app.git.installed_dependencies import Furnishing
+from app.sandbox.port import Command, Mount, Sandbox
+from app.dependencies.install import FIRST_ON_PATH, PLACES, Way
+from app.dependencies.indexes.finder import READERS
+from app.dependencies.cache_entry import MODULES, Manifest, PARTS
+from app.dependencies.layout import INSTALLING, PLACE
+
+OpenReading = Callable[[Mapping[str, str]], AbstractAsyncContextManager[Way]]
+"""Opens a way on which nothing but reading passes."""
+
+_INSTEAD_OF = {"npx": "npm", "bunx": "bun", "uvx": "uv", "pipx": "pip"}
+_CALLS_PIP = re.compile(r"\bpip[\d.]*\b")
+_CALLS_PYTHONS = re.compile(r"\b(?:pip[\d.]*|uv|poetry|pdm)\b")
+_CALLS_NPMS = re.compile(r"\b(?:npm|pnpm|yarn|bun)\b")
+_VENV_SECONDS = 120.0
+_MAKE = f"{CAN_MAKE_VENV} && {MAKE_VENV} --system-site-packages"
+_HAVE_VENV = f"{{ test -e {VENV}/bin/python || {{ {_MAKE}; }}; }}"
+_HAVE_PIP = f"{{ {VENV}/bin/python -c 'import pip' || {VENV}/bin/python -m ensurepip; }}"
+REFUSED = "[Fettle refused this command the way to: {hosts}. It may read from indexes alone.]\n"
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy of what is installed, for one command to add to."""
+
+    folder: Path
+    manifest: Manifest
+    way: Way
+
+    @property
+    def furnishing(self) -> Furnishing:
+        """Return all of it, for the command to change."""
+        return Furnishing(
+            mounts=(*places(self.folder), *self.way.mounts),
+            within=dict(self._within()),
+            environment={**INSTALLING, **self.way.environment},
+            path=tuple(dict.fromkeys((*FIRST_ON_PATH, *self.manifest.path))),
+            wrap=self.way.wrap,
+            writable=True,
+        )
+
+    @property
+    def note(self) -> str:
+        """Return what was refused, for whoever reads the command's output."""
+        refused = self.way.refused()
+        return REFUSED.format(hosts="; ".join(refused)) if refused else ""
+
+    def _within(self) -> Iterator[tuple[str, Path]]:
+        for number, path in enumerate(self.manifest.within):
+            yield path, self.folder / "tree" / str(number)
+
+
+@dataclass(frozen=True)
+class Adder:
+    """Makes such copies on this machine."""
+
+    sandbox: Sandbox
+    open_way: OpenReading
+
+    @asynccontextmanager
+    async def copied(
+        self,
+        folder: Path,
+        original: Path | None,
+        manifest: Manifest,
+        tools: Mapping[str, str],
+        argv: Sequence[str],
+    ) -> AsyncIterator[Copy]:
+        """Copy an entry into this folder, which is removed in the end unless somebody moved it.
+
+        Raises ToolError when there is no way to the indexes.
+        """
+        text = " ".join(argv)
+        try:
+            await asyncio.to_thread(_copy, original, folder, self.sandbox.owner)
+            if _CALLS_NPMS.search(text) and MODULES not in manifest.within:
+                manifest = _with_modules(folder, manifest, self.sandbox.owner)
+            await self._have_python(folder, text)
+            async with AsyncExitStack() as opened:
+                try:
+                    way = await opened.enter_async_context(self.open_way(tools_of(tools, text)))
+                except ConfigError as error:
+                    raise ToolError(f"No way leads to the package indexes here: {error}") from error
+                yield Copy(folder, manifest, way)
+        finally:
+            await asyncio.to_thread(remove_tree, folder)
+
+    async def _have_python(self, folder: Path, text: str) -> None:
+        """Have a virtual environment there, with what it is to be changed by.
+
+        Without one of its own a repository goes on seeing the system's packages.
+        """
+        if not _CALLS_PYTHONS.search(text):
+            return
+        steps = [_HAVE_VENV, *([_HAVE_PIP] if _CALLS_PIP.search(text) else [])]
+        command = Command(
+            ("bash", "-c", " && ".join(steps)),
+            folder=PLACE,
+            mounts=places(folder),
+            environment=INSTALLING,
+            timeout=_VENV_SECONDS,
+        )
+        await self.sandbox.run(command)  # where it fails, the installer says what is missing
+
+
+def places(folder: Path) -> tuple[Mount, ...]:
+    """Return the places outside of the tree, to be changed."""
+    return tuple(Mount(folder / name, at, writable=True) for name, at in PLACES.items())
+
+
+def tools_of(planned: Mapping[str, str], text: str) -> dict[str, str]:
+    """Return the tools whose indexes are wanted: those of the set-up, and those that it names."""
+    words = (_INSTEAD_OF.get(word, word) for word in re.findall("[a-z]+", text))
+    return {**dict.fromkeys(sorted({*words} & READERS.keys()), ""), **planned}
+
+
+def _with_modules(folder: Path, manifest: Manifest, owner: tuple[int, int]) -> Manifest:
+    """Have a folder of modules that later commands see, like those that a set-up makes."""
+    _give(folder / "tree" / str(len(manifest.within)), owner)
+    return manifest.model_copy(update={"within": (*manifest.within, MODULES)})
+
+
+def _copy(original: Path | None, folder: Path, owner: tuple[int, int]) -> None:
+    """Copy an entry's parts; nothing in there is followed, and the original is only read."""
+    for part in PARTS:
+        if original is not None:
+            options = ("-R", "-P", "--preserve=mode,timestamps,links", "--reflink=auto")
+            _call("/bin/cp", *options, "--", str(original / part), str(folder / part))
+    for name in PARTS:
+        (folder / name).mkdir(exist_ok=True)
+    for shown in (*(folder / name for name in PLACES), *(folder / "tree").iterdir()):
+        _give(shown, owner)
+
+
+def _give(folder: Path, owner: tuple[int, int]) -> None:
+    """Let the sandbox's user have a folder with all that is in it."""
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o755)
+    if os.geteuid() == 0:
+        _call("/bin/chown", "-hR", f"{owner[0]}:{owner[1]}", "--", str(folder))
+
+
+def _call(*argv: str) -> None:
+    try:
+        subprocess.run(argv, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", "") or str(error)
+        raise ToolError(
+            f"What is installed cannot be copied to add to it: {said[-300:]}"
+        ) from error

@@ -1,0 +1,166 @@
+"""Where set-ups are kept: complete entries only, found by what decides them, the oldest dropped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+from pydantic import ValidationError
+
+from app.git.run_folders import remove_tree
+from app.git.locks import file_lock
+from app.sandbox.path_permissions import make_passable
+from app.dependencies.cache_entry import Manifest
+
+BUDGET = 20 * 1024**3  # bytes of all entries together; beyond it the longest unused go
+_UNLOCKED_SECONDS = 7 * 86_400.0  # without a lock file, newer versions are looked for after this
+_IN_USE_SECONDS = 6 * 3600.0  # a run touches its entry at every command: younger is in use
+_OWN_SECONDS = 30 * 86_400.0  # a run drops its own when it ends: this is of one that was lost
+_MANIFEST = "manifest.json"
+_BUILDING, _ADDING, _GONE = "new-", "adding-", "gone-"
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A complete set-up on disk."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def there(self) -> bool:
+        """Tell whether it was not dropped meanwhile; from now on it counts as in use."""
+        try:
+            os.utime(self.folder / _MANIFEST)
+        except FileNotFoundError:
+            return False
+        return True
+
+
+class Store:
+    """The entries of all repositories, each repository's in a folder of its own."""
+
+    def __init__(self, root: Path, group: int, *, budget: int = BUDGET) -> None:
+        self._root = root
+        self._group = group
+        self._budget = budget
+
+    @asynccontextmanager
+    async def locked(self, name: str, *, timeout: float) -> AsyncIterator[Path]:
+        """Hold a repository's entries against other builders, and give their folder."""
+        folder = self._root / name
+        make_passable(folder)
+        async with file_lock(self._root / f"{name}.lock", timeout=timeout):
+            yield folder
+
+    def unfinished(self, folder: Path) -> list[Path]:
+        """Return what processes that died left half-built; ask with the lock held."""
+        return list(folder.glob(f"{_BUILDING}*"))
+
+    def find(self, name: str, key: str, base: str, owner: str) -> Entry | None:
+        """Return the entry for this key, or the failed one that this owner (a run) was left with.
+
+        What was compiled in the tree holds for the commit it was compiled from alone.
+        """
+        own = self._entry(self._root / name / f"{key}-{owner}")
+        if own is not None:  # so that a run sees the same from its beginning to its end
+            return own
+        found = (self._entry(path) for path in (self._root / name).glob(f"{key}-ok-*"))
+        fresh = [entry for entry in found if entry and _holds(entry.manifest, base)]
+        return max(fresh, key=lambda entry: entry.manifest.made, default=None)
+
+    async def forget(self, name: str, owner: str) -> None:
+        """Drop what served this owner alone."""
+        for folder in (self._root / name).glob(f"*-{owner}"):
+            await asyncio.to_thread(_drop, folder)
+
+    def building(self, folder: Path) -> Path:
+        """Return a new folder to build in, which no sandbox but its own can reach."""
+        return self._made(folder / f"{_BUILDING}{secrets.token_hex(6)}")
+
+    def adding(self, name: str, owner: str) -> Path:
+        """Return a new folder for what this owner adds; another one that it left half-done goes.
+
+        Other builders leave it alone, and `forget` takes it away.
+        """
+        folder = self._root / name
+        make_passable(folder)
+        for left in folder.glob(f"{_ADDING}*-{owner}"):
+            _drop(left)
+        return self._made(folder / f"{_ADDING}{secrets.token_hex(6)}-{owner}")
+
+    def _made(self, made: Path) -> Path:
+        made.mkdir()
+        if os.geteuid() == 0:
+            os.chown(made, -1, self._group)
+        made.chmod(0o750)
+        return made
+
+    async def keep(self, building: Path, key: str, manifest: Manifest, owner: str) -> Entry:
+        """Put what was built in its place, at once.
+
+        A failed one, and one that a run added to, serve their owner alone.
+        """
+        own = bool(manifest.result.problems or manifest.added)
+        suffix = owner if own else f"ok-{secrets.token_hex(6)}"
+        target = building.parent / f"{key}-{suffix}"
+        await asyncio.to_thread(_put, building, target, manifest)
+        return Entry(target, manifest)
+
+    async def tidy(self) -> None:
+        """Drop failed entries after a day, and the longest unused ones beyond the budget."""
+        await asyncio.to_thread(self._tidy, time.time())
+
+    def _tidy(self, now: float) -> None:
+        for left in self._root.glob(f"*/{_GONE}*"):
+            remove_tree(left)
+        total = 0
+        for used, entry in sorted(self._entries(), key=lambda pair: pair[0], reverse=True):
+            total += entry.manifest.size
+            added = bool(entry.manifest.added)  # its run may be waiting for people
+            old = (added or entry.manifest.result.problems) and used < now - _OWN_SECONDS
+            full = total > self._budget and not added
+            if old or (full and used < now - _IN_USE_SECONDS):
+                log.info("set-up dropped", entry=entry.folder.name, size=entry.manifest.size)
+                _drop(entry.folder)
+
+    def _entries(self) -> Iterator[tuple[float, Entry]]:
+        for manifest in self._root.glob(f"*/*/{_MANIFEST}"):
+            entry = self._entry(manifest.parent)
+            if entry is not None:
+                yield manifest.stat().st_mtime, entry
+
+    def _entry(self, folder: Path) -> Entry | None:
+        try:
+            return Entry(folder, Manifest.model_validate_json((folder / _MANIFEST).read_text()))
+        except (OSError, ValidationError):
+            return None
+
+
+def _holds(manifest: Manifest, base: str) -> bool:
+    if manifest.compiled and manifest.base != base:
+        return False
+    return manifest.locked or manifest.made > time.time() - _UNLOCKED_SECONDS
+
+
+def _put(building: Path, target: Path, manifest: Manifest) -> None:
+    (building / _MANIFEST).write_text(manifest.model_dump_json())
+    if target.exists():
+        _drop(target)
+    building.rename(target)
+
+
+def _drop(folder: Path) -> None:
+    """Take an entry away: out of sight at once, then from disk."""
+    gone = folder.parent / f"{_GONE}{secrets.token_hex(6)}"
+    folder.rename(gone)
+    remove_tree(gone)

@@ -1,0 +1,231 @@
+"""What a set-up left, as it is kept: a folder for each place where later sandboxes see it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agents.errors import ToolError
+from agents.analysis.dependency_install.recipe import VENV
+from agents.ports import SetupResult
+from agents.requests import Frozen
+from app.git.safe_open import is_absent, make_folder, take_out, write_file
+from app.git.installed_dependencies import Furnishing
+from app.sandbox.port import Mount
+from app.sandbox.bubblewrap_profile import HOME
+from app.dependencies.layout import BUILT, LEFT_OUT, OPENED, PLACE, PROGRAMS, WORKING, WRITTEN
+from app.dependencies.make_read_only import seal
+
+MODULES = "node_modules"
+PARTS = ("setup", "home", "tree", "files")
+"""The folders of an entry."""
+
+_MOST_COPIES, _MOST_COPIED = 200, 50_000_000
+_MOST_FOLDERS = 500
+_LISTED = 8
+_COMPILED = (".so", ".pyd", ".dylib", ".node")
+_TOOLCHAINS_FILE = "zz-toolchains.pth"
+
+
+class Manifest(Frozen):
+    """What an entry holds; written last, so that an entry without one is none."""
+
+    result: SetupResult
+    base: str
+    locked: bool
+    """Whether lock files name all that was installed."""
+    made: float
+    size: int
+    within: tuple[str, ...] = ()
+    """Folders of the tree; the first lies in `tree/0`."""
+    scratch: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+    """Files of the tree; the first lies in `files/0`."""
+    home: tuple[str, ...] = ()
+    """Folders of HOME, in `home`."""
+    path: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    """The commands that one run added to it; then it serves that run alone."""
+
+    @property
+    def compiled(self) -> bool:
+        """Return whether something in the tree was compiled from the base's own sources."""
+        return any(path.endswith(_COMPILED) for path in self.copies)
+
+
+@dataclass
+class Leavings:
+    """What was taken over from a set-up's tree and HOME."""
+
+    within: list[str] = field(default_factory=list)
+    scratch: list[str] = field(default_factory=list)
+    copies: list[str] = field(default_factory=list)
+    home: list[str] = field(default_factory=list)
+    path: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    """What git ignores, and what is not kept all the same."""
+    size: int = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what people should know of it."""
+        if not self.left:
+            return ()
+        shown = ", ".join(f"`{name}`" for name in sorted(self.left)[:_LISTED])
+        more = f" and {len(self.left) - _LISTED} more" if len(self.left) > _LISTED else ""
+        return (f"Installing also made {shown}{more}, which runs do not see.",)
+
+
+def take_over(
+    building: Path, tree: Path, ignored: Iterable[str], tools: Iterable[Path]
+) -> Leavings:
+    """Move what is kept into its place in `building`, all of it sealed."""
+    leavings = Leavings()
+    for name in ("tree", "files"):
+        (building / name).mkdir()
+    for path in ignored:
+        if path.endswith("/"):
+            _take_folder(building, tree, path.rstrip("/"), leavings)
+        else:
+            _take_file(building, tree, path, leavings)
+    leavings.size = sum(seal(building / part) for part in PARTS)
+    leavings.home += _home_parts(building / "home")
+    _let_see(building / "setup", tools)
+    leavings.path += _programs(building, leavings.within)
+    return leavings
+
+
+def furnishing_of(folder: Path, manifest: Manifest) -> Furnishing:
+    """Return what an entry adds to the commands of a work tree, all of it read-only."""
+    has_venv = (folder / "setup" / "venv" / "pyvenv.cfg").is_file()
+    home = (Mount(folder / "home" / part, f"{HOME}/{part}") for part in manifest.home)
+    return Furnishing(
+        mounts=(Mount(folder / "setup", PLACE), *home),
+        within={path: folder / "tree" / str(n) for n, path in enumerate(manifest.within)},
+        scratch=manifest.scratch,
+        copies={path: folder / "files" / str(n) for n, path in enumerate(manifest.copies)},
+        environment={**WORKING, **({"VIRTUAL_ENV": VENV} if has_venv else {})},
+        path=manifest.path,
+        added=manifest.added,
+    )
+
+
+def sealed_again(
+    building: Path, manifest: Manifest, tools: Iterable[Path], command: str
+) -> Manifest:
+    """Take over what a command made of an entry's copy, and return what the copy holds now."""
+    size = sum(seal(building / part) for part in PARTS)
+    _let_see(building / "setup", tools)
+    within = list(manifest.within)
+    if within and not any((building / "tree" / str(len(within) - 1)).iterdir()):
+        within.pop()  # nothing was put into it
+    folders = ((building / "tree" / str(n), path) for n, path in enumerate(within))
+    return manifest.model_copy(
+        update={
+            "within": tuple(within),
+            "scratch": tuple(each for found in folders for each in _written(*found)),
+            "home": tuple(_home_parts(building / "home")),
+            "path": tuple(_programs(building, within)),
+            "added": (*manifest.added, command),
+            "size": size,
+        }
+    )
+
+
+def _take_folder(building: Path, tree: Path, path: str, leavings: Leavings) -> None:
+    if path.rsplit("/", 1)[-1] in BUILT or len(leavings.within) >= _MOST_FOLDERS:
+        leavings.left.append(f"{path}/")
+        return
+    target = building / "tree" / str(len(leavings.within))
+    if not stat.S_ISDIR(_taken(tree, path, target)):
+        # A link would be followed to a folder of this machine when it is mounted.
+        target.unlink(missing_ok=True)
+        leavings.left.append(path)
+        return
+    leavings.within.append(path)
+    leavings.scratch += _written(target, path)
+
+
+def _written(folder: Path, path: str) -> Iterator[str]:
+    """Yield the folders that tools write to within this one of the tree; they are made."""
+    if path.rsplit("/", 1)[-1] != MODULES:
+        return
+    for name in WRITTEN:
+        try:
+            make_folder(folder, name, (os.geteuid(), os.getegid()))
+        except ToolError:
+            continue
+        yield f"{path}/{name}"
+
+
+def _take_file(building: Path, tree: Path, path: str, leavings: Leavings) -> None:
+    if path.endswith((".pyc", ".pyo")):
+        return
+    if len(leavings.copies) >= _MOST_COPIES:
+        leavings.left.append(path)
+        return
+    target = building / "files" / str(len(leavings.copies))
+    mode = _taken(tree, path, target)
+    if not stat.S_ISREG(mode):
+        target.unlink(missing_ok=True)
+        return
+    size = target.stat().st_size
+    if leavings.size + size > _MOST_COPIED:
+        target.unlink()
+        leavings.left.append(path)
+        return
+    leavings.size += size
+    leavings.copies.append(path)
+
+
+def _taken(tree: Path, path: str, target: Path) -> int:
+    try:
+        return take_out(tree, path, target)
+    except ToolError:
+        return 0
+
+
+def _home_parts(home: Path) -> Iterator[str]:
+    """Yield the folders of HOME that are kept: real ones, all the way."""
+    for opened in OPENED:
+        parent = home / opened
+        if any(part.is_symlink() for part in (parent, parent.parent)) or not parent.is_dir():
+            continue
+        for entry in sorted(os.scandir(parent), key=lambda entry: entry.name):
+            part = f"{opened}/{entry.name}".lstrip("/")
+            if entry.is_dir(follow_symlinks=False) and part not in {*OPENED, *LEFT_OUT}:
+                yield part
+
+
+def _programs(building: Path, within: Iterable[str]) -> Iterator[str]:
+    """Yield the folders of programs that are there."""
+    for number, path in enumerate(within):
+        folder = building / "tree" / str(number)
+        if (folder / "pyvenv.cfg").is_file():
+            yield f"/workspace/{path}/bin"
+        elif path == MODULES:
+            yield f"/workspace/{path}/.bin"
+        elif path == "vendor":
+            yield f"/workspace/{path}/bin"
+    for place in PROGRAMS:
+        inside, _, rest = place.removeprefix("/").partition("/")
+        source = building / "setup" / rest
+        if inside != PLACE.strip("/"):
+            source = building / "home" / Path(place).relative_to(HOME)
+        if source.is_dir():
+            yield place
+
+
+def _let_see(setup: Path, toolchains: Iterable[Path]) -> None:
+    """Let the virtual environment import what the machine's toolchains bring, after its own."""
+    for packages in (p for tool in toolchains for p in tool.glob("lib/python3.*/site-packages")):
+        beside = f"venv/lib/{packages.parent.name}/site-packages"
+        try:
+            if not is_absent(setup, beside):
+                owner = (os.geteuid(), os.getegid())
+                write_file(setup, f"{beside}/{_TOOLCHAINS_FILE}", f"{packages}\n".encode(), owner)
+        except ToolError:  # something odd stands there: then it is as it is
+            continue

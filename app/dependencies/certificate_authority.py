@@ -1,0 +1,131 @@
+"""The certificates under which we end the TLS of set-up commands, and whom we trust ourselves."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+import os
+import ssl
+from collections.abc import Iterable
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from app.sandbox.process_group import memory_file
+
+_LIFETIME = dt.timedelta(days=1)
+_BEFORE = dt.timedelta(hours=1)
+"""Clocks differ."""
+
+
+class Authority:
+    """A certificate authority that one set-up trusts; its key is in memory alone."""
+
+    def __init__(self) -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Fettle set-up")])
+        self._certificate = self._own()
+        self._contexts: dict[str, ssl.SSLContext] = {}
+        self.pem = self._certificate.public_bytes(serialization.Encoding.PEM).decode()
+        """What sandboxes are told to trust."""
+
+    def server(self, host: str) -> ssl.SSLContext:
+        """Return what speaks TLS in the name of this host."""
+        if host not in self._contexts:
+            self._contexts[host] = self._server(host)
+        return self._contexts[host]
+
+    def _server(self, host: str) -> ssl.SSLContext:
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = self._certificate_for(host, key)
+        secret = key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        made.set_alpn_protocols(["http/1.1"])
+        # OpenSSL takes keys from files alone; this one is never on a disk.
+        fd = memory_file("key", secret + certificate.public_bytes(serialization.Encoding.PEM))
+        try:
+            made.load_cert_chain(f"/proc/self/fd/{fd}")
+        finally:
+            os.close(fd)
+        return made
+
+    def _own(self) -> x509.Certificate:
+        usage = _usage(key_cert_sign=True, crl_sign=True)
+        return (
+            self._unsigned(self._name, self._key.public_key())
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(usage, critical=True)
+            .sign(self._key, hashes.SHA256())
+        )
+
+    def _certificate_for(self, host: str, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+        own = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+        names = x509.SubjectAlternativeName([_general_name(host)])
+        return (
+            self._unsigned(x509.Name([]), key.public_key())
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_usage(digital_signature=True), critical=True)
+            .add_extension(usage, critical=False)
+            .add_extension(own, critical=False)
+            .add_extension(names, critical=True)
+            .sign(self._key, hashes.SHA256())
+        )
+
+    def _unsigned(
+        self, subject: x509.Name, key: ec.EllipticCurvePublicKey
+    ) -> x509.CertificateBuilder:
+        now = dt.datetime.now(dt.UTC)
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - _BEFORE)
+            .not_valid_after(now + _LIFETIME)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+        )
+
+
+def trust(certificates: Iterable[str]) -> ssl.SSLContext:
+    """Return whom we trust for indexes: this machine's authorities, and these PEM texts."""
+    made = ssl.create_default_context()
+    for text in certificates:
+        made.load_verify_locations(cadata=text)
+    return made
+
+
+def bundle(trusted: ssl.SSLContext, authority: Authority) -> str:
+    """Return in PEM whom a sandbox trusts: all that we do, and the set-up's own authority."""
+    known = map(ssl.DER_cert_to_PEM_cert, trusted.get_ca_certs(binary_form=True))
+    return "".join([*known, authority.pem])
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _usage(
+    *, digital_signature: bool = False, key_cert_sign: bool = False, crl_sign: bool = False
+) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=digital_signature,
+        key_cert_sign=key_cert_sign,
+        crl_sign=crl_sign,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )

@@ -1,0 +1,175 @@
+"""Fetch from package indexes for a sandbox: reading alone, with the operator's keys put in by us.
+
+TLS of the sandbox ends here and begins anew towards the index. So whatever runs inside can
+neither upload, nor ask an allowed server for somebody else's pages, nor see a password.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import socket
+import ssl
+from urllib.parse import urlsplit
+
+import aiohttp
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+from yarl import URL
+
+from app.network.addresses import Resolver
+from app.dependencies.certificate_authority import Authority
+from app.dependencies.index_client import Checked, web_session
+from app.dependencies.origins import Allowed, Origin, Place, place_of
+from app.dependencies.forward_response import Passing
+from app.dependencies.refusals import NO_INDEX, Refusals, Refused
+from app.dependencies.tunnel import Line
+
+ASKED = frozenset(
+    {"accept", "accept-encoding", "if-match", "if-modified-since", "if-none-match", "if-range"}
+    | {"if-unmodified-since", "range", "user-agent"}
+)
+"""Headers of a request that pass."""
+
+
+class Reading:
+    """The readers of one set-up. `open` and `close` frame its life."""
+
+    def __init__(
+        self,
+        allowed: Allowed,
+        trusted: ssl.SSLContext,
+        authority: Authority,
+        resolver: Resolver,
+        refusals: Refusals,
+    ) -> None:
+        self._allowed = allowed
+        self._trusted = trusted
+        self._authority = authority
+        self._resolver = resolver
+        self._refusals = refusals
+        self._passing = Passing()
+        self._session: aiohttp.ClientSession | None = None
+
+    async def open(self) -> None:
+        """Become ready to fetch."""
+        self._session = web_session(self._trusted, Checked(self._private_ok, self._resolver))
+
+    async def close(self) -> None:
+        """Let go of every connection to an index."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def line(self, origin: Origin | None) -> Line:
+        """Return a line to a server in this process that reads from `origin`.
+
+        Without an origin every request names its own, as clients of an HTTP proxy do.
+        """
+        answer = functools.partial(self._answer, origin)
+        server = web.Server(answer, handler_cancellation=True, logger=_logger())
+        secure = origin is not None and origin.place.scheme == "https"
+        ours, theirs = socket.socketpair()
+        accepting = asyncio.get_running_loop().connect_accepted_socket(
+            server,
+            ours,
+            ssl=self._authority.server(origin.place.host) if origin and secure else None,
+        )
+        # The handshake goes on while the sandbox's bytes arrive on the other end.
+        accepted = asyncio.ensure_future(accepting)
+        accepted.add_done_callback(functools.partial(_close_after_failure, ours))
+        return Line(*await asyncio.open_connection(sock=theirs))
+
+    async def _answer(self, origin: Origin | None, request: web.BaseRequest) -> web.StreamResponse:
+        place = origin.place if origin else Place("http", "?", 0)
+        try:
+            place, target = _wanted(origin, request)
+            _require_reading(request)
+            return await self._fetch(self._origin(place), target, request)
+        except Refused as error:
+            self._refusals.add(place.host, place.port, str(error))
+            text = f"Fettle refused this: {place} {error}.\n"
+            return web.Response(status=error.status, text=text)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            problem = f"does not answer ({type(error).__name__})"
+            self._refusals.add(place.host, place.port, problem)
+            return web.Response(status=502, text=f"{place} {problem}\n")
+
+    def _private_ok(self, host: str, port: int) -> bool:
+        origin = self._allowed.at(host, port)
+        return origin is not None and origin.private_ok
+
+    def _origin(self, place: Place) -> Origin:
+        origin = self._allowed.find(*place)
+        if origin is None or (origin.tunnel and place.scheme == "https"):
+            raise Refused(403, NO_INDEX)
+        return origin
+
+    async def _fetch(
+        self, origin: Origin, target: str, request: web.BaseRequest
+    ) -> web.StreamResponse:
+        assert self._session is not None
+        path = target.partition("?")[0]
+        key = origin.key(path)
+        headers = {k: v for k, v in request.headers.items() if k.lower() in ASKED}
+        if key is not None:
+            headers["Authorization"] = key.header.get_secret_value()
+            headers["Accept-Encoding"] = "identity"  # what is packed cannot be searched
+        try:
+            async with self._session.request(
+                request.method,
+                URL(f"{origin.place}{target}", encoded=True),
+                headers=headers,
+                allow_redirects=False,
+            ) as found:
+                return await self._passing.on(found, request, key)
+        except aiohttp.ClientConnectorDNSError as error:
+            raise Refused(502, str(error.os_error.strerror or "cannot be resolved")) from error
+
+
+def _wanted(origin: Origin | None, request: web.BaseRequest) -> tuple[Place, str]:
+    """Return what is asked for: the origin and the rest of the URL. Raises Refused."""
+    target = request.raw_path
+    if origin is None:
+        try:
+            place = place_of(target)
+        except ValueError:
+            raise Refused(400, "was asked for without its whole address") from None
+        if place.scheme != "http":
+            raise Refused(400, "was asked for without a tunnel")
+        parts = urlsplit(target)
+        return place, (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    asked = request.headers.get("Host", "").lower()
+    if asked not in {str(origin.place).partition("://")[2], _with_port(origin.place)}:
+        raise Refused(421, f"was asked for the pages of {asked or 'nobody'}")
+    if not target.startswith("/"):
+        raise Refused(400, "was asked for something that is no path")
+    return origin.place, target
+
+
+def _with_port(place: Place) -> str:
+    host = f"[{place.host}]" if ":" in place.host else place.host
+    return f"{host}:{place.port}"
+
+
+def _require_reading(request: web.BaseRequest) -> None:
+    if request.method not in {"GET", "HEAD"}:
+        raise Refused(405, f"was sent a {request.method[:20]}; set-ups may only read")
+    if request.body_exists:
+        raise Refused(400, "was sent data; set-ups may only read")
+
+
+def _logger() -> logging.Logger:
+    """Return a log for our own mistakes; what the inside sends is no news, however it is bent."""
+    logger = logging.getLogger(__name__)
+    logger.addFilter(_is_ours)
+    return logger
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+def _close_after_failure(sock: socket.socket, accepted: asyncio.Future[object]) -> None:
+    if accepted.cancelled() or accepted.exception() is not None:
+        sock.close()

@@ -1,0 +1,64 @@
+"""How Fettle itself asks package indexes: an HTTP client that connects to checked addresses."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Callable
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from app.network.addresses import Address, AddressRefused, Resolver, resolve_public
+
+_PATIENCE = aiohttp.ClientTimeout(total=None, sock_connect=15, sock_read=60)
+
+
+def web_session(trusted: ssl.SSLContext, resolver: AbstractResolver) -> aiohttp.ClientSession:
+    """Return a client that sends what it is told: no cookies, no proxies, nothing unpacked."""
+    connector = aiohttp.TCPConnector(ssl=trusted, resolver=resolver, use_dns_cache=False, limit=64)
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=False,
+        auto_decompress=False,
+        timeout=_PATIENCE,
+        skip_auto_headers=("User-Agent", "Accept-Encoding", "Accept"),
+    )
+
+
+class Checked(AbstractResolver):
+    """Gives the client addresses that passed; it connects to these."""
+
+    def __init__(self, private_ok: Callable[[str, int], bool], resolver: Resolver) -> None:
+        self._private_ok = private_ok
+        self._resolver = resolver
+
+    async def resolve(
+        self,
+        host: str,
+        port: int = 0,
+        family: socket.AddressFamily = socket.AF_UNSPEC,  # noqa: ARG002 aiohttp hands it over
+    ) -> list[ResolveResult]:
+        """Return them. Raises OSError, as the client expects."""
+        try:
+            found = await resolve_public(
+                host, port, private_ok=self._private_ok(host, port), resolver=self._resolver
+            )
+        except AddressRefused as error:
+            raise OSError(None, str(error)) from error
+        return [_result(host, address) for address in found]
+
+    async def close(self) -> None:
+        """Hold nothing."""
+
+
+def _result(host: str, address: Address) -> ResolveResult:
+    return ResolveResult(
+        hostname=host,
+        host=address.ip,
+        port=address.port,
+        family=address.family,
+        proto=socket.IPPROTO_TCP,
+        flags=socket.AI_NUMERICHOST,
+    )

@@ -1,0 +1,75 @@
+"""What cargo is configured for: its file and variables, since it cannot be asked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from app.dependencies.loopback_bridge import CARGO
+from app.dependencies.indexes.parse_url import add
+from app.dependencies.indexes.result import Configured
+from app.dependencies.indexes.operator_config import Operator
+
+_SPARSE = "sparse+"
+_KEPT = ("registry", "replace-with", "directory", "local-registry")
+_VARIABLE = re.compile(r"^CARGO_REGISTRIES_([A-Z0-9_]+)_INDEX$")
+
+
+async def cargo_indexes(operator: Operator) -> Configured:
+    """Return what cargo is configured for."""
+    made = Configured("cargo")
+    home = Path(operator.environ.get("CARGO_HOME") or operator.home / ".cargo")
+    settings = operator.first_toml([home / "config.toml", home / "config"])
+    sources = _tables(settings.get("source"))
+    registries = _tables(settings.get("registries"))
+    for name, value in operator.environ.items():
+        if match := _VARIABLE.match(name):
+            registries[match[1].lower().replace("_", "-")] = {"index": value}
+    lines = [*_sources(made, operator, sources), *_registries(made, operator, registries)]
+    made.files[CARGO] = "\n".join([*lines, ""])
+    if "replace-with" not in sources.get("crates-io", {}):
+        made.notes.append(
+            "cargo cannot be asked for its default index, and no source replaces it in its "
+            "configuration. Name the hosts of that index in FETTLE_SETUP_HOSTS."
+        )
+    return made
+
+
+def _sources(
+    made: Configured, operator: Operator, sources: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    for name, source in sources.items():
+        kept = {key: str(source[key]) for key in _KEPT if key in source}
+        if "registry" in kept:
+            kept["registry"] = _add(made, operator, kept["registry"])
+        for key in ("directory", "local-registry"):
+            if key in kept:
+                add(made, operator, [kept[key]], "links")
+        yield f"[source.{json.dumps(name)}]"
+        yield from (f"{key} = {json.dumps(value)}" for key, value in kept.items())
+
+
+def _registries(
+    made: Configured, operator: Operator, registries: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    for name, registry in registries.items():
+        if "index" in registry:
+            yield f"[registries.{json.dumps(name)}]"
+            yield f"index = {json.dumps(_add(made, operator, str(registry['index'])))}"
+
+
+def _add(made: Configured, operator: Operator, url: str) -> str:
+    """Add one registry; return its address without credentials."""
+    sparse = url.removeprefix(_SPARSE)
+    if sparse == url:
+        made.notes.append("cargo is configured for a git index; set-ups can use sparse ones only.")
+        return ""
+    return _SPARSE + "".join(add(made, operator, [sparse], "cargo"))
+
+
+def _tables(found: object) -> dict[str, Mapping[str, Any]]:
+    tables = found if isinstance(found, dict) else {}
+    return {str(name): table for name, table in tables.items() if isinstance(table, dict)}

@@ -1,0 +1,137 @@
+"""Where an index keeps its files: it says so itself, in a small answer to one question."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import urljoin
+
+import aiohttp
+
+from agents.text.html import HtmlReader
+from app.dependencies.indexes.result import Index
+from app.dependencies.origins import Place, place_of
+
+LARGEST = 8 * 1024 * 1024
+MOST_PLACES = 4
+"""An index has one host for its files, or two; more are somebody's homepages."""
+
+_KNOWN = {"simple": "pip", "npm": "npm"}
+"""What every public index has. Asked for first: a repository's own names may be anybody's."""
+_PYTHON_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,100}[A-Za-z0-9])?")
+_NPM_NAME = re.compile(r"(@[a-z0-9._~-]{1,100}/)?[a-z0-9][a-z0-9._~-]{0,213}", re.IGNORECASE)
+_JSON_PAGE = "application/vnd.pypi.simple.v1+json"
+
+
+class Silent(Exception):
+    """The index gave no answer that names a file; the text says why."""
+
+
+async def file_places(
+    session: aiohttp.ClientSession, index: Index, name: str | None
+) -> tuple[Place, ...]:
+    """Return the origins of the files that the index names. Raises Silent.
+
+    `name` is a package of the repository, for indexes that hold only their owner's packages.
+    """
+    if index.kind in {"go", "plain"}:
+        return ()
+    reasons = []
+    for url in _questions(index, name):
+        try:
+            page = await _asked(session, index, url)
+            found = _places(index, url, page)
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            reasons.append(str(error) or type(error).__name__)
+            continue
+        if found:
+            return tuple(found)[:MOST_PLACES]
+        reasons.append("it named no file")
+    raise Silent(reasons[0] if reasons else "it was asked nothing")
+
+
+def _questions(index: Index, name: str | None) -> Iterator[str]:
+    base = index.url.rstrip("/")
+    if index.kind == "links":
+        yield index.url
+    elif index.kind == "cargo":
+        yield f"{base}/config.json"
+    else:
+        pattern = _PYTHON_NAME if index.kind == "simple" else _NPM_NAME
+        end = "/" if index.kind == "simple" else "/latest"
+        for each in dict.fromkeys((_KNOWN[index.kind], name or "")):
+            if pattern.fullmatch(each):
+                yield f"{base}/{each.replace('/', '%2f')}{end}"
+
+
+async def _asked(session: aiohttp.ClientSession, index: Index, url: str) -> bytes:
+    headers = {"Accept": f"{_JSON_PAGE}, text/html;q=0.5, application/json;q=0.4"}
+    if index.keys:
+        headers["Authorization"] = index.keys[0].header.get_secret_value()
+    async with session.get(url, headers=headers, allow_redirects=False) as answer:
+        if answer.status != 200:
+            raise ValueError(f"it answered with status {answer.status}")
+        page = b""
+        async for data in answer.content.iter_chunked(64 * 1024):
+            page += data
+            if len(page) > LARGEST:
+                raise ValueError("its answer is too long")
+        return page
+
+
+def _places(index: Index, url: str, page: bytes) -> Iterable[Place]:
+    found: dict[Place, None] = {}
+    for link in _links(index, page):
+        try:
+            found[place_of(urljoin(url, link))] = None
+        except ValueError:
+            continue
+    return found
+
+
+def _links(index: Index, page: bytes) -> Iterator[str]:
+    if index.kind in {"simple", "links"} and not page.lstrip().startswith(b"{"):
+        yield from links_of(page)
+        return
+    content = json.loads(page)
+    if index.kind == "simple":
+        yield from (str(file["url"]) for file in _entries(content, "files") if "url" in file)
+    elif index.kind == "npm":
+        yield from _at(content, "dist", "tarball")
+    elif index.kind == "cargo":
+        yield str(content.get("dl", ""))
+
+
+def links_of(page: bytes) -> list[str]:
+    """Return the links of an HTML page of files."""
+    parser = _Anchors()
+    parser.feed(page.decode("utf-8", "replace"))
+    return parser.links
+
+
+def _entries(content: Any, name: str) -> list[dict[str, Any]]:
+    listed = content.get(name) if isinstance(content, dict) else None
+    return [entry for entry in listed or () if isinstance(entry, dict)]
+
+
+def _at(content: Any, *names: str) -> Iterator[str]:
+    for name in names:
+        content = content.get(name) if isinstance(content, dict) else None
+    if isinstance(content, str):
+        yield content
+
+
+class _Anchors(HtmlReader):
+    """Collects the links to files; those to homepages, which their authors chose, are none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take one link."""
+        given = dict(attrs)
+        if tag == "a" and given.get("href") and "rel" not in given:
+            self.links.append(given["href"] or "")

@@ -1,0 +1,92 @@
+"""Turn indexes into origins: where each is, where its files are, and whether that is private."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterable, Mapping
+
+from agents.errors import ConfigError
+from app.network.addresses import AddressRefused, Resolver, is_public, resolve_public
+from app.dependencies.index_client import Checked, web_session
+from app.dependencies.indexes.file_hosts import Silent, file_places
+from app.dependencies.indexes.result import Index
+from app.dependencies.origins import Origin, Place, place_of, scrubbed
+
+_SECONDS = 60.0
+
+
+class Places:
+    """Asks indexes where their files are."""
+
+    def __init__(self, trusted: ssl.SSLContext, resolver: Resolver) -> None:
+        self._trusted = trusted
+        self._resolver = resolver
+
+    async def origins(
+        self, indexes: Iterable[Index], packages: Mapping[str, str], notes: list[str]
+    ) -> tuple[Origin, ...]:
+        """Return the origins of these indexes and of the files they name.
+
+        `packages` gives for each kind of index a package of the repository.
+        """
+        found = await asyncio.gather(*(self._of(index, packages, notes) for index in indexes))
+        return tuple(origin for origins in found for origin in origins)
+
+    async def operators(self, hosts: Iterable[str]) -> tuple[Origin, ...]:
+        """Return the origins that the operator names in FETTLE_SETUP_HOSTS. Raises ConfigError."""
+        places = [_operators_place(text) for text in hosts]
+        private = await asyncio.gather(*(self._is_private(place, []) for place in places))
+        why = "named in FETTLE_SETUP_HOSTS"
+        return tuple(
+            Origin(place, why, private_ok=flag, tunnel=place.scheme == "https")
+            for place, flag in zip(places, private, strict=True)
+        )
+
+    async def _of(
+        self, index: Index, packages: Mapping[str, str], notes: list[str]
+    ) -> list[Origin]:
+        place = place_of(index.url)
+        private = await self._is_private(place, notes)
+        origin = Origin(place, f"index of {index.tool}", private_ok=private, keys=index.keys)
+        session = web_session(self._trusted, Checked(lambda *_: private, self._resolver))
+        try:
+            async with session, asyncio.timeout(_SECONDS):
+                files = await file_places(session, index, packages.get(index.kind))
+        except (Silent, TimeoutError) as error:
+            notes.append(
+                f"The index {place} of {index.tool} did not say where its files are "
+                f"({error or 'no answer in time'}), so its own host alone is allowed."
+            )
+            return [origin]
+        why = f"files of {index.tool}"
+        # Only a private index may lead to private addresses: a public one has no business there.
+        others = [Origin(each, why, private_ok=private) for each in files if each != place]
+        return [origin, *others]
+
+    async def _is_private(self, place: Place, notes: list[str]) -> bool:
+        """Tell whether the place is private now: what is public today may not turn private."""
+        try:
+            found = await resolve_public(
+                place.host, place.port, private_ok=True, resolver=self._resolver
+            )
+        except AddressRefused as error:
+            notes.append(f"{place} cannot be reached: {error}.")
+            return False
+        return not all(is_public(address.ip) for address in found)
+
+
+def _operators_place(text: str) -> Place:
+    url = text if "://" in text else f"https://{text}"
+    try:
+        place = place_of(url)
+        whole = url.rstrip("/") in {str(place), f"{place}:{place.port}"}
+        problem = "" if whole else "write the host alone, with a port where it needs one"
+    except ValueError as error:
+        problem = str(error)
+    if problem:
+        raise ConfigError(
+            f"FETTLE_SETUP_HOSTS: `{scrubbed(text)[:100]}` names no host ({problem}). Write whole "
+            "names, like mirror.example.com; patterns are not allowed."
+        )
+    return place

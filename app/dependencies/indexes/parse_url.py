@@ -1,0 +1,62 @@
+"""Take the URLs of a tool's configuration apart: index, credentials, folder of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from app.dependencies.indexes.result import Configured, Index, Kind, index_of, key_path
+from app.dependencies.indexes.operator_config import Operator
+from app.dependencies.origins import Key, place_of, scrubbed, without_credentials
+
+
+def add(
+    made: Configured,
+    operator: Operator,
+    urls: Iterable[str],
+    kind: Kind,
+    login: tuple[str, str] | None = None,
+) -> list[str]:
+    """Add these indexes; return them as the tool may name them inside, without credentials."""
+    added = []
+    for url in filter(None, urls):
+        try:
+            added.append(_add(made, operator, url, kind, login))
+        except ValueError as error:
+            made.notes.append(
+                f"{made.tool} is configured for `{scrubbed(url)}`, left out: {error}."
+            )
+    return added
+
+
+def plain_hosts(made: Configured) -> list[str]:
+    """Return host and port of each index without TLS: pip must be told to trust them."""
+    places = [place_of(index.url) for index in made.indexes]
+    return [f"{place.host}:{place.port}" for place in places if place.scheme == "http"]
+
+
+def _add(
+    made: Configured,
+    operator: Operator,
+    url: str,
+    kind: Kind,
+    login: tuple[str, str] | None,
+) -> str:
+    parts = urlsplit(url)
+    if parts.scheme == "file" or url.startswith(("/", "~")):
+        folder = Path(unquote(parts.path)) if parts.scheme == "file" else Path(url)
+        made.folders.append(folder.expanduser())
+        return url
+    index = _with_login(index_of(url, kind, made.tool), operator, login)
+    made.indexes.append(index)
+    return index.url
+
+
+def _with_login(index: Index, operator: Operator, login: tuple[str, str] | None) -> Index:
+    """Return the index with what else the operator keeps to open it."""
+    login = login or operator.login(place_of(index.url).host)
+    if index.keys or login is None:
+        return index
+    key = Key.basic(key_path(index.url, index.kind), *login)
+    return Index(without_credentials(index.url)[0], index.kind, index.tool, (key,))

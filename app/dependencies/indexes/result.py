@@ -1,0 +1,79 @@
+"""What is found out about package indexes: per tool, and for a whole set-up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from app.sandbox.port import Mount
+from app.dependencies.origins import Key, Origin, place_of, without_credentials
+
+Kind = Literal["simple", "links", "npm", "cargo", "go", "plain"]
+"""How an index answers: Python's simple API, a page of links, npm's, cargo's, Go's, or unasked."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """One index that a tool is configured for."""
+
+    url: str
+    """Without credentials."""
+    kind: Kind
+    tool: str
+    keys: tuple[Key, ...] = field(default=(), repr=False)
+
+
+@dataclass
+class Configured:
+    """What one tool is configured for, and what makes it use the same inside a sandbox."""
+
+    tool: str
+    indexes: list[Index] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    """Files beside the proxy's socket: name to text."""
+    folders: list[Path] = field(default_factory=list)
+    """Indexes that are folders of this machine."""
+    certificates: list[str] = field(default_factory=list)
+    """Files of authorities that the tool trusts."""
+    authorities: list[str] = field(default_factory=list)
+    """The same as PEM texts."""
+    notes: list[str] = field(default_factory=list)
+    """What the operator should know."""
+
+
+@dataclass(frozen=True)
+class Indexes:
+    """All that a set-up needs to reach its indexes, and nothing secret that a sandbox could see."""
+
+    allowed: tuple[Origin, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    mounts: tuple[Mount, ...] = ()
+    certificates: tuple[str, ...] = ()
+    """PEM texts of authorities that are trusted beside the machine's own."""
+    notes: tuple[str, ...] = ()
+
+
+def index_of(url: str, kind: Kind, tool: str, keys: Iterable[Key] = ()) -> Index:
+    """Return the index at this URL; credentials in it become a key. Raises ValueError."""
+    clean, given = without_credentials(url)
+    place_of(clean)
+    if given is not None and any(given):
+        keys = (Key.basic(key_path(clean, kind), *given), *keys)
+    return Index(clean, kind, tool, tuple(keys))
+
+
+def key_path(url: str, kind: Kind) -> str:
+    """Return the path below which a key of this index is sent.
+
+    The files of a Python index lie beside its pages, not below them: `/api/NAME/simple` and
+    `/api/NAME/packages`. All others keep theirs below their own address.
+    """
+    path = url.partition("://")[2].partition("/")[2].partition("?")[0]
+    pieces = [piece for piece in path.split("/") if piece]
+    if kind == "simple":
+        pieces = pieces[:-1]
+    return "/" + "".join(f"{piece}/" for piece in pieces)

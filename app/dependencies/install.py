@@ -1,0 +1,221 @@
+"""Run a plan in a sandbox of its own: a fresh checkout, the package indexes, nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from agents.errors import RunError
+from agents.analysis.dependency_install.plan import Plan
+from agents.analysis.dependency_install.recipe import Recipe, TOOLS, VENV
+from agents.policy import Policy
+from agents.ports import CommandResult, SetupCommand, SetupResult
+from agents.text import plain_output, printable
+from app.git.environment import Identity
+from app.git.run_folders import remove_tree
+from app.git.installed_dependencies import Furnishing
+from app.git.mirror import Mirror
+from app.git.worktree import GitWorkTree, open_work_tree
+from app.secrets.redaction import Redactor
+from app.sandbox.port import Command, Mount, Sandbox
+from app.sandbox.bubblewrap_profile import HOME
+from app.dependencies.cache_entry import Leavings, Manifest, take_over
+from app.dependencies.layout import INSTALLING, PLACE, SCRATCH
+
+_NOBODY = Identity("Fettle", "fettle@localhost")
+_OUTPUT_KEPT = 6_000
+_PROBE_SECONDS = 60.0
+FIRST_ON_PATH = (f"{VENV}/bin", f"{TOOLS}/bin", f"{HOME}/.local/bin", f"{HOME}/.cargo/bin")
+"""Folders of programs that come first on PATH while something is installed."""
+PLACES = {"setup": PLACE, "home": HOME, "tmp": SCRATCH}
+"""The folders of what is being built, and where its sandbox sees them."""
+
+_REFUSED = (
+    "The set-up asked for what is no package index of this machine, and was refused: {hosts}. An "
+    "operator can allow more hosts with FETTLE_SETUP_HOSTS."
+)
+_FAILED = {
+    "exit": "`{command}` ended with exit code {code}.",
+    "timeout": "`{command}` was stopped: the set-up took longer than its {timeout:.0f} s.",
+    "output": "`{command}` was stopped: it wrote far too much.",
+    "killed": "`{command}` was killed: out of memory, processor time or disk, or by a signal.",
+}
+
+
+class Way(Protocol):
+    """The way from a sandbox to the package indexes."""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Return what leads the tools to their indexes."""
+        ...
+
+    @property
+    def mounts(self) -> Sequence[Mount]:
+        """Return the indexes that are folders of this machine."""
+        ...
+
+    def wrap(self, command: Command) -> Command:
+        """Return the command with the way out."""
+        ...
+
+    def refused(self) -> Sequence[str]:
+        """Return what was asked for and refused, and why."""
+        ...
+
+
+OpenWay = Callable[[Mapping[str, str]], AbstractAsyncContextManager[Way]]
+"""Opens the way for these tools, of each a package that it will ask for."""
+
+Origins = Callable[[Mapping[str, str]], Awaitable[Sequence[str]]]
+"""Tells where these tools get packages from here; what came from elsewhere is not used again."""
+
+
+@dataclass
+class _Record:
+    """What happened, recipe by recipe."""
+
+    until: float
+    timeout: float
+    commands: list[SetupCommand] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Builds set-ups on this machine."""
+
+    sandbox: Sandbox
+    toolchains: Sequence[Path]
+    redactor: Redactor
+    open_way: OpenWay
+
+    async def build(self, mirror: Mirror, folder: Path, base: str, plan: Plan) -> Manifest:
+        """Run the plan on a checkout of `base`, keep what it left in `folder`, and say how it went.
+
+        A recipe that fails does not keep the others from being followed.
+        """
+        for name in PLACES:
+            _make(folder / name, self.sandbox.owner)
+        began = time.monotonic()
+        record = _Record(began + plan.timeout, plan.timeout)
+        async with self.open_way(plan.tools) as way:
+            tree = await self._checkout(mirror, folder, base, way)
+            try:
+                for recipe in plan.recipes:
+                    await self._follow(tree, recipe, record)
+                leavings = await self._taken_over(folder, tree)
+            finally:
+                await tree.close()
+            if refused := way.refused():
+                record.notes.append(_REFUSED.format(hosts="; ".join(refused)))
+        await asyncio.to_thread(_remove, folder / "run", folder / "tmp")
+        result = SetupResult(
+            source=plan.source,
+            commands=tuple(record.commands),
+            problems=tuple(record.problems),
+            notes=tuple(map(printable, (*record.notes, *leavings.notes))),
+            seconds=round(time.monotonic() - began, 1),
+        )
+        return Manifest(
+            result=result,
+            base=base,
+            locked=all(recipe.locked for recipe in plan.recipes),
+            made=time.time(),
+            size=leavings.size,
+            within=tuple(leavings.within),
+            scratch=tuple(leavings.scratch),
+            copies=tuple(leavings.copies),
+            home=tuple(leavings.home),
+            path=tuple(leavings.path),
+        )
+
+    async def _checkout(self, mirror: Mirror, folder: Path, base: str, way: Way) -> GitWorkTree:
+        mounts = (Mount(folder / name, target, writable=True) for name, target in PLACES.items())
+        furnishing = Furnishing(
+            mounts=(*mounts, *way.mounts),
+            environment={**INSTALLING, **way.environment},
+            path=FIRST_ON_PATH,
+            wrap=way.wrap,
+        )
+
+        async def furnish() -> Furnishing:
+            return furnishing
+
+        return await open_work_tree(
+            mirror,
+            folder / "run",
+            checkout_of(folder),
+            base,
+            sandbox=self.sandbox,
+            policy=Policy(),
+            identity=_NOBODY,
+            furnish=furnish,
+        )
+
+    async def _taken_over(self, folder: Path, tree: GitWorkTree) -> Leavings:
+        ignored = await tree.ignored()
+        try:
+            return await asyncio.to_thread(take_over, folder, tree.files, ignored, self.toolchains)
+        except RecursionError as error:
+            raise RunError("What the set-up made is nested too deep to be kept.") from error
+
+    async def _follow(self, tree: GitWorkTree, recipe: Recipe, record: _Record) -> None:
+        chosen = await _available(tree, recipe)
+        if chosen is None:
+            record.problems.append(f"{recipe.missing}.")
+            return
+        for command in chosen.commands:
+            seconds = max(record.until - time.monotonic(), 1.0)
+            result = await tree.run(["bash", "-c", command], timeout=seconds)
+            record.commands.append(self._noted(command, result))
+            if result.exit_code:
+                record.problems.append(
+                    _FAILED[result.why].format(
+                        command=command, code=result.exit_code, timeout=record.timeout
+                    )
+                )
+                return
+
+    def _noted(self, command: str, result: CommandResult) -> SetupCommand:
+        return SetupCommand(
+            command=command,
+            exit_code=result.exit_code,
+            seconds=round(result.seconds, 1),
+            output=printable(plain_output(self.redactor.clean(result.output)))[-_OUTPUT_KEPT:],
+        )
+
+
+def checkout_of(folder: Path) -> str:
+    """Return the id of the checkout that is worked on in this folder."""
+    return f"setup-{folder.name}"
+
+
+async def _available(tree: GitWorkTree, recipe: Recipe) -> Recipe | None:
+    """Return the recipe, or the one instead of it, whichever this machine has programs for."""
+    tried: Recipe | None = recipe
+    while tried is not None:
+        probe = await tree.run(["bash", "-c", tried.available], timeout=_PROBE_SECONDS)
+        if probe.exit_code == 0:
+            return tried
+        tried = tried.instead
+    return None
+
+
+def _make(folder: Path, owner: tuple[int, int]) -> None:
+    folder.mkdir()
+    folder.chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(folder, *owner)
+
+
+def _remove(*folders: Path) -> None:
+    for folder in folders:
+        remove_tree(folder)

@@ -1,0 +1,276 @@
+"""Step 8: the set-up phase: what a repository needs is installed once and lent to its runs.
+
+It happens before the agent begins: from the default branch, with nothing of a request in reach,
+and with network to package indexes alone. Runs see the result read-only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import platform
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from agents.errors import ConfigError, RunError, ToolError, TransientError
+from agents.analysis.dependency_install.plan import Plan, READ, make_plan
+from agents.analysis.repository_files import Files
+from agents.policy import Policy
+from agents.ports import Kit, SetupResult
+from agents.text import printable
+from app.git.run_folders import remove_tree
+from app.git.installed_dependencies import Furnishing
+from app.git.mirror import Mirror
+from app.git.ref_names import run_refs
+from app.sandbox.port import Sandbox
+from app.dependencies.add_package import Adder, Copy
+from app.dependencies.install import Builder, Origins, checkout_of
+from app.dependencies.cache_entry import Manifest, furnishing_of, sealed_again
+from app.dependencies.tool_kits import Kits, Loan
+from app.dependencies.cache import Entry, Store
+
+_LAYOUT = 1  # how entries are laid out: those of another number are not found
+_PATIENCE = 600.0  # seconds beyond a set-up's own for whoever holds the lock
+
+_NOT_HELD = (
+    "The sandbox `{name}` cannot give set-up commands a network that leads to package indexes "
+    "alone, so nothing was installed. Use FETTLE_SANDBOX=bubblewrap or container, or put what "
+    "repositories need into FETTLE_TOOLCHAINS."
+)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class SetUps:
+    """The set-ups of this machine."""
+
+    store: Store
+    builder: Builder
+    sandbox: Sandbox
+    surroundings: str
+    """What else decides what is installed: toolchains, the system, what is passed on."""
+    origins: Origins
+    adder: Adder
+    kits: Kits
+
+    def of(self, name: str, mirror: Mirror, run_id: str) -> RunSetUp:
+        """Return what installs for one run; `name` is a repository's own, and a folder's."""
+        return RunSetUp(self, name, mirror, run_id)
+
+
+class RunSetUp:
+    """The port `Furnisher` for one run."""
+
+    def __init__(self, all_: SetUps, name: str, mirror: Mirror, run_id: str) -> None:
+        self._all = all_
+        self._name = name
+        self._mirror = mirror
+        self._owner = hashlib.sha256(run_id.encode()).hexdigest()[:12]
+        self._turn = asyncio.Lock()
+        self._plans: dict[str, tuple[Plan, str]] = {}
+        self._found: dict[str, tuple[Entry, Furnishing]] = {}
+
+    async def set_up(self, base: str, policy: Policy) -> SetupResult:
+        """Have it installed, and say what came of it."""
+        plan, key = await self._plan(base, policy)
+        if not plan.recipes:
+            return SetupResult(source=plan.source)
+        if self._all.sandbox.level != "full":
+            problem = _NOT_HELD.format(name=self._all.sandbox.name)
+            return SetupResult(source=plan.source, problems=(problem,))
+        entry, cached = await self._ensured(base, plan, key)
+        return entry.manifest.result.model_copy(update={"cached": cached})
+
+    async def forget(self) -> None:
+        """Drop what served this run alone."""
+        await self._all.store.forget(self._name, self._owner)
+
+    async def furnishing(self, base: str, policy: Policy) -> Furnishing:
+        """Return what was installed; it is there for the next command.
+
+        Raises TransientError when it was lost and cannot be installed again.
+        """
+        async with self._turn:
+            known = self._found.get(base)
+            if known is None or not known[0].there:
+                known = await self._looked_up(base, policy)
+        return known[1] if known else Furnishing()
+
+    @asynccontextmanager
+    async def adding(
+        self, base: str, policy: Policy, argv: Sequence[str]
+    ) -> AsyncIterator[RunAddition]:
+        """Give what this command may add to; what is not kept when the block ends is gone.
+
+        Raises ToolError where no sandbox can hold a command to the indexes alone.
+        """
+        if self._all.sandbox.level != "full":
+            raise ToolError(_NO_WAY.format(name=self._all.sandbox.name))
+        await self.furnishing(base, policy)
+        plan, key = await self._plan(base, policy)
+        entry = self._found[base][0] if base in self._found else None
+        manifest = entry.manifest if entry else _nothing(base, plan)
+        folder = self._all.store.adding(self._name, self._owner)
+        async with self._all.adder.copied(
+            folder, entry.folder if entry else None, manifest, plan.tools, argv
+        ) as copy:
+            yield RunAddition(self, copy, base, key)
+
+    @asynccontextmanager
+    async def lending(self, argv: Sequence[str], kits: Sequence[Kit]) -> AsyncIterator[Loan]:
+        """Lend kits to a command of ours; it leaves nothing behind."""
+        folder = self._all.store.adding(self._name, self._owner)
+        try:
+            async with self._all.kits.lent(folder / "tmp", argv, kits) as loan:
+                yield loan
+        finally:
+            await asyncio.to_thread(remove_tree, folder)
+
+    async def take_up(self, addition: RunAddition, command: str) -> None:
+        """Let later commands see what was added."""
+        copy = addition.copy
+        await asyncio.to_thread(remove_tree, copy.folder / "tmp")
+        try:
+            manifest = await asyncio.to_thread(
+                sealed_again, copy.folder, copy.manifest, self._all.builder.toolchains, command
+            )
+        except RecursionError as error:
+            raise ToolError("What it installed is nested too deep to be kept.") from error
+        entry = await self._all.store.keep(copy.folder, addition.key, manifest, self._owner)
+        self._remembered(addition.base, entry)
+
+    async def _looked_up(self, base: str, policy: Policy) -> tuple[Entry, Furnishing] | None:
+        plan, key = await self._plan(base, policy)
+        if self._all.sandbox.level != "full":
+            return None
+        if not plan.recipes:
+            added = self._all.store.find(self._name, key, base, self._owner)
+            return self._remembered(base, added) if added else None
+        entry, cached = await self._ensured(base, plan, key)
+        if not cached:
+            log.info("set up again", problems=entry.manifest.result.problems)
+            if entry.manifest.result.problems:
+                await self.forget()  # the next try must not take it for what it was left with
+                raise TransientError(_LOST.format(problem=entry.manifest.result.problems[0]))
+        return self._remembered(base, entry)
+
+    def _remembered(self, base: str, entry: Entry) -> tuple[Entry, Furnishing]:
+        self._found[base] = (entry, furnishing_of(entry.folder, entry.manifest))
+        return self._found[base]
+
+    async def _ensured(self, base: str, plan: Plan, key: str) -> tuple[Entry, bool]:
+        """Return the entry, and whether it was there already; two runs never build one twice."""
+        store = self._all.store
+        entry = store.find(self._name, key, base, self._owner)
+        if entry is not None and entry.there:
+            return entry, True
+        async with store.locked(self._name, timeout=plan.timeout + _PATIENCE) as folder:
+            entry = store.find(self._name, key, base, self._owner)
+            if entry is not None and entry.there:
+                return entry, True
+            for left in store.unfinished(folder):
+                await self._mirror.forget(run_refs(checkout_of(left)))
+                await asyncio.to_thread(remove_tree, left)
+            building, manifest = await self._built(folder, base, plan)
+            entry = await store.keep(building, key, manifest, self._owner)
+        await store.tidy()
+        return entry, False
+
+    async def _built(self, folder: Path, base: str, plan: Plan) -> tuple[Path, Manifest]:
+        """Return what was built; what makes it impossible is a result, too."""
+        building = self._all.store.building(folder)
+        try:
+            return building, await self._all.builder.build(self._mirror, building, base, plan)
+        except (ConfigError, RunError, ToolError) as error:
+            log.warning("set-up impossible", error=str(error))
+            await asyncio.to_thread(remove_tree, building)
+            building = self._all.store.building(folder)
+            (building / "setup").mkdir()
+            (building / "setup").chmod(0o755)
+            result = SetupResult(source=plan.source, problems=(printable(str(error)),))
+            return building, Manifest(
+                result=result, base=base, locked=False, made=time.time(), size=0
+            )
+
+    async def _plan(self, base: str, policy: Policy) -> tuple[Plan, str]:
+        if base not in self._plans:
+            blobs = await self._mirror.blobs(base)
+            texts = {path: await self._text(base, path) for path in READ if path in blobs}
+            plan = make_plan(Files(frozenset(blobs), texts), policy)
+            origins = await self._all.origins(plan.tools) if plan.recipes else ()
+            self._plans[base] = (plan, self._key(blobs, plan, origins))
+        return self._plans[base]
+
+    def _key(self, blobs: Mapping[str, str], plan: Plan, origins: Sequence[str]) -> str:
+        """Return what names all that decides the result, short enough for a folder's name."""
+        decisive = sorted({path for recipe in plan.recipes for path in recipe.decided_by})
+        parts = [
+            _LAYOUT,
+            self._all.surroundings,
+            list(origins),
+            [recipe.commands for recipe in plan.recipes],
+            [(path, blobs[path]) for path in decisive],
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+    async def _text(self, base: str, path: str) -> str:
+        return (await self._mirror.show(base, path) or b"").decode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
+class RunAddition:
+    """The port `Addition` of one run."""
+
+    run: RunSetUp
+    copy: Copy
+    base: str
+    key: str
+
+    @property
+    def furnishing(self) -> Furnishing:
+        """Return the copy, with a way to the package indexes."""
+        return self.copy.furnishing
+
+    @property
+    def note(self) -> str:
+        """Return what was refused on that way."""
+        return self.copy.note
+
+    async def keep(self, command: str) -> None:
+        """Let later commands of this run see it."""
+        await self.run.take_up(self, command)
+
+
+def _nothing(base: str, plan: Plan) -> Manifest:
+    """Return what is installed where a repository needs nothing."""
+    result = SetupResult(source=plan.source)
+    return Manifest(result=result, base=base, locked=False, made=time.time(), size=0)
+
+
+_NO_WAY = (
+    "The sandbox `{name}` cannot give a command a network that leads to package indexes alone, so "
+    "this was not run although it was approved. Say in your submission what is to be installed."
+)
+_LOST = (
+    "What was installed for this run is gone from this machine and could not be installed again: "
+    "{problem}"
+)
+
+
+def surroundings(sandbox: Sandbox, toolchains: Sequence[Path], *more: object) -> str:
+    """Return a text that changes when what was installed may no longer fit this machine."""
+    programs = [Path("/usr/bin/python3"), Path("/usr/bin/node"), *(t / "bin" for t in toolchains)]
+    about = [
+        (str(path), str(path.resolve()), path.stat().st_mtime_ns if path.exists() else 0)
+        for path in programs
+    ]
+    system = platform.freedesktop_os_release() if Path("/etc/os-release").exists() else {}
+    parts = (sandbox.name, about, system.get("VERSION_ID"), platform.machine(), *more)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -1,0 +1,101 @@
+"""Where a set-up's results lie inside sandboxes, and the environment of set-ups and of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agents.analysis.dependency_install.recipe import TOOLS, VENV
+from app.sandbox.bubblewrap_profile import HOME
+
+PLACE = "/setup"
+"""Belongs to the set-up alone: what knows its own path, like a virtual environment, lies here."""
+SCRATCH = f"{PLACE}/tmp"  # noqa: S108 the set-up's own
+"""For temporary files, which are larger than the sandbox's own /tmp when packages are built."""
+
+_STAYS = {
+    "UV_PROJECT_ENVIRONMENT": VENV,
+    "UV_PYTHON_DOWNLOADS": "never",
+    "POETRY_VIRTUALENVS_CREATE": "false",  # it takes the one that is there
+    "BUNDLE_PATH": f"{PLACE}/bundle",
+    "GOTOOLCHAIN": "local",
+}
+
+INSTALLING: Mapping[str, str] = {
+    **_STAYS,
+    "VIRTUAL_ENV": VENV,
+    "TMPDIR": SCRATCH,
+    "CI": "1",
+    "DO_NOT_TRACK": "1",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PIP_NO_INPUT": "1",
+    "PIP_PROGRESS_BAR": "off",
+    "PIP_RETRIES": "2",
+    "UV_NO_PROGRESS": "1",
+    "UV_LINK_MODE": "copy",
+    "PDM_CHECK_UPDATE": "false",
+    "GOFLAGS": "-modcacherw",
+    "npm_config_cache": f"{SCRATCH}/npm",
+    "npm_config_fetch_retries": "1",  # what is refused once is refused again
+    "npm_config_fetch_retry_mintimeout": "1000",
+    "npm_config_update_notifier": "false",
+    "YARN_CACHE_FOLDER": f"{SCRATCH}/yarn",
+    "YARN_ENABLE_TELEMETRY": "0",
+    "HUSKY": "0",
+}
+"""What set-up commands get beside what leads them to the indexes."""
+
+ASKING: Mapping[str, str] = {
+    **{name: value for name, value in INSTALLING.items() if VENV not in value},
+    "XDG_CACHE_HOME": f"{SCRATCH}/cache",
+    "XDG_DATA_HOME": f"{SCRATCH}/data",
+}
+"""What commands get that ask the indexes and install nothing: there is no environment to fill."""
+
+WORKING: Mapping[str, str] = {
+    **_STAYS,
+    # Without these the tools would look for an index that they cannot reach, some for minutes.
+    "UV_OFFLINE": "1",
+    "UV_NO_SYNC": "1",
+    "GOPROXY": "off",
+    "CARGO_NET_OFFLINE": "true",
+    "npm_config_offline": "true",
+    "YARN_ENABLE_NETWORK": "0",
+    "COREPACK_ENABLE_NETWORK": "0",
+}
+"""What the commands of runs get where something was installed."""
+
+PROGRAMS = (
+    f"{VENV}/bin",
+    f"{TOOLS}/bin",
+    f"{PLACE}/bundle/bin",
+    f"{HOME}/.local/bin",
+    f"{HOME}/.cargo/bin",
+    f"{HOME}/go/bin",
+)
+"""Folders of programs that come first on PATH, of those that are there."""
+
+DROPPED = ("GIT_", "LD_", "PYTHON", "NODE_OPTIONS", "BASH_ENV", "ENV", "PATH", "HOME", "TMPDIR")
+"""How the variables begin, or are, that no operator's list passes on: they change who runs."""
+
+OPENED = ("", ".cache", ".local", ".local/share")
+"""Folders of HOME whose parts are kept one by one, so that tools can still write beside them."""
+
+LEFT_OUT = frozenset(
+    # Settings, which may hold credentials.
+    {".config", ".ssh", ".gnupg", ".aws", ".docker", ".azure", ".kube", ".subversion"}
+    # What only saves time, and which tools give up on when they cannot write to it.
+    | {".npm", ".pnpm-store", ".local/state", ".local/share/pnpm"}
+    | {f".cache/{name}" for name in ("pip", "uv", "go-build", "yarn", "pnpm", "pdm", "composer")}
+    | {f".cache/{name}" for name in ("pypoetry", "pipenv", "virtualenv", "node-gyp", "node")}
+)
+"""Parts of HOME that are not kept."""
+
+BUILT = frozenset(
+    {"target", "build", "dist", "out", "coverage", "htmlcov", "tmp", "temp", "log", "logs"}
+    | {"__pycache__", ".eggs", ".tox", ".nox", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
+    | {".next", ".nuxt", ".turbo", ".parcel-cache", ".cache", ".gradle", ".git"}
+)
+"""Names of folders that builds write to: read-only they would be in the way of the next build."""
+
+WRITTEN = (".cache", ".vite", ".vite-temp")
+"""Folders in `node_modules` that tools write to."""

@@ -1,0 +1,73 @@
+"""Give a command in a sandbox a proxy on its own loopback: there is no other network inside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from app.sandbox.port import Command, Mount
+
+INSIDE = "/run/fettle"
+"""Where a sandbox sees the folder of its proxy."""
+PORT = 3128
+
+CARGO, CARGO_AT = "cargo.toml", "/.cargo/config.toml"
+"""A file beside the socket, and where cargo finds it: it looks in all folders above its own."""
+
+_PROXY = f"http://127.0.0.1:{PORT}"
+_SCRIPT = Path(__file__).with_name("bridge.pl")
+
+_JAVA = " ".join(
+    f"-D{scheme}.{name}={value}"
+    for scheme in ("http", "https")
+    for name, value in (("proxyHost", "127.0.0.1"), ("proxyPort", PORT), ("nonProxyHosts", ""))
+)
+
+ENVIRONMENT: Mapping[str, str] = {
+    **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), _PROXY),
+    **dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), _PROXY),
+    "NO_PROXY": "",
+    "no_proxy": "",
+    "NODE_USE_ENV_PROXY": "1",
+    "npm_config_proxy": _PROXY,
+    "npm_config_https_proxy": _PROXY,
+    "npm_config_noproxy": "",
+    "YARN_HTTP_PROXY": _PROXY,
+    "YARN_HTTPS_PROXY": _PROXY,
+    "CARGO_HTTP_PROXY": _PROXY,
+    "JAVA_TOOL_OPTIONS": _JAVA,
+}
+"""What leads each tool to the proxy."""
+
+TRUST = (
+    "SSL_CERT_FILE",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "NODE_EXTRA_CA_CERTS",
+    "npm_config_cafile",
+    "YARN_HTTPS_CA_FILE_PATH",
+    "CARGO_HTTP_CAINFO",
+)
+"""Variables that name a file of authorities, to one tool or another."""
+
+
+def bridged(command: Command, socket: Path, bundle: str | None = None) -> Command:
+    """Return the command with a way to the proxy that listens on this socket, and no other.
+
+    The folder of the socket is mounted, with all that is in it. `bundle` is the name of the file
+    beside the socket with the authorities to trust. What the command's own environment says of
+    proxies is overruled.
+    """
+    folder, cargo = socket.parent, socket.parent / CARGO
+    mounts = [Mount(folder, INSIDE), *([Mount(cargo, CARGO_AT)] if cargo.exists() else [])]
+    trust = {} if bundle is None else dict.fromkeys(TRUST, f"{INSIDE}/{bundle}")
+    way = ("/usr/bin/perl", "-e", _SCRIPT.read_text(), str(PORT), f"{INSIDE}/{socket.name}")
+    return replace(
+        command,
+        argv=(*way, *command.argv),
+        mounts=(*command.mounts, *mounts),
+        environment={**command.environment, **ENVIRONMENT, **trust},
+    )

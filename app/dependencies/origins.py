@@ -1,0 +1,172 @@
+"""Where set-up commands may read from: origins, the keys that open them, and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from pydantic import SecretStr
+
+from app.network.addresses import is_public, may_be_private
+
+Scheme = Literal["http", "https"]
+PORTS: Mapping[str, int] = {"http": 80, "https": 443}
+
+_HOST = re.compile(r"[a-z0-9_]([a-z0-9._-]{0,251}[a-z0-9])?|[0-9a-f:.]{2,45}")
+_TOKEN_LENGTH = 20
+_PATH_PIECES = re.compile(r"[/\\]")
+_USERINFO = re.compile(r"//[^/@\s]*@")
+
+
+class Place(NamedTuple):
+    """What an origin is recognised by."""
+
+    scheme: Scheme
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Return the origin as URLs begin with it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = "" if self.port == PORTS[self.scheme] else f":{self.port}"
+        return f"{self.scheme}://{host}{port}"
+
+
+@dataclass(frozen=True)
+class Key:
+    """What opens a private index: sent by us, to paths below `path` alone; no sandbox sees it."""
+
+    path: str
+    header: SecretStr
+    """The whole value of the header `Authorization`."""
+    secrets: tuple[SecretStr, ...]
+    """The parts that nobody may see: password or token."""
+
+    @classmethod
+    def basic(cls, path: str, user: str, password: str) -> Key:
+        """Return the key of a user name and a password."""
+        pair = base64.b64encode(f"{user}:{password}".encode()).decode()
+        # Where the name is a token, the password is empty or a word that only fills its place.
+        hidden = [password] if password and len(user) < _TOKEN_LENGTH else [password, user]
+        return cls(path, SecretStr(f"Basic {pair}"), tuple(map(SecretStr, filter(None, hidden))))
+
+    @classmethod
+    def bearer(cls, path: str, token: str) -> Key:
+        """Return the key of a token."""
+        return cls(path, SecretStr(f"Bearer {token}"), (SecretStr(token),))
+
+    def opens(self, path: str) -> bool:
+        """Tell whether this raw path of a URL lies below ours, whatever a server makes of dots."""
+        pieces = (piece.partition(";")[0] for piece in _PATH_PIECES.split(_unquoted(path)))
+        return path.startswith(self.path) and not any(piece in {".", ".."} for piece in pieces)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """One origin that may be reached."""
+
+    place: Place
+    why: str
+    """What it is to the operator, like `index of pip`."""
+    private_ok: bool = False
+    """Whether its name may lead to an address that is not of the public internet."""
+    tunnel: bool = False
+    """Whether bytes pass as they are. Otherwise TLS ends with us, and only reading passes."""
+    keys: tuple[Key, ...] = field(default=(), repr=False)
+
+    def key(self, path: str) -> Key | None:
+        """Return the key for this path, the closest first."""
+        fitting = [key for key in self.keys if key.opens(path)]
+        return max(fitting, key=lambda key: len(key.path), default=None)
+
+
+class Allowed:
+    """The origins that one set-up may reach; addresses that nobody may reach are left out."""
+
+    def __init__(self, origins: Iterable[Origin]) -> None:
+        self._origins: dict[Place, Origin] = {}
+        for origin in filter(_may_lead, origins):
+            known = self._origins.get(origin.place)
+            self._origins[origin.place] = _both(known, origin) if known else origin
+
+    def find(self, scheme: Scheme, host: str, port: int) -> Origin | None:
+        """Return the origin, by its exact host and port."""
+        return self._origins.get(Place(scheme, _plain(host), port))
+
+    def at(self, host: str, port: int) -> Origin | None:
+        """Return what a CONNECT to host and port is for: https, unless only http is allowed."""
+        return self.find("https", host, port) or self.find("http", host, port)
+
+
+def place_of(url: str) -> Place:
+    """Return the origin of a URL. Raises ValueError unless it is one of http or https."""
+    parts = urlsplit(url)
+    host = _plain(parts.hostname or "")
+    if parts.scheme not in PORTS or not is_host(host):
+        raise ValueError("not an address of http or https")
+    scheme: Scheme = "http" if parts.scheme == "http" else "https"
+    return Place(scheme, host, parts.port or PORTS[scheme])
+
+
+def is_host(host: str) -> bool:
+    """Tell whether this could be a host: a name in ASCII, or an address."""
+    return bool(_HOST.fullmatch(host)) and (":" not in host or tls_name(host) is None)
+
+
+def tls_name(host: str) -> str | None:
+    """Return the name by which TLS asks for this host: addresses have none."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    return None
+
+
+def without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
+    """Return the URL without user and password, and these. Raises ValueError."""
+    parts = urlsplit(url)
+    place, _, name = parts.netloc.rpartition("@")
+    if not place:
+        return url, None
+    user, _, password = place.partition(":")
+    return urlunsplit(parts._replace(netloc=name)), (unquote(user), unquote(password))
+
+
+def scrubbed(text: str) -> str:
+    """Return a text whose URLs have no credentials."""
+    return _USERINFO.sub("//", text)
+
+
+def _may_lead(origin: Origin) -> bool:
+    """Tell whether an origin that is an address may be one; names are looked at when resolved."""
+    host = origin.place.host
+    if tls_name(host) is not None:
+        return True
+    return is_public(host) or (origin.private_ok and may_be_private(host))
+
+
+def _plain(host: str) -> str:
+    return host.lower().removesuffix(".")
+
+
+def _unquoted(path: str) -> str:
+    """Return the path as the most obliging server would read it."""
+    for _ in range(3):
+        path = unquote(path)
+    return path
+
+
+def _both(one: Origin, other: Origin) -> Origin:
+    """Return one origin for two reasons to allow it; where there are keys, nothing tunnels."""
+    keys = (*one.keys, *(key for key in other.keys if key not in one.keys))
+    return replace(
+        one,
+        private_ok=one.private_ok or other.private_ok,
+        tunnel=(one.tunnel or other.tunnel) and not keys,
+        keys=keys,
+    )

@@ -1,0 +1,40 @@
+"""Make the set-up phase of this machine out of its settings."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from app.secrets.redaction import Redactor
+from app.sandbox.port import Sandbox
+from app.config.settings import Settings, process_environment
+from app.dependencies.add_package import Adder
+from app.dependencies.install import Builder
+from app.dependencies.indexes.finder import IndexFinder
+from app.dependencies.indexes.operator_config import Operator
+from app.dependencies.tool_kits import Kits
+from app.dependencies.install_phase import SetUps, surroundings
+from app.dependencies.cache import Store
+from app.dependencies.index_access import IndexWays
+
+
+def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> SetUps:
+    """Return the set-ups of this machine; nothing is looked at before a run needs it."""
+    environ = process_environment()
+    operator = Operator(
+        environ, settings.setup_hosts, settings.setup_variables, settings.toolchains
+    )
+    finder = IndexFinder(operator, sandbox.owner, conceal=redactor.add)
+    ways = IndexWays(finder, sandbox.owner)
+    passed_on = {name: environ.get(name) for name in settings.setup_variables}
+    store = Store(settings.data_dir / "setups", sandbox.owner[1])
+    about = surroundings(sandbox, settings.toolchains, settings.sandbox_image, passed_on)
+    reading = partial(ways.open, reading_alone=True)
+    return SetUps(
+        store,
+        Builder(sandbox, settings.toolchains, redactor, ways.open),
+        sandbox,
+        about,
+        finder.origins,
+        Adder(sandbox, reading),
+        Kits(store, sandbox, reading, about, finder.origins),
+    )

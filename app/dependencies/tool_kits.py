@@ -1,0 +1,189 @@
+"""Step 8: programs of Fettle's own for commands that ask package indexes, such as Poetry.
+
+A kit is made once on this machine by a script of ours, with nothing of any repository or request
+in reach, and lent read-only to all runs: none of them can change what the next one is lent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+
+from agents.errors import ConfigError, ToolError
+from agents.ports import Kit, SetupResult
+from agents.text import plain_output, printable
+from app.git.run_folders import remove_tree
+from app.git.installed_dependencies import Furnishing
+from app.sandbox.port import Command, Mount, Sandbox
+from app.dependencies.add_package import OpenReading, REFUSED, tools_of
+from app.dependencies.install import Origins, Way
+from app.dependencies.cache_entry import Manifest
+from app.dependencies.layout import ASKING, SCRATCH
+from app.dependencies.make_read_only import seal
+from app.dependencies.cache import Entry, Store
+
+AT = "/kits"
+"""Where sandboxes see them."""
+
+_NAME, _OWNER = "kits", "kits"
+_LAYOUT = 1
+_SECONDS = 300.0  # for making one
+_PATIENCE = 60.0  # seconds for which one that could not be made is not tried again
+_SAID = 600
+_NOT_MADE = "[Fettle's {name} could not be made here: {said}]\n"
+_NO_SANDBOX = (
+    "The sandbox `{name}` cannot give a command a network that leads to package indexes alone."
+)
+_NO_INDEX = "No way leads to the package indexes here: {error}"
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Loan:
+    """The port `Lent`: kits and a folder for temporary files, for one command."""
+
+    mounts: tuple[Mount, ...]
+    way: Way
+    missing: str
+
+    @property
+    def furnishing(self) -> Furnishing:
+        """Return them."""
+        return Furnishing(
+            mounts=(*self.mounts, *self.way.mounts),
+            environment={**ASKING, "KITS": AT, **self.way.environment},
+            wrap=self.way.wrap,
+        )
+
+    @property
+    def note(self) -> str:
+        """Return what could not be made, and what was refused."""
+        refused = self.way.refused()
+        return self.missing + (REFUSED.format(hosts="; ".join(refused)) if refused else "")
+
+
+@dataclass(frozen=True)
+class Kits:
+    """The kits of this machine."""
+
+    store: Store
+    sandbox: Sandbox
+    open_way: OpenReading
+    surroundings: str
+    """What else decides what is made: toolchains, the system."""
+    origins: Origins
+    _failed: dict[str, tuple[float, str]] = field(default_factory=dict)
+
+    @asynccontextmanager
+    async def lent(
+        self, scratch: Path, argv: Sequence[str], kits: Sequence[Kit]
+    ) -> AsyncIterator[Loan]:
+        """Lend kits, with `scratch` for temporary files, which is whoever's who calls.
+
+        Raises ToolError when there is no way to the indexes.
+        """
+        if self.sandbox.level != "full":
+            raise ToolError(_NO_SANDBOX.format(name=self.sandbox.name))
+        wanted = list(dict.fromkeys(_with_needs(kits)))
+        tools = tools_of({}, " ".join([*argv, *(kit.script for kit in wanted)]))
+        give(scratch, self.sandbox.owner)
+        mounts, missing = [Mount(scratch, SCRATCH, writable=True)], ""
+        try:
+            async with self.open_way(tools) as way:
+                for kit in wanted:
+                    made = await self._made(kit, tuple(mounts[1:]), way)
+                    if isinstance(made, str):
+                        missing += _NOT_MADE.format(name=kit.name, said=made)
+                    else:
+                        mounts.append(Mount(made.folder / "kit", f"{AT}/{kit.name}"))
+                yield Loan(tuple(mounts), way, missing)
+        except ConfigError as error:
+            raise ToolError(_NO_INDEX.format(error=error)) from error
+
+    async def _made(self, kit: Kit, needs: tuple[Mount, ...], way: Way) -> Entry | str:
+        """Return a kit, made if need be, or why it cannot be."""
+        key = await self._key(kit)
+        entry = self._found(key)
+        if entry is not None:
+            return entry
+        at, said = self._failed.get(key, (0.0, ""))
+        if at and time.monotonic() < at + _PATIENCE:
+            return said
+        async with self.store.locked(_NAME, timeout=_SECONDS * 2) as folder:
+            entry = self._found(key)
+            if entry is not None:
+                return entry
+            for left in self.store.unfinished(folder):
+                await asyncio.to_thread(remove_tree, left)
+            made = await self._make(kit, key, self.store.building(folder), needs, way)
+        if isinstance(made, str):
+            self._failed[key] = time.monotonic(), made
+        else:
+            await self.store.tidy()
+        return made
+
+    async def _make(
+        self, kit: Kit, key: str, building: Path, needs: tuple[Mount, ...], way: Way
+    ) -> Entry | str:
+        for name in ("kit", "tmp"):
+            give(building / name, self.sandbox.owner)
+        place = f"{AT}/{kit.name}"
+        command = Command(
+            ("bash", "-c", kit.script),
+            folder=place,
+            mounts=(
+                Mount(building / "kit", place, writable=True),
+                Mount(building / "tmp", SCRATCH, writable=True),
+                *(*needs, *way.mounts),
+            ),
+            environment={**ASKING, "KITS": AT, "KIT": place, **way.environment},
+            timeout=_SECONDS,
+        )
+        try:
+            result = await self.sandbox.run(way.wrap(command))
+            if result.why != "exit" or result.exit_code:
+                log.warning("kit not made", kit=kit.name, why=result.why, code=result.exit_code)
+                return printable(plain_output(result.output))[-_SAID:].strip() or result.why
+            await asyncio.to_thread(remove_tree, building / "tmp")
+            size = await asyncio.to_thread(seal, building / "kit")
+            about = SetupResult(source=kit.name, seconds=round(result.seconds, 1))
+            manifest = Manifest(result=about, base="", locked=False, made=time.time(), size=size)
+            return await self.store.keep(building, key, manifest, _OWNER)
+        finally:
+            await asyncio.to_thread(remove_tree, building)  # it is elsewhere if it was made
+
+    def _found(self, key: str) -> Entry | None:
+        entry = self.store.find(_NAME, key, "", _OWNER)
+        return entry if entry is not None and entry.there else None
+
+    async def _key(self, kit: Kit) -> str:
+        """Return what names all that decides what is made."""
+        scripts = [(each.name, each.script) for each in _with_needs([kit])]
+        tools = tools_of({}, " ".join(script for _, script in scripts))
+        parts = [_LAYOUT, self.surroundings, scripts, list(await self.origins(tools))]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+def give(folder: Path, owner: tuple[int, int]) -> None:
+    """Make a folder that belongs to the sandbox's user."""
+    folder.mkdir()
+    folder.chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(folder, *owner)
+
+
+def _with_needs(kits: Sequence[Kit]) -> Iterator[Kit]:
+    """Yield kits after those that they need."""
+    for kit in kits:
+        yield from _with_needs(kit.needs)
+        yield kit

@@ -1,0 +1,160 @@
+"""The App as GitHub knows it: is the key accepted, is the clock right, may it do what it must."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from agents.errors import ConfigError, FettleError, TransientError
+from app.doctor.github_client import AsApp
+from app.doctor.finding import Finding, failed, ok, skipped, warning
+from app.config.allowed_owners import Owners
+from app.registration.manifest import app_manifest
+from handlers.access.permissions import lacking
+
+SKEW_SEEN, SKEW_BAD = 10.0, 60.0
+"""Seconds: a JWT is backdated by a minute, and GitHub takes none from the future."""
+MOST_NAMED = 8
+
+
+class _Account(BaseModel):
+    id: int
+    login: str
+
+
+class Known(BaseModel):
+    """The App, as far as the doctor looks at it."""
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+    slug: str
+    html_url: str
+    permissions: dict[str, str]
+    events: list[str]
+
+
+class Installation(BaseModel):
+    """One installation, as far as the doctor looks at it."""
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+    account: _Account | None
+    html_url: str
+    permissions: dict[str, str]
+    suspended_at: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return whose it is."""
+        return self.account.login if self.account else "an account that is gone"
+
+
+async def app_findings(github: AsApp, owners: Owners) -> list[Finding]:
+    """Tell who GitHub says we are, and all that follows from it; the first failure ends it."""
+    try:
+        known = Known.model_validate(await github.get("/app"))
+    except ConfigError as error:
+        return [failed("App's key", str(error)), *_clock(github)]
+    except TransientError as error:
+        remedy = "Check FETTLE_GITHUB_URL, and this machine's way to it: DNS, firewall, proxy."
+        return [failed("GitHub", str(error), remedy)]
+    except ValidationError:
+        return [failed("GitHub", f"{github.urls.web} does not answer like GitHub.")]
+    found = [ok("App's key", f"GitHub accepts it: {known.slug}, {known.html_url}")]
+    found += [*_clock(github), *_asked_for(known)]
+    try:
+        every = await github.every("/app/installations")
+        installed = [Installation.model_validate(each) for each in every]
+        served = [each for each in installed if _serves(owners, each)]
+        found += _not_served(installed, served)
+        return found + list(_installed(known, served)) if served or not installed else found
+    except (FettleError, ValidationError) as error:
+        said = str(error) if isinstance(error, FettleError) else "The answer cannot be read."
+        return [*found, failed("installations", said)]
+
+
+def _clock(github: AsApp) -> Iterator[Finding]:
+    skew = github.skew
+    if skew is None:
+        yield skipped("clock", "GitHub's answer has no date.")
+        return
+    way = "ahead of" if skew > 0 else "behind"
+    said = f"{abs(skew):.0f} s {way} GitHub's"
+    remedy = "Run `timedatectl set-ntp true`, or set the host's clock."
+    if abs(skew) >= SKEW_BAD:
+        yield failed("clock", said, remedy)
+    elif abs(skew) >= SKEW_SEEN:
+        yield warning("clock", said, remedy)
+    else:
+        yield ok("clock", "as GitHub's, within seconds")
+
+
+def _asked_for(known: Known) -> Iterator[Finding]:
+    """Compare what the App asks for with app.yml."""
+    manifest = app_manifest()
+    page = f"{known.html_url} → App settings → Permissions & events"
+    missing = lacking(known.permissions, manifest.default_permissions)
+    more = lacking(manifest.default_permissions, known.permissions)
+    if missing:
+        remedy = f"Add it at {page}; each installation then has to accept it."
+        yield failed("permissions", f"The App lacks {_list(missing)}.", remedy)
+    if more:
+        remedy = f"Fettle does not use it: take it away at {page}."
+        yield warning("permissions", f"The App has {_list(more)} beyond app.yml.", remedy)
+    if not missing and not more:
+        yield ok("permissions", "as in app.yml")
+    wanted, heard = set(manifest.default_events), set(known.events)
+    if wanted - heard:
+        said = f"The App does not hear of {_list(sorted(wanted - heard))}."
+        yield failed("events", said, f"Subscribe at {page}.")
+    if heard - wanted:
+        said = f"The App hears of {_list(sorted(heard - wanted))} beyond app.yml."
+        yield warning("events", said, f"Unsubscribe at {page}.")
+    if wanted == heard:
+        yield ok("events", "as in app.yml")
+
+
+def _serves(owners: Owners, each: Installation) -> bool:
+    account = each.account
+    return owners.everybody if account is None else owners.allows(account.login, account.id)
+
+
+def _not_served(installed: list[Installation], served: list[Installation]) -> Iterator[Finding]:
+    others = [each.name for each in installed if each not in served]
+    if others:
+        said = f"Nothing is done for {_list(others)}: not in FETTLE_OWNERS."
+        remedy = "Add those that Fettle should work for, by login or id, and start it again."
+        yield warning("owners", said, remedy)
+
+
+def _installed(known: Known, installations: list[Installation]) -> Iterator[Finding]:
+    if not installations:
+        link = f"{known.html_url}/installations/new"
+        yield warning("installations", "The App is installed nowhere.", f"Install it: {link}")
+        return
+    fine = 0
+    for each in installations:
+        behind = lacking(each.permissions, known.permissions)
+        if each.suspended_at:
+            yield warning(
+                f"installation {each.name}",
+                f"Suspended since {each.suspended_at}: nothing can be done there.",
+                f"An owner of {each.name} can lift that: {each.html_url}",
+            )
+        elif behind:
+            yield warning(
+                f"installation {each.name}",
+                f"It has still to accept {_list(behind)}.",
+                f"An owner of {each.name} accepts it: {each.html_url}",
+            )
+        else:
+            fine += 1
+    if fine:
+        yield ok("installations", f"{fine} of {len(installations)} up to date")
+
+
+def _list(names: list[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:MOST_NAMED])
+    left = len(names) - MOST_NAMED
+    return shown if left <= 0 else f"{shown} and {left} more"

@@ -1,0 +1,65 @@
+"""All checks, one after another: each goes as far as what there is of a configuration lets it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from agents.errors import ConfigError
+from app.doctor.github_client import asking
+from app.doctor.registry import known, policy_findings
+from app.doctor.settings import settings_findings
+from app.doctor.database import database_finding
+from app.doctor.finding import Finding, failed, skipped
+from app.doctor.webhook import hook_findings
+from app.doctor.app_identity import app_findings
+from app.doctor.machine import disk_findings, git_finding, programs_finding
+from app.doctor.models import model_findings
+from app.doctor.sandboxes import sandbox_finding
+from app.config.allowed_owners import Owners
+from app.config.settings import AppCredentials, Reading, Settings
+
+
+async def examine(
+    reading: Reading, environ: Mapping[str, str], *, ask_models: bool
+) -> list[Finding]:
+    """Return what every check found. Nothing is changed anywhere."""
+    settings = reading.settings
+    found = list(settings_findings(reading, environ))
+    found += await _github(settings)
+    found.append(await sandbox_finding(settings))
+    found += [await git_finding(), programs_finding()]
+    try:
+        found += list(await asyncio.to_thread(lambda: list(disk_findings(settings))))
+    except OSError as error:
+        found.append(failed("disk", f"`{settings.data_dir}`: {error.strerror}."))
+    found.append(await asyncio.to_thread(database_finding, settings))
+    return found + await model_findings(settings, allowed=ask_models)
+
+
+async def _github(settings: Settings) -> list[Finding]:
+    credentials = _credentials(settings)
+    if credentials is None:
+        waits = "It waits for the App's id, key and webhook secret: run `fettle setup`."
+        return [skipped("App's key", waits), skipped("webhook", "It waits for the App's key.")]
+    try:
+        async with asking(settings.github_url, credentials) as github:
+            books = await asyncio.to_thread(known, settings)
+            owners = Owners(settings.owners)
+            owners.learn(books.owners)
+            found = await app_findings(github, owners)
+            found += policy_findings(books.problems)
+            if any(
+                each.level == "failed" and each.about in {"App's key", "GitHub"} for each in found
+            ):
+                return [*found, skipped("webhook", "It waits for GitHub to accept the App's key.")]
+            return found + await hook_findings(github, settings.webhook_url)
+    except ConfigError as error:
+        return [failed("App's key", str(error))]
+
+
+def _credentials(settings: Settings) -> AppCredentials | None:
+    try:
+        return settings.credentials
+    except ConfigError:
+        return None

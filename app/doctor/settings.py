@@ -1,0 +1,25 @@
+"""The settings: each one that is wrong or missing, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from app.doctor.finding import Finding, failed, ok
+from app.secrets.files import CREDENTIALS, app_folder
+from app.config.settings import Reading
+
+
+def settings_findings(reading: Reading, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Tell every problem; without any, where the App's secrets come from."""
+    problems = [*reading.problems, *reading.missing]
+    for problem in problems:
+        yield failed("setting", f"{problem.variable} {problem.text}")
+    if problems:
+        return
+    given = [name for name in CREDENTIALS if environ.get(name, "").strip()]
+    source = "variables" if given else f"`{app_folder(reading.settings.data_dir)}`"
+    yield ok(
+        "settings",
+        f"All are valid. The App's secrets come from {source}; the data folder is "
+        f"`{reading.settings.data_dir}`.",
+    )

@@ -1,0 +1,153 @@
+"""Judge what a run changed, from git's objects alone, before any commit is made of it."""
+
+from __future__ import annotations
+
+import posixpath
+import unicodedata
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from agents.errors import RunError
+from agents.policy import NEVER, Policy
+from app.git.merge import merge
+from app.git.objects import Change, Objects
+
+_ABSENT, _GITLINK, _SYMLINK = "000000", "160000", "120000"
+_MODES = {_ABSENT, "100644", "100755", _SYMLINK}
+_LONGEST_LINK = 4096
+
+# Characters that some file systems drop from names, so that `.g<zero width>it` becomes `.git`.
+_IGNORED = dict.fromkeys(
+    (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF)
+)
+
+
+@dataclass(frozen=True)
+class ChangeLimits:
+    """How much one commit may change."""
+
+    files: int = 5_000
+    file_size: int = 20_000_000
+    """Bytes of one file."""
+    total_size: int = 100_000_000
+    """Bytes of all changed files."""
+
+
+async def require_harmless(
+    objects: Objects,
+    policy: Policy,
+    old: str,
+    new: str,
+    limits: ChangeLimits,
+    *,
+    permitted: Mapping[str, str] | None = None,
+    merging: str = "",
+) -> None:
+    """Raise RunError, for people, when the change from `old` to `new` must not be committed.
+
+    `permitted` are protected paths that people let this change touch, each with a tree that has
+    there what they said yes to: with anything else in its place, it is not permitted. Of a change
+    that is `merging` another commit, only what git would not have made of the two by itself counts.
+    """
+    changes = await _made_here(objects, old, new, merging)
+    if len(changes) > limits.files:
+        raise RunError(
+            f"The change touches {len(changes)} files, more than {limits.files}. Something was "
+            f"probably generated: add it to .gitignore, then ask again."
+        )
+    approved = await _as_approved(objects, new, permitted or {})
+    for change in changes:
+        _require_permitted(change, policy, approved)
+    await _require_small([c for c in changes if c.mode != _ABSENT], objects, limits)
+    for change in changes:
+        if change.mode == _SYMLINK:
+            await _require_inward(change, objects)
+
+
+async def _made_here(objects: Objects, old: str, new: str, merging: str) -> list[Change]:
+    """Return what somebody had a hand in: all of it, or where a merge differs from git's own.
+
+    Where the two commits contradict, whatever is not as it was before was somebody's choice.
+    """
+    if not merging:
+        return await objects.changes(old, new)
+    tree, paths = await merge(objects, old, merging)
+    contradicting = set(paths)
+    beside = [each for each in await objects.changes(tree, new) if each.path not in contradicting]
+    chosen = [each for each in await objects.changes(old, new) if each.path in contradicting]
+    return beside + chosen
+
+
+async def _as_approved(objects: Objects, new: str, permitted: Mapping[str, str]) -> set[str]:
+    """Return the permitted paths that are in `new` exactly what they were permitted to be."""
+    found = set(permitted)
+    for tree in set(permitted.values()):
+        differing = await objects.changed(tree, new)
+        found -= {path for path in differing if permitted.get(path) == tree}
+    return found
+
+
+def _require_permitted(change: Change, policy: Policy, permitted: Collection[str]) -> None:
+    path = change.path
+    if _GITLINK in {change.mode, change.old_mode}:
+        raise RunError(
+            f"The change makes, moves or removes a nested repository at `{path}`. Fettle does not "
+            f"touch submodules: do that part by hand, then ask again."
+        )
+    if change.mode not in _MODES:
+        raise RunError(f"The change gives `{path}` the mode {change.mode}, which Fettle refuses.")
+    if any(_like_git(part) for part in path.split("/")):
+        raise RunError(f"The change names a file `{path}`, which git itself would act on.")
+    pattern = policy.protects(_plain(path)) or policy.protects(path)
+    if pattern in NEVER:
+        raise RunError(
+            f"The change touches `{path}`, which `{pattern}` protects: no policy and no approval "
+            f"opens that to a run. Change it by hand, then ask again for the rest."
+        )
+    if pattern and path not in permitted:
+        raise RunError(
+            f"The change touches `{path}`, which `{pattern}` protects, and nobody approved the file"
+            f" as it is now. Change it by hand, or take "
+            f"the pattern out of `protected_paths` in `.github/fettle.yml`, then ask again."
+        )
+
+
+async def _require_small(changes: list[Change], objects: Objects, limits: ChangeLimits) -> None:
+    sizes = await objects.sizes([change.oid for change in changes])
+    for change, size in zip(changes, sizes, strict=True):
+        if size > limits.file_size:
+            raise RunError(
+                f"`{change.path}` has {size / 1e6:.0f} MB, more than the "
+                f"{limits.file_size / 1e6:.0f} MB that a commit may add in one file."
+            )
+    if sum(sizes) > limits.total_size:
+        raise RunError(
+            f"The changed files have {sum(sizes) / 1e6:.0f} MB together, more than the "
+            f"{limits.total_size / 1e6:.0f} MB that a commit may hold."
+        )
+
+
+async def _require_inward(change: Change, objects: Objects) -> None:
+    """Refuse a symbolic link out of the repository: whoever checks it out would follow it."""
+    (size,) = await objects.sizes([change.oid])
+    target = (
+        "" if size > _LONGEST_LINK else (await objects.blob(change.oid)).decode("utf-8", "replace")
+    )
+    meant = posixpath.normpath(posixpath.join(posixpath.dirname(change.path), target))
+    first = meant.split("/")[0]
+    if not target or target.startswith("/") or first == ".." or _like_git(first):
+        raise RunError(
+            f"The change adds the symbolic link `{change.path}` to `{target[:200]}`, which leaves "
+            f"the repository. Fettle commits links within the repository only."
+        )
+
+
+def _plain(name: str) -> str:
+    """Return the name as a forgiving file system would read it."""
+    return unicodedata.normalize("NFC", name.translate(_IGNORED)).casefold()
+
+
+def _like_git(part: str) -> bool:
+    """Tell whether some file system would take this name for `.git`."""
+    name = _plain(part).split(":")[0].rstrip(". ").replace("\\", "/")
+    return name in {".git", "git~1"} or name.startswith(".git/") or "/.git" in name

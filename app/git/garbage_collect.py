@@ -1,0 +1,50 @@
+"""Give back what mirrors hold: the hidden refs of runs that are over, and whole mirrors."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from app.git.run_folders import remove_tree
+from app.git.locks import file_lock
+from app.git.mirror import Mirror
+from app.git.ref_names import RUN_REFS, run_refs
+
+GC_SECONDS = 300.0
+
+
+def mirror_ids(root: Path) -> Iterator[int]:
+    """Yield the repositories that have a mirror here."""
+    for found in sorted(root.glob("*.git")):
+        if found.stem.isdecimal():
+            yield int(found.stem)
+
+
+def last_used(gitdir: Path) -> float:
+    """Return when something was last put into the mirror, in unix seconds."""
+    places = (gitdir, gitdir / "packed-refs", gitdir / "objects", gitdir / "objects" / "pack")
+    return max((place.stat().st_mtime for place in places if place.exists()), default=time.time())
+
+
+async def runs_kept(mirror: Mirror) -> set[str]:
+    """Return the runs whose commits the mirror keeps."""
+    listed = await mirror.git.local("for-each-ref", "--format=%(refname)", f"{RUN_REFS}/")
+    return {line.removeprefix(f"{RUN_REFS}/").split("/")[0] for line in listed.decode().split()}
+
+
+async def let_go(mirror: Mirror, run_ids: Collection[str]) -> None:
+    """Delete the hidden refs of these runs, and of what hangs on no ref what is old enough."""
+    for run_id in run_ids:
+        await mirror.forget(run_refs(run_id))
+    async with mirror.locked():
+        await mirror.git.local("gc", "--quiet", "--prune=2.weeks.ago", timeout=GC_SECONDS)
+
+
+async def remove_mirror(root: Path, repository_id: int) -> None:
+    """Remove the mirror; the lock's file stays, for whoever waits for it."""
+    gitdir = root / f"{repository_id}.git"
+    if gitdir.exists():
+        async with file_lock(root / f"{gitdir.name}.lock"):
+            await asyncio.to_thread(remove_tree, gitdir)

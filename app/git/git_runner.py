@@ -1,0 +1,139 @@
+"""The one way to run git: nothing of the environment, of a repository or of an agent decides."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agents.errors import RunError, TransientError
+from app.git.environment import trusted_environment
+from app.git.errors import cleaned, local_fault, network_fault
+from app.git.remote import remote_of, token_answer
+from app.sandbox.output_buffer import HeadTail, Sink, Whole
+from app.sandbox.process_group import memory_file, run_group
+
+OUTPUT_LIMIT = 64 * 1024 * 1024
+_STDERR_KEPT, _STDERR_FLOOD = 64_000, 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Git:
+    """Git on one repository, which is named and never searched for."""
+
+    gitdir: Path
+    allow_files: bool = False
+    """Whether `file:` URLs may be fetched: only a run on this machine's own clones asks for it."""
+    config: Mapping[str, str] = field(default_factory=dict)
+    """What the operator adds, like `http.proxy` or `http.sslCAInfo`."""
+    owner: tuple[int, int] | None = None
+    """User and group to become first, when root works in somebody else's repository."""
+
+    async def local(
+        self,
+        *args: str,
+        stdin: bytes | int | None = None,
+        environment: Mapping[str, str] | None = None,
+        timeout: float = 120,
+        out: Sink | None = None,
+        memory: int | None = None,
+    ) -> bytes:
+        """Run git without any network and return its output, unless `out` takes it.
+
+        `memory` bounds what it may allocate, in bytes: for what strangers' trees can blow up.
+        Raises GitFailed; RunError when it took too long or wrote too much.
+        """
+        whole = Whole(OUTPUT_LIMIT)
+        code, said = await self._run(
+            args,
+            {**trusted_environment(self.config), **(environment or {})},
+            out or whole,
+            stdin=stdin,
+            timeout=timeout,
+            memory=memory,
+        )
+        if code != 0:
+            raise local_fault(args[0], code, cleaned(said, None))
+        return whole.data()
+
+    async def network(
+        self, *args: str, url: str, token: str | None = None, timeout: float = 600
+    ) -> str:
+        """Run git with this URL's protocol allowed and return its output.
+
+        The token answers for this host alone. Raises TransientError for trouble on the way,
+        RunError where a person must act, ConfigError for a URL that we do not talk to.
+        """
+        protocol, place = remote_of(url, allow_files=self.allow_files)
+        whole = Whole(OUTPUT_LIMIT)
+        config = {**self.config, f"protocol.{protocol}.allow": "always"}
+        fds: tuple[int, ...] = ()
+        with token_answer(token) as answer:
+            if answer is not None:
+                config[f"credential.{place}.helper"], fds = answer[0], (answer[1],)
+            environment = {**trusted_environment(config), "GIT_ALLOW_PROTOCOL": protocol}
+            try:
+                code, said = await self._run(args, environment, whole, timeout=timeout, fds=fds)
+            except RunError as error:
+                raise TransientError(str(error)) from error
+        if code != 0:
+            said_safely = cleaned(said + whole.data(), token)
+            raise network_fault(args[0], url, code, said_safely)
+        return whole.data().decode("utf-8", "replace")
+
+    async def _run(
+        self,
+        args: tuple[str, ...],
+        environment: Mapping[str, str],
+        out: Sink,
+        *,
+        stdin: bytes | int | None = None,
+        timeout: float,
+        fds: tuple[int, ...] = (),
+        memory: int | None = None,
+    ) -> tuple[int, bytes]:
+        errors = HeadTail(_STDERR_KEPT, _STDERR_FLOOD)
+        with _standard_input(stdin) as source:
+            ended = await run_group(
+                [*_bounded(memory), *self._become_owner(), "git", *args],
+                environment={
+                    "PATH": "/usr/local/bin:/usr/bin:/bin",
+                    **environment,
+                    "GIT_DIR": str(self.gitdir),
+                },
+                timeout=timeout,
+                out=out,
+                err=errors,
+                stdin=source,
+                pass_fds=fds,
+            )
+        if ended.why == "timeout":
+            raise RunError(f"`git {args[0]}` took longer than {timeout:.0f} s and was stopped.")
+        if ended.why == "output":
+            raise RunError(f"`git {args[0]}` wrote more than it may and was stopped.")
+        return ended.code, errors.text().encode()
+
+    def _become_owner(self) -> list[str]:
+        if self.owner is None or os.geteuid() != 0:
+            return []
+        uid, gid = self.owner
+        return ["setpriv", f"--reuid={uid}", f"--regid={gid}", "--clear-groups", "--no-new-privs"]
+
+
+def _bounded(memory: int | None) -> list[str]:
+    """Return what bounds a program's own data; packs that it maps to read do not count."""
+    return [] if memory is None else ["prlimit", f"--data={memory}"]
+
+
+@contextmanager
+def _standard_input(data: bytes | int | None) -> Iterator[int | None]:
+    if not isinstance(data, bytes):
+        yield data
+        return
+    fd = memory_file("git", data)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

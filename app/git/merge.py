@@ -1,0 +1,74 @@
+"""Merge two histories, or parts of two trees, within a bare repository: no file is written out."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection
+from functools import partial
+from pathlib import Path
+
+from agents.errors import RunError
+from app.git.errors import GitFailed
+from app.git.ref_names import object_id, revision
+from app.git.objects import Change, Objects
+from app.git.git_runner import OUTPUT_LIMIT
+from app.sandbox.output_buffer import Whole
+
+MOST_FILES, MOST_BYTES = 200_000, 4_000_000_000
+"""What either side of a merge may have: as much as is checked out."""
+
+_SECONDS = 60
+_MEMORY = 2_000_000_000
+"""Bytes that git may allocate: trees can be made to look endless, also those of older commits."""
+
+# Attributes would come from the tree of whoever asks for the merge; what they name is not there.
+_NO_ATTRIBUTES = {"GIT_ATTR_SOURCE": "4b825dc642cb6eb9a060e54bf8d69288fbee4904"}
+_CONTRADICTING = 1
+
+
+async def merge(objects: Objects, ours: str, theirs: str) -> tuple[str, list[str]]:
+    """Merge two commits as git does; return the tree, and the paths where they contradict.
+
+    Raises RunError when git cannot merge them at all.
+    """
+    for side in (ours, theirs):
+        await objects.require_checkout_size(object_id(side), files=MOST_FILES, total=MOST_BYTES)
+    said = Whole(OUTPUT_LIMIT)
+    how = ("--write-tree", "-z", "--name-only", "--no-messages")
+    try:
+        await objects.git.local(
+            "merge-tree",
+            *how,
+            object_id(ours),
+            object_id(theirs),
+            out=said,
+            environment=_NO_ATTRIBUTES,
+            timeout=_SECONDS,
+            memory=_MEMORY,
+        )
+    except RunError as error:
+        if not isinstance(error, GitFailed) or error.code != _CONTRADICTING or not said.data():
+            raise RunError(
+                f"{ours[:12]} and {theirs[:12]} cannot be merged by git alone: {error} Merge them "
+                f"by hand, then ask again."
+            ) from error
+    tree, *paths = said.data().decode("utf-8", "surrogateescape").split("\0")[:-1]
+    return object_id(tree), list(dict.fromkeys(paths))
+
+
+async def blend(objects: Objects, old: str, new: str, paths: Collection[str]) -> str:
+    """Return the tree of `old` with these paths as they are, or are not, in `new`."""
+    wanted = set(paths)
+    changes = [each for each in await objects.changes(old, new) if each.path in wanted]
+    with tempfile.TemporaryDirectory(prefix="fettle-index-") as folder:
+        index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+        run = partial(objects.git.local, environment=index, timeout=_SECONDS, memory=_MEMORY)
+        await run("read-tree", revision(old))
+        await run("update-index", "-z", "--index-info", stdin=b"".join(map(_entry, changes)))
+        made = await run("write-tree")
+    return object_id(made.decode().strip())
+
+
+def _entry(change: Change) -> bytes:
+    """Return the line that gives a path what it has in the other tree; mode 0 takes it away."""
+    return f"{change.mode} {change.oid}\t{change.path}\0".encode("utf-8", "surrogateescape")

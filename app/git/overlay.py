@@ -1,0 +1,65 @@
+"""Step 8: lay out in an agent's tree what was installed: folders as mounts, single files as copies.
+
+An agent may have put anything in their places. So each place is looked at right before each
+command, without following a link, and what does not fit is left alone and said. Another command
+of the same run could still swap a folder above it in that moment: then the mount goes elsewhere
+in what this one sandbox sees, and nothing of this machine comes into sight.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from agents.errors import ToolError
+from app.git.safe_open import is_absent, make_folder, write_file
+from app.git.installed_dependencies import Furnishing
+from app.git.untrusted_git import Places
+from app.sandbox.port import Mount
+
+
+def lay_folders(
+    places: Places, furnishing: Furnishing, owner: tuple[int, int], writable: bool
+) -> tuple[list[Mount], str]:
+    """Return the mounts of what was installed within the tree, and a note on what cannot be."""
+    mounts, notes = [], ""
+    for path, installed in furnishing.within.items():
+        try:
+            make_folder(places.files, path, owner)
+        except ToolError as error:
+            notes += f"[What was installed in `{path}` is not there: {error}]\n"
+            continue
+        mounts.append(Mount(installed, f"/workspace/{path}", furnishing.writable))
+        if writable and not furnishing.writable:
+            mounts += _scratch(places, path, furnishing, owner)
+    return mounts, notes
+
+
+def lay_copies(places: Places, furnishing: Furnishing, owner: tuple[int, int]) -> None:
+    """Put each copy in its place, unless something is there."""
+    for path, original in furnishing.copies.items():
+        with contextlib.suppress(ToolError):  # another commit may have other folders
+            if is_absent(places.files, path):
+                write_file(places.files, path, original.read_bytes(), owner)
+
+
+def _scratch(
+    places: Places, path: str, furnishing: Furnishing, owner: tuple[int, int]
+) -> Iterator[Mount]:
+    """Yield writable folders within what is read-only, each of them this run's own."""
+    for number, folder in enumerate(furnishing.scratch):
+        if folder.startswith(f"{path}/"):
+            own = places.scratch / str(number)
+            if not own.is_dir():
+                _make(own, owner)
+            yield Mount(own, f"/workspace/{folder}", writable=True)
+
+
+def _make(folder: Path, owner: tuple[int, int]) -> None:
+    for each in (folder.parent, folder):
+        each.mkdir(exist_ok=True)
+        each.chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(folder, *owner)

@@ -1,0 +1,166 @@
+"""Step 9: the repository of one run, as the workshop sees it: the port `Source`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from agents.errors import RunError
+from agents.policy import Policy
+from agents.ports import Merged, SetupResult
+from app.git.environment import Identity
+from app.git.run_folders import remove_tree
+from app.git.installed_dependencies import Furnisher
+from app.git.untrusted_git import Places
+from app.git.mirror import Mirror
+from app.git.ref_names import branch_ref, pull_ref, run_refs, tree_refs
+from app.git.worktree import GitWorkTree, open_work_tree
+from app.sandbox.port import Sandbox
+
+
+class GitSource:
+    """The port `Source` over a mirror.
+
+    `fetch` brings the mirror up to date and returns the newest commit of the default branch;
+    `branch` does so with one branch, under a hidden ref that it is handed; `pull` with the head of
+    a pull request, where there are such; `about` is the number of the one that the run is about.
+    `identity` says in whose name commits are made; `furnisher` installs dependencies; `conceal`
+    takes secrets out of commit messages; `on_command` hears how long commands took.
+    """
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        root: Path,
+        run_id: str,
+        *,
+        sandbox: Sandbox,
+        fetch: Callable[[], Awaitable[str]],
+        branch: Callable[[str, str], Awaitable[str | None]],
+        pull: Callable[[int, str], Awaitable[str | None]] | None = None,
+        about: int | None = None,
+        identity: Callable[[], Awaitable[Identity]],
+        furnisher: Furnisher,
+        conceal: Callable[[str], str],
+        on_command: Callable[[float], object],
+    ) -> None:
+        self._mirror = mirror
+        self._root = root
+        self._run_id = run_id
+        self._sandbox = sandbox
+        self._fetch = fetch
+        self._branch = branch
+        self._pull = pull
+        self._about = about
+        self._identity = identity
+        self._furnisher = furnisher
+        self._conceal = conceal
+        self._on_command = on_command
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the run's files, which exists while a work tree is open."""
+        return Places(self._root / self._run_id).files
+
+    async def fetch(self) -> str:
+        """Bring the default branch up to date and return the id of its newest commit."""
+        return await self._fetch()
+
+    async def branch(self, name: str) -> str | None:
+        """Bring that branch up to date and return its newest commit; None when there is none.
+
+        The run remembers what it saw there: the publisher pushes over nothing else.
+        """
+        return await self._branch(name, branch_ref(self._run_id, name))
+
+    async def pull(self, number: int) -> str | None:
+        """Bring the head of that pull request up to date, also of one from a fork; return it.
+
+        None when there is none any more.
+        """
+        if self._pull is None:
+            return None
+        return await self._pull(number, pull_ref(self._run_id, number))
+
+    async def merged(self, ours: str, theirs: str) -> Merged:
+        """Merge two commits as git does, touching neither a branch nor a work tree."""
+        for commit in (ours, theirs):
+            await self._hold(commit)
+        return await self._mirror.merged(ours, theirs, tree_refs(self._run_id))
+
+    async def blended(self, old: str, new: str, paths: Sequence[str]) -> str:
+        """Return the git tree id of `old` with these paths as they are, or are not, in `new`."""
+        for each in (old, new):
+            await self._hold(each)
+        return await self._mirror.blended(old, new, paths, tree_refs(self._run_id))
+
+    async def fork_point(self, one: str, other: str) -> str:
+        """Return the newest commit that both of these are built on; RunError if there is none."""
+        for commit in (one, other):
+            await self._hold(commit)
+        return await self._mirror.fork_point(one, other)
+
+    async def show(self, revision: str, path: str) -> bytes | None:
+        """Return a file of a commit, or None when it has none there."""
+        return await self._mirror.show(revision, path)
+
+    async def files(self, revision: str) -> list[str]:
+        """Return the paths of all files of a commit."""
+        return await self._mirror.paths(revision)
+
+    async def commits(self, base: str, head: str) -> list[tuple[str, str]]:
+        """Return id and subject of the commits after `base` up to `head`, oldest first."""
+        return await self._mirror.log(base, head)
+
+    async def message(self, commit: str) -> str:
+        """Return the whole message of a commit."""
+        return await self._mirror.message(commit)
+
+    async def set_up(self, base: str, policy: Policy) -> SetupResult:
+        """Install what the repository needs as of `base`, before anything opens a work tree."""
+        await self._hold(base)
+        return await self._furnisher.set_up(base, policy)
+
+    async def open(self, base: str, policy: Policy) -> GitWorkTree:
+        """Return the run's work tree, made from `base` or as an earlier process left it."""
+        await self._hold(base)
+        return await open_work_tree(
+            self._mirror,
+            self._root,
+            self._run_id,
+            base,
+            sandbox=self._sandbox,
+            policy=policy,
+            identity=await self._identity(),
+            furnish=partial(self._furnisher.furnishing, base, policy),
+            add=partial(self._furnisher.adding, base, policy),
+            lend=self._furnisher.lending,
+            conceal=self._conceal,
+            on_command=self._on_command,
+        )
+
+    async def _hold(self, commit: str) -> None:
+        """Have the commit, also when the mirror was lost: disks are cleaned, caches dropped."""
+        if await self._mirror.holds(commit):
+            return
+        await self._fetch()
+        if self._about is not None and not await self._mirror.holds(commit):
+            await self.pull(self._about)  # its branch may lie in a fork
+        if not await self._mirror.holds(commit):
+            raise RunError(
+                f"The commit {commit[:12]} that the run is built on is not in the repository any "
+                f"more: its branch was deleted or rewritten. Ask again to start from what is there."
+            )
+
+    async def discard(self, *, forget: bool, parked: bool = False) -> None:
+        """Remove the work tree; with `forget` also the hidden refs that keep its commits.
+
+        A run that is `parked` finds what was installed for it alone when it goes on.
+        """
+        if not parked:
+            await self._furnisher.forget()
+        await asyncio.to_thread(remove_tree, self._root / self._run_id)
+        if forget:
+            await self._mirror.forget(run_refs(self._run_id))

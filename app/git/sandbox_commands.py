@@ -1,0 +1,96 @@
+"""Step 9: commands in the sandbox, on the files of a work tree."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agents.ports import CommandResult, Kit, Network
+from app.git.installed_dependencies import Addition, Furnishing, Lent
+from app.git.untrusted_git import Places
+from app.git.overlay import lay_folders
+from app.sandbox.port import Command, Limits, Mount, Sandbox
+
+Furnish = Callable[[], Awaitable[Furnishing]]
+Add = Callable[[Sequence[str]], AbstractAsyncContextManager[Addition]]
+"""Gives what this command may add to."""
+Lend = Callable[[Sequence[str], Sequence[Kit]], AbstractAsyncContextManager[Lent]]
+"""Lends these kits to this command, with a way to the package indexes."""
+
+_NOT_KEPT = "[It did not end by itself, so nothing of what it installed is kept.]\n"
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Runs commands on one work tree's files; what they see beside those, others say."""
+
+    objects: Path
+    """The objects of the mirror, which commands may read."""
+    places: Places
+    sandbox: Sandbox
+    furnish: Furnish
+    add: Add
+    lend: Lend
+    on_command: Callable[[float], object]
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        writable: bool,
+        max_output: int,
+        network: Network,
+    ) -> CommandResult:
+        """Run one with what is installed; with the network `indexes` it can add to that."""
+        if network == "none":
+            furnishing = await self.furnish()
+            return await self._run(argv, furnishing, timeout, writable, max_output)
+        async with self.add(argv) as addition:
+            result = await self._run(argv, addition.furnishing, timeout, writable, max_output)
+            notes = addition.note
+            if result.why == "exit":
+                await addition.keep(argv[-1])
+            else:
+                notes += _NOT_KEPT
+        return replace(result, output=f"{notes}{result.output}")
+
+    async def ask(
+        self, argv: Sequence[str], *, timeout: float, kits: Sequence[Kit], max_output: int
+    ) -> CommandResult:
+        """Run one that reads from package indexes with these kits, and keep nothing of it."""
+        async with self.lend(argv, kits) as lent:
+            result = await self._run(argv, lent.furnishing, timeout, True, max_output)
+            notes = lent.note
+        return replace(result, output=f"{notes}{result.output}")
+
+    async def _run(
+        self,
+        argv: Sequence[str],
+        furnishing: Furnishing,
+        timeout: float,
+        writable: bool,
+        max_output: int,
+    ) -> CommandResult:
+        added, notes = lay_folders(self.places, furnishing, self.sandbox.owner, writable)
+        mounts = (
+            Mount(self.places.files, "/workspace", writable),
+            Mount(self.places.agent_git, "/workspace/.git", writable),
+            Mount(self.objects, "/git/objects"),
+            *furnishing.mounts,
+            *added,
+        )
+        command = Command(
+            argv=furnishing.argv(argv),
+            mounts=mounts,
+            environment=furnishing.environment,
+            timeout=timeout,
+            max_output=max_output,
+            limits=Limits(cpu=60 + int(timeout) * (os.cpu_count() or 1)),
+        )
+        result = await self.sandbox.run(furnishing.wrap(command))
+        self.on_command(result.seconds)
+        return replace(result, output=f"{notes}{result.output}")

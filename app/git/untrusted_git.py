@@ -1,0 +1,140 @@
+"""Git on files that an agent wrote: in a second sandbox, where a hostile filter finds nothing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from agents.errors import RunError
+from app.git.environment import trusted_environment
+from app.git.ref_names import object_id
+from app.sandbox.port import Command, Mount, Sandbox
+
+_CONFIG = {
+    "core.bare": "false",
+    "core.excludesFile": "/q/exclude",
+    "core.fsync": "none",  # what counts is written to disk when it enters the mirror
+    "checkout.workers": "2",
+    "checkout.thresholdForParallelism": "100",
+    "advice.addEmbeddedRepo": "false",
+}
+_PLACES = {
+    "GIT_DIR": "/git",
+    "GIT_WORK_TREE": "/tree",
+    "GIT_INDEX_FILE": "/q/index",
+    "GIT_OBJECT_DIRECTORY": "/q/objects",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES": "/git/objects",
+}
+_TREE = re.compile(r"^tree ([0-9a-f]{40,64})$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The folders of one run, below one that only Fettle may write."""
+
+    run: Path
+
+    @property
+    def files(self) -> Path:
+        """Return the work tree: the agent's files."""
+        return self.run / "ws"
+
+    @property
+    def quarantine(self) -> Path:
+        """Return the folder of the private index and of objects nobody has checked yet."""
+        return self.run / "q"
+
+    @property
+    def agent_git(self) -> Path:
+        """Return the agent's own git directory, which we never run git in."""
+        return self.run / "agent.git"
+
+    @property
+    def scratch(self) -> Path:
+        """Return the folders that tools write to within what was installed."""
+        return self.run / "scratch"
+
+    @property
+    def exclude(self) -> Path:
+        """Return the list of what is never committed."""
+        return self.run / "exclude"
+
+    @property
+    def ready(self) -> Path:
+        """Return the file that says for which base this folder was completely built."""
+        return self.run / "ready"
+
+
+class Inside:
+    """The scripts that run in the second sandbox: no token, no network, the mirror read-only."""
+
+    def __init__(self, sandbox: Sandbox, mirror: Path, places: Places) -> None:
+        self._sandbox = sandbox
+        self._mirror = mirror
+        self._places = places
+
+    async def checkout(self, tree: str, head: str) -> None:
+        """Write out the files of `tree`, and the agent's git directory with HEAD at `head`."""
+        await self._run("checkout", tree, head, writable=True, agent=True, timeout=600)
+
+    async def restore(self, tree: str) -> None:
+        """Put the files back to `tree`."""
+        await self._run("restore", tree, writable=True, agent=True, timeout=600)
+
+    async def scrub(self) -> None:
+        """Remove every file that git does not know, the ignored ones as well."""
+        await self._run("scrub", writable=True, agent=False, timeout=600)
+
+    async def advance(self, commit: str) -> None:
+        """Let the agent's branch be at `commit`."""
+        await self._run("advance", commit, writable=False, agent=True, timeout=60)
+
+    async def ignored(self) -> None:
+        """Leave the list of what git ignores in the quarantine, ignored folders as one."""
+        await self._run("ignored", writable=False, agent=False, timeout=300)
+
+    async def snapshot(self, known: str, base: str) -> str:
+        """Return the tree id of the files; a pack of what is new is left in the quarantine."""
+        said = await self._run("snapshot", known, base, writable=False, agent=False, timeout=300)
+        found = _TREE.findall(said)
+        if not found:
+            raise RunError(f"The files could not be taken as a git tree: {said[-500:]}")
+        return object_id(found[-1])
+
+    async def _run(
+        self, script: str, *ids: str, writable: bool, agent: bool, timeout: float
+    ) -> str:
+        places = self._places
+        mounts = [
+            Mount(self._mirror, "/git"),
+            Mount(places.files, "/tree", writable=writable),
+            Mount(places.quarantine, "/q", writable=True),
+            Mount(places.exclude, "/exclude"),
+        ]
+        if agent:
+            mounts.append(Mount(places.agent_git, "/agent", writable=True))
+        result = await self._sandbox.run(
+            Command(
+                argv=("/bin/sh", "-c", _script(script), script, *map(object_id, ids)),
+                folder="/tree",
+                mounts=tuple(mounts),
+                environment={**trusted_environment(_CONFIG), **_PLACES, "HOME": "/home/agent"},
+                timeout=timeout,
+                max_output=16_000,
+            )
+        )
+        if result.exit_code != 0:
+            raise RunError(_failure(script, result.why, result.output))
+        return result.output
+
+
+def _script(name: str) -> str:
+    return resources.files("app.git").joinpath(f"scripts/{name}.sh").read_text("utf-8")
+
+
+def _failure(script: str, why: str, output: str) -> str:
+    if why == "timeout":
+        return f"The {script} of the work tree took too long and was stopped. Is a file very large?"
+    return f"The {script} of the work tree failed: {output[-1000:].strip()}"

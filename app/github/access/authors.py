@@ -1,0 +1,56 @@
+"""Step 6: who said something on a pull request: Fettle, somebody who may write, or an outsider."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents.requests import Person
+from app.github.access.run_reader import Reading
+from app.github.transport.installation_client import InstallationClient
+
+NO_ROLE = "none"
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """Whose words a text is."""
+
+    person: Person
+    role: str = ""
+    """What GitHub calls their role; empty for Fettle."""
+    own: bool = False
+    outsider: bool = False
+
+
+class Speakers:
+    """Tells them apart by their ids; each person's role is asked for once in a run.
+
+    `outsiders`: whether people without write access are listened to as well; bots never are.
+    """
+
+    def __init__(self, reading: Reading, client: InstallationClient, *, outsiders: bool) -> None:
+        self._reading = reading
+        self._client = client
+        self._outsiders = outsiders
+
+    async def of(self, item: Mapping[str, Any]) -> Speaker | None:
+        """Return who wrote this (GraphQL); None for bots, and for people who are not listened to.
+
+        What an account wrote that is gone by now is nobody's.
+        """
+        author = item["author"]
+        if author is None or author.get("databaseId") is None:
+            return None
+        own = await self._reading.github.identity(self._client)
+        if author["databaseId"] == own.bot.id:
+            return Speaker(own.bot, own=True)
+        if author["__typename"] != "User":
+            return None
+        person = Person(id=author["databaseId"], login=author["login"])
+        role = await self._reading.writers.role(self._client, person)
+        name = role.role_name or role.permission or NO_ROLE
+        if role.may_write or (self._outsiders and not role.is_bot):
+            return Speaker(person, name, outsider=not role.may_write)
+        return None

@@ -1,0 +1,80 @@
+"""Step 6: texts of GitHub as they stood when a run was asked for, whatever became of them since."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from app.github.graphql.documents import document
+from app.github.transport.errors import Invalid, Missing, NotPermitted
+from app.github.transport.installation_client import InstallationClient
+
+LEFT_OUT = (
+    "[Somebody else edited this text after the run was asked for, and GitHub does not show how it "
+    "read before. It is left out.]"
+)
+MOST_PAGES = 5
+
+
+class AsAsked:
+    """Looks up texts for one run. What was said after `until` counts as it was said first."""
+
+    def __init__(self, client: InstallationClient, until: float) -> None:
+        self._client = client
+        self._until = datetime.fromtimestamp(until, UTC)
+
+    async def text(self, item: Mapping[str, Any]) -> str:
+        """Return the text of a review or comment (GraphQL); one request if it was edited since."""
+        moment = max(self._until, said_at(item))
+        if item["lastEditedAt"] is None or datetime.fromisoformat(item["lastEditedAt"]) <= moment:
+            return str(item["body"])
+        version = await self._version(item["id"], moment)
+        if version is not None:
+            return version
+        return str(item["body"]) if edited_by_author(item) else LEFT_OUT
+
+    async def _version(self, ident: str, moment: datetime) -> str | None:
+        """Return how it read then; None where GitHub has no history, or people deleted it."""
+        edits = [
+            (datetime.fromisoformat(edit["editedAt"]), edit) for edit in await self._edits(ident)
+        ]
+        # GitHub lists the newest first, so of two in the same second the later one is found.
+        _, newest = max(
+            ((at, edit) for at, edit in edits if at <= moment),
+            key=lambda dated: dated[0],
+            default=(moment, {}),
+        )
+        text: str | None = None if newest.get("deletedAt") else newest.get("diff")
+        return text
+
+    async def _edits(self, ident: str) -> list[Mapping[str, Any]]:
+        edits: list[Mapping[str, Any]] = []
+        after = None
+        for _ in range(MOST_PAGES):
+            asked = {"id": ident, "after": after}
+            try:
+                found = await self._client.graphql(document("text_edits"), asked)
+            except (Missing, Invalid, NotPermitted):
+                return []
+            page = (found["node"] or {}).get("userContentEdits")
+            if page is None:
+                return []
+            edits += page["nodes"]
+            after = page["pageInfo"]["endCursor"]
+            if not page["pageInfo"]["hasNextPage"]:
+                return edits
+        return []  # the one that is wanted may be among those that were not read
+
+
+def said_at(item: Mapping[str, Any]) -> datetime:
+    """Return when a review or comment (GraphQL) was there for others to see."""
+    at = item.get("submittedAt") or item.get("publishedAt") or item["createdAt"]
+    return datetime.fromisoformat(at)
+
+
+def edited_by_author(item: Mapping[str, Any]) -> bool:
+    """Tell whether whoever edited a text last is who wrote it."""
+    editor, author = item["editor"] or {}, item["author"] or {}
+    same = editor.get("databaseId") == author.get("databaseId")
+    return same and editor.get("databaseId") is not None

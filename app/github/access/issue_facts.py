@@ -1,0 +1,95 @@
+"""Step 4: ask GitHub who the asker is and what is still true, for `handlers/access/issues.py` to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.errors import RunError
+from agents.requests import Person, Request, ResolveIssue
+from app.github.graphql.documents import document
+from app.github.transport.errors import Missing, Suspended
+from app.github.transport.installation_client import InstallationClient
+from app.github.access.roles import role_of
+from handlers.access.issues import Facts
+
+
+async def issue_facts(client: InstallationClient, request: ResolveIssue) -> Facts:
+    """Return what holds now. Raises RunError when the issue is gone or the repository another."""
+    try:
+        about_asker = await asker_role(client, request)
+        issue = await found_at(client, request, document("issue_facts"))
+    except Suspended:
+        return Facts(installation_suspended=True)
+    if issue["__typename"] != "Issue":
+        return Facts(**about_asker, is_pull_request=True)
+    editors = _editors(issue, request)
+    return Facts(
+        **about_asker,
+        issue_open=issue["state"] == "OPEN",
+        labels=tuple(label["name"] for label in issue["labels"]["nodes"]),
+        edited=bool(editors),
+        editor=next((each for each in editors if each != request.asked_by), editors[0])
+        if editors
+        else None,
+    )
+
+
+async def asker_role(client: InstallationClient, request: Request) -> dict[str, Any]:
+    """Return what the asker may do, as the facts name it.
+
+    The operator of the machine has no account there, and of failed checks nobody asks.
+    """
+    if request.via in ("terminal", "checks"):
+        return {}
+    role = await role_of(client, request.repository, request.asked_by)
+    return {
+        "role_name": role.role_name,
+        "permission": role.permission,
+        "asker_is_bot": role.is_bot,
+    }
+
+
+async def found_at(
+    client: InstallationClient, request: Request, document: str
+) -> Mapping[str, Any]:
+    """Return what the document asks of the issue or pull request of this number.
+
+    Raises RunError when it is not there any more.
+    """
+    repository = request.repository
+    variables = {"owner": repository.owner, "name": repository.name, "number": request.number}
+    try:
+        found = (await client.graphql(document, variables))["repository"]
+    except Missing:
+        found = None
+    if found is None or found["databaseId"] != repository.id or not found["issueOrPullRequest"]:
+        raise RunError(
+            f"#{request.number} of `{repository.full_name}` is not where it was when the request "
+            "was made: the issue or its repository was moved or deleted. Ask for it again where it "
+            "is now."
+        )
+    it: Mapping[str, Any] = found["issueOrPullRequest"]
+    return it
+
+
+def _editors(issue: Mapping[str, Any], request: ResolveIssue) -> list[Person | None]:
+    """Return who last edited each part that is no longer what the request says."""
+    editors = []
+    if _same_newlines(issue["body"]) != _same_newlines(request.body):
+        editors.append(person_of(issue["editor"]))
+    if issue["title"] != request.title:
+        renames = issue["timelineItems"]["nodes"]
+        editors.append(person_of(renames[-1]["actor"] if renames else None))
+    return editors
+
+
+def _same_newlines(text: str | None) -> str:
+    return (text or "").replace("\r\n", "\n").strip()
+
+
+def person_of(actor: Mapping[str, Any] | None) -> Person | None:
+    """Return whom GraphQL names; None when that account is gone."""
+    if not actor or not actor.get("databaseId"):
+        return None
+    return Person(id=actor["databaseId"], login=actor["login"])

@@ -1,0 +1,107 @@
+"""Step 4: ask GitHub what is true of a pull request, for `handlers/access/pull_requests.py` to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.requests import AddressReview, FixChecks, OnPull
+from app.github.graphql.documents import document
+from app.github.access.issue_facts import asker_role, found_at, person_of
+from app.github.transport.errors import Invalid, Missing, Suspended
+from app.github.access.run_reader import REPOSITORY
+from app.github.transport.bot_identity import Identity
+from app.github.transport.installation_client import InstallationClient
+from app.github.access.roles import role_of
+from handlers.access.pull_requests import PullFacts, UNCALLED
+from handlers.pull_request import ADDRESS_LABEL
+
+REVIEWS = f"{REPOSITORY}/pulls/{{number}}/reviews"
+COMMIT = f"{REPOSITORY}/commits/{{ref}}"
+
+
+async def pull_facts(
+    client: InstallationClient, request: OnPull, own: Identity, *, covered: bool
+) -> PullFacts:
+    """Return what holds now; `covered`: another run has dealt with it, as the store knows.
+
+    Raises RunError when it is gone or the repository another.
+    """
+    if covered and request.via in UNCALLED:
+        return PullFacts(covered=True)  # that decides, so GitHub is not asked
+    try:
+        role = await asker_role(client, request)
+        pull = await found_at(client, request, document("pull_facts"))
+        if pull["__typename"] != "PullRequest":
+            return PullFacts(**role, is_pull_request=False)
+        author = person_of(pull["author"])
+        ours = author is not None and author.id == own.bot.id
+        return PullFacts(
+            **role,
+            pull_open=pull["state"] == "OPEN",
+            own=ours,
+            label_on=not ours and await _label_on(client, request, pull),
+            author=author,
+            head=pull["headRefOid"],
+            covered=covered,
+            **await _about(client, request, own),
+        )
+    except Suspended:
+        return PullFacts(installation_suspended=True)
+
+
+async def _label_on(client: InstallationClient, request: OnPull, pull: Mapping[str, Any]) -> bool:
+    """Tell whether the label is on, and by somebody who could have asked for the work as well.
+
+    The triage role may put labels on, and so does many a bot by what a stranger's change touches.
+    """
+    if all(label["name"] != ADDRESS_LABEL for label in pull["labels"]["nodes"]):
+        return False
+    events = [each for each in pull["timelineItems"]["nodes"] if each and each["label"]]
+    actors = [each["actor"] for each in events if each["label"]["name"] == ADDRESS_LABEL]
+    labeler = person_of(actors[-1]) if actors else None
+    if labeler is None:
+        return False
+    return (await role_of(client, request.repository, labeler)).may_write
+
+
+async def _about(client: InstallationClient, request: OnPull, own: Identity) -> dict[str, Any]:
+    """Return what matters for this way of asking alone."""
+    where = {"owner": request.repository.owner, "repo": request.repository.name}
+    numbered = {**where, "number": str(request.number)}
+    match request:
+        case AddressReview(via="review"):
+            return await _review(client, {**numbered, "id": str(request.review_id)})
+        case AddressReview(via="label"):
+            reviews = client.getiter(REVIEWS, numbered)
+            return {"reviewed": any([_by_person(each) async for each in reviews])}
+        case FixChecks(via="checks"):
+            return {"head_is_ours": await _is_ours(client, {**where, "ref": request.head}, own)}
+    return {}
+
+
+async def _review(client: InstallationClient, where: Mapping[str, str]) -> dict[str, Any]:
+    """Return how the review stands. One of mere replies is told from others by its comments."""
+    try:
+        review = await client.getitem(f"{REVIEWS}/{{id}}", where, named=True)
+    except Missing:
+        return {}
+    state = review["state"].lower()
+    substance = state == "changes_requested" or bool((review["body"] or "").strip())
+    if not substance and state == "commented":
+        comments = client.getiter(f"{REVIEWS}/{{id}}/comments", where)
+        substance = any([each.get("in_reply_to_id") is None async for each in comments])
+    return {"review_state": state, "has_substance": substance}
+
+
+async def _is_ours(client: InstallationClient, where: Mapping[str, str], own: Identity) -> bool:
+    """Tell whether Fettle made the commit."""
+    try:
+        commit = await client.getitem(COMMIT, where, named=True)
+    except (Missing, Invalid):  # 422 for what is no commit of this repository
+        return False
+    return bool((commit["author"] or {}).get("id") == own.bot.id)
+
+
+def _by_person(review: Mapping[str, Any]) -> bool:
+    return (review["user"] or {}).get("type") == "User" and review["state"] != "PENDING"

@@ -1,0 +1,70 @@
+"""What the read verbs of one run share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents.requests import Request
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.github.access.discussion import discussion
+from app.github.transport.incoming_text import body, left_out, sections
+from app.github.transport.installation_client import InstallationClient
+from app.github.access.writers import Writers
+
+REPOSITORY = "/repos/{owner}/{repo}"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One run's way to GitHub."""
+
+    github: GitHub
+    request: Request
+    until: float
+    """When the run was asked for (unix seconds): what was said later, nobody had read."""
+    writers: Writers
+
+    @classmethod
+    def of(cls, github: GitHub, request: Request, until: float) -> Reading:
+        """Return the way of a run; nothing is asked of GitHub yet."""
+        return cls(github, request, until, Writers(github, request.repository))
+
+    async def client(self, profile: Profile = Profile.READ) -> InstallationClient:
+        """Return a client with just these permissions on just this repository."""
+        request = self.request
+        return await self.github.installation(
+            request.installation_id, request.repository.id, profile
+        )
+
+    def where(self, **more: object) -> dict[str, str]:
+        """Return the variables of a path below REPOSITORY."""
+        repository = self.request.repository
+        texts = {name: str(value) for name, value in more.items()}
+        return {"owner": repository.owner, "repo": repository.name, **texts}
+
+    async def shown(self, thing: Mapping[str, Any]) -> bool:
+        """Tell whether a text may be shown to an agent: somebody with write access wrote it."""
+        return await self.writers.wrote(await self.client(), thing)
+
+    async def comments(self, number: int) -> str:
+        """Return what people with write access said there before the run was asked for."""
+        client = await self.client()
+        said = await discussion(
+            client,
+            self.request.model_copy(update={"number": number}),
+            await self.github.identity(client),
+            until=self.until,
+        )
+        remarks = [
+            f"## {each.author} ({each.role}) on {each.at:%Y-%m-%d}\n{body(each.body)}"
+            for each in said.remarks
+        ]
+        skipped = [
+            (said.by_outsiders, "comments by people without write access"),
+            (said.too_late, "comments made or edited after this run was asked for"),
+            (said.left_out, "older comments"),
+        ]
+        return sections([*remarks, left_out(skipped)])

@@ -1,0 +1,1 @@
+"""alerts: say what it is."""

@@ -1,0 +1,39 @@
+"""Step 9: why GitHub shows no alerts of a repository, and exactly what people can do about it."""
+
+from __future__ import annotations
+
+from agents.errors import RunError
+from agents.requests import Repository
+from app.github.transport.errors import NotPermitted
+
+_DISABLED = (
+    "Dependabot alerts are switched off for {repository}, so there is nothing to mend. Whoever"
+    " administers the repository switches them on in its settings, under Advanced Security (in"
+    " older versions: Code security), then Dependabot alerts. GitHub finds alerts within minutes."
+)
+_ARCHIVED = (
+    "{repository} is archived, and GitHub has no alerts for archived repositories. Whoever"
+    " administers it can unarchive it in its settings."
+)
+_NOT_PERMITTED = (
+    "The App may not read the Dependabot alerts of {repository}. It takes two steps. Whoever runs"
+    " Fettle: in the App's settings, under Permissions & events, give the repository permission"
+    " `Dependabot alerts` the access `Read-only`. Then an owner of `{owner}`: in the settings of"
+    " that account, under GitHub Apps, review the request next to the App and accept the new"
+    " permission. After that, ask again."
+)
+
+
+class NoAlerts(RunError):
+    """The repository has none, because nobody looks for them there."""
+
+
+def alert_refusal(error: NotPermitted, repository: Repository) -> RunError:
+    """Return what tells people what to do about GitHub's refusal."""
+    said = str(error).lower()
+    named = {"repository": f"`{repository.full_name}`", "owner": repository.owner}
+    if "disabled" in said:
+        return NoAlerts(_DISABLED.format(**named))
+    if "archived" in said:
+        return NoAlerts(_ARCHIVED.format(**named))
+    return RunError(_NOT_PERMITTED.format(**named))

@@ -1,0 +1,184 @@
+"""Step 9: the port `Alerts`: what GitHub says of vulnerable dependencies, and who is at it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Collection
+from typing import get_args
+
+from agents.errors import RunError
+from agents.ports import Advisory, AlertState, Knowledge, OtherPull
+from agents.requests import RemediateAlert
+from app.github.alerts.advisories import Advisories
+from app.github.alerts.access_errors import alert_refusal
+from app.github.alerts.schema import alert_in, ecosystem_name, is_package, same_package
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.github.transport.errors import Endless, InstallationGone, Missing, NotPermitted
+from app.github.read_tool.adapter import asked_at
+from app.github.access.run_reader import REPOSITORY, Reading
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.idempotent_comments import MarkedComments, SETTLE
+from app.github.pulls.competing import OtherPulls
+from app.github.transport.outgoing_text import Wording
+from app.secrets.redaction import Redactor
+
+ALERTS = f"{REPOSITORY}/dependabot/alerts"
+LISTED = f"{ALERTS}{{?state,ecosystem,package}}"
+ALERT = f"{ALERTS}/{{number}}"
+PAGES = 20
+"""Of a hundred alerts each, about one package."""
+MOST_NUMBERED = 200
+"""Alerts that are asked for one by one."""
+
+FILTERS = frozenset({"composer", "go", "maven", "npm", "nuget", "pip", "pub", "rubygems", "rust"})
+"""Ecosystems that GitHub lets one ask for; what is of another is sorted out here.
+
+https://docs.github.com/rest/dependabot/alerts
+"""
+
+MARK = "alerts"
+"""In the place of a run's id: what one run says of a package, the next one replaces."""
+
+STATES: tuple[AlertState, ...] = get_args(AlertState)
+
+_NO_PACKAGE = "{package!r} cannot be the name of a package, so nothing was asked about it."
+_TOO_MANY = (
+    "There are more open alerts about `{package}` in {repository} than Fettle reads ({most:,}), and"
+    " a fix has to be held against all of them. Dismiss those that do not apply, or split the"
+    " repository's manifests, then ask again."
+)
+_MANY_CLOSED = (
+    "The override of `{package}` in {repository} was made for more alerts than Fettle reads one by"
+    " one ({most:,}), so nothing can say whether it is needed."
+)
+_STRANGE = "GitHub calls the state of alert {number} something that Fettle does not know."
+
+LaneOf = Callable[[str], Awaitable[str | None]]
+"""Returns the lane of an earlier run; None where nobody knows it any more."""
+
+
+class GitHubAlerts:
+    """Reads with the profiles `alerts` and `read`; says with `report`, and nothing wider."""
+
+    def __init__(
+        self,
+        github: GitHub,
+        request: RemediateAlert,
+        run_id: str,
+        redactor: Redactor,
+        *,
+        lane_of: LaneOf,
+        settle: float = SETTLE,
+    ) -> None:
+        self._github = github
+        self._request = request
+        self._redactor = redactor
+        self._settle = settle
+        self._wording = Wording(github.urls, request, redactor)
+        self._reading = Reading.of(github, request, asked_at(run_id))
+        self._advisories = Advisories(self._alerts_client, redactor.clean)
+        self._others = OtherPulls(self._reading, request, lane_of)
+
+    async def open(self, ecosystem: str, package: str) -> tuple[Advisory, ...]:
+        """Return all open alerts about this package, those of every folder, newest first.
+
+        Only the public has to be kept from knowing what it cannot read anyway.
+        """
+        return await self._with_secrets(await self._open(ecosystem_name(ecosystem), package))
+
+    async def _with_secrets(self, found: list[Advisory]) -> tuple[Advisory, ...]:
+        """Return them with which of them the public must not learn of yet."""
+        if self._request.repository.private or not found:
+            return tuple(found)
+        secret = await self._advisories.undisclosed({each.ghsa_id for each in found})
+        return tuple(
+            each.model_copy(update={"undisclosed": each.ghsa_id in secret}) for each in found
+        )
+
+    async def numbered(self, alerts: Collection[int]) -> tuple[Advisory, ...]:
+        """Return these alerts, whatever has become of them; without those that are gone."""
+        client, found, wanted = await self._alerts_client(), [], sorted(set(alerts))
+        if len(wanted) > MOST_NUMBERED:
+            package = self._request.package
+            raise RunError(self._told(_MANY_CLOSED, package=package, most=MOST_NUMBERED))
+        for number in wanted:
+            try:
+                said = await client.getitem(ALERT, self._reading.where(number=int(number)))
+            except Missing:
+                continue
+            except NotPermitted as error:
+                raise self._why(error) from error
+            alert = alert_in(said, self._redactor.clean, closed=True)
+            if alert is not None:
+                found.append(alert)
+        return await self._with_secrets(found)
+
+    async def state(self, alert: int) -> AlertState:
+        """Return what has become of this alert by now."""
+        client = await self._alerts_client()
+        try:
+            found = await client.getitem(ALERT, self._reading.where(number=int(alert)))
+        except NotPermitted as error:
+            raise self._why(error) from error
+        said = found.get("state") if isinstance(found, dict) else None
+        for state in STATES:
+            if said == state:
+                return state
+        raise RunError(_STRANGE.format(number=int(alert)))
+
+    async def others(self, ecosystem: str, package: str, directory: str) -> tuple[OtherPull, ...]:
+        """Return the open pull requests for this package in this folder, newest first."""
+        return await self._others.read(ecosystem_name(ecosystem), package, directory.strip("/"))
+
+    async def known(self, ecosystem: str, versions: Collection[tuple[str, str]]) -> Knowledge:
+        """Return all published advisories that affect any of these (package, version) pairs."""
+        return await self._advisories.known(ecosystem_name(ecosystem), versions)
+
+    async def say(self, pull: int, key: str, body: str) -> str:
+        """Say this on that pull request once, whatever happens; return its URL.
+
+        The same key again replaces what was said, also by an earlier run about the same package.
+        """
+        there = self._request.model_copy(update={"number": pull})
+        comments = MarkedComments(self._github, there, MARK, settle=self._settle)
+        place = hashlib.sha256(self._request.lane.encode()).hexdigest()[:16]
+        text = self._wording.text(body)
+        posted = await comments.say(f"{key}-{place}", text)
+        if posted.text != text:
+            await comments.change(posted.id, f"{key}-{place}", text, yielding=False)
+        return posted.url
+
+    async def _open(self, ecosystem: str, package: str) -> list[Advisory]:
+        if not is_package(package):
+            raise RunError(_NO_PACKAGE.format(package=package[:80]))
+        asked = {"state": "open", "package": package}
+        if ecosystem in FILTERS:
+            asked["ecosystem"] = ecosystem
+        client, found = await self._alerts_client(), []
+        try:
+            where = self._reading.where(**asked)
+            async for each in client.getiter(LISTED, where, pages=PAGES):
+                alert = alert_in(each, self._redactor.clean)
+                if alert is not None and alert.ecosystem == ecosystem:
+                    found.append(alert)
+        except Endless as error:
+            raise RunError(self._told(_TOO_MANY, package=package, most=PAGES * 100)) from error
+        except NotPermitted as error:
+            raise self._why(error) from error
+        return [each for each in found if same_package(ecosystem, each.package, package)]
+
+    async def _alerts_client(self) -> InstallationClient:
+        """Return a client that can read the alerts, and nothing else."""
+        try:
+            return await self._reading.client(Profile.ALERTS)
+        except InstallationGone:
+            raise
+        except NotPermitted as error:  # the permission is asked for, but not accepted yet
+            raise self._why(error) from error
+
+    def _why(self, error: NotPermitted) -> RunError:
+        return alert_refusal(error, self._request.repository)
+
+    def _told(self, text: str, **more: object) -> str:
+        return text.format(repository=f"`{self._request.repository.full_name}`", **more)

@@ -1,0 +1,249 @@
+"""Step 9: the issue about one package in one folder: opened when people are needed, closed after.
+
+An alert is no issue, and nothing else on GitHub is both seen and answered. There is one for each
+package and folder, found again by its marker, so that no run opens a second one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import structlog
+
+from agents.errors import RunError, ToolError
+from agents.pipelines.remediate.result import rule_of
+from agents.policy import Found, Invalid
+from agents.ports import Alerts, Asking
+from agents.requests import RemediateAlert, Request
+from agents.run import Outcome
+from app.github.alerts.issue_text import BODY, IN_PUBLIC, PUBLIC_REASON, TITLE, in_folder
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.github.transport.errors import Endless, Missing
+from app.github.access.run_reader import REPOSITORY
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.idempotent_comments import SETTLE, made_once, marker
+from app.github.transport.conversation import Place
+from app.github.transport.outgoing_text import Wording
+from app.secrets.redaction import Redactor
+from app.store.runs import Runs
+
+ISSUES = f"{REPOSITORY}/issues"
+ISSUE = f"{ISSUES}/{{number}}"
+LISTED = f"{ISSUES}{{?state,creator,sort,direction}}"
+PAGES = 3
+"""Of a hundred issues of ours each, newest first, in which a lost one is looked for."""
+LONGEST_TITLE = 200
+LONGEST_NAME = 100
+
+SPEAKER = "alerts"
+OURS = "remediate/"
+"""Rules of acts of the pipeline itself: they are about packages and versions, and no more."""
+UNFIXED = frozenset({rule_of("fix_failed"), rule_of("verify_failed")})
+"""Ends after which somebody has to decide what is to be done instead."""
+
+Issue = Mapping[str, Any]
+
+log = structlog.get_logger()
+
+
+class AlertPlace(Place):
+    """The place of a run about alerts. Every call may be repeated."""
+
+    speaker = SPEAKER
+
+    def __init__(
+        self,
+        github: GitHub,
+        request: RemediateAlert,
+        run_id: str,
+        redactor: Redactor,
+        *,
+        runs: Runs,
+        alerts: Alerts,
+        policy: Callable[[], Awaitable[Found]],
+        settle: float = SETTLE,
+    ) -> None:
+        super().__init__(request)
+        self._github = github
+        self._about = request
+        self._run_id = run_id
+        self._runs = runs
+        self._alerts = alerts
+        self._policy = policy
+        self._settle = settle
+        self._wording = Wording(github.urls, request, redactor)
+        self._mark = marker(SPEAKER, f"place-{_digest(request)}")
+        self._opening = asyncio.Lock()
+        self._open = False
+
+    async def recall(self) -> None:
+        """Take the issue that an earlier run about the package spoke on, if the store knows one.
+
+        What people say there is meant for this run then.
+        """
+        number = self._about.number or await self._runs.place_of(self._about)
+        if number:
+            await self._is(number)
+
+    async def open(self) -> Request:
+        """Have the issue, and return the request with its number.
+
+        One that was closed is opened again: the run cannot go on without people.
+        """
+        async with self._opening:
+            if not self._open:
+                client = await self._client()
+                issue = await self._found(client) or await self._searched(client)
+                issue = issue or await self._made(client)
+                if issue["state"] == "closed":
+                    await self._set(client, issue["number"], state="open", state_reason="reopened")
+                await self._is(issue["number"])
+                self._open = True
+        return self.request
+
+    async def is_news(self, outcome: Outcome) -> bool | None:
+        """Tell whether people want to hear of it: those whom a question or a failure has reached.
+
+        That there is no fix is said by itself, where the policy wants it, unless somebody has
+        closed the issue by hand: they know.
+        """
+        try:
+            return await self._is_news(outcome)
+        except RunError as error:
+            log.warning("the issue about an alert cannot be read", reason=str(error))
+            return False
+
+    async def _is_news(self, outcome: Outcome) -> bool:
+        unfixed = outcome.rule in UNFIXED and not self._trial
+        if self._open or not (unfixed or self.request.number):
+            return self._open  # most runs end so: nothing is asked of GitHub
+        client = await self._client()
+        issue = await self._found(client)
+        if issue is not None and issue["state"] == "open":
+            return True
+        if not unfixed:
+            return False
+        if issue is not None and not await self._closed_by_us(client, issue):
+            return False
+        found = await self._policy()
+        return not isinstance(found, Invalid) and found.policy.remediation.tell_failures
+
+    async def worded(self, asking: Asking) -> Asking:
+        """Return the question without what the public must not learn from it."""
+        if self._about.repository.private:
+            return asking
+        if asking.rule.startswith(OURS):
+            return asking.model_copy(update={"reason": PUBLIC_REASON})
+        if await self._is_secret():
+            raise ToolError(IN_PUBLIC)
+        return asking
+
+    async def leave(self, outcome: Outcome) -> None:
+        """Close the issue, unless somebody is needed still."""
+        over = outcome.kind not in ("failed", "refused") and outcome.ready
+        if not over or self._trial or not self.request.number:
+            return
+        try:
+            client = await self._client()
+            issue = await self._found(client)
+            if issue is not None and issue["state"] == "open":
+                reason = "not_planned" if outcome.kind == "cancelled" else "completed"
+                await self._set(client, issue["number"], state="closed", state_reason=reason)
+        except RunError as error:
+            log.warning("the issue about an alert stays open", reason=str(error))
+
+    @property
+    def _trial(self) -> bool:
+        """Return whether nothing of the run is to be seen on GitHub but what it has to ask."""
+        return self._about.dry_run or self._about.no_pr
+
+    async def _is_secret(self) -> bool:
+        """Tell whether an advisory is not public yet; when in doubt, it is not."""
+        try:
+            found = await self._alerts.open(self._about.ecosystem, self._about.package)
+        except RunError:
+            return True
+        return any(each.undisclosed for each in found)
+
+    async def _is(self, number: int) -> None:
+        if self.request.number != number:
+            self.request = self._about.model_copy(update={"number": number})
+        await self._runs.number_is(self._run_id, number)
+
+    async def _found(self, client: InstallationClient) -> Issue | None:
+        """Return the issue that is known, as it is now; None where it is gone, or another's."""
+        if not self.request.number:
+            return None
+        where = self._where(number=self.request.number)
+        try:
+            issue: Issue = await client.getitem(ISSUE, where)
+        except Missing:
+            return None
+        return issue if await self._is_ours(client, issue) else None
+
+    async def _searched(self, client: InstallationClient) -> Issue | None:
+        own = await self._github.identity(client)
+        where = self._where(state="all", creator=own.bot.login, sort="created", direction="desc")
+        try:
+            async for issue in client.getiter(LISTED, where, pages=PAGES):
+                if await self._is_ours(client, issue):
+                    found: Issue = issue
+                    return found
+        except Endless:
+            pass
+        return None
+
+    async def _made(self, client: InstallationClient) -> Issue:
+        folder = in_folder(self._about.directory)
+        title = TITLE.format(package=self._about.package, folder=folder)
+        name = self._wording.quoted(self._about.package, LONGEST_NAME)
+        place = self._wording.quoted(self._about.directory.strip("/"), LONGEST_NAME)
+        body = BODY.format(package=name, folder=f" in {place}" if folder else "")
+        data = {
+            "title": self._wording.title(title, LONGEST_TITLE),
+            "body": f"{self._wording.text(body)}\n\n{self._mark}",
+        }
+
+        async def create() -> Issue:
+            made: Issue = await client.post(ISSUES, self._where(), data=data)
+            return made
+
+        return await made_once(lambda: self._searched(client), create, settle=self._settle)
+
+    async def _set(self, client: InstallationClient, number: int, **changes: str) -> None:
+        await client.patch(ISSUE, self._where(number=number), data=changes)
+
+    async def _is_ours(self, client: InstallationClient, issue: Issue) -> bool:
+        """Tell whether it is the one: a marker anybody can copy, an author nobody can.
+
+        An issue that was moved to another repository is still found by its old number.
+        """
+        own = await self._github.identity(client)
+        marked = self._mark in (issue["body"] or "") and "pull_request" not in issue
+        name = await self._github.installed.full_name(self._about.repository)
+        here = f"/repos/{name}".casefold()
+        return marked and own.wrote(issue) and issue["repository_url"].casefold().endswith(here)
+
+    async def _closed_by_us(self, client: InstallationClient, issue: Issue) -> bool:
+        own = await self._github.identity(client)
+        return (issue.get("closed_by") or {}).get("id") == own.bot.id
+
+    def _where(self, **more: object) -> dict[str, str]:
+        repository = self._about.repository
+        texts = {name: str(value) for name, value in more.items()}
+        return {"owner": repository.owner, "repo": repository.name, **texts}
+
+    async def _client(self) -> InstallationClient:
+        about = self._about
+        return await self._github.installation(
+            about.installation_id, about.repository.id, Profile.REPORT
+        )
+
+
+def _digest(request: RemediateAlert) -> str:
+    parts = (request.ecosystem, request.directory.strip("/"), request.package)
+    return hashlib.sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:16]

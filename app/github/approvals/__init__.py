@@ -1,0 +1,1 @@
+"""approvals: say what it is."""

@@ -1,0 +1,70 @@
+"""Step 8: ask people on GitHub: stored first, then shown as one comment on the run's issue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+
+from agents.errors import FettleError
+from agents.ports import Approval, Asking
+from agents.requests import Request
+from app.github.approvals.comment import ApprovalComment
+from app.github.transport.client import GitHub
+from app.github.transport.conversation import Place
+from app.secrets.redaction import Redactor
+from app.store.approvals import StoredApproval, StoredApprovals
+
+log = structlog.get_logger()
+
+
+class GitHubApprovals:
+    """The port `Approvals` for one run; where it has a pull request, people get buttons as well."""
+
+    def __init__(
+        self,
+        github: GitHub,
+        request: Request,
+        run_id: str,
+        approvals: StoredApprovals,
+        redactor: Redactor,
+        *,
+        place: Place | None = None,
+    ) -> None:
+        self._run_id = run_id
+        self._place = place or Place(request)
+        self._approvals = approvals
+        self._comment = ApprovalComment(github, request, approvals, redactor)
+        self._shown: dict[str, str] = {}
+
+    async def ask(self, asking: Asking) -> Approval:
+        """Return where this asking stands; a new one is stored, then shown to people.
+
+        Asked again, it brings the comment up to date: decisions also come from elsewhere. What is
+        decided holds whether or not GitHub can be reached to say so. Raises ToolError when people
+        could not see the whole call, RunError when they cannot be asked.
+        """
+        self._comment.action(asking.arguments)
+        asking = await self._place.worded(asking)
+        stored = await self._approvals.ask_once(self._run_id, asking)
+        if self._shown.get(stored.id) != stored.state:
+            await self._show(stored, asking.branch_head)
+            self._shown[stored.id] = stored.state
+        return stored.approval
+
+    async def _show(self, stored: StoredApproval, branch_head: str) -> None:
+        try:
+            comment = self._comment.at(await self._place.open())
+            await comment.show(stored, branch_head=branch_head)
+        except FettleError as error:
+            if stored.state == "waiting":  # nobody could answer what nobody was shown
+                raise
+            log.warning("a decision is not shown", approval=stored.id, reason=str(error))
+
+    async def settled(self, ids: Sequence[str]) -> bool:
+        """Return whether none of these waits any more; one whose time is up does not."""
+        return await self._approvals.settled(ids)
+
+    async def claim(self, ids: Sequence[str]) -> list[str]:
+        """Note that the calls of these are about to run; return which were free."""
+        return await self._approvals.claim(ids)

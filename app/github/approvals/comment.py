@@ -1,0 +1,87 @@
+"""Step 9: show an approval on GitHub: one comment, and buttons where there is a pull request."""
+
+from __future__ import annotations
+
+import structlog
+
+from agents.requests import Command, Request
+from app.github.approvals.action_text import Action, shown_action
+from app.github.approvals.check_run import show_check
+from app.github.approvals.text import question
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.github.transport.idempotent_comments import MarkedComments, SETTLE
+from app.github.transport.outgoing_text import Wording
+from app.secrets.redaction import Redactor
+from app.store.approvals import StoredApproval, StoredApprovals
+
+log = structlog.get_logger()
+
+
+def comment_key(ident: str) -> str:
+    """Return the key of the comment that asks for this approval."""
+    return f"approval-{ident}"
+
+
+class ApprovalComment:
+    """Brings what GitHub shows of an approval up to date. Every call may be repeated."""
+
+    def __init__(
+        self,
+        github: GitHub,
+        request: Request | Command,
+        approvals: StoredApprovals,
+        redactor: Redactor,
+        *,
+        settle: float = SETTLE,
+    ) -> None:
+        self._github = github
+        self._request = request
+        self._approvals = approvals
+        self._redactor = redactor
+        self._wording = Wording(github.urls, request, redactor)
+        self._settle = settle
+
+    def at(self, request: Request | Command) -> ApprovalComment:
+        """Return the same for the place that this request names."""
+        return ApprovalComment(
+            self._github, request, self._approvals, self._redactor, settle=self._settle
+        )
+
+    def action(self, arguments: object) -> Action:
+        """Return the call as people will see it; ToolError when they could not see it whole."""
+        return shown_action(arguments, self._redactor, self._wording)
+
+    async def show(self, stored: StoredApproval, *, branch_head: str = "") -> None:
+        """Say on the issue where the approval stands: asked, or decided, and by whom.
+
+        `branch_head` is where the approval's branch stood when it was asked; without it, a branch
+        that has moved keeps the buttons on its old commit, where they do nothing any more.
+        """
+        if stored.asking is None:
+            log.error("an approval cannot be shown: its record is damaged", approval=stored.id)
+            return
+        action = self.action(stored.asking.arguments)
+        asker = self._request.asked_by
+        login = asker.login if asker.id else ""  # nobody asked, or nobody with an account there
+        text = question(stored, action, self._wording, login=login)
+        comments = MarkedComments(self._github, self._request, stored.run_id, settle=self._settle)
+        posted = await comments.say(comment_key(stored.id), text)
+        if posted.id != stored.comment_id:
+            await self._approvals.comment_is(stored.id, posted.id)
+        if posted.text != text:
+            await comments.change(posted.id, comment_key(stored.id), text, yielding=False)
+        if stored.branch is not None:
+            await self._buttons(stored, action, posted.url, branch_head)
+
+    async def _buttons(
+        self, stored: StoredApproval, action: Action, url: str, branch_head: str
+    ) -> None:
+        request = self._request
+        client = await self._github.installation(
+            request.installation_id, request.repository.id, Profile.REPORT
+        )
+        own = await self._github.identity(client)
+        text = question(stored, action, self._wording, login="")
+        ref = branch_head or stored.branch or ""
+        await show_check(client, own, request.repository, stored, ref=ref, text=text, url=url)

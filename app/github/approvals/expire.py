@@ -1,0 +1,55 @@
+"""Step 9: what a run still asks when it ends: nobody can answer any more, and people see that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+
+from agents.errors import FettleError
+from agents.requests import Request
+from app.github.approvals.comment import ApprovalComment
+from app.github.transport.client import GitHub
+from app.github.transport.idempotent_comments import SETTLE
+from app.secrets.redaction import Redactor
+from app.store.approvals import StoredApprovals
+
+ENDED = "the run has ended"
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class OpenQuestions:
+    """The questions of one run."""
+
+    github: GitHub
+    request: Request
+    run_id: str
+    approvals: StoredApprovals
+    redactor: Redactor
+    settle: float = SETTLE
+
+    async def withdraw(self) -> None:
+        """Void what waits, and say so where it was asked, if GitHub can be reached.
+
+        It may be repeated: what a process that died had voided is then shown.
+        """
+        for asked in await self.approvals.of_run(self.run_id):
+            if asked.state == "waiting":
+                await self.approvals.void(asked.id, ENDED)
+            if asked.state in {"waiting", "void"} and asked.comment_id is not None:
+                await self._show(asked.id)
+
+    async def _show(self, ident: str) -> None:
+        now = await self.approvals.get(ident)
+        if now is None:
+            return
+        there = self.request.model_copy(update={"number": now.number})
+        comment = ApprovalComment(
+            self.github, there, self.approvals, self.redactor, settle=self.settle
+        )
+        try:
+            await comment.show(now)
+        except FettleError as error:
+            log.warning("a question stays as it was", approval=ident, reason=str(error))

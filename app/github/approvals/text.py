@@ -1,0 +1,103 @@
+"""Step 9: the comment that asks for a person's decision, and keeps what they decided."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+
+from app.github.approvals.action_text import Action
+from app.github.transport.outgoing_text import Wording
+from app.store.approval_rows import StoredApproval
+
+LONGEST_REASON = 1000
+"""Characters of a reason; more of it would crowd out what is decided."""
+LONGEST_NAME = 200
+
+WAITING = (
+    "**Waiting for a decision.** {asked}Fettle wants to do something that takes a person's yes. It"
+    " waits until {until}, and does nothing else meanwhile."
+)
+APPROVED = "**Approved** by {by}{via} on {at}: the call below may run, once, as it stands here."
+DENIED = "**Denied** by {by}{via} on {at}: the call below is not run. Fettle goes on without it."
+EXPIRED = (
+    "**Expired** on {at}: nobody answered in time. The call below is not run. The run ends with a"
+    " report, and what it did until then is kept."
+)
+VOID = "**Void** since {at}: the call below is not run, and can no longer be approved."
+VIA = {
+    "comment": "",
+    "button": " with a button",
+    "terminal": " on the machine that Fettle runs on",
+}
+CALL = "The tool {tool}, in the stage {stage}, with exactly this:"
+WHY = (
+    "Why it asks: {reason} (rule {rule}; the reason may hold words of the call, which are not"
+    " Fettle's). It stands on commit {head}."
+)
+ESCAPES = (
+    "Look twice: what cannot be seen, or not told apart, is written as an escape like `\\u202e`,"
+    " {count} characters in all."
+)
+LETTERS = "Look twice, not all letters are what they seem: {letters}."
+HOW = """To answer, write one of these at the start of a line, in a new comment:
+
+- yes: `/bot approve {id}`
+- no: `/bot deny {id}` and, if you like, why, and what to do instead
+
+Whoever may write to this repository can answer, and the first answer counts. It is for this one \
+call and nothing else. Edited comments and comments of bots do not count."""
+
+
+def question(stored: StoredApproval, action: Action, wording: Wording, *, login: str) -> str:
+    """Return the comment as it reads now. `login`: whose request the run works on."""
+    parts = [_standing(stored, wording, login), *_call(stored, action, wording)]
+    if stored.state == "waiting":
+        parts.append(HOW.format(id=stored.id))
+    return wording.text("\n\n".join(parts))
+
+
+def _standing(stored: StoredApproval, wording: Wording, login: str) -> str:
+    at = _moment(stored.decided_at or stored.expires_at)
+    by, via = wording.quoted(stored.decided_by, LONGEST_NAME), VIA.get(stored.decided_via, "")
+    said = wording.quoted(stored.reason, LONGEST_REASON)
+    match stored.state:
+        case "waiting":
+            asked = f"@{login}, " if login else ""
+            return WAITING.format(asked=asked, until=_moment(stored.expires_at))
+        case "approved":
+            return APPROVED.format(by=by, via=via, at=at)
+        case "denied":
+            return _because(DENIED.format(by=by, via=via, at=at), said)
+        case "expired":
+            return EXPIRED.format(at=at)
+        case "void":
+            return _because(VOID.format(at=at), wording.line(stored.reason, LONGEST_REASON))
+
+
+def _because(told: str, reason: str) -> str:
+    return f"{told} Reason: {reason}" if reason else told
+
+
+def _call(stored: StoredApproval, action: Action, wording: Wording) -> list[str]:
+    asking = stored.asking
+    assert asking is not None
+    name = partial(wording.quoted, limit=LONGEST_NAME)
+    parts = [
+        CALL.format(tool=name(asking.tool), stage=name(asking.stage)),
+        action.block,
+        WHY.format(
+            reason=wording.quoted(asking.reason, LONGEST_REASON),
+            rule=name(asking.rule),
+            head=name(asking.head[:12]),
+        ),
+    ]
+    if action.shown.escaped:
+        parts.append(ESCAPES.format(count=action.shown.escaped))
+    if action.shown.letters:
+        parts.append(LETTERS.format(letters="; ".join(action.shown.letters)))
+    return parts
+
+
+def _moment(at: float) -> str:
+    """Return the time as people all over the world read it alike."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d at %H:%M} UTC"

@@ -1,0 +1,1 @@
+"""attachments: say what it is."""

@@ -1,0 +1,1 @@
+"""checks: say what it is."""

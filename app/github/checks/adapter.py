@@ -1,0 +1,180 @@
+"""Step 9: the port `Checking`: what other programs say about a commit, and the logs behind it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+from agents.ports import ForeignCheck
+from agents.ports.ci_checks import Ending
+from agents.requests import Request
+from agents.text import printable
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.github.transport.errors import Invalid, Missing, NotPermitted
+from app.github.read_tool.adapter import asked_at
+from app.github.access.run_reader import REPOSITORY, Reading
+from app.github.transport.incoming_text import body, line
+from app.github.transport.installation_client import InstallationClient
+from app.github.checks.job_log import read_part_log
+from app.secrets.redaction import Redactor
+
+RUNS = f"{REPOSITORY}/commits/{{sha}}/check-runs?filter=all"
+STATUS = f"{REPOSITORY}/commits/{{sha}}/status"
+ANNOTATIONS = f"{REPOSITORY}/check-runs/{{id}}/annotations{{?per_page}}"
+ORIGINS = f"{REPOSITORY}/actions/runs{{?head_sha}}"
+ACTIONS = "github-actions"
+STATUS_APP = "commit status"
+"""What the older kind of verdict is called where the name of an App would stand."""
+
+SUMMARY = 4_000
+MOST_ANNOTATIONS = 30
+KEPT = 400_000
+"""Bytes from the end of a log that are looked at for what failed steps wrote."""
+
+ENDINGS: tuple[Ending, ...] = get_args(Ending)
+FINE = ("success", "neutral", "skipped", "")
+STATES: Mapping[str, Ending] = {"success": "success", "failure": "failure", "error": "failure"}
+
+NO_LOG = "There is no log that Fettle could read: {app} keeps it, not GitHub Actions."
+NOT_PERMITTED = (
+    "The log cannot be read: that takes the permission `actions: read`, which the App has not got"
+    " here."
+)
+LOST = "The log cannot be read: GitHub does not have it, or not any more."
+BY_OUTSIDERS = (
+    "The log is not shown: it ran on a commit of a fork, or somebody without write access started"
+    " it, so it may hold their words."
+)
+
+Run = Mapping[str, Any]
+
+
+class GitHubChecking:
+    """Reads with the profiles `checks` and `logs`, which can do nothing else."""
+
+    def __init__(self, github: GitHub, request: Request, run_id: str, redactor: Redactor) -> None:
+        self._github = github
+        self._reading = Reading.of(github, request, asked_at(run_id))
+        self._redactor = redactor
+
+    async def of(self, commit: str) -> tuple[ForeignCheck, ...]:
+        """Return the newest attempt of each check on the commit; statuses are checks as well."""
+        client, where = await self._reading.client(Profile.CHECKS), self._reading.where(sha=commit)
+        own = (await self._github.identity(client)).app_id
+        runs = [
+            run
+            async for run in client.getiter(RUNS, where, iterable_key="check_runs")
+            if (run["app"] or {}).get("id") != own
+        ]
+        checks = [await self._check(client, each) for each in await self._attempts(commit, runs)]
+        statuses = client.getiter(STATUS, where, iterable_key="statuses")
+        checks += [self._status(each) async for each in statuses]
+        return tuple(checks)
+
+    async def log(self, check: ForeignCheck, *, limit: int) -> str:
+        """Return the end of what its failed steps wrote; where it cannot be had, why."""
+        if not check.has_log:
+            return NO_LOG.format(app=check.app)
+        try:
+            log = await read_part_log(self._reading, check.id, keep=KEPT)
+        except NotPermitted:
+            return NOT_PERMITTED
+        except (Missing, Invalid):
+            return LOST
+        if log is None:
+            return BY_OUTSIDERS
+        head = f"Failed: {', '.join(map(line, log.failed))}\n" if log.failed else ""
+        room = max(0, limit - len(head))
+        text = self._redactor.clean(printable(log.tail_of_failed(room)))
+        return f"{head}{text or '(empty)'}"[:limit]
+
+    async def _attempts(self, commit: str, runs: Iterable[Run]) -> list[list[Run]]:
+        """Return the runs of each check, oldest first.
+
+        One of the same name is another check when another workflow, or another event, has made it;
+        GitHub Actions has a suite for each of these, and for each time that they were started.
+        """
+        named: dict[tuple[object, str], list[Run]] = defaultdict(list)
+        for run in sorted(runs, key=lambda each: int(each["id"])):
+            named[_app(run)["id"], run["name"]].append(run)
+        if all(len({_suite(run) for run in each}) == 1 for each in named.values()):
+            return list(named.values())
+        origins = await self._origins(commit)
+        found: dict[tuple[object, ...], list[Run]] = defaultdict(list)
+        for key, several in named.items():
+            for run in several:
+                actions = _app(run)["slug"] == ACTIONS
+                origin = origins.get(_suite(run), (_suite(run),)) if actions else ()
+                found[*key, *origin].append(run)
+        return list(found.values())
+
+    async def _origins(self, commit: str) -> dict[object, tuple[object, ...]]:
+        """Return by suite which workflow and which event it is of, as far as the App may know."""
+        try:
+            client = await self._reading.client(Profile.LOGS)
+            where = self._reading.where(head_sha=commit)
+            runs = client.getiter(ORIGINS, where, iterable_key="workflow_runs")
+            return {run["check_suite_id"]: (run["workflow_id"], run["event"]) async for run in runs}
+        except (NotPermitted, Missing):
+            return {}
+
+    async def _check(self, client: InstallationClient, attempts: list[Run]) -> ForeignCheck:
+        run, ended = attempts[-1], _ended(attempts[-1])
+        return ForeignCheck(
+            id=run["id"],
+            name=line(run["name"]),
+            app=line(_app(run)["name"]),
+            ended=ended,
+            attempts=tuple(each for each in map(_ended, attempts[:-1]) if each),
+            summary=await self._summary(client, run) if ended not in FINE else "",
+            url=run["html_url"] or run["details_url"] or "",
+            has_log=_app(run)["slug"] == ACTIONS and ended not in ("", "skipped"),
+        )
+
+    async def _summary(self, client: InstallationClient, run: Run) -> str:
+        output = run["output"] or {}
+        parts = [output.get("title"), output.get("summary"), output.get("text")]
+        if output.get("annotations_count"):
+            parts += await self._annotations(client, run)
+        words = "\n".join(part for part in parts if part)
+        return body(self._redactor.clean(words), SUMMARY) if words else ""
+
+    async def _annotations(self, client: InstallationClient, run: Run) -> list[str]:
+        where = self._reading.where(id=run["id"], per_page=MOST_ANNOTATIONS)
+        try:
+            found = await client.getitem(ANNOTATIONS, where)
+        except Missing:
+            return []
+        return [
+            f"- {each['path']}:{each['start_line']}: {each['annotation_level']}: {each['message']}"
+            for each in found
+        ]
+
+    def _status(self, status: Mapping[str, Any]) -> ForeignCheck:
+        ended = STATES.get(status["state"], "")
+        words = line(self._redactor.clean(status["description"] or ""))
+        return ForeignCheck(
+            id=status["id"],
+            name=line(status["context"]),
+            app=STATUS_APP,
+            ended=ended,
+            summary=words if ended not in FINE else "",
+            url=status["target_url"] or "",
+            has_log=False,
+        )
+
+
+def _app(run: Run) -> Mapping[str, Any]:
+    return run["app"] or {"id": 0, "name": "", "slug": ""}
+
+
+def _suite(run: Run) -> object:
+    return (run["check_suite"] or {}).get("id")
+
+
+def _ended(run: Run) -> Ending:
+    """Return how it ended; what GitHub may come to call endings some day counts as neither."""
+    said = run["conclusion"] or ""
+    return next((each for each in ENDINGS if each == said), "neutral")

@@ -1,0 +1,101 @@
+"""The log of a part of GitHub Actions: its end, and whether it is fit to be shown to an agent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from agents.text import plain_output
+from app.github.transport.tokens import Profile
+from app.github.access.run_reader import REPOSITORY, Reading
+
+MOST = 50_000_000  # bytes of a log that are read at all
+CUT = "[… the beginning is left out …]\n"
+PART = f"{REPOSITORY}/actions/jobs/{{part}}"
+
+# Actions puts the time before each line: 28 characters that say nothing to a model.
+_TIME = re.compile(r"^\ufeff?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)[\d.]*Z ")
+_FAILED = ("failure", "timed_out", "cancelled")
+
+
+@dataclass(frozen=True)
+class PartLog:
+    """What one part wrote, as plain text."""
+
+    lines: tuple[tuple[str, str], ...]
+    """Each with the second in which it was written; empty where that is not said."""
+    whole: bool
+    steps: tuple[Mapping[str, Any], ...]
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Return the names of the steps that failed; where none did, of those that were ended."""
+        names = [
+            tuple(step["name"] for step in self.steps if step["conclusion"] == ending)
+            for ending in _FAILED
+        ]
+        return next((each for each in names if each), ())
+
+    def tail(self, limit: int) -> str:
+        """Return the end of it all."""
+        return _end([text for _, text in self.lines], limit, whole=self.whole)
+
+    def tail_of_failed(self, limit: int) -> str:
+        """Return the end of what the failed steps wrote; of all of it where that is not known."""
+        spans = [_span(step) for step in self.steps if step["name"] in self.failed]
+        written = [
+            text
+            for at, text in self.lines
+            if any(begun <= at <= ended for begun, ended in spans if begun and ended)
+        ]
+        lines = written or [text for _, text in self.lines]
+        return _end(lines, limit, whole=self.whole and len(lines) == len(self.lines))
+
+
+async def read_part_log(reading: Reading, number: object, *, keep: int) -> PartLog | None:
+    """Return the last `keep` bytes of a log; None when it may hold the words of outsiders."""
+    client, where = await reading.client(Profile.LOGS), reading.where(part=number)
+    told = await client.getitem(PART, where)
+    run = reading.where(run=told["run_id"])
+    if not await _ours(reading, await client.getitem(f"{REPOSITORY}/actions/runs/{{run}}", run)):
+        return None
+    data = await client.tail(f"{PART}/logs", where, keep=keep, most=MOST)
+    text, whole = plain_output(data.decode("utf-8", "replace")).rstrip(), len(data) < keep
+    lines, at = [], ""
+    for line in text.split("\n") if whole else text.split("\n")[1:]:  # the first one is cut
+        if found := _TIME.match(line):
+            at = found[1]
+        lines.append((at, _TIME.sub("", line)))
+    return PartLog(tuple(lines), whole, tuple(told.get("steps") or ()))
+
+
+async def _ours(reading: Reading, run: Mapping[str, Any]) -> bool:
+    """Tell whether it ran on a commit of this repository, for somebody who may write to it.
+
+    Whoever pushes may write. Other events outsiders cause as well, with words of their own.
+    """
+    if (run["head_repository"] or {}).get("id") != reading.request.repository.id:
+        return False
+    starters = (run["actor"], run["triggering_actor"])
+    return run["event"] == "push" or all([await reading.shown({"user": who}) for who in starters])
+
+
+def _span(step: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the seconds in which a step began and ended, by GitHub's clock as its logs have it."""
+    times = (step.get("started_at"), step.get("completed_at"))
+    begun, ended = (
+        f"{datetime.fromisoformat(each).astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if each else ""
+        for each in times
+    )
+    return begun, ended
+
+
+def _end(lines: list[str], limit: int, *, whole: bool) -> str:
+    text = "\n".join(lines)
+    if whole and len(text) <= limit:
+        return text
+    room = max(1, limit - len(CUT))
+    return CUT + (text if len(text) <= room else text[-room:].partition("\n")[2])

@@ -1,0 +1,1 @@
+"""graphql: say what it is."""

@@ -1,0 +1,1 @@
+"""issues: say what it is."""

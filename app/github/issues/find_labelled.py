@@ -1,0 +1,207 @@
+"""Which open issues carry a label, who put it on, and how they read at that moment."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from app.github.transport.app_installations import AppInstallations
+from app.github.access.edit_history import AsAsked
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.github.graphql.documents import document
+from app.github.transport.errors import InstallationGone, Missing, NotPermitted
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.idempotent_comments import COMMENTS
+from handlers.payloads.common import Issue, RepositoryView
+
+SEARCH = "/search/issues{?q,sort,per_page}"
+PER_PAGE = 100
+
+Json = Any
+
+
+@dataclass(frozen=True)
+class Installed:
+    """Where the App is installed, and since when (unix seconds)."""
+
+    id: int
+    owner: str
+    since: float
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An open issue that carries the label, as a search shows it."""
+
+    installation: Installed
+    owner: str
+    repository: str
+    item: Mapping[str, Json]
+
+    @property
+    def number(self) -> int:
+        """Return its number."""
+        return int(self.item["number"])
+
+    @property
+    def full_name(self) -> str:
+        """Return its repository, as `owner/name`."""
+        return f"{self.owner}/{self.repository}"
+
+    @property
+    def reference(self) -> str:
+        """Return what people call it."""
+        return f"{self.full_name}#{self.number}"
+
+    @property
+    def created_at(self) -> float:
+        """Return when it was opened, in unix seconds."""
+        return datetime.fromisoformat(self.item["created_at"]).timestamp()
+
+    @property
+    def version(self) -> tuple[str, str, int, str]:
+        """Return what changes when anything happens to it."""
+        return self.owner, self.repository, self.number, str(self.item["updated_at"])
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """That somebody put the label on: the event, and what it would have been delivered with."""
+
+    event_id: str
+    at: float
+    """Unix seconds, by GitHub's clock."""
+    repository_id: int
+    payload: dict[str, Json]
+
+
+class LabelledIssues:
+    """Reads with narrow tokens; only the search sees all of an installation, and only issues."""
+
+    def __init__(self, github: GitHub) -> None:
+        self._github = github
+
+    async def installations(self) -> AsyncIterator[Installed]:
+        """Yield where the App is installed and may act."""
+        async for each in AppInstallations(self._github).every():
+            if each.suspended_at is None:
+                yield Installed(each.id, each.account, each.since)
+
+    async def open_with(self, label: str, installation: Installed, since: float) -> list[Candidate]:
+        """Return open issues of the installation that carry it and were touched since then."""
+        day = datetime.fromtimestamp(since, UTC).date().isoformat()
+        words = ("is:issue", "is:open", f'label:"{label}"', f"user:{installation.owner}")
+        asked = {"q": " ".join([*words, f"updated:>={day}"]), "sort": "updated"}
+        try:
+            async with self._github.everywhere(installation.id, Profile.ISSUES) as client:
+                found = await client.getitem(SEARCH, {**asked, "per_page": str(PER_PAGE)})
+        except (InstallationGone, NotPermitted):
+            return []
+        return [_candidate(installation, item) for item in found["items"]]
+
+    async def how(self, candidate: Candidate, label: str) -> Labelled | None:
+        """Return how the label came on; None when a person's doing cannot be made out.
+
+        Bots' doing does not count, as little as it would at the door; nor does what lies outside of
+        the installation, or has had a word of ours since.
+        """
+        try:
+            repository = await self._repository(candidate)
+            client = await self._github.installation(
+                candidate.installation.id, repository["id"], Profile.READ
+            )
+            issue = await self._issue(client, candidate, repository["id"])
+        except (Missing, NotPermitted, InstallationGone):
+            return None
+        event = _event(issue, label) if issue else None
+        if issue is None or event is None:
+            return None
+        at = datetime.fromisoformat(event["createdAt"]).timestamp()
+        if await self._spoke_since(client, candidate, at):
+            return None
+        asker = event["actor"]
+        shown = {
+            "title": _title(issue, event["createdAt"]),
+            "body": await _text(client, issue, event),
+        }
+        payload = {
+            "action": "labeled",
+            "issue": {**_only(Issue, candidate.item), **shown},
+            "label": {"name": label},
+            "repository": _only(RepositoryView, repository),
+            "sender": {"id": asker["databaseId"], "login": asker["login"], "type": "User"},
+            "installation": {"id": candidate.installation.id},
+        }
+        return Labelled(event["id"], at, repository["id"], payload)
+
+    async def _repository(self, candidate: Candidate) -> dict[str, Json]:
+        where = {"owner": candidate.owner, "repo": candidate.repository}
+        async with self._github.finding(candidate.installation.id, candidate.repository) as client:
+            found: dict[str, Json] = await client.getitem("/repos/{owner}/{repo}", where)
+        return found
+
+    async def _issue(
+        self, client: InstallationClient, candidate: Candidate, repository_id: int
+    ) -> Mapping[str, Json] | None:
+        where = {"owner": candidate.owner, "name": candidate.repository}
+        variables = {**where, "number": candidate.number}
+        found = (await client.graphql(document("labelled"), variables))["repository"]
+        issue = found and found["issueOrPullRequest"]
+        if not issue or found["databaseId"] != repository_id or issue["__typename"] != "Issue":
+            return None
+        names = {each["name"] for each in issue["labels"]["nodes"]}
+        return {**issue, "names": names} if issue["state"] == "OPEN" else None
+
+    async def _spoke_since(
+        self, client: InstallationClient, candidate: Candidate, at: float
+    ) -> bool:
+        """Tell whether a run has answered that label: its first word is a comment."""
+        own = await self._github.identity(client)
+        moment = datetime.fromtimestamp(at, UTC)
+        where = {"owner": candidate.owner, "repo": candidate.repository}
+        since = {"number": str(candidate.number), "since": f"{moment:%Y-%m-%dT%H:%M:%SZ}"}
+        async for comment in client.getiter(f"{COMMENTS}{{?since}}", {**where, **since}):
+            if datetime.fromisoformat(comment["created_at"]) >= moment and own.wrote(comment):
+                return True
+        return False
+
+
+def _candidate(installation: Installed, item: Mapping[str, Json]) -> Candidate:
+    owner, _, name = str(item["repository_url"]).rpartition("/repos/")[2].partition("/")
+    return Candidate(installation, owner, name, item)
+
+
+def _event(issue: Mapping[str, Json], label: str) -> Mapping[str, Json] | None:
+    """Return the event by which a person put it on the last time, if it still is."""
+    every = [each for each in issue["labelled"]["nodes"] if each["label"]["name"] == label]
+    if label not in issue["names"] or not every:
+        return None
+    actor = every[-1]["actor"] or {}
+    is_person = actor.get("__typename") == "User" and actor.get("databaseId") is not None
+    return every[-1] if is_person else None
+
+
+def _title(issue: Mapping[str, Json], moment: str) -> str:
+    labelled = datetime.fromisoformat(moment)
+    later = (
+        each["previousTitle"]
+        for each in issue["renamed"]["nodes"]
+        if datetime.fromisoformat(each["createdAt"]) > labelled
+    )
+    return str(next(later, issue["title"]))
+
+
+async def _text(
+    client: InstallationClient, issue: Mapping[str, Json], event: Mapping[str, Json]
+) -> str:
+    """Return the text that the asker saw; of later edits only the asker's own count."""
+    asked = AsAsked(client, datetime.fromisoformat(event["createdAt"]).timestamp())
+    return await asked.text({**issue, "author": event["actor"]})
+
+
+def _only(shape: type[Issue | RepositoryView], thing: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the parts that handlers read."""
+    return {name: thing[name] for name in shape.model_fields if name in thing}

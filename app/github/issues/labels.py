@@ -1,0 +1,62 @@
+"""Step 9: labels that say where a run stands: put on and taken off, made where there is none."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from app.github.transport.tokens import Profile
+from app.github.transport.errors import Invalid, Missing
+from app.github.access.run_reader import REPOSITORY, Reading
+from app.github.transport.installation_client import InstallationClient
+
+ON_ISSUE = f"{REPOSITORY}/issues/{{number}}/labels"
+LABELS = f"{REPOSITORY}/labels"
+COLOUR = "bfd4f2"
+LONGEST_DESCRIPTION = 100
+"""Characters that GitHub takes."""
+
+
+async def set_label(reading: Reading, name: str, *, on: bool, description: str) -> None:
+    """Have the label on the run's issue, or not have it there; at most four requests."""
+    client = await reading.client(Profile.REPORT)
+    where = reading.where(number=reading.request.number, name=name)
+    if not on:
+        await _take_off(client, where)
+        return
+    placed = await client.getitem(f"{ON_ISSUE}{{?per_page}}", {**where, "per_page": "100"})
+    if any(label["name"].lower() == name.lower() for label in placed):
+        return
+    await make_label(client, where, description)
+    await client.post(ON_ISSUE, where, data={"labels": [name]})
+
+
+async def _take_off(client: InstallationClient, where: dict[str, str]) -> None:
+    try:
+        await client.delete(f"{ON_ISSUE}/{{name}}", where)
+    except Missing:
+        return  # it is not on, or the issue is gone and with it the label
+
+
+async def make_label(
+    client: InstallationClient,
+    where: dict[str, str],
+    description: str,
+    *,
+    colour: str = COLOUR,
+    yielding: bool = False,
+) -> bool:
+    """Make the label unless the repository has it, in whatever colour people gave it.
+
+    Return whether it was made.
+    """
+    try:
+        await client.getitem(f"{LABELS}/{{name}}", where)
+        return False
+    except Missing:
+        pass
+    words = description[:LONGEST_DESCRIPTION]
+    data = {"name": where["name"], "color": colour, "description": words}
+    with suppress(Invalid):  # made meanwhile; if it was not, putting it on says why
+        await client.post(LABELS, where, data=data, yielding=yielding)
+        return True
+    return False

@@ -1,0 +1,73 @@
+"""Step 6: the issues and pull requests of the same repository that a text refers to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agents.ports.issues import LinkedIssue
+from agents.requests import Repository
+from agents.tools.room import cut
+from app.github.transport.errors import Missing
+from app.github.access.run_reader import REPOSITORY, Reading
+from app.github.transport.incoming_text import BODY
+from app.github.attachments.markdown_links import seen
+
+MOST = 20
+"""Numbers that are looked up for one text at most, however many it is said to need."""
+
+LONGEST_TITLE = 300
+
+
+def references(text: str, repository: Repository, web: str) -> list[int]:
+    """Return the numbers of this repository that GitHub would link in the text, each once.
+
+    References into other repositories are not ours to follow, and in code they are none.
+    """
+    name = re.escape(repository.full_name)
+    pattern = re.compile(
+        rf"(?<![\w./#&@-])(?:{name}\#|\#|GH-)(?P<short>[1-9]\d{{0,8}})(?![\w-])"
+        rf"|(?<![\w.-]){re.escape(web)}/{name}/(?:issues|pull)/(?P<url>[1-9]\d{{0,8}})(?![\w-])",
+        re.IGNORECASE | re.ASCII,
+    )
+    words = seen(text).words
+    found = (each for word in words for each in pattern.finditer(word))
+    return list(dict.fromkeys(int(each["short"] or each["url"]) for each in found))
+
+
+async def read_linked(reading: Reading, text: str, *, limit: int) -> tuple[LinkedIssue, ...]:
+    """Return what the text refers to; numbers that do not exist count as looked up.
+
+    At most `limit` requests and one for each author, never more than 2 * MOST.
+    """
+    request, web = reading.request, reading.github.urls.web
+    numbers = (n for n in references(text, request.repository, web) if n != request.number)
+    client = await reading.client()
+    linked = []
+    for number in _first(numbers, min(limit, MOST)):
+        try:
+            thing = await client.getitem(
+                f"{REPOSITORY}/issues/{{number}}", reading.where(number=number)
+            )
+        except Missing:
+            continue
+        linked.append(await _linked(reading, thing))
+    return tuple(linked)
+
+
+async def _linked(reading: Reading, thing: Mapping[str, Any]) -> LinkedIssue:
+    pull = thing.get("pull_request")
+    return LinkedIssue(
+        number=thing["number"],
+        kind="issue" if pull is None else "pull request",
+        title=thing["title"][:LONGEST_TITLE],
+        body=cut(thing["body"] or "", BODY, "the rest is on GitHub"),
+        state="merged" if pull and pull.get("merged_at") else thing["state"],
+        author=(thing.get("user") or {}).get("login", ""),
+        author_may_write=await reading.shown(thing),
+    )
+
+
+def _first(numbers: Iterator[int], most: int) -> Iterator[int]:
+    return (number for number, _ in zip(numbers, range(most), strict=False))

@@ -1,0 +1,105 @@
+"""Step 6: the parts of an issue: native sub-issues in GitHub's order, and what they wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.ports.issues import SubIssue
+from app.github.transport.errors import Missing
+from app.github.access.run_reader import REPOSITORY, Reading
+from app.github.transport.installation_client import InstallationClient
+
+SUB_ISSUES = f"{REPOSITORY}/issues/{{number}}/sub_issues"
+BLOCKED_BY = f"{REPOSITORY}/issues/{{number}}/dependencies/blocked_by"
+MOST = 100
+"""Parts of one issue; GitHub allows no more."""
+
+
+async def read_sub_issues(reading: Reading) -> tuple[SubIssue, ...]:
+    """Return the parts of the run's issue.
+
+    One request, one for each open part that waits for something, and one for each author.
+    """
+    client = await reading.client()
+    try:
+        listed = await sub_issues_of(reading, client)
+    except Missing:  # an Enterprise Server that does not know them
+        return ()
+    blockers = _Blockers(reading, client)
+    return tuple([await _whole(reading, each, blockers) for each in listed])
+
+
+async def sub_issues_of(reading: Reading, client: InstallationClient) -> list[dict[str, Any]]:
+    """Return the parts as GitHub has them; Missing where it knows no sub-issues."""
+    where, found = reading.where(number=reading.request.number), []
+    async for each in client.getiter(SUB_ISSUES, where):
+        found.append(each)
+        if len(found) == MOST:
+            break
+    return found
+
+
+def elsewhere(reading: Reading, thing: Mapping[str, Any]) -> str:
+    """Return the `owner/name` that an issue lies in; empty when it is the run's repository."""
+    full_name = "/".join(str(thing["repository_url"]).split("/")[-2:])
+    ours = reading.request.repository
+    if (thing.get("repository") or {}).get("id") == ours.id:
+        return ""
+    return "" if full_name.lower() == ours.full_name.lower() else full_name
+
+
+async def sub_issue(
+    reading: Reading, thing: Mapping[str, Any], blocked_by: tuple[int, ...] = ()
+) -> SubIssue:
+    """Return an issue of the run's repository as a part."""
+    return SubIssue(
+        number=thing["number"],
+        title=thing["title"],
+        body=thing["body"] or "",
+        state=thing["state"],
+        author=(thing.get("user") or {}).get("login", ""),
+        author_may_write=await reading.shown(thing),
+        labels=tuple(label["name"] for label in thing["labels"]),
+        blocked_by=blocked_by,
+    )
+
+
+async def _whole(reading: Reading, thing: Mapping[str, Any], blockers: _Blockers) -> SubIssue:
+    if not (other := elsewhere(reading, thing)):
+        return await sub_issue(reading, thing, await blockers.of(thing))
+    return SubIssue(
+        number=thing["number"],
+        title=thing["title"],
+        body="",
+        state=thing["state"],
+        author=(thing.get("user") or {}).get("login", ""),
+        author_may_write=False,
+        elsewhere=other,
+    )
+
+
+class _Blockers:
+    """What open parts wait for, as far as this GitHub knows such a thing."""
+
+    def __init__(self, reading: Reading, client: InstallationClient) -> None:
+        self._reading = reading
+        self._client = client
+        self._known = True
+
+    async def of(self, thing: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the numbers of the open issues of this repository that have to come first."""
+        summary = thing.get("issue_dependencies_summary") or {}
+        if not self._known or thing["state"] == "closed" or summary.get("total_blocked_by") == 0:
+            return ()
+        where = self._reading.where(number=thing["number"], per_page=MOST)
+        try:
+            found = await self._client.getitem(f"{BLOCKED_BY}{{?per_page}}", where)
+        except Missing:
+            self._known = False
+            return ()
+        return tuple(
+            each["number"]
+            for each in found
+            if each["state"] == "open" and not elsewhere(self._reading, each)
+        )

@@ -1,0 +1,1 @@
+"""policy: say what it is."""

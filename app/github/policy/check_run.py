@@ -1,0 +1,102 @@
+"""Step 9: the check run of a proposed policy: what it comes to, and each fault at its line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agents.policy import POLICY_PATH, Fault
+from agents.requests import Repository
+from app.github.approvals.check_run import CHECK_RUN, CHECK_RUNS, OF_COMMIT, is_own
+from app.github.transport.bot_identity import Identity
+from app.github.transport.installation_client import InstallationClient
+from handlers.check_run import POLICY_CHECK
+
+NAME = "fettle policy"
+AT_ONCE = 50
+"""Annotations that GitHub takes in one request; those of several add up."""
+MOST = 200
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of the proposal."""
+
+    conclusion: Literal["success", "failure"]
+    title: str
+    summary: str
+    faults: tuple[Fault, ...]
+
+
+@dataclass(frozen=True)
+class PolicyCheck:
+    """The check run on one head of one pull request, made once.
+
+    https://docs.github.com/rest/checks/runs
+    """
+
+    client: InstallationClient
+    own: Identity
+    repository: Repository
+    number: int
+    head: str
+
+    async def show(self, verdict: Verdict, *, again: bool = False) -> None:
+        """Show the verdict, unless it stands there; `again`: somebody asked for it once more.
+
+        The same commit has the same faults: of those, what a crash left out is added.
+        """
+        found = await self._found()
+        output = found["output"] if found else {}
+        left = _annotations(verdict.faults)[output.get("annotations_count") or 0 :]
+        said = (found or {}).get("conclusion"), output.get("title"), output.get("summary")
+        if said == (verdict.conclusion, verdict.title, verdict.summary) and not (left or again):
+            return
+        body = _body(verdict, left[:AT_ONCE])
+        if found is None:
+            new = {"name": NAME, "head_sha": self.head, "external_id": self._ident, **body}
+            found = await self.client.post(CHECK_RUNS, self._where(), data=new)
+        else:
+            await self._change(found, body)
+        for start in range(AT_ONCE, len(left), AT_ONCE):
+            await self._change(found, _body(verdict, left[start : start + AT_ONCE]))
+
+    @property
+    def _ident(self) -> str:
+        return POLICY_CHECK.format(number=self.number)
+
+    async def _found(self) -> Mapping[str, Any] | None:
+        named = self.client.getiter(
+            OF_COMMIT, self._where(ref=self.head), iterable_key="check_runs"
+        )
+        async for each in named:
+            if is_own(each, self.own, self._ident):
+                return dict(each)
+        return None
+
+    async def _change(self, found: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+        await self.client.patch(CHECK_RUN, self._where(id=str(found["id"])), data=body)
+
+    def _where(self, **more: str) -> dict[str, str]:
+        return {"owner": self.repository.owner, "repo": self.repository.name, **more}
+
+
+def _body(verdict: Verdict, annotations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    output = {"title": verdict.title, "summary": verdict.summary, "annotations": list(annotations)}
+    return {"status": "completed", "conclusion": verdict.conclusion, "output": output}
+
+
+def _annotations(faults: Sequence[Fault]) -> list[dict[str, Any]]:
+    return [
+        {
+            "path": POLICY_PATH,
+            "start_line": each.line,
+            "end_line": each.line,
+            "start_column": each.column,
+            "end_column": each.column,
+            "annotation_level": "failure",
+            "message": each.text,
+        }
+        for each in faults[:MOST]
+    ]

@@ -1,0 +1,167 @@
+"""Step 4: read `.github/fettle.yml` from GitHub: missing, invalid and valid are kept apart.
+
+In this order: the repository's default branch, the owner's repository `.github`, defaults. Never a
+pull request's branch: who proposes rules is not ruled by them yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from agents.errors import TransientError
+from agents.policy import (
+    POLICY_PATH,
+    Fault,
+    Found,
+    Invalid,
+    Listed,
+    Missing,
+    Ok,
+    Origin,
+    found_in,
+    listed_policy,
+)
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.github.transport.errors import Missing as NotThere
+from app.github.transport.errors import NotPermitted
+from app.github.transport.installation_client import InstallationClient
+
+CONTENTS = "/repos/{owner}/{repo}/contents/{+path}{?ref}"
+REPOSITORY = "/repos/{owner}/{repo}"
+FOLDER = POLICY_PATH.partition("/")[0]
+OWNERS = ".github"
+"""The repository in which an owner keeps what holds for all of theirs."""
+MOST_ENTRIES = 1000
+"""So many GitHub lists of a folder."""
+
+
+class Located(Protocol):
+    """A repository, as far as it has to be found."""
+
+    @property
+    def id(self) -> int:
+        """Return GitHub's id of it."""
+        ...
+
+    @property
+    def owner(self) -> str:
+        """Return the owner's login."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+        ...
+
+    @property
+    def private(self) -> bool:
+        """Return whether not everybody may see it."""
+        ...
+
+
+@dataclass(frozen=True)
+class PolicyFile:
+    """The place of the policy in one repository. `ref` is a commit, by default the newest.
+
+    https://docs.github.com/rest/repos/contents#get-repository-content
+    """
+
+    client: InstallationClient
+    owner: str
+    name: str
+
+    async def find(self, ref: str = "", *, named: bool = False) -> Listed | Fault | None:
+        """Return what lies there, or what is wrong with that; None where nothing does.
+
+        A `.github` that is no folder holds no policy, as it holds nothing for GitHub itself.
+        `named`: a delivery named the commit, so a 404 may pass in a few seconds.
+        """
+        try:
+            found = await self.client.getitem(CONTENTS, self._where(FOLDER, ref), named=named)
+        except NotThere:
+            return None
+        if not isinstance(found, list):
+            return None
+        if len(found) >= MOST_ENTRIES:
+            return Fault(1, 1, f"`{FOLDER}` has more files than GitHub lists ({MOST_ENTRIES})")
+        return listed_policy(map(_listed, found))
+
+    async def read(self, listed: Listed, origin: Origin, ref: str = "") -> Ok | Invalid:
+        """Return what is in the file. Raises TransientError when it changed since it was found."""
+        file = await self.client.getitem(CONTENTS, self._where(POLICY_PATH, ref))
+        if isinstance(file, list) or file["type"] != "file" or file["sha"] != listed.id:
+            raise TransientError("The policy changed while it was read.", retry_after=1)
+        data = base64.b64decode(file["content"])
+        return await asyncio.to_thread(found_in, data, origin)  # a second's work at the worst
+
+    async def found(self, origin: Origin) -> Found:
+        """Return the policy of the newest commit of the default branch."""
+        listed = await self.find()
+        if listed is None:
+            return Missing()
+        origin = origin.model_copy(update={"repository": f"{self.owner}/{self.name}"})
+        if isinstance(listed, Fault):
+            return Invalid((listed,), origin)
+        return await self.read(listed, origin.model_copy(update={"url": listed.url}))
+
+    async def secret(self) -> bool:
+        """Tell whether not everybody may see the repository."""
+        where = {"owner": self.owner, "repo": self.name}
+        return bool((await self.client.getitem(REPOSITORY, where))["private"])
+
+    def _where(self, path: str, ref: str) -> dict[str, str]:
+        where = {"owner": self.owner, "repo": self.name, "path": path}
+        return {**where, "ref": ref} if ref else where
+
+
+async def read_policy(github: GitHub, installation_id: int, repository: Located) -> Found:
+    """Return the policy that holds in the repository now, or what is wrong with it.
+
+    Raises InstallationGone, NotPermitted, TransientError or ConfigError.
+    """
+    client = await github.installation(installation_id, repository.id, Profile.READ)
+    found = await PolicyFile(client, repository.owner, repository.name).found(Origin())
+    if not isinstance(found, Missing) or repository.name == OWNERS:
+        return found
+    return await _of_owner(github, installation_id, repository)
+
+
+async def _of_owner(github: GitHub, installation_id: int, repository: Located) -> Found:
+    """Return what the owner's own repository says, with a token that can read that one alone."""
+    try:
+        client = await github.named(installation_id, OWNERS, Profile.CONTENTS)
+        named = (repository.id, repository.owner, repository.name)
+        owner, _ = await github.installed.called(*named)  # a login is anybody's once it is given up
+        file = PolicyFile(client, owner, OWNERS)
+        found = await file.found(Origin(owners=True))
+        if isinstance(found, Invalid) and not repository.private and await file.secret():
+            return replace(found, origin=found.origin.model_copy(update={"secret": True}))
+    except (NotThere, NotPermitted):  # there is none, or the App is not installed on it
+        return Missing()
+    return found
+
+
+def _listed(entry: Mapping[str, Any]) -> Listed:
+    kind = _KINDS.get(entry["type"], "folder")
+    if kind == "file" and entry["download_url"] is None:  # how GitHub lists submodules
+        kind = "submodule"
+    return Listed(
+        name=entry["name"],
+        kind=kind,
+        size=entry["size"],
+        id=entry["sha"],
+        url=entry["html_url"] or "",
+    )
+
+
+_KINDS: Mapping[str, Any] = {
+    "file": "file",
+    "symlink": "symlink",
+    "submodule": "submodule",
+    "dir": "folder",
+}

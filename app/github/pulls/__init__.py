@@ -1,0 +1,1 @@
+"""pulls: say what it is."""

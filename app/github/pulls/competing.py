@@ -1,0 +1,122 @@
+"""Step 9: who else is at a package: open pull requests of other bots, and earlier ones of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from agents.pipelines.remediate.words import branch_words
+from agents.ports import OtherPull
+from agents.requests import RemediateAlert
+from app.git.ref_names import BRANCH_PREFIX
+from app.github.pulls.earlier_pull_request import ACTIVITY, MARKER, NOBODY_KNOWS
+from app.github.transport.errors import Endless, Missing
+from app.github.access.run_reader import REPOSITORY, Reading
+from app.github.transport.bot_identity import Identity
+from app.github.transport.installation_client import InstallationClient
+from app.github.pulls.bot_branches import READ, Sought, moves
+from app.github.pulls.head_branch import is_foreign
+
+PULLS = f"{REPOSITORY}/pulls{{?state,sort,direction}}"
+COMMITS = f"{REPOSITORY}/pulls/{{number}}/commits"
+PAGES = 10
+"""Of a hundred open pull requests each, newest first."""
+MOST = 10
+"""Pull requests about one package whose pushes are looked at."""
+WEB = 19_864_447
+"""The account of GitHub's pages, which commits in the name of others."""
+
+Pull = Mapping[str, Any]
+
+
+class OtherPulls:
+    """Finds them by their author first, for a branch anybody can name as they like."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        request: RemediateAlert,
+        lane_of: Callable[[str], Awaitable[str | None]],
+    ) -> None:
+        self._reading = reading
+        self._request = request
+        self._lane_of = lane_of
+
+    async def read(self, ecosystem: str, package: str, directory: str) -> tuple[OtherPull, ...]:
+        """Return those for this package in this folder, newest first; none of a fork."""
+        client, sought = await self._reading.client(), Sought(ecosystem, package, directory)
+        own = await self._reading.github.identity(client)
+        where = self._reading.where(state="open", sort="created", direction="desc")
+        found: list[OtherPull] = []
+        try:
+            async for pull in client.getiter(PULLS, where, pages=PAGES):
+                if await self._is_about(pull, own, sought):
+                    found.append(await self._other(client, pull, own))
+                if len(found) == MOST:
+                    break
+        except Endless:  # what is older than a thousand others nobody is at any more
+            pass
+        return tuple(found)
+
+    async def _is_about(self, pull: Pull, own: Identity, sought: Sought) -> bool:
+        if is_foreign(pull, self._request.repository):
+            return False
+        if own.wrote(pull):
+            return await self._is_ours(pull, sought)
+        author = pull["user"] or {}
+        if author.get("type") != "Bot":
+            return False
+        words = f"{pull['title']}\n{(pull['body'] or '')[:READ]}"
+        branch, base = pull["head"]["ref"], pull["base"]["ref"]
+        return moves(author["login"], branch, base, words, sought)
+
+    async def _is_ours(self, pull: Pull, sought: Sought) -> bool:
+        """Tell whether a run about the same package made it: it knows, or else its branch."""
+        marked = MARKER.findall(pull["body"] or "")
+        about = self._request.model_copy(
+            update={
+                "ecosystem": sought.ecosystem,
+                "package": sought.package,
+                "directory": sought.directory,
+            }
+        )
+        if marked and (lane := await self._lane_of(marked[-1])) is not None:
+            return lane == about.lane
+        words = re.escape("-".join(part for part in branch_words(about) if part))
+        own_name = rf"{BRANCH_PREFIX}(?:.+/)?{words}-[0-9a-f]{{6}}"
+        return re.fullmatch(own_name, pull["head"]["ref"]) is not None
+
+    async def _other(self, client: InstallationClient, pull: Pull, own: Identity) -> OtherPull:
+        author = pull["user"] or {}
+        return OtherPull(
+            number=pull["number"],
+            url=pull["html_url"],
+            title=pull["title"],
+            branch=pull["head"]["ref"],
+            head=pull["head"]["sha"],
+            base=pull["base"]["ref"],
+            author=author.get("login", ""),
+            own=own.wrote(pull),
+            pushed_by=await self._pushed_by(client, pull),
+        )
+
+    async def _pushed_by(self, client: InstallationClient, pull: Pull) -> tuple[str, ...]:
+        """Return who besides its author has pushed there, by GitHub's record of pushes.
+
+        Where it keeps none, as on older servers, by its commits, of which anybody can say anything:
+        a name too many only leaves the pull request to people.
+        """
+        author, ref = (pull["user"] or {}).get("id"), f"refs/heads/{pull['head']['ref']}"
+        try:
+            found = await client.getitem(ACTIVITY, self._reading.where(ref=ref, per_page=100))
+            actors = [move.get("actor") or {} for move in found]
+        except Missing:
+            found = await client.getitem(
+                f"{COMMITS}{{?per_page}}",
+                self._reading.where(number=pull["number"], per_page=100),
+            )
+            every = [commit.get(role) or {} for commit in found for role in ("author", "committer")]
+            actors = [each for each in every if each.get("id") != WEB]
+        others = (each.get("login", NOBODY_KNOWS) for each in actors if each.get("id") != author)
+        return tuple(dict.fromkeys(others))

@@ -1,0 +1,59 @@
+"""Step 9: what of a pull request is still as Fettle left it, and ending its draft."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from agents.requests import Repository
+from app.github.graphql.documents import document
+from app.github.transport.errors import Invalid, NotPermitted
+from app.github.transport.bot_identity import Identity
+from app.github.transport.installation_client import InstallationClient
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What somebody else has changed of one of our pull requests: theirs from then on."""
+
+    node_id: str
+    draft: bool
+    """Whether it is a draft now."""
+    by_others: frozenset[str]
+    """Of `body`, `title` and `draft`."""
+
+
+async def read_touched(
+    client: InstallationClient, repository: Repository, number: int, own: Identity
+) -> Touched:
+    """Ask GitHub who last edited the description, and who renamed it or ended or began a draft."""
+    variables = {"owner": repository.owner, "name": repository.name, "number": number}
+    found = await client.graphql(document("pull_touched"), variables)
+    pull: Mapping[str, Any] = found["repository"]["pullRequest"]
+    theirs = {
+        "title" if event["__typename"] == "RenamedTitleEvent" else "draft"
+        for event in pull["timelineItems"]["nodes"]
+        if not _is_us(event["actor"], own)
+    }
+    if pull["lastEditedAt"] and not _is_us(pull["editor"], own):
+        theirs.add("body")
+    return Touched(pull["id"], pull["isDraft"], frozenset(theirs))
+
+
+async def make_ready(client: InstallationClient, touched: Touched) -> bool:
+    """End the draft and return whether that is so; GitHub may not let the App."""
+    try:
+        await client.graphql(document("pull_ready"), {"id": touched.node_id}, writes=True)
+    except (NotPermitted, Invalid) as error:
+        log.warning("the pull request stays a draft", reason=str(error))
+        return False
+    return True
+
+
+def _is_us(actor: Mapping[str, Any] | None, own: Identity) -> bool:
+    return actor is not None and actor.get("databaseId") == own.bot.id

@@ -1,0 +1,254 @@
+"""Step 9: let a run's result out: push its branch, open its pull request, answer on its issue."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from agents.errors import Moved
+from agents.ports import PullRequest
+from agents.requests import OnPull, RemediateAlert, Request
+from agents.text.inline import code_span
+from app.git.mirror import Mirror
+from app.git.ref_names import BRANCH_PREFIX, branch_ref, pull_ref
+from app.github.transport.tokens import Profile, Scope
+from app.github.transport.client import GitHub
+from app.github.transport.errors import Invalid, Missing
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.idempotent_comments import MarkedComments, SETTLE, made_once
+from app.github.pulls.operator_branch import Meant, is_named, require_free
+from app.github.pulls.head_branch import PULL, require_pushable
+from app.github.pulls.text import PullText
+from app.github.pulls.human_edits import make_ready, read_touched
+from app.github.transport.outgoing_text import Wording
+from app.secrets.redaction import Redactor
+
+EDITED_KEY = "pull-request-text"
+PULLS = "/repos/{owner}/{repo}/pulls"
+DELETED = "The branch {branch} was deleted while Fettle was at work. Nothing was pushed."
+
+Opened = Callable[[int], Awaitable[None]]
+"""Is told the number of the run's pull request as soon as it is known; maybe more than once."""
+
+
+class GitHubPublisher:
+    """The port `Publisher` for one run. Every call looks before it writes."""
+
+    def __init__(
+        self,
+        github: GitHub,
+        mirror: Mirror,
+        request: Request,
+        run_id: str,
+        redactor: Redactor,
+        *,
+        settle: float = SETTLE,
+        caution: str = "",
+        opened: Opened | None = None,
+    ) -> None:
+        self._opened = opened
+        self._caution = caution
+        self._github = github
+        self._mirror = mirror
+        self._request = request
+        self._run_id = run_id
+        self._wording = Wording(github.urls, request, redactor)
+        self._settle = settle
+        self._comments = MarkedComments(github, request, run_id, settle=settle)
+        self._where = {"owner": request.repository.owner, "repo": request.repository.name}
+
+    async def push(self, branch: str, commit: str) -> str:
+        """Put the commit on the branch and return the page where people see it.
+
+        That is a branch of Fettle's own, or that of the pull request which the run is about, while
+        that is open, or one that the operator named for it. Raises Moved when someone else moved
+        it; theirs is left alone.
+        """
+        request, urls = self._request, self._github.urls
+        if is_named(request, branch):
+            return await self._push_to_named(branch, commit)
+        of_pull = branch if await self._is_of_pull(branch) else None
+        expected = await self._expected(branch, commit, of_pull)
+        await self._push(branch, commit, expected, of_pull)
+        return urls.branch(request.repository.full_name, branch)
+
+    async def _push_to_named(self, branch: str, commit: str) -> str:
+        """Push to a branch that the operator named, if it is nobody else's."""
+        request, urls = self._request, self._github.urls
+        assert isinstance(request, RemediateAlert), "no other request names one"
+        client = await self._github.installation(
+            request.installation_id, request.repository.id, Profile.READ
+        )
+        standing = await self._head_of(branch)
+        meant = Meant(request, self._run_id, commit, standing)
+        await require_free(client, self._mirror, meant)
+        await self._push(branch, commit, standing, branch)
+        return urls.branch(request.repository.full_name, branch)
+
+    async def _push(
+        self, branch: str, commit: str, expected: str | None, vouched: str | None
+    ) -> None:
+        request = self._request
+        scope = Scope.of(request.installation_id, request.repository.id, Profile.PUSH)
+        async with self._github.broker.lease(scope) as token:
+            name = await self._github.installed.full_name(request.repository)
+            url = self._github.urls.clone(name)  # git follows no redirect from an older one
+            await self._mirror.push(url, token.value, commit, branch, expected, of_pull=vouched)
+
+    async def open_pull_request(
+        self,
+        *,
+        branch: str,
+        commit: str,
+        title: str,
+        body: str,
+        draft: bool,
+        closes: Sequence[int] = (),
+    ) -> PullRequest:
+        """Open the pull request of this branch, or bring the open one up to date.
+
+        `closes`: numbers of the issues of this repository that its merge closes, and no others.
+        """
+        request = self._request
+        text = PullText(self._wording, title, body, closes)
+        wanted = {"title": text.title, "body": text.whole(self._caution, self._run_id)}
+        async with self._github.leased(
+            request.installation_id, request.repository.id, Profile.PULLS
+        ) as client:
+            found = await made_once(
+                lambda: self._find(client, branch),
+                lambda: self._open(client, {**wanted, "head": branch, "draft": draft}),
+                settle=self._settle,
+            )
+            if self._opened is not None:
+                await self._opened(found["number"])
+            ready = not found["draft"] or draft
+            if not ready or any(found[name] != said for name, said in wanted.items()):
+                found = await self._up_to_date(client, found, wanted, text, draft=draft)
+        return PullRequest(
+            number=found["number"],
+            url=found["html_url"],
+            branch=branch,
+            head=commit,
+            base=found["base"]["ref"],
+            title=found["title"],
+            body=found["body"],
+            draft=found["draft"],
+        )
+
+    async def comment(self, key: str, body: str) -> str:
+        """Say this on the request's issue once, whatever happens; return its URL."""
+        return (await self._comments.say(key, self._wording.text(body))).url
+
+    async def _head_of(self, branch: str) -> str | None:
+        request = self._request
+        client = await self._github.installation(
+            request.installation_id, request.repository.id, Profile.READ
+        )
+        where = {**self._where, "branch": branch}
+        try:
+            found = await client.getitem("/repos/{owner}/{repo}/git/ref/heads/{+branch}", where)
+        except Missing:
+            return None
+        sha: str = found["object"]["sha"]
+        return sha
+
+    async def _is_of_pull(self, branch: str) -> bool:
+        """Tell whether it is the branch of the run's pull request, by what GitHub says now.
+
+        Raises RunError when it must not be pushed, or is neither that nor one of Fettle's own.
+        """
+        request = self._request
+        if not isinstance(request, OnPull):
+            return False
+        client = await self._github.installation(
+            request.installation_id, request.repository.id, Profile.READ
+        )
+        pull = await client.getitem(PULL, {**self._where, "number": str(request.number)})
+        if branch != pull["head"]["ref"] and branch.startswith(BRANCH_PREFIX):
+            return False  # like one for work that could not be put where it belongs
+        require_pushable(pull, request.repository, branch)
+        return True
+
+    async def _expected(self, branch: str, commit: str, of_pull: str | None) -> str | None:
+        """Return where the branch has to be for the push: at ours, or where the run found it.
+
+        What others have put there is not in this commit's history; what they have taken away is in
+        it, and would come back.
+        """
+        standing = await self._head_of(branch)
+        if standing is None and of_pull is not None:
+            raise Moved(DELETED.format(branch=code_span(branch)))
+        if standing is None:
+            return None
+        seen = await self._seen(branch, of_pull)
+        for place in (standing, seen):
+            going_on = seen is None or (place and await self._mirror.continues(place, seen))
+            if place and going_on and await self._mirror.continues(commit, place):
+                return place
+        return None
+
+    async def _seen(self, branch: str, of_pull: str | None) -> str | None:
+        """Return where the run saw the branch when it looked."""
+        seen = await self._mirror.resolve(branch_ref(self._run_id, branch))
+        if seen is None and of_pull is not None:
+            return await self._mirror.resolve(pull_ref(self._run_id, self._request.number))
+        return seen
+
+    async def _find(self, client: InstallationClient, branch: str) -> dict[str, Any] | None:
+        name = await self._github.installed.full_name(self._request.repository)
+        owner = name.partition("/")[0]
+        found = await client.getitem(
+            PULLS + "{?head,state}", {**self._where, "head": f"{owner}:{branch}", "state": "open"}
+        )
+        # A server that does not know the filter would list every pull request.
+        return next((pull for pull in found if pull["head"]["ref"] == branch), None)
+
+    async def _open(self, client: InstallationClient, wanted: dict[str, Any]) -> dict[str, Any]:
+        request = self._request
+        base = request.base_branch if isinstance(request, RemediateAlert) else ""
+        data = {**wanted, "base": base or request.repository.default_branch}
+        try:
+            opened: dict[str, Any] = await client.post(PULLS, self._where, data=data)
+        except Invalid as error:
+            if wanted["draft"] and "draft" in str(error).lower():  # not in every plan
+                return await self._open(client, {**wanted, "draft": False})
+            raise
+        return opened
+
+    async def _up_to_date(
+        self,
+        client: InstallationClient,
+        found: dict[str, Any],
+        wanted: dict[str, str],
+        text: PullText,
+        *,
+        draft: bool,
+    ) -> dict[str, Any]:
+        """Change what is still as Fettle left it; what people changed since is theirs.
+
+        So is what they opened from our branch. A draft is ended, never begun.
+        """
+        own = await self._github.identity(client)
+        if not own.wrote(found):
+            return found
+        touched = await read_touched(client, self._request.repository, found["number"], own)
+        changes = {
+            name: said
+            for name, said in wanted.items()
+            if found[name] != said and name not in touched.by_others
+        }
+        if changes:
+            where = {**self._where, "number": str(found["number"])}
+            found = await client.patch(PULLS + "/{number}", where, data=changes)
+        if "body" in touched.by_others:
+            await self._say_beside(found["number"], text)
+        if touched.draft and not draft and "draft" not in touched.by_others:
+            found = {**found, "draft": not await make_ready(client, touched)}
+        return found
+
+    async def _say_beside(self, number: int, text: PullText) -> None:
+        """Say in a comment what the description would have said."""
+        there = self._request.model_copy(update={"number": number})
+        comments = MarkedComments(self._github, there, self._run_id, settle=self._settle)
+        await comments.say(EDITED_KEY, text.beside)

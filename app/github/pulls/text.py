@@ -1,0 +1,47 @@
+"""Step 9: the words of a pull request, safe and bounded; what its merge closes is said by us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from agents.text.lines import quiet_in_commits
+from agents.text.outgoing import LIMIT
+from app.github.transport.idempotent_comments import marker
+from app.github.transport.outgoing_text import Wording
+
+KEY = "pull-request"
+LONGEST_TITLE = 200
+EDITED = """Somebody has edited the description of this pull request, so Fettle leaves it as it is.
+This is what it would say of the newest commits:
+
+**{title}**"""
+CLOSES = "To have the merge close what they resolve, the description has to say {closing}."
+
+
+class PullText:
+    """What a run has to say about its pull request; `closes` are numbers of issues."""
+
+    def __init__(self, wording: Wording, title: str, body: str, closes: Iterable[int]) -> None:
+        self.title = wording.title(title, LONGEST_TITLE)
+        self._wording = wording
+        self._body = body
+        self._closing = [f"Resolves #{number}" for number in dict.fromkeys(closes)]
+
+    def whole(self, caution: str, run_id: str) -> str:
+        """Return the description; its end is the marker by which the next run finds it."""
+        return self._around((), ("\n".join(self._closing), caution, marker(run_id, KEY)))
+
+    @property
+    def beside(self) -> str:
+        """Return a comment that says the same where the description is somebody else's by now."""
+        head = EDITED.format(title=self._wording.line(self.title, LONGEST_TITLE))
+        closing = " and ".join(f"`{line}`" for line in self._closing)
+        return self._around((head,), (CLOSES.format(closing=closing) if closing else "",))
+
+    def _around(self, before: Sequence[str], after: Sequence[str]) -> str:
+        """Return the model's text between ours: only the model's is shortened."""
+        room = LIMIT - sum(len(part) + 2 for part in (*before, *after))
+        # Twice: first it counts into the limit, then nothing is left that publishing uncovered.
+        body = self._wording.text(quiet_in_commits(self._body), limit=room)
+        body = quiet_in_commits(body)
+        return "\n\n".join(part for part in (*before, body, *after) if part)

@@ -1,0 +1,1 @@
+"""read_tool: say what it is."""

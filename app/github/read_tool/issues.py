@@ -1,0 +1,111 @@
+"""The read verbs `issue` and `pull_request`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.ports import Json
+from agents.requests import ResolveIssue
+from agents.tools.room import cut
+from app.github.access.run_reader import REPOSITORY, Reading
+from app.github.transport.incoming_text import body, left_out, line, sections
+
+HIDDEN = "(by somebody without write access: not shown)"
+MOST_FILES = 100
+DIFF = 12_000  # characters
+
+
+async def read_issue(reading: Reading, arguments: Mapping[str, Json]) -> str:
+    """Return an issue and what was said on it."""
+    number = arguments["number"]
+    client = await reading.client()
+    issue = await client.getitem(f"{REPOSITORY}/issues/{{number}}", reading.where(number=number))
+    if "pull_request" in issue:
+        return f"#{number} is a pull request: read it with the verb pull_request."
+    labels = ", ".join(line(label["name"]) for label in issue["labels"])
+    facts = f"{issue['state']}; labels: {labels or 'none'}"
+    return sections(
+        [
+            f"# Issue #{number} ({facts})",
+            await _opening(reading, issue),
+            await reading.comments(number),
+        ]
+    )
+
+
+async def read_pull_request(reading: Reading, arguments: Mapping[str, Json]) -> str:
+    """Return a pull request: what it says, what was said about it, what it changes."""
+    number = arguments["number"]
+    client, where = await reading.client(), reading.where(number=number)
+    pull = await client.getitem(f"{REPOSITORY}/pulls/{{number}}", where)
+    state = "merged" if pull["merged"] else pull["state"]
+    head = line(pull["head"]["label"]) if await _by_us(reading, pull) else "a fork"
+    facts = f"{state}; {head} into {line(pull['base']['ref'])}"
+    return sections(
+        [
+            f"# Pull request #{number} ({facts}; head {pull['head']['sha']})",
+            await _opening(reading, pull),
+            await _reviews(reading, number),
+            await reading.comments(number),
+            await _files(reading, pull, diff=arguments["diff"]),
+        ]
+    )
+
+
+async def _opening(reading: Reading, thing: Mapping[str, Any]) -> str:
+    """Return title and description: the run's own issue as it was when the run was asked for."""
+    request = reading.request
+    if isinstance(request, ResolveIssue) and thing["number"] == request.number:
+        return f"{line(request.title)}\n\n{body(request.body)}"
+    if not await reading.shown(thing):
+        return f"Title and description: {HIDDEN}"
+    author = thing["user"]["login"]
+    return f"{line(thing['title'])} (by {author})\n\n{body(thing['body'])}"
+
+
+async def _reviews(reading: Reading, number: int) -> str:
+    client, where = await reading.client(), reading.where(number=number)
+    reviews = [
+        each async for each in client.getiter(f"{REPOSITORY}/pulls/{{number}}/reviews", where)
+    ]
+    remarks = [
+        each async for each in client.getiter(f"{REPOSITORY}/pulls/{{number}}/comments", where)
+    ]
+    said, hidden = [], 0
+    for each in (*reviews, *remarks):
+        if not await reading.shown(each):
+            hidden += 1
+        elif "path" in each:
+            place = f"{each['path']}:{each.get('line') or each.get('original_line') or ''}"
+            said.append(f"## {each['user']['login']} on {line(place)}\n{body(each['body'])}")
+        else:
+            words = body(each["body"]) if each["body"] else ""
+            said.append(f"## {each['user']['login']}: {each['state'].lower()}\n{words}".rstrip())
+    return sections([*said, left_out([(hidden, "reviews by people without write access")])])
+
+
+async def _files(reading: Reading, pull: Mapping[str, Any], *, diff: bool) -> str:
+    """Return the names of what it changes; a fork's files are an outsider's words, too."""
+    if not await _by_us(reading, pull):
+        return f"{pull['changed_files']} changed files: {HIDDEN}"
+    client, where = await reading.client(), reading.where(number=pull["number"])
+    path = f"{REPOSITORY}/pulls/{{number}}/files"
+    files = [each async for each in client.getiter(path, where)]
+    names = [
+        f"- {line(each['filename'])} ({each['status']}, +{each['additions']} -{each['deletions']})"
+        for each in files[:MOST_FILES]
+    ]
+    more = len(files) - len(names)
+    listing = "\n".join(["# Changed files", *names, *([f"- {more} more"] if more else [])])
+    if not diff:
+        return listing
+    patches = [f"--- {each['filename']}\n{each.get('patch', '(no text)')}" for each in files]
+    whole = cut("\n".join(patches), DIFF, "read the branch's files for the rest")
+    return f"{listing}\n\n{whole}"
+
+
+async def _by_us(reading: Reading, pull: Mapping[str, Any]) -> bool:
+    """Tell whether those who may write named its branch and wrote what it changes."""
+    home = (pull["head"]["repo"] or {}).get("id") == reading.request.repository.id
+    return home or await reading.shown(pull)

@@ -1,0 +1,1 @@
+"""reporting: say what it is."""

@@ -1,0 +1,104 @@
+"""What the progress comment says differently of each kind of request, and of each way to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agents.requests import RemediateAlert, Request
+from agents.text.inline import code_span
+from agents.text.literal import spelled
+from handlers.access.issues import LABELS, VERBS
+
+LONGEST_NAME = 100
+
+HOW: Mapping[str, str] = {
+    "label": "`{login}` asked for {it} with the label `{label}`",
+    "command": "`{login}` asked for {it} with `/bot {verb}`",
+    "terminal": "`{login}` asked for {it} on the machine that Fettle runs on",
+    "review": "`{login}` submitted [a review]({url}#pullrequestreview-{review})",
+    "checks": "Checks failed on `{head}`",
+    "alert": "Fettle is to move {package} to another release",
+    "schedule": "Fettle is to move {package} to another release",
+}
+"""`it`: what was asked for, as the sentence before has named it."""
+WITHOUT = "Fettle is to do without the override of {package}"
+
+
+@dataclass(frozen=True)
+class Words:
+    """What is said of one kind of request."""
+
+    next: str
+    """While it is at work: where people will find what comes of it."""
+    answered: str
+    """How the headline begins of one that ends with a comment."""
+    link: str
+    """What that comment is called."""
+    afresh: str = ""
+    """How it is asked for once more, from the beginning."""
+
+
+WORDS: Mapping[str, Words] = {
+    "resolve_issue": Words(
+        next="The result will be linked here.",
+        answered="Answered.",
+        link="the answer",
+        afresh="set the label `{label}` again",
+    ),
+    "address_review": Words(
+        next="Each thread gets its answer, and a summary of all will be linked here.",
+        answered="Done.",
+        link="the summary",
+        afresh="write `/bot address`",
+    ),
+    "update_branch": Words(
+        next="The result will be linked here.",
+        answered="Done.",
+        link="the result",
+        afresh="write `/bot update`",
+    ),
+    "fix_checks": Words(
+        next="What is found out will be linked here.",
+        answered="Looked at.",
+        link="what was found out",
+    ),
+    "remediate_alert": Words(
+        next="The result will be linked here.",
+        answered="Done.",
+        link="the result",
+    ),
+}
+
+
+def words_of(request: Request) -> Words:
+    """Return what is said of the request's kind."""
+    return WORDS[request.kind]
+
+
+def asked(request: Request, it: str) -> str:
+    """Return who asked for it and how, as the beginning of a sentence."""
+    retires = request.via == "schedule" and getattr(request, "retire", None) is not None
+    return (WITHOUT if retires else HOW[request.via]).format(
+        it=it,
+        login=request.asked_by.login,
+        url=request.url,
+        label=LABELS.get(request.kind, ""),
+        verb="retry" if request.again else VERBS.get(request.kind, "retry"),
+        review=getattr(request, "review_id", 0),
+        head=getattr(request, "head", "")[:7],
+        package=code_span(spelled(getattr(request, "package", ""))[:LONGEST_NAME]),
+    )
+
+
+def afresh(request: Request) -> str:
+    """Return how to begin anew, as the end of a sentence; empty where `/bot retry` says it all."""
+    way = words_of(request).afresh.format(label=LABELS.get(request.kind, ""))
+    return f"; to start afresh, {way}" if way else ""
+
+
+def called_for(request: Request) -> bool:
+    """Tell whether a person asked on GitHub, and so expects to hear of it there at once."""
+    if isinstance(request, RemediateAlert):
+        return request.via == "command"
+    return request.via != "checks"

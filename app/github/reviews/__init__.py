@@ -1,0 +1,1 @@
+"""reviews: say what it is."""

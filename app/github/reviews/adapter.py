@@ -1,0 +1,191 @@
+"""Step 9: the port `Reviewing`: a pull request, what people say on it, and Fettle's answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from agents.errors import RunError
+from agents.ports import Batch, Feedback, Pull, Remark, ReviewText, Said, Suggested, Thread
+from agents.requests import AddressReview, OnPull, Person
+from app.github.access.edit_history import AsAsked
+from app.github.transport.client import GitHub
+from app.github.pulls.earlier_pull_request import ACTIVITY
+from app.github.transport.errors import Missing
+from app.github.read_tool.adapter import asked_at
+from app.github.access.run_reader import Reading
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.idempotent_comments import SETTLE
+from app.github.pulls.head_branch import PULL, is_foreign, state_of, why_not
+from app.github.reviews.replies import ReviewAnswers
+from app.github.reviews.request_review import ask_again
+from app.github.reviews.suggestions import ReviewSuggestions
+from app.github.reviews.summaries import TextReader
+from app.github.reviews.threads import ThreadReader
+from app.github.access.authors import Speakers
+from app.github.transport.outgoing_text import Wording
+from app.secrets.redaction import Redactor
+from app.store.handled_feedback import Batches
+
+LOOKS = 3
+"""Times that GitHub is asked whether a pull request can be merged; it finds out meanwhile."""
+
+
+class GitHubReviewing:
+    """Reads with the profile `read`, answers with `report`; resolves with a token for just that."""
+
+    def __init__(
+        self,
+        github: GitHub,
+        request: OnPull,
+        run_id: str,
+        redactor: Redactor,
+        batches: Batches,
+        *,
+        settle: float = SETTLE,
+    ) -> None:
+        self._github = github
+        self._request = request
+        self._run_id = run_id
+        self._batches = batches
+        self._settle = settle
+        self._reading = Reading.of(github, request, asked_at(run_id))
+        wording = Wording(github.urls, request, redactor)
+        self._answers = ReviewAnswers(self._reading, run_id, wording, settle=settle)
+        self._suggestions = ReviewSuggestions(
+            self._reading, run_id, wording, conceal=redactor.clean, settle=settle
+        )
+
+    async def pull(self) -> Pull:
+        """Return the pull request as it is now."""
+        client, repository = await self._reading.client(), self._request.repository
+        found = await self._settled(client)
+        own = (await self._github.identity(client)).wrote(found)
+        foreign = is_foreign(found, repository)
+        return Pull(
+            number=found["number"],
+            title=found["title"],
+            body=found["body"] or "",
+            state=state_of(found),
+            draft=found["draft"],
+            own=own,
+            author_may_write=await self._reading.writers.wrote(client, found),
+            branch=found["head"]["ref"],
+            head=found["head"]["sha"],
+            base=found["base"]["ref"],
+            conflicts=found["mergeable"] is False,
+            foreign=foreign,
+            why_not=why_not(found, repository),
+            pushed_by_us=not foreign and await self._pushed_by_us(client, found["head"]),
+        )
+
+    @property
+    def _asked_at(self) -> float:
+        """Return when the words were said that count; a delivery may come much later than that."""
+        request = self._request
+        submitted = request.submitted_at if isinstance(request, AddressReview) else 0.0
+        return submitted or self._reading.until
+
+    async def feedback(self, *, outsiders: bool = False) -> Feedback:
+        """Return all that waits for an answer, as it stood when the run was asked for or later."""
+        client = await self._reading.client()
+        parts = (
+            self._reading,
+            client,
+            Speakers(self._reading, client, outsiders=outsiders),
+            AsAsked(client, self._asked_at),
+        )
+        done = [each for each in await self.batches() if not each.kept_back]
+        threads = await ThreadReader(*parts).read(may_resolve=await self._may_resolve())
+        texts = await TextReader(*parts).read(
+            dealt_with=frozenset(ident for batch in done for ident in batch.reviews),
+            newest_remark=max((batch.newest_remark for batch in done), default=0),
+        )
+        spoken: list[tuple[Said | ReviewText | Remark, Person]] = [
+            *threads.said_by,
+            *texts.reviews,
+            *texts.remarks,
+        ]
+        return Feedback(
+            threads=tuple(threads.open),
+            reviews=tuple(review for review, _ in reversed(texts.reviews)),
+            remarks=tuple(remark for remark, _ in reversed(texts.remarks)),
+            reviewers=_first_come((said.at, who) for said, who in spoken),
+            covered=tuple(sorted(texts.covered)),
+            newest_remark=texts.newest_remark,
+            newest_at=texts.newest_at,
+            resolved=threads.resolved,
+            by_outsiders=threads.by_outsiders + texts.by_outsiders,
+            from_outsiders=threads.from_outsiders + texts.from_outsiders,
+            left_out=threads.left_out + texts.left_out,
+        )
+
+    async def reply(self, thread: Thread, verdict: str, body: str) -> str:
+        """Answer in the thread, once in the life of the run; return the answer's URL."""
+        return await self._answers.reply(thread, verdict, body)
+
+    async def resolve(self, thread: Thread) -> str:
+        """Resolve the thread; return why it stays open, empty when it does not."""
+        return await self._answers.resolve(thread)
+
+    async def ask_again(self, reviewers: Sequence[Person]) -> tuple[str, ...]:
+        """Request reviews of these people again; return the logins of those whom GitHub asked."""
+        return await ask_again(self._reading, reviewers)
+
+    async def suggest(self, key: str, body: str, suggested: Sequence[Suggested]) -> str:
+        """Post one review that suggests these changes; return its URL."""
+        return await self._suggestions.post(key, body, suggested)
+
+    async def dealt_with(self, batch: Batch) -> None:
+        """Remember what this run has dealt with."""
+        await self._batches.remember(self._run_id, self._request, batch)
+
+    async def batches(self) -> tuple[Batch, ...]:
+        """Return what earlier runs have dealt with on this pull request, oldest first."""
+        request = self._request
+        return await self._batches.of(request.repository.id, request.number, besides=self._run_id)
+
+    async def _settled(self, client: InstallationClient) -> Mapping[str, Any]:
+        """Return it once GitHub knows whether it can be merged, or does not say so in time."""
+        where = self._reading.where(number=self._request.number)
+        found: Mapping[str, Any] = await client.getitem(PULL, where)
+        for _ in range(LOOKS - 1):
+            if found["mergeable"] is not None or state_of(found) != "open":
+                break
+            await asyncio.sleep(self._settle)
+            found = await client.getitem(PULL, where)
+        return found
+
+    async def _pushed_by_us(self, client: InstallationClient, head: Mapping[str, Any]) -> bool:
+        """Tell whether the newest push that led to this head was Fettle's, by GitHub's record."""
+        where = self._reading.where(ref=f"refs/heads/{head['ref']}", per_page=100)
+        try:
+            moves = await client.getitem(ACTIVITY, where)
+        except Missing:  # an Enterprise Server that keeps no record
+            return False
+        own = await self._github.identity(client)
+        actors = [move.get("actor") or {} for move in moves if move["after"] == head["sha"]]
+        return bool(actors) and actors[0].get("id") == own.bot.id
+
+    async def _may_resolve(self) -> bool:
+        """Tell whether the installation has what it takes; when in doubt, trying will tell."""
+        try:
+            found = await self._github.app.request(
+                "GET",
+                "/app/installations/{installation_id}",
+                url_vars={"installation_id": str(self._request.installation_id)},
+            )
+        except RunError:
+            return True
+        needed = ("contents", "pull_requests")
+        return all(found["permissions"].get(each) == "write" for each in needed)
+
+
+def _first_come(heard: Iterable[tuple[datetime, Person]]) -> tuple[Person, ...]:
+    """Return each of them once, in the order in which they spoke first."""
+    found: dict[int, Person] = {}
+    for _, person in sorted(heard, key=lambda each: each[0]):
+        found.setdefault(person.id, person)
+    return tuple(found.values())

@@ -1,0 +1,108 @@
+"""Step 9: answers in review threads: one of each run in each thread, and the thread resolved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agents.errors import RunError
+from agents.ports import Thread
+from agents.text.inline import code_span
+from app.github.transport.tokens import Profile
+from app.github.graphql.documents import document
+from app.github.transport.errors import Invalid, Missing, NotPermitted
+from app.github.access.run_reader import REPOSITORY, Reading
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.idempotent_comments import made_once, marker
+from app.github.reviews.threads import MOST_SAID, VERDICT
+from app.github.transport.outgoing_text import Wording
+
+REPLIES = f"{REPOSITORY}/pulls/{{number}}/comments/{{root}}/replies"
+ROOM = 64_000
+
+UNANSWERABLE = "The thread on {path} cannot be answered: it is gone, or its conversation is locked."
+GONE = "it is not there any more"
+NOT_PERMITTED = (
+    "GitHub lets Fettle resolve threads only where it may write both contents and pull requests"
+)
+REFUSED = "GitHub did not resolve it"
+
+_VERDICT = re.compile(r"[a-z][a-z_-]{0,39}")
+
+
+class ReviewAnswers:
+    """The answers of one run."""
+
+    def __init__(self, reading: Reading, run_id: str, wording: Wording, *, settle: float) -> None:
+        self._reading = reading
+        self._run_id = run_id
+        self._wording = wording
+        self._settle = settle
+
+    async def reply(self, thread: Thread, verdict: str, body: str) -> str:
+        """Answer in the thread unless the run has done so; return the answer's URL."""
+        if not _VERDICT.fullmatch(verdict):
+            raise ValueError(f"{verdict!r} cannot be told from the rest of a marker")
+        mark = marker(self._run_id, f"thread-{verdict}")
+        text = f"{mark}\n{self._wording.text(body, limit=ROOM)}"
+        try:
+            return await made_once(
+                lambda: self._find(thread), lambda: self._post(thread, text), settle=self._settle
+            )
+        except (Missing, Invalid, NotPermitted) as error:
+            why = UNANSWERABLE.format(path=code_span(thread.path))
+            raise RunError(f"{why} {error}") from error
+
+    async def resolve(self, thread: Thread) -> str:
+        """Resolve the thread; return why it stays open, empty when it does not."""
+        try:
+            client = await self._reading.client()
+            if (await self._look(client, thread, None))["isResolved"]:
+                return ""
+            request = self._reading.request
+            async with self._reading.github.leased(
+                request.installation_id, request.repository.id, Profile.PULLS
+            ) as leased:
+                asked = {"id": thread.id}
+                await leased.graphql(document("thread_resolved"), asked, writes=True)
+        except Missing:
+            return GONE
+        except NotPermitted:
+            return NOT_PERMITTED
+        except Invalid:
+            return REFUSED
+        return ""
+
+    async def _find(self, thread: Thread) -> str | None:
+        """Return the URL of the run's answer in the thread, or None."""
+        client = await self._reading.client()
+        own = await self._reading.github.identity(client)
+        before, seen = None, 0
+        while seen < MOST_SAID:
+            page = (await self._look(client, thread, before))["comments"]
+            for item in page["nodes"]:
+                mark = VERDICT.match(item["body"])
+                mine = (item["author"] or {}).get("databaseId") == own.bot.id
+                if mine and mark and mark["run"] == self._run_id:
+                    return str(item["url"])
+            seen, before = seen + len(page["nodes"]), page["pageInfo"]["startCursor"]
+            if not page["pageInfo"]["hasPreviousPage"]:
+                break
+        return None
+
+    async def _look(
+        self, client: InstallationClient, thread: Thread, before: str | None
+    ) -> Mapping[str, Any]:
+        """Return the thread as it is now; raises Missing when it is gone."""
+        asked = {"id": thread.id, "before": before}
+        item: Mapping[str, Any] = (await client.graphql(document("thread_comments"), asked))["node"]
+        if not item:
+            raise Missing("Its comments were deleted.")
+        return item
+
+    async def _post(self, thread: Thread, text: str) -> str:
+        client = await self._reading.client(Profile.REPORT)
+        where = self._reading.where(number=self._reading.request.number, root=thread.root)
+        posted = await client.post(REPLIES, where, data={"body": text})
+        return str(posted["html_url"])

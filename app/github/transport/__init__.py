@@ -1,0 +1,1 @@
+"""transport: say what it is."""

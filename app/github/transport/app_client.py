@@ -1,0 +1,87 @@
+"""GitHub as the App itself sees it: calls signed with the App's own key."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import count
+from math import inf
+from typing import Any
+
+from agents.errors import FettleError
+from app.github.transport.http import Api, Refused
+from app.github.transport.app_jwt import AppJwt
+from app.github.transport.errors import fault
+from app.github.transport.rate_limits import Call, Reply, TRIES, again, limit_wait
+
+Meaning = Callable[[Call, Reply], FettleError]
+
+
+class AppClient:
+    """Call GitHub as the App. Every call made here may be repeated without harm."""
+
+    def __init__(
+        self,
+        api: Api,
+        jwt: AppJwt,
+        *,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self.jwt = jwt
+        self._api = api
+        self._sleep = sleep
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        url_vars: Mapping[str, Any] | None = None,
+        data: Any = b"",
+        meaning: Meaning = fault,
+    ) -> Any:
+        """Return the decoded answer; raises what `meaning` makes of a refusal."""
+        answer, _ = await self._exchange(method, path, url_vars, data, meaning)
+        return answer
+
+    async def page(self, path: str, url_vars: Mapping[str, Any]) -> tuple[Any, str | None]:
+        """Return one page of a list, and the address of the next one."""
+        return await self._exchange("GET", path, url_vars, b"", fault)
+
+    async def _exchange(
+        self,
+        method: str,
+        path: str,
+        url_vars: Mapping[str, Any] | None,
+        data: Any,
+        meaning: Meaning,
+    ) -> tuple[Any, str | None]:
+        call = Call(method, path, repeatable=True, as_app=True)
+        for tries in count(1):
+            try:
+                return await self._api.send(
+                    method, path, url_vars=url_vars, data=data, jwt=self.jwt.token()
+                )
+            except Refused as refused:
+                await self._sleep(self._wait(call, refused, tries, meaning))
+        raise AssertionError("counting has no end")
+
+    def _wait(self, call: Call, refused: Refused, tries: int, meaning: Meaning) -> float:
+        """Return for how long to wait before the next try, or raise what the refusal means."""
+        reply = refused.reply
+        if tries < TRIES and _blames_clock(reply) and self.jwt.learn(reply.headers.get("date")):
+            return 0
+        if tries < TRIES and reply.status == 401 and self.jwt.renew():
+            return 0
+        wait = limit_wait(reply, strikes=0, now=self.jwt.now())
+        if wait is not None:
+            raise fault(call, reply, wait=wait) from refused
+        retry = again(call, reply, tries=tries, token_age=inf, reminted=True)
+        if retry is None:
+            raise meaning(call, reply) from refused
+        return retry.after
+
+
+def _blames_clock(reply: Reply) -> bool:
+    said = reply.message.lower()
+    return reply.status == 401 and any(word in said for word in ("'iat'", "'exp'", "expir"))

@@ -1,0 +1,37 @@
+"""Who Fettle is on this GitHub: the App and its bot user, for telling its own words from others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents.requests import Person
+from app.github.transport.app_client import AppClient
+from app.github.transport.installation_client import InstallationClient
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The App and the account it acts as."""
+
+    app_id: int
+    slug: str
+    bot: Person
+
+    def wrote(self, thing: Mapping[str, Any]) -> bool:
+        """Tell whether this comment or pull request (REST) is Fettle's own.
+
+        The author decides; a hidden marker alone anybody can copy. Where GitHub says through
+        which App it came, that must be ours as well.
+        """
+        via = thing.get("performed_via_github_app")
+        author = thing.get("user") or {}
+        return author.get("id") == self.bot.id and (via is None or via.get("id") == self.app_id)
+
+
+async def learn_identity(as_app: AppClient, client: InstallationClient) -> Identity:
+    """Ask GitHub who we are: the App by its key, its bot user through any installation."""
+    app = await as_app.request("GET", "/app")
+    bot = await client.getitem("/users/{login}", {"login": f"{app['slug']}[bot]"})
+    return Identity(app["id"], app["slug"], Person(id=bot["id"], login=bot["login"]))

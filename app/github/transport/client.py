@@ -1,0 +1,197 @@
+"""Step 9: the way out to GitHub: one session and one set of limits, narrow tokens for each call."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
+from functools import partial
+
+import aiohttp
+from cachetools import LRUCache
+
+from app.github.transport.http import Api
+from app.github.transport.app_client import AppClient
+from app.github.transport.app_jwt import AppJwt
+from app.github.transport.tokens import Profile, Scope, Token, TokenBroker
+from app.github.transport.bot_identity import Identity, learn_identity
+from app.github.transport.installation_client import InstallationClient, Sleep, Tokens
+from app.github.transport.installation_cache import Installed
+from app.github.transport.rate_limits import Left, left_of
+from app.github.transport.throttle import Pace
+from app.github.transport.etag_cache import Remembered
+from app.github.transport.urls import Urls
+from app.secrets.redaction import Redactor
+
+MOST_PACES = 10_000
+AT_ONCE = 50
+"""Connections of this process: GitHub bears 100 at once from an App, and there may be two workers.
+
+https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
+"""
+
+
+class GitHub:
+    """One GitHub for one process."""
+
+    def __init__(
+        self,
+        urls: Urls,
+        jwt: AppJwt,
+        redactor: Redactor,
+        *,
+        session: aiohttp.ClientSession,
+        write_spacing: float = 1.0,
+        sleep: Sleep = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.urls = urls
+        self.app = AppClient(Api(session, urls), jwt, sleep=sleep)
+        self.broker = TokenBroker(self.app, Api(session, urls), redactor)
+        self._session = session
+        self._write_spacing = write_spacing
+        self._sleep = sleep
+        self._clock = clock
+        self._identity: Identity | None = None
+        self._paces: LRUCache[int, Pace] = LRUCache(MOST_PACES)
+        self._remembered = Remembered()
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        *,
+        github_url: str,
+        app_id: int | str,
+        private_key: str,
+        redactor: Redactor,
+        write_spacing: float = 1.0,
+    ) -> AsyncIterator[GitHub]:
+        """Hold the session open. Raises ConfigError for a wrong address or key."""
+        urls, jwt = Urls.of(github_url), AppJwt(app_id, private_key)
+        connector = aiohttp.TCPConnector(limit=AT_ONCE)
+        async with aiohttp.ClientSession(
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar()
+        ) as session:
+            yield cls(urls, jwt, redactor, session=session, write_spacing=write_spacing)
+
+    async def installation(
+        self, installation_id: int, repository_id: int, profile: Profile
+    ) -> InstallationClient:
+        """Return a client for one repository and one use, its token at hand.
+
+        Raises InstallationGone, NotPermitted, TransientError or ConfigError.
+        """
+        scope = Scope.of(installation_id, repository_id, profile)
+        tokens = _Shared(self.broker, scope)
+        await tokens.get()
+        return self._client(scope, tokens)
+
+    async def named(self, installation_id: int, name: str, profile: Profile) -> InstallationClient:
+        """Return a client for one repository of the installation's owner, known by its name alone.
+
+        Raises NotPermitted where the App is not installed on it, or there is none.
+        """
+        scope = Scope.named(installation_id, name, profile)
+        tokens = _Shared(self.broker, scope)
+        await tokens.get()
+        return self._client(scope, tokens)
+
+    @asynccontextmanager
+    async def finding(self, installation_id: int, name: str) -> AsyncIterator[InstallationClient]:
+        """Hold a client that may see that one repository, by its name, and not what is in it."""
+        scope = Scope.named(installation_id, name, Profile.FIND)
+        async with self.broker.lease(scope) as token:
+            yield self._client(scope, _Leased(token))
+
+    @asynccontextmanager
+    async def everywhere(
+        self, installation_id: int, profile: Profile
+    ) -> AsyncIterator[InstallationClient]:
+        """Hold a client that may search all of the installation; its token is revoked after it."""
+        scope = Scope.of_all(installation_id, profile)
+        async with self.broker.lease(scope) as token:
+            yield self._client(scope, _Leased(token))
+
+    @asynccontextmanager
+    async def leased(
+        self, installation_id: int, repository_id: int, profile: Profile
+    ) -> AsyncIterator[InstallationClient]:
+        """Hold a client whose token was made for this use and is revoked after it."""
+        scope = Scope.of(installation_id, repository_id, profile)
+        async with self.broker.lease(scope) as token:
+            yield self._client(scope, _Leased(token))
+
+    @asynccontextmanager
+    async def among(
+        self, installation_id: int, repository_ids: Collection[int], profile: Profile
+    ) -> AsyncIterator[InstallationClient]:
+        """Hold a client for some repositories of an installation, as for one."""
+        scope = Scope.among(installation_id, repository_ids, profile)
+        async with self.broker.lease(scope) as token:
+            yield self._client(scope, _Leased(token))
+
+    async def identity(self, client: InstallationClient) -> Identity:
+        """Return who we are on this GitHub; asked once, through any installation."""
+        if self._identity is None:
+            self._identity = await learn_identity(self.app, client)
+        return self._identity
+
+    @property
+    def installed(self) -> Installed:
+        """Return who knows where the App is installed."""
+        return self.broker.installed
+
+    @property
+    def left(self) -> dict[int, Left]:
+        """Return what is left of the hour's requests, by installation, as far as GitHub told."""
+        return {ident: pace.left for ident, pace in self._paces.items() if pace.left is not None}
+
+    def _client(self, scope: Scope, tokens: Tokens) -> InstallationClient:
+        pace = self._pace(scope.installation_id)
+        api = Api(
+            self._session,
+            self.urls,
+            kept=self._remembered.seen_by(scope),
+            hear=lambda headers: pace.hear(left_of(headers), self.broker.now()),
+        )
+        of_one = scope.repository_ids if len(scope.repository_ids) == 1 else ()
+        called = [partial(self.installed.called, ident) for ident in of_one]
+        return InstallationClient(
+            api, tokens, pace, self.broker, sleep=self._sleep, called=called[0] if called else None
+        )
+
+    def _pace(self, installation_id: int) -> Pace:
+        pace = self._paces.get(installation_id)
+        if pace is None:
+            pace = Pace(spacing=self._write_spacing, clock=self._clock, sleep=self._sleep)
+            self._paces[installation_id] = pace
+        return pace
+
+
+class _Shared:
+    renewable = True
+
+    def __init__(self, broker: TokenBroker, scope: Scope) -> None:
+        self._broker = broker
+        self._scope = scope
+
+    async def get(self) -> Token:
+        return await self._broker.token(self._scope)
+
+    def refused(self, token: Token) -> None:
+        self._broker.forget(self._scope, token)
+
+
+class _Leased:
+    renewable = False
+
+    def __init__(self, token: Token) -> None:
+        self._token = token
+
+    async def get(self) -> Token:
+        return self._token
+
+    def refused(self, token: Token) -> None:
+        """Nothing else is to be had: the lease is this token."""

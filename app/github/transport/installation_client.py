@@ -1,0 +1,225 @@
+"""Step 9: calls within one installation: retried where that is safe, inside GitHub's limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from gidgethub import sansio
+
+from app.github.transport.http import Api, Refused
+from app.github.transport.tokens import Token, TokenBroker
+from app.github.transport.errors import Endless, fault
+from app.github.transport.rate_limits import Call, TRIES, again, limit_wait
+from app.github.transport.throttle import PATIENCE, Pace
+from app.observability.tracing import CLIENT, span
+
+T = TypeVar("T")
+Vars = Mapping[str, Any]
+Called = Callable[[str, str], Awaitable[tuple[str, str]]]
+"""Returns owner and name of the client's repository by now, from what it was called once."""
+Sleep = Callable[[float], Awaitable[object]]
+
+PAGE = 100
+_ENDLESS = "GitHub has more at `{path}` than Fettle reads."
+
+
+class Tokens(Protocol):
+    """Where a client's token comes from."""
+
+    renewable: bool
+
+    async def get(self) -> Token:
+        """Return a token that should work."""
+        ...
+
+    def refused(self, token: Token) -> None:
+        """Note that GitHub does not accept it; the next `get` returns another if renewable."""
+        ...
+
+
+class InstallationClient:
+    """Call GitHub within one installation, inside its limits.
+
+    Reads are repeated when that may heal them; writes are not, their callers look before they
+    write again. Raises Missing, Invalid, NotPermitted, InstallationGone, RunError, TransientError.
+    `url` is a path template like `/repos/{owner}/{repo}`, filled from `url_vars`, or an address.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        tokens: Tokens,
+        pace: Pace,
+        broker: TokenBroker,
+        *,
+        sleep: Sleep,
+        called: Called | None = None,
+    ) -> None:
+        self._api = api
+        self._tokens = tokens
+        self._pace = pace
+        self._broker = broker
+        self._sleep = sleep
+        self._called = called
+
+    async def getitem(self, url: str, url_vars: Vars | None = None, *, named: bool = False) -> Any:
+        """Return one object; `named`: a delivery named it, so a 404 may pass in a few seconds."""
+        answer, _ = await self._get(url, url_vars, named=named)
+        return answer
+
+    async def getiter(
+        self,
+        url: str,
+        url_vars: Vars | None = None,
+        *,
+        iterable_key: str | None = None,
+        pages: float = math.inf,
+    ) -> AsyncIterator[Any]:
+        """Yield the objects of all pages; `iterable_key` names the list in a wrapping object.
+
+        Raises Endless where there are more than so many pages, when all of these were yielded.
+        """
+        more: str | None = f"{url}{'&' if '?' in url else '?'}per_page={PAGE}"
+        while more is not None:
+            if pages < 1:
+                raise Endless(_ENDLESS.format(path=_path(url, url_vars)))
+            page, more = await self._get(more, url_vars)
+            pages -= 1
+            url_vars = None  # the address of the next page is complete
+            for item in page[iterable_key] if iterable_key else page:
+                yield item
+
+    async def post(
+        self, url: str, url_vars: Vars | None = None, *, data: Any, yielding: bool = False
+    ) -> Any:
+        """Create something; `yielding`: let those go first whom people wait for."""
+        return await self._write("POST", url, url_vars, data, yielding=yielding)
+
+    async def patch(
+        self, url: str, url_vars: Vars | None = None, *, data: Any, yielding: bool = False
+    ) -> Any:
+        """Change something."""
+        return await self._write("PATCH", url, url_vars, data, yielding=yielding)
+
+    async def delete(self, url: str, url_vars: Vars | None = None) -> None:
+        """Remove something."""
+        await self._write("DELETE", url, url_vars, b"")
+
+    async def tail(self, url: str, url_vars: Vars, *, keep: int, most: int) -> bytes:
+        """Return the end of a file that GitHub keeps elsewhere, like a log."""
+        url_vars = await self._by_now(url_vars)
+        call = Call("GET", _path(url, url_vars), repeatable=True, route=_route(url))
+
+        async def fetch(token: str) -> bytes:
+            where = await self._api.locate(url, url_vars, token=token)
+            return await self._api.tail(where, keep=keep, most=most)
+
+        return await self._call(call, fetch)
+
+    async def attempt(self, call: Call, send: Callable[[str], Awaitable[T]]) -> T:
+        """Make another kind of call: `send` is handed the token, and raises Refused."""
+        return await self._call(call, send)
+
+    async def graphql(
+        self, document: str, variables: Vars | None = None, *, writes: bool = False
+    ) -> dict[str, Any]:
+        """Return the data of a query, or with `writes` of a mutation."""
+        call = Call("POST", "/graphql", repeatable=not writes, route="/graphql")
+        asked = await self._by_now(variables or {})
+        return await self._call(
+            call, lambda token: self._api.graphql_data(document, asked, token=token)
+        )
+
+    async def _get(
+        self, url: str, url_vars: Vars | None, *, named: bool = False
+    ) -> tuple[Any, str | None]:
+        url_vars = await self._by_now(url_vars) if url_vars else None
+        call = Call("GET", _path(url, url_vars), repeatable=True, named=named, route=_route(url))
+        return await self._call(
+            call, lambda token: self._api.send("GET", url, url_vars=url_vars, token=token)
+        )
+
+    async def _write(
+        self, method: str, url: str, url_vars: Vars | None, data: Any, *, yielding: bool = False
+    ) -> Any:
+        url_vars = await self._by_now(url_vars) if url_vars else None
+        call = Call(method, _path(url, url_vars), repeatable=False, route=_route(url))
+        answer, _ = await self._call(
+            call,
+            lambda token: self._api.send(method, url, url_vars=url_vars, data=data, token=token),
+            yielding=yielding,
+        )
+        return answer
+
+    async def _by_now(self, asked: Vars) -> Vars:
+        """Return the same about the repository as it is called by now."""
+        place = "repo" if "repo" in asked else "name"
+        if self._called is None or "owner" not in asked or place not in asked:
+            return asked
+        owner, name = await self._called(asked["owner"], asked[place])
+        return {**asked, "owner": owner, place: name}
+
+    async def _call(
+        self, call: Call, send: Callable[[str], Awaitable[T]], *, yielding: bool = False
+    ) -> T:
+        tries, reminted = 0, not self._tokens.renewable
+        while True:
+            token = await self._tokens.get()
+            tries += 1
+            try:
+                async with self._turn(call, yielding=yielding) as asked_at:
+                    with span(f"github {call.method}", kind=CLIENT, url__template=call.route):
+                        answer = await send(token.value)
+            except Refused as refused:
+                remint = await self._recover(
+                    call, refused, token, tries, reminted=reminted, asked_at=asked_at
+                )
+            else:
+                self._pace.calm(asked_at)
+                return answer
+            if remint:
+                self._tokens.refused(token)
+                tries, reminted = 0, True
+
+    def _turn(self, call: Call, *, yielding: bool) -> AbstractAsyncContextManager[float]:
+        return self._pace.read() if call.repeatable else self._pace.write(yielding=yielding)
+
+    async def _recover(
+        self,
+        call: Call,
+        refused: Refused,
+        token: Token,
+        tries: int,
+        *,
+        reminted: bool,
+        asked_at: float,
+    ) -> bool:
+        """Wait until the call may be made again and return whether with a new token; or raise."""
+        reply = refused.reply
+        strikes = self._pace.strikes_at(asked_at)
+        wait = limit_wait(reply, strikes=strikes, now=self._broker.now())
+        if wait is not None:
+            self._pace.hold(wait, asked_at)
+            if call.repeatable and tries < TRIES and wait <= PATIENCE:
+                return False  # the next turn comes after the pause
+            raise fault(call, reply, wait=wait) from refused
+        retry = again(
+            call, reply, tries=tries, token_age=self._broker.age(token), reminted=reminted
+        )
+        if retry is None:
+            raise fault(call, reply) from refused
+        await self._sleep(retry.after)
+        return retry.remint
+
+
+def _path(url: str, url_vars: Vars | None) -> str:
+    return urlsplit(sansio.format_url(url, url_vars)).path
+
+
+def _route(url: str) -> str:
+    """Return what the path is made from: branches, labels and files are called as people like."""
+    return urlsplit(url).path.partition("{?")[0]

@@ -1,0 +1,245 @@
+"""Installation tokens: as narrow as their use, made once for many callers, ended when done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+
+import structlog
+from cachetools import TLRUCache, TTLCache
+from pydantic import AwareDatetime, BaseModel, ConfigDict, SecretStr
+
+from agents.errors import FettleError
+from app.github.transport.http import Api, Refused
+from app.github.transport.app_client import AppClient
+from app.github.transport.errors import InstallationGone, NotPermitted, mint_fault
+from app.github.transport.installation_cache import Anywhere, Installed
+from app.github.transport.rate_limits import Call, Reply
+from app.secrets.redaction import Redactor
+
+MARGIN = 300
+"""Seconds before its end from which on a token is handed out no more; of a short life, less."""
+SHARE = 4
+"""Of a life shorter than four margins, the last quarter is what is not handed out."""
+
+MOST_TOKENS = 4096
+ABSENT_SECONDS = 600.0
+"""For so long a repository that was not there by its name is not asked for again."""
+
+log = structlog.get_logger()
+
+
+class Profile(Enum):
+    """What a token is for; the value lists the permissions it gets, and it gets no others."""
+
+    FIND = (("metadata", "read"),)
+    CONTENTS = (("contents", "read"), ("metadata", "read"))
+    READ = (
+        ("contents", "read"),
+        ("issues", "read"),
+        ("metadata", "read"),
+        ("pull_requests", "read"),
+    )
+    ISSUES = (("issues", "read"), ("metadata", "read"))
+    LABELS = (("issues", "write"), ("metadata", "read"))
+    CHECKS = (("checks", "read"), ("contents", "read"), ("statuses", "read"))
+    LOGS = (("actions", "read"),)
+    ALERTS = (("vulnerability_alerts", "read"),)
+    REPORT = (("checks", "write"), ("issues", "write"), ("pull_requests", "write"))
+    PUSH = (("contents", "write"),)
+    PULLS = (("contents", "write"), ("pull_requests", "write"))
+
+
+def every_permission() -> dict[str, str]:
+    """Return all that any token is made with: what an owner has to have granted."""
+    every: dict[str, str] = {}
+    for profile in Profile:
+        for name, level in profile.value:
+            if every.get(name) != "write":
+                every[name] = level
+    return every
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a token may reach: the key under which it is kept."""
+
+    installation_id: int
+    repository_ids: tuple[int, ...]
+    permissions: tuple[tuple[str, str], ...]
+    repository_names: tuple[str, ...] = ()
+    """Repositories of the installation's owner whose ids are not known yet."""
+    everywhere: bool = False
+    """All of the installation's repositories, to look for what they have in common."""
+
+    @classmethod
+    def of_all(cls, installation_id: int, profile: Profile) -> Scope:
+        """Return the scope of everything that is installed, and one use: for searches alone."""
+        return cls(installation_id, (), profile.value, everywhere=True)
+
+    @classmethod
+    def named(cls, installation_id: int, name: str, profile: Profile) -> Scope:
+        """Return the scope of one repository that is known by its name alone, and one use."""
+        return cls(installation_id, (), profile.value, (name,))
+
+    @classmethod
+    def among(
+        cls, installation_id: int, repository_ids: Collection[int], profile: Profile
+    ) -> Scope:
+        """Return the scope of some repositories, up to 500, and one use."""
+        return cls(installation_id, tuple(repository_ids), profile.value)
+
+    @classmethod
+    def of(cls, installation_id: int, repository_id: int, profile: Profile) -> Scope:
+        """Return the scope of one repository and one use."""
+        return cls(installation_id, (repository_id,), profile.value)
+
+    @property
+    def repositories(self) -> dict[str, list[int] | list[str]]:
+        """Return them as GitHub is asked for them: none, which means all, only on purpose."""
+        if self.everywhere:
+            return {}
+        if self.repository_names:
+            return {"repositories": list(self.repository_names)}
+        return {"repository_ids": list(self.repository_ids)}
+
+
+@dataclass(frozen=True)
+class Token:
+    """An installation token. Times are unix seconds by GitHub's clock."""
+
+    value: str = field(repr=False)
+    expires_at: float
+    minted_at: float
+
+    @property
+    def handed_out_until(self) -> float:
+        """Return when too little of its life is left for what somebody may begin with it."""
+        return self.expires_at - min(MARGIN, (self.expires_at - self.minted_at) / SHARE)
+
+
+class _Minted(BaseModel):
+    """What Fettle reads of the answer to minting."""
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+    token: SecretStr
+    expires_at: AwareDatetime
+
+
+class TokenBroker:
+    """Hand out installation tokens."""
+
+    def __init__(self, app: AppClient, api: Api, redactor: Redactor) -> None:
+        self._app = app
+        self._api = api
+        self._redactor = redactor
+        self._kept: TLRUCache[Scope, Token] = TLRUCache(
+            MOST_TOKENS, ttu=lambda _, token, __: token.handed_out_until, timer=app.jwt.now
+        )
+        self._minting: dict[Scope, asyncio.Task[Token]] = {}
+        self._absent: TTLCache[Scope, str] = TTLCache(
+            MOST_TOKENS, ABSENT_SECONDS, timer=app.jwt.now
+        )
+        self.installed: Installed = Anywhere()
+        """Asked before each token is made."""
+
+    async def token(self, scope: Scope) -> Token:
+        """Return a token good for five minutes, or a quarter of its life; callers share one.
+
+        Raises InstallationGone, NotPermitted, TransientError or ConfigError.
+        """
+        if (kept := self._kept.get(scope)) is not None:
+            return kept
+        if (why := self._absent.get(scope)) is not None:
+            raise NotPermitted(why)
+        minting = self._minting.get(scope)
+        if minting is None:
+            minting = asyncio.create_task(self._mint(scope))
+            self._minting[scope] = minting
+            minting.add_done_callback(partial(self._minted, scope))
+        # A caller that is cancelled must not take the token away from the others.
+        return await asyncio.shield(minting)
+
+    @asynccontextmanager
+    async def lease(self, scope: Scope) -> AsyncIterator[Token]:
+        """Make a token for one use and revoke it afterwards. Nobody else gets this one."""
+        token = await self._mint(scope)
+        try:
+            yield token
+        finally:
+            await self.revoke(token)
+
+    def forget(self, scope: Scope, token: Token) -> None:
+        """Hand this token out no more: GitHub does not accept it."""
+        if self._kept.get(scope) == token:
+            del self._kept[scope]
+
+    def forget_all(self, installation_id: int, repository_ids: Collection[int] = ()) -> None:
+        """Hand out no token again that was made for the installation, or for these of its parts.
+
+        It opens nothing any more, or less than a new one would.
+        """
+        for scope in list(self._kept):
+            ours = scope.installation_id == installation_id
+            if ours and (not repository_ids or set(repository_ids) & set(scope.repository_ids)):
+                del self._kept[scope]
+        self.look_again(installation_id)
+
+    def look_again(self, installation_id: int) -> None:
+        """Ask for the installation's repositories anew that were not there a moment ago."""
+        for scope in list(self._absent):
+            if scope.installation_id == installation_id:
+                self._absent.pop(scope, None)
+
+    async def revoke(self, token: Token) -> None:
+        """End the token's life. A failure is logged: the token ends by itself within the hour."""
+        try:
+            await self._api.send("DELETE", "/installation/token", token=token.value)
+        except (Refused, FettleError) as error:
+            log.warning("token not revoked", reason=str(error))
+
+    def age(self, token: Token) -> float:
+        """Return for how many seconds the token has existed."""
+        return self.now() - token.minted_at
+
+    def now(self) -> float:
+        """Return GitHub's time in unix seconds."""
+        return self._app.jwt.now()
+
+    async def _mint(self, scope: Scope) -> Token:
+        permit = await self.installed.permit(scope.installation_id, scope.repository_ids)
+        permissions = permit.narrowed(dict(scope.permissions))
+
+        def meaning(call: Call, reply: Reply) -> FettleError:
+            found = mint_fault(call, reply, permissions)
+            if permit.doubt and isinstance(found, NotPermitted):
+                return InstallationGone(permit.doubt)
+            return found
+
+        answer = await self._app.request(
+            "POST",
+            "/app/installations/{installation_id}/access_tokens",
+            url_vars={"installation_id": str(permit.installation_id)},
+            data={**scope.repositories, "permissions": permissions},
+            meaning=meaning,
+        )
+        minted, now = _Minted.model_validate(answer), self._app.jwt.now()
+        value, expires_at = minted.token.get_secret_value(), minted.expires_at.timestamp()
+        # A little longer than it lives: logs are written after the fact.
+        self._redactor.add(value, lifetime=max(expires_at - now, 0) + 600)
+        return Token(value, expires_at=expires_at, minted_at=now)
+
+    def _minted(self, scope: Scope, minting: asyncio.Task[Token]) -> None:
+        del self._minting[scope]
+        if minting.cancelled():
+            return
+        fault = minting.exception()
+        if fault is None:
+            self._kept[scope] = minting.result()
+        elif scope.repository_names and isinstance(fault, NotPermitted):
+            self._absent[scope] = str(fault)

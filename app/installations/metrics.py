@@ -1,0 +1,35 @@
+"""How many installations there are, and how many of them let Fettle do its work."""
+
+from __future__ import annotations
+
+from prometheus_client import Gauge
+from sqlalchemy import Connection
+
+from app.github.transport.tokens import every_permission
+from app.observability.metrics import Metrics
+from app.store.installations import every_installation
+from app.store.installation_rows import KnownInstallation
+from handlers.access.permissions import lacking
+
+STATES = ("active", "behind", "suspended")
+"""`behind`: its owners have not granted all that the App asks for."""
+
+
+def measure(metrics: Metrics) -> None:
+    """Have the number of installations told with the others."""
+    gauge = Gauge(
+        "fettle_installations", "Installations by state.", ["state"], registry=metrics.registry
+    )
+
+    def look(connection: Connection) -> None:
+        found = [_state(each) for each in every_installation(connection)]
+        for state in STATES:
+            gauge.labels(state).set(found.count(state))
+
+    metrics.at_scrape(look)
+
+
+def _state(installation: KnownInstallation) -> str:
+    if installation.suspended_at is not None:
+        return "suspended"
+    return "behind" if lacking(installation.permissions, every_permission()) else "active"

@@ -1,0 +1,135 @@
+"""The books: which installation reaches a repository by now, what it is called, what is granted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from agents.requests import Command, Repository, Request
+from app.github.transport.app_installations import AppInstallations, REPOSITORIES, repository_of
+from app.github.transport.errors import InstallationGone
+from app.github.transport.installation_cache import Asks, NotAllowed, Permit
+from app.config.allowed_owners import Owners
+from app.store.installations import StoredInstallations
+from app.store.installation_rows import KnownInstallation, KnownRepository
+
+About = TypeVar("About", Request, Command)
+
+GONE = (
+    "The App is not installed on `{account}` any more, so it may not act there. An owner can"
+    " install it again from the App's page."
+)
+OUT_OF_REACH = (
+    "The App was not given `{repository}`, or not any more. An owner can give it access in the"
+    " settings under GitHub Apps."
+)
+NOT_LISTED = (
+    "This Fettle does not work for `{account}`: whoever runs it has not put that account into"
+    " FETTLE_OWNERS."
+)
+
+
+class Books:
+    """The port `Installed`, over the store. What the store has not heard of, GitHub is asked."""
+
+    def __init__(
+        self, stored: StoredInstallations, github: AppInstallations, owners: Owners
+    ) -> None:
+        self._stored = stored
+        self._github = github
+        self._owners = owners
+
+    async def permit(self, installation_id: int, repository_ids: Sequence[int]) -> Permit:
+        """Return what a token is made with: by today's owner, wherever the repository was moved.
+
+        Raises InstallationGone where the App is installed no more, NotAllowed where it must not
+        work. That a repository was taken away is only a doubt: it may have been given back a moment
+        ago, and what was asked there then must not be lost.
+        """
+        repository = await self._stored.repository(repository_ids[0]) if repository_ids else None
+        if repository is not None and installation_id in repository.former_installations:
+            installation_id = repository.installation_id
+        known = await self._known(installation_id)
+        if known.removed_at is not None:
+            raise InstallationGone(GONE.format(account=known.account))
+        if not self._owners.allows(known.account, known.account_id):
+            raise NotAllowed(NOT_LISTED.format(account=known.account))
+        doubt = ""
+        if repository is not None and repository.removed_at:
+            doubt = OUT_OF_REACH.format(repository=repository.full_name)
+        return Permit(known.id, known.account, known.url, known.permissions, doubt)
+
+    async def full_name(self, repository: Repository) -> str:
+        """Return what the repository is called by now."""
+        return "/".join(await self.called(repository.id, repository.owner, repository.name))
+
+    async def is_public(self, repository_id: int) -> bool:
+        """Tell whether everybody may see the repository, as far as is known."""
+        known = await self._stored.repository(repository_id)
+        return known is not None and not known.private
+
+    async def called(self, repository_id: int, owner: str, name: str) -> tuple[str, str]:
+        """Return owner and name by now, if these are what the repository was called once.
+
+        Any other name may be newer than the books: a delivery can be faster than the one which
+        tells that the repository was renamed.
+        """
+        known = await self._stored.repository(repository_id)
+        if known is None or f"{owner}/{name}" not in known.former:
+            return owner, name
+        return known.owner, known.name
+
+    async def look(self, client: Asks, installation_id: int, repository: Repository) -> None:
+        """Look how the one repository of this client is by now: GitHub may not have told."""
+        for found in (await client.getitem(REPOSITORIES))["repositories"]:
+            if found["id"] != repository.id:
+                continue
+            known = await self._stored.repository(found["id"])
+            through = _through(installation_id, known)
+            now = repository_of(through, found)
+            if known is not None:  # that it is put away, a delivery tells, and ends its runs
+                now = replace(now, archived=known.archived)
+            if known is None or known.removed_at or _shown(known) != _shown(now):
+                await self._stored.keep_repositories(through, [now], whole=False)
+            if repository.full_name != now.full_name:
+                await self._stored.was_called(repository.id, repository.full_name)
+
+    async def current(self, about: About) -> About:
+        """Return the same request or command about the repository as it is called by now.
+
+        What was asked for while nobody else could see it is public as soon as everybody can.
+        Its default branch stays the one that it was asked for on: what is there builds on it.
+        """
+        before = about.repository
+        owner, name = await self.called(before.id, before.owner, before.name)
+        private = before.private and not await self.is_public(before.id)
+        now = before.model_copy(update={"owner": owner, "name": name, "private": private})
+        through = _through(about.installation_id, await self._stored.repository(before.id))
+        if now == before and through == about.installation_id:
+            return about
+        url = about.url.replace(f"/{before.full_name}/", f"/{now.full_name}/", 1)
+        changes = {"repository": now, "url": url, "installation_id": through}
+        return about.model_copy(update=changes)
+
+    async def _known(self, installation_id: int) -> KnownInstallation:
+        known = await self._stored.installation(installation_id)
+        if known is not None:
+            return known
+        found = await self._github.one(installation_id)
+        if found is None:
+            raise InstallationGone(GONE.format(account="this account"))
+        await self._stored.keep(found)
+        return found
+
+
+def _through(asked: int, known: KnownRepository | None) -> int:
+    """Return by which installation a client reached the repository that was made for this one."""
+    if known is not None and asked in known.former_installations:
+        return known.installation_id
+    return asked
+
+
+def _shown(repository: KnownRepository) -> tuple[str, bool, int]:
+    """Return what of it others must not be wrong about."""
+    return repository.full_name, repository.private, repository.installation_id

@@ -1,0 +1,33 @@
+"""The allowlist where there are no books: at the terminal, before anything is looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.github.transport.app_installations import AppInstallations
+from app.github.transport.errors import InstallationGone
+from app.github.transport.installation_cache import Anywhere, NotAllowed, Permit
+from app.installations.registry import GONE, NOT_LISTED
+from app.config.allowed_owners import Owners
+from app.store.installation_rows import KnownInstallation
+
+
+class Listed(Anywhere):
+    """The port `Installed`: asks GitHub whose installation it is, and holds that to the list."""
+
+    def __init__(self, github: AppInstallations, owners: Owners) -> None:
+        self._github = github
+        self._owners = owners
+        self._known: dict[int, KnownInstallation] = {}
+
+    async def permit(self, installation_id: int, repository_ids: Sequence[int]) -> Permit:  # noqa: ARG002 the port has it
+        """Return what a token is made with. Raises InstallationGone, NotAllowed."""
+        if installation_id not in self._known:
+            found = await self._github.one(installation_id)
+            if found is None:
+                raise InstallationGone(GONE.format(account="this account"))
+            self._known[installation_id] = found
+        known = self._known[installation_id]
+        if not self._owners.allows(known.account, known.account_id):
+            raise NotAllowed(NOT_LISTED.format(account=known.account))
+        return Permit(known.id, known.account, known.url, known.permissions)

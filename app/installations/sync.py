@@ -1,0 +1,168 @@
+"""Bring the books in line with what GitHub says now, and let end what has lost its ground.
+
+Deliveries tell late, in any order, or not at all; so each only says where to look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from agents.ports import Json
+from app.github.transport.app_installations import AppInstallations, PER_PAGE
+from app.github.transport.tokens import TokenBroker, every_permission
+from app.github.transport.errors import InstallationGone
+from app.config.allowed_owners import Owners
+from app.store.installations import StoredInstallations
+from app.store.installation_rows import Changes, KnownInstallation, KnownRepository
+from app.store.labels import StoredLabels
+from app.store.steers import StoredSteers
+from handlers.access.permissions import lacking
+
+REMOVED = "the App was taken away"
+SUSPENDED = "the App was suspended"
+NOT_LISTED = "the account is not one that this Fettle works for"
+ARCHIVED = "the repository was archived"
+OUT_OF_REACH = "the App cannot reach the repository any more"
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Follows installations and what they reach."""
+
+    github: AppInstallations
+    stored: StoredInstallations
+    labels: StoredLabels
+    steers: StoredSteers
+    broker: TokenBroker
+    owners: Owners
+
+    async def installation(self, ident: int, *, account: str = "") -> dict[str, Json]:
+        """Follow one installation with all that it reaches; return what was new in it."""
+        found = await self.github.one(ident)
+        if found is None:
+            return await self.removed(ident, account)
+        return await self.found(found)
+
+    async def found(self, now: KnownInstallation) -> dict[str, Json]:
+        """Follow one that GitHub has shown."""
+        before = await self.stored.keep(now)
+        await self._learn_owner(now)
+        if not self.owners.allows(now.account, now.account_id):
+            return {"refused": NOT_LISTED, "cancelled": await self._let_end(now, NOT_LISTED)}
+        if now.suspended_at is not None:
+            return {"suspended": True, "cancelled": await self._let_end(now, SUSPENDED)}
+        if before is not None and dict(before.permissions) != dict(now.permissions):
+            self.broker.forget_all(now.id)
+            await self.labels.ask_again(now.id)
+        elif before is not None and before.suspended_at is not None:
+            await self.labels.ask_again(now.id)  # none could be made meanwhile
+        behind = lacking(now.permissions, every_permission())
+        if behind:
+            log.warning("permissions not granted", account=now.account, lacks=behind, url=now.url)
+        return {**await self._repositories(now), "lacks": behind}
+
+    async def removed(self, ident: int, account: str = "") -> dict[str, Json]:
+        """Follow that the App is installed there no more: that never changes again."""
+        known = await self.stored.installation(ident)
+        name = account or (known.account if known is not None else "")
+        runs = await self.stored.live_runs(installation_id=ident)
+        await self.stored.remove(ident)
+        self.broker.forget_all(ident)
+        return {"removed": True, "cancelled": await self._cancel(runs, name, REMOVED)}
+
+    async def repository(self, known: KnownRepository) -> dict[str, Json]:
+        """Follow a repository that is called otherwise, or belongs to somebody else, by now.
+
+        `known` is how it was when a delivery told of it, which may have been long ago: it only
+        says where to look, and where to go on looking is in the books.
+        """
+        before, through = await self.stored.repository(known.id), known.installation_id
+        if before is not None and through in before.former_installations:
+            through = before.installation_id
+        try:
+            now = await self.github.repository(through, known.id)
+        except InstallationGone as error:
+            return {"unreachable": str(error)}
+        if now is None:
+            return await self.repository_gone(known.id, known.full_name)
+        changes = await self._kept(now.installation_id, [now])
+        ended = await self._ended_by(changes, now.owner)
+        return {"called": now.full_name, "cancelled": ended}
+
+    async def repository_gone(self, ident: int, full_name: str) -> dict[str, Json]:
+        """Follow that there is nothing left to reach."""
+        await self.stored.remove_repository(ident)
+        runs = await self.stored.live_runs(repository_ids=[ident])
+        return {"removed": True, "cancelled": await self._cancel(runs, full_name, OUT_OF_REACH)}
+
+    async def _repositories(self, installation: KnownInstallation) -> dict[str, Json]:
+        try:
+            found = await self._reached(installation.id)
+        except InstallationGone as error:  # since a moment ago: another delivery will say so
+            return {"unreachable": str(error)}
+        changes = await self._kept(installation.id, found, whole=True)
+        if changes.gone:
+            self.broker.forget_all(installation.id, changes.gone)
+        return {
+            "repositories": len(found),
+            "new": len(changes.new),
+            "gone": len(changes.gone),
+            "cancelled": await self._ended_by(changes, installation.account),
+        }
+
+    async def _reached(self, installation_id: int) -> list[KnownRepository]:
+        """Return all that it reaches; what seems to be gone is looked for once more.
+
+        Pages shift while they are read, when something is removed.
+        """
+        found = await self.github.repositories(installation_id)
+        known = await self.stored.reached(installation_id)
+        if len(found) < PER_PAGE or known <= {each.id for each in found}:
+            return found
+        again = await self.github.repositories(installation_id)
+        return list({each.id: each for each in (*found, *again)}.values())
+
+    async def _kept(
+        self, installation_id: int, found: Sequence[KnownRepository], *, whole: bool = False
+    ) -> Changes:
+        changes = await self.stored.keep_repositories(installation_id, found, whole=whole)
+        if changes.new or changes.renamed:
+            self.broker.look_again(installation_id)
+        names = {each.id: each.full_name for each in found}
+        for ident in changes.renamed:
+            log.info("repository renamed", id=ident, repository=names[ident])
+        return changes
+
+    async def _ended_by(self, changes: Changes, owner: str) -> int:
+        """End what these changes leave without a place to work; return how many runs."""
+        ended = 0
+        for idents, why in ((changes.gone, OUT_OF_REACH), (changes.archived, ARCHIVED)):
+            if idents:
+                runs = await self.stored.live_runs(repository_ids=idents)
+                ended += await self._cancel(runs, owner, why)
+        return ended
+
+    async def _let_end(self, installation: KnownInstallation, why: str) -> int:
+        self.broker.forget_all(installation.id)
+        runs = await self.stored.live_runs(installation_id=installation.id)
+        return await self._cancel(runs, installation.account, why)
+
+    async def _cancel(self, runs: Sequence[str], by: str, why: str) -> int:
+        """Cancel these runs; nobody can be told on GitHub, so only the record says why."""
+        if runs:
+            await self.steers.put(
+                runs, "no-ground", kind="cancel", via="installation", by=by, words=why
+            )
+            log.warning("runs cancelled", number=len(runs), account=by, why=why)
+        return len(runs)
+
+    async def _learn_owner(self, installation: KnownInstallation) -> None:
+        """Remember whose a listed login is, the first time that it is seen."""
+        if login := self.owners.unknown(installation.account):
+            await self.stored.keep_owner(login, installation.account_id)
+            self.owners.learn(await self.stored.owners())

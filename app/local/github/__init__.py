@@ -1,5 +1,0 @@
-"""A GitHub that runs on this machine: `LocalGitHub.start(root)`."""
-
-from app.local.github.server import LocalGitHub
-
-__all__ = ["LocalGitHub"]

@@ -1,0 +1,1 @@
+"""maintenance: say what it is."""

@@ -1,0 +1,1 @@
+"""network: say what it is."""

@@ -1,0 +1,1 @@
+"""observability: say what it is."""

@@ -1,0 +1,125 @@
+"""Numbers for Prometheus: what came in, what waits, and for how long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from sqlalchemy import Connection
+
+from app.store.database import Database
+from app.store.deliveries import oldest_waiting
+from app.store.metric_queries import count_by_outcome, count_missed, count_remediations, count_waiting, last_done, midnight, oldest_parked, spent_since
+from app.store.runs import count_by_state
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+OUTCOMES = {
+    "accepted": "stored, to be dispatched",
+    "duplicate": "stored before",
+    "unhandled": "no handler for event and action",
+    "foreign": "about an account that is not in FETTLE_OWNERS",
+    "from_bot": "caused by Fettle or another bot",
+    "passed": "checks that have not failed",
+    "pong": "answer to a ping",
+    "refused": "not acceptable, 4xx",
+    "full": "not taken now, 503",
+}
+
+
+class Metrics:
+    """The process's numbers, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        deliveries = Counter(
+            "fettle_deliveries",
+            "Webhook deliveries by outcome.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self.count = {outcome: deliveries.labels(outcome).inc for outcome in OUTCOMES}
+        """Functions that count one more delivery of that outcome."""
+        self.depth = self._gauge("inbox_depth", "Deliveries that wait for dispatch.")
+        self.oldest = self._gauge("inbox_oldest_seconds", "How long the first of them has waited.")
+        self.model_seconds = Counter(
+            "fettle_model_seconds", "Time that models took to answer.", registry=self.registry
+        )
+        self.model_usd = Counter(
+            "fettle_model_usd", "Dollars that models cost.", registry=self.registry
+        )
+        self.command_seconds = Counter(
+            "fettle_command_seconds",
+            "Time that commands of repositories and agents took.",
+            registry=self.registry,
+        )
+        self.runs = Gauge("fettle_runs", "Runs by state.", ["state"], registry=self.registry)
+        self.ended = self._gauge("runs_ended", "Runs that ended, by outcome.", "kind", "outcome")
+        self.remediations = self._gauge(
+            "remediations", "Runs about alerts that ended, by what became of them.", "state"
+        )
+        self.parked = self._gauge("parked_oldest_seconds", "How long the first run has waited.")
+        self.approvals = self._gauge("approvals_waiting", "Calls that wait for a decision.")
+        self.today = self._gauge("spent_today_usd", "Dollars that models cost since 00:00 UTC.")
+        self.missed = self._gauge("missed_deliveries", "Deliveries that did not arrive.", "state")
+        self.sweeps = self._gauge(
+            "sweep_done_timestamp_seconds", "When a sweep was last through.", "sweep"
+        )
+        self.left = self._gauge(
+            "github_requests_left", "Requests left of the hour, as last heard.", "installation"
+        )
+        self.requests_left: Callable[[], Mapping[int, int]] = dict
+        """Returns what is left by installation."""
+        self._looks: list[Callable[[Connection], None]] = [
+            self._look_at_inbox,
+            self._look_at_runs,
+            self._look_at_sweeps,
+            self._look_at_github,
+        ]
+
+    def _gauge(self, name: str, words: str, *labels: str) -> Gauge:
+        return Gauge(f"fettle_{name}", words, labels, registry=self.registry)
+
+    def at_scrape(self, look: Callable[[Connection], None]) -> None:
+        """Have `look` set gauges from the database whenever somebody reads the numbers."""
+        self._looks.append(look)
+
+    async def text(self, database: Database) -> bytes:
+        """Return all numbers as Prometheus reads them. Raises TransientError."""
+        await database.read(self._look)
+        return generate_latest(self.registry)
+
+    def _look(self, connection: Connection) -> None:
+        for look in self._looks:
+            look(connection)
+
+    def _look_at_inbox(self, connection: Connection) -> None:
+        since = oldest_waiting(connection)
+        self.oldest.set(max(0.0, time.time() - since) if since is not None else 0.0)
+
+    def _look_at_runs(self, connection: Connection) -> None:
+        self.runs.clear()  # a state that no run is in any more must not keep its last number
+        for state, number in count_by_state(connection).items():
+            self.runs.labels(state).set(number)
+        self.ended.clear()
+        for (kind, outcome), number in count_by_outcome(connection).items():
+            self.ended.labels(kind, outcome).set(number)
+        for state, number in count_remediations(connection).items():
+            self.remediations.labels(state).set(number)
+        since = oldest_parked(connection)
+        self.parked.set(max(0.0, time.time() - since) if since is not None else 0.0)
+        self.approvals.set(count_waiting(connection))
+        self.today.set(spent_since(connection, midnight()))
+
+    def _look_at_sweeps(self, connection: Connection) -> None:
+        self.missed.clear()
+        for state, number in count_missed(connection).items():
+            self.missed.labels(state).set(number)
+        for name, at in last_done(connection).items():
+            self.sweeps.labels(name).set(at)
+
+    def _look_at_github(self, _connection: Connection) -> None:
+        self.left.clear()  # installations come and go
+        for installation, left in self.requests_left().items():
+            self.left.labels(str(installation)).set(left)

@@ -1,0 +1,75 @@
+"""Where spans go: an OTLP collector that the operator names; the extra `otel` has what it takes.
+
+https://opentelemetry.io/docs/specs/otlp: over HTTP, in batches, in a thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from agents.errors import ConfigError
+from app.observability.tracing import NoTracing, OpenTracing, Tracing, ids_for
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+
+TRACES = "/v1/traces"
+FLUSH_SECONDS = 5
+_LACKING = (
+    "FETTLE_OTLP_URL is set, but OpenTelemetry is not installed. Run `deploy/setup.sh extras` in"
+    " the checkout, or build the image with LOCK=requirements-extras.lock; or unset it."
+)
+
+
+@asynccontextmanager
+async def open_tracing(url: str | None, headers: Mapping[str, str]) -> AsyncIterator[Tracing]:
+    """Hold the way to the collector open, and send at the end what is left.
+
+    Raises ConfigError when there is an address and nothing to send with.
+    """
+    if url is None:
+        yield NoTracing()
+        return
+    provider = provided(_batches(f"{url.rstrip('/')}{TRACES}", headers))
+    try:
+        yield OpenTracing(provider.get_tracer("fettle"))
+    finally:
+        await asyncio.to_thread(provider.shutdown)
+
+
+def provided(processor: SpanProcessor) -> TracerProvider:
+    """Return what makes spans for this processor, with roots whose ids their deliveries give."""
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - not everywhere installed
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 - the same
+    from opentelemetry.sdk.trace.id_generator import RandomIdGenerator  # noqa: PLC0415 - the same
+
+    class Ids(RandomIdGenerator):
+        def generate_span_id(self) -> int:
+            return ids_for(super().generate_span_id, 1)
+
+        def generate_trace_id(self) -> int:
+            return ids_for(super().generate_trace_id, 0)
+
+    provider = TracerProvider(
+        resource=Resource({"service.name": "fettle", "service.version": version("fettle")}),
+        id_generator=Ids(),
+        shutdown_on_exit=False,
+    )
+    provider.add_span_processor(processor)
+    return provider
+
+
+def _batches(endpoint: str, headers: Mapping[str, str]) -> SpanProcessor:
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415 - as above
+            OTLPSpanExporter,
+        )
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 - as above
+    except ImportError as error:
+        raise ConfigError(_LACKING) from error
+    exporter = OTLPSpanExporter(endpoint=endpoint, headers=dict(headers), timeout=FLUSH_SECONDS)
+    return BatchSpanProcessor(exporter)

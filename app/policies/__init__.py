@@ -1,0 +1,1 @@
+"""policies: say what it is."""

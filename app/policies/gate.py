@@ -1,0 +1,35 @@
+"""Step 4: hold a request against its repository's policy, and keep what the run begins under."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from agents.policy import Found, Given, Invalid
+from agents.requests import Command, Request
+from handlers.access import policy as access_policy
+from handlers.access.issues import AskerFacts, Refusal
+
+ReadPolicy = Callable[[], Awaitable[Found]]
+"""Reads the policy that holds for a run now."""
+PolicyOf = Callable[[Command], Awaitable[Found]]
+"""Reads the policy that holds now where the command was said."""
+
+
+@dataclass(frozen=True)
+class PolicyGate:
+    """Knows the policy for one run."""
+
+    request: Request
+    read: ReadPolicy
+    models: frozenset[str]
+    """Names of the models that the operator lets policies name."""
+
+    async def judge(self, asker: AskerFacts) -> tuple[Refusal | None, Given | None]:
+        """Return why the run must not be, and the policy that it would be held to.
+
+        Raises TransientError and what else reading it may.
+        """
+        found = await self.read()
+        refusal = access_policy.decide(self.request, found, asker, self.models)
+        return refusal, None if isinstance(found, Invalid) else found.given

@@ -1,0 +1,144 @@
+"""Step 4: a pull request that edits the policy: a check run on its head says what it comes to.
+
+What it proposes is anybody's text. It is read within bounds, judged, told in words that cannot act,
+and never obeyed: what holds is what stands on the default branch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from agents.policy import (
+    POLICY_PATH,
+    Fault,
+    Invalid,
+    Listed,
+    Missing,
+    Ok,
+    Origin,
+    Policy,
+    told,
+)
+from agents.policy.changes import changes
+from agents.ports import Json
+from agents.text import publish
+from app.github.transport.tokens import Profile
+from app.github.transport.client import GitHub
+from app.github.transport.errors import Missing as NotThere
+from app.github.transport.installation_client import InstallationClient
+from app.github.policy.check_run import PolicyCheck, Verdict
+from app.github.policy.file import OWNERS, PolicyFile, REPOSITORY
+from app.webhooks.notifications import Taker
+from app.secrets.redaction import Redactor
+from handlers.notifications import PullChanged
+
+PULL = f"{REPOSITORY}/pulls/{{number}}"
+COMPARE = f"{REPOSITORY}/compare/{{base}}...{{head}}{{?per_page}}"
+
+Proposed = Missing | Ok | Invalid
+
+
+@dataclass(frozen=True)
+class ProposedPolicies:
+    """Looks at pull requests that may edit the policy."""
+
+    github: GitHub
+    redactor: Redactor
+    models: frozenset[str]
+    """Names of the models that the operator lets policies name."""
+
+    @property
+    def takers(self) -> dict[type[Any], Taker]:
+        """Return which notices it takes."""
+        return {PullChanged: self}
+
+    async def take(self, notice: PullChanged, ident: str) -> Json:  # noqa: ARG002 - the port has it
+        """Say on the pull request's head what its policy comes to, if it edits any."""
+        place = (notice.installation_id, notice.repository.id)
+        client = await self.github.installation(*place, Profile.READ)
+        base = notice.base or await _base_of(client, notice)
+        file = PolicyFile(client, notice.repository.owner, notice.repository.name)
+        old, new = await file.find(base), await file.find(notice.head)
+        if new is None and old is not None:  # perhaps GitHub does not show the commit yet
+            new = await file.find(notice.head, named=True)
+        if _same(old, new) or _same(await self._fork_point(file, base, notice.head), new):
+            return {"policy": "not touched"}
+        before = await _read(file, old, base)
+        verdict = self._verdict(notice, before, await _read(file, new, notice.head))
+        writing = await self.github.installation(*place, Profile.REPORT)
+        own = await self.github.identity(writing)
+        check = PolicyCheck(writing, own, notice.repository, notice.number, notice.head)
+        await check.show(verdict, again=notice.again)
+        return {"policy": verdict.conclusion}
+
+    async def _fork_point(self, file: PolicyFile, base: str, head: str) -> Listed | Fault | None:
+        """Return the file where the branch left its base, which may have moved on since."""
+        where = {"owner": file.owner, "repo": file.name, "base": base, "head": head}
+        try:
+            found = await file.client.getitem(COMPARE, {**where, "per_page": "1"})
+        except NotThere:  # nothing in common: all of it is new
+            return None
+        return await file.find(found["merge_base_commit"]["sha"])
+
+    def _verdict(self, notice: PullChanged, before: Proposed, after: Proposed) -> Verdict:
+        if isinstance(after, Invalid):
+            title = f"Not valid: {told(after.faults, 1)[0]}"[:200]
+            lines = [_NOT_VALID, *(f"- {each}" for each in told(after.faults, 20))]
+            return Verdict("failure", title, self._clean(notice, lines), after.faults)
+        old = Policy() if isinstance(before, Invalid) else before.policy
+        lines = [f"- {each}" for each in changes(old, after.policy)] or ["Nothing changes by it."]
+        wrong = sorted({*after.policy.models.named.values()} - self.models)
+        title = "Valid"
+        if wrong:
+            title = "It names models that the operator of Fettle does not allow"
+            lines.append(_MODELS.format(models=", ".join(f"`{name}`" for name in wrong)))
+        head = _HEADS[type(after), isinstance(before, Missing)]
+        foot = _HOLDS.format(branch=notice.repository.default_branch)
+        if notice.repository.name == OWNERS:
+            foot = f"{foot} {_OWNERS.format(owner=notice.repository.owner)}"
+        summary = self._clean(notice, [head, "", *lines, "", foot])
+        return Verdict("failure" if wrong else "success", title, summary, ())
+
+    def _clean(self, notice: PullChanged, lines: list[str]) -> str:
+        """Take out secrets and what GitHub would act on: some of the words are the file's."""
+        page = f"{self.github.urls.web}/{notice.repository.full_name}"
+        safe = publish(self.redactor.clean("\n".join(lines)), repository_url=page, limit=20_000)
+        return self.redactor.clean(safe)
+
+
+async def _base_of(client: InstallationClient, notice: PullChanged) -> str:
+    repository = notice.repository
+    where = {"owner": repository.owner, "repo": repository.name, "number": str(notice.number)}
+    return str((await client.getitem(PULL, where))["base"]["sha"])
+
+
+async def _read(file: PolicyFile, listed: Listed | Fault | None, ref: str) -> Proposed:
+    if listed is None:
+        return Missing()
+    if isinstance(listed, Fault):
+        return Invalid((listed,), Origin())
+    return await file.read(listed, Origin(url=listed.url), ref)
+
+
+def _same(old: Listed | Fault | None, new: Listed | Fault | None) -> bool:
+    if isinstance(old, Listed) and isinstance(new, Listed):
+        return old.id == new.id
+    return old == new
+
+
+_NOT_VALID = (
+    f"While `{POLICY_PATH}` is like this on the default branch, Fettle does nothing here: nobody"
+    " can say what it allows."
+)
+_HEADS: dict[tuple[Any, bool], str] = {
+    (Ok, True): "The repository gets a policy of its own. Against what holds by itself:",
+    (Ok, False): "The policy changes:",
+    (Missing, False): "The policy is taken away. What changes where the owner has none either:",
+}
+_HOLDS = "It holds once it is on `{branch}`, and for runs that begin after that."
+_OWNERS = "Then it is that of all repositories of `{owner}` which have none of their own."
+_MODELS = (
+    "Runs would be refused, because the operator does not allow {models}. They can add it to"
+    " FETTLE_MODELS_ALLOWED."
+)

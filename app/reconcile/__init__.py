@@ -1,0 +1,1 @@
+"""reconcile: say what it is."""

@@ -1,0 +1,106 @@
+"""Step 1, again: after a restore, have GitHub deliver what the lost server had taken already.
+
+A backup is older than the crash. What arrived between the two GitHub believes delivered, so the
+ordinary sweep leaves it alone; but GitHub delivers that again as well, for three days. Its answer
+is in GitHub's log and says which run it became: under that id it is taken up again, so that what
+the lost server has shown people is found, and not done twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import structlog
+
+from agents.errors import RunError
+from app.github.transport.app_deliveries import AppDeliveries, Page, WINDOW
+from app.webhooks.receiver import ACCEPTED
+from app.store.restore_recovery import Recoveries, Recovery
+from app.store.schedule_leases import Attempt, Missed
+from handlers import known
+
+TAKEN = 202
+_CALLED = re.compile(
+    f"^{re.escape(ACCEPTED).replace(re.escape('{run}'), '([0-9a-f]{16}-.{1,83})')}$"
+)
+OVERLAP = 300.0
+"""Seconds by which clocks may differ, GitHub's and that of the machine of the backup."""
+PAGES = 100
+GONE = (
+    "What GitHub delivered from {start} to {end} UTC cannot be had again: GitHub keeps it for three"
+    " days."
+)
+
+log = structlog.get_logger()
+
+
+class Recovering:
+    """The part of the deliveries' sweep that is about what was lost."""
+
+    def __init__(
+        self, log_of_github: AppDeliveries, recoveries: Recoveries, *, clock: Callable[[], float]
+    ) -> None:
+        self._log = log_of_github
+        self._recoveries = recoveries
+        self._clock = clock
+        """GitHub's time, in unix seconds."""
+
+    async def read(self) -> None:
+        """Find what is lost, from the newest on back to the backup; cut off, it goes on there."""
+        recovery = await self._recoveries.pending()
+        for _ in range(PAGES):
+            if recovery is None or not recovery.since:
+                return
+            page = await self._page(recovery)
+            recovery = self._after(recovery, page)
+            await self._recoveries.note(recovery, [a for a in page.attempts if self._lost(a)])
+
+    async def learn(self, each: Missed) -> None:
+        """Find out which run it was to the lost server; of an older one nobody knows that."""
+        said = _CALLED.match((await self._log.answer(each.delivery_id)).strip())
+        if said and said[1].partition("-")[2] == each.guid:
+            await self._recoveries.called(each.guid, said[1])
+
+    async def end(self) -> None:
+        """See whether all is here that GitHub still has; then there is nothing more to ask for."""
+        recovery = await self._recoveries.pending()
+        if recovery is None or recovery.since:
+            return
+        if not await self._recoveries.left(self._clock() - WINDOW):
+            await self._recoveries.over()
+            log.info("what was lost with the database has been asked for, and has arrived")
+
+    async def _page(self, recovery: Recovery) -> Page:
+        if not recovery.cursor:
+            gone = gone_by(recovery.since, self._clock())
+            if gone:
+                log.warning("deliveries are lost", reason=gone)
+            return await self._log.page()
+        try:
+            return await self._log.page(recovery.cursor)
+        except RunError:
+            return await self._log.page()  # too old: once more from the newest on
+
+    def _after(self, recovery: Recovery, page: Page) -> Recovery:
+        floor = max(recovery.since - OVERLAP, self._clock() - WINDOW)
+        oldest = min((each.at for each in page.attempts), default=floor)
+        if page.cursor and oldest >= floor:
+            return replace(recovery, cursor=page.cursor)
+        return replace(recovery, since=0.0, cursor="")
+
+    def _lost(self, attempt: Attempt) -> bool:
+        """Tell whether it was taken; what is in the inbox all the same is sorted out there."""
+        return attempt.status == TAKEN and known(attempt.event, attempt.action)
+
+
+def gone_by(since: float, now: float) -> str:
+    """Return from when to when nothing can be asked for again; empty where all can be."""
+    if since >= now - WINDOW:
+        return ""
+    start, end = (
+        f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}" for at in (since, now - WINDOW)
+    )
+    return GONE.format(start=start, end=end)

@@ -1,0 +1,178 @@
+"""Step 1, again: have GitHub deliver what never arrived; nothing that people asked for is lost.
+
+GitHub tries once. While this server was down, refused or was too slow, deliveries failed; GitHub
+keeps them for days and delivers them again when it is asked to, under the same id, so that what
+did arrive is not done twice. What GitHub believes delivered is not looked at: only what is in the
+inbox, on disk, is ever answered with success.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+import structlog
+
+from agents.errors import FettleError, RunError
+from app.github.transport.app_deliveries import AppDeliveries, Page, WINDOW
+from app.github.transport.client import GitHub
+from app.store.database import Database
+from app.store.restore_recovery import Recoveries
+from app.store.schedule_leases import Attempt, Missed, Reading, Sweeps
+from app.reconcile.after_restore import Recovering
+from handlers import known
+
+NAME = "deliveries"
+OVERLAP = 120.0
+"""Seconds before the mark that are read once more: an attempt is listed when it is over."""
+PAGES = 100
+"""Of a hundred attempts each, in one pass; the next one goes on from there."""
+MOST = 250
+"""Deliveries that one pass asks for, oldest first."""
+LONGEST_PAUSE = 1800.0
+KEPT = WINDOW + 86_400.0
+PASS_SECONDS = 540.0
+
+log = structlog.get_logger()
+
+
+class Turn:
+    """One pass at a time, whoever makes it, and none for ever."""
+
+    def __init__(self, sweeps: Sweeps, name: str, seconds: float = PASS_SECONDS) -> None:
+        self._seconds = seconds
+        self._sweeps = sweeps
+        self._name = name
+        self._busy = asyncio.Lock()
+
+    async def take(self, make_pass: Callable[[], Awaitable[None]]) -> bool:
+        """Make the pass, unless one is under way; what cuts it short the next one makes good.
+
+        Return whether its time was up before it was through.
+        """
+        if self._busy.locked():
+            return False
+        try:
+            async with self._busy, self._sweeps.turn(self._name, self._seconds) as ours:
+                if ours:
+                    async with asyncio.timeout(self._seconds - 30):
+                        await make_pass()
+                    await self._sweeps.through(self._name)
+        except TimeoutError:
+            log.info("sweep goes on in the next pass", sweep=self._name)
+            return True
+        except FettleError as error:
+            log.warning("sweep cut short", sweep=self._name, reason=str(error))
+        return False
+
+
+class DeliverySweep:
+    """One pass reads what is new in the log, then asks for what is still missing."""
+
+    def __init__(
+        self,
+        log_of_github: AppDeliveries,
+        sweeps: Sweeps,
+        *,
+        every: float,
+        spacing: float,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        recovering: Recovering | None = None,
+    ) -> None:
+        self._recovering = recovering
+        """Finds what was lost with a database that was put back from a backup."""
+        self._log = log_of_github
+        self._sweeps = sweeps
+        self._every = every
+        self._spacing = spacing
+        self._clock = clock
+        """GitHub's time, in unix seconds."""
+        self._sleep = sleep
+        self._turn = Turn(sweeps, NAME)
+
+    @classmethod
+    def of(
+        cls, github: GitHub, database: Database, sweeps: Sweeps, *, every: float, spacing: float
+    ) -> DeliverySweep:
+        """Return that of a server; nothing is asked of GitHub yet."""
+        log_of_github, clock = AppDeliveries(github.app), github.app.jwt.now
+        return cls(
+            log_of_github,
+            sweeps,
+            every=every,
+            spacing=spacing,
+            clock=clock,
+            recovering=Recovering(log_of_github, Recoveries(database), clock=clock),
+        )
+
+    async def run(self) -> None:
+        """Make one pass, unless one is under way in this process or another."""
+        await self._turn.take(self._pass)
+
+    async def _pass(self) -> None:
+        if self._recovering is not None:
+            await self._recovering.read()
+        await self._read()
+        now = self._clock()
+        asked = 0
+        for each in await self._sweeps.due(now=time.time(), since=now - WINDOW, most=MOST):
+            if asked:
+                await self._sleep(self._spacing)
+            await self._ask(each)
+            asked += 1
+        await self._sweeps.forget(before=now - KEPT)
+        if self._recovering is not None:
+            await self._recovering.end()
+        if asked:
+            log.info("deliveries asked for again", number=asked)
+
+    async def _read(self) -> None:
+        """Read what is new; first what an earlier pass had no time for."""
+        reading = await self._sweeps.reading(NAME)
+        resumed = bool(reading.cursor)
+        for _ in range(PAGES):
+            if not reading.cursor:
+                reading = replace(reading, top=self._clock() - OVERLAP)
+            page = await self._page(reading.cursor)
+            reading = self._after(reading, page)
+            await self._sweeps.note(NAME, reading, _wanted(page.attempts))
+            if not reading.cursor:
+                if not resumed:
+                    return
+                resumed = False
+
+    async def _page(self, cursor: str) -> Page:
+        try:
+            return await self._log.page(cursor)
+        except RunError:
+            if not cursor:
+                raise
+        return await self._log.page()  # the cursor is too old: once more from the newest on
+
+    def _after(self, reading: Reading, page: Page) -> Reading:
+        """Return how far is read with this page."""
+        floor = max(reading.mark, self._clock() - WINDOW)
+        oldest = min((each.at for each in page.attempts), default=floor)
+        if page.cursor and oldest >= floor:
+            return replace(reading, cursor=page.cursor)
+        return Reading(mark=reading.top)
+
+    async def _ask(self, each: Missed) -> None:
+        """Ask for one; each time that it fails it is left alone for longer."""
+        pause = min(self._every * 2.0**each.asks, LONGEST_PAUSE)
+        await self._sweeps.asked(each, next_at=time.time() + pause * 0.9)
+        try:
+            if each.nameless and self._recovering is not None:
+                await self._recovering.learn(each)
+            await self._log.again(each.delivery_id)
+        except RunError as error:
+            log.warning("GitHub does not deliver again", delivery=each.guid, reason=str(error))
+            await self._sweeps.gone(each.guid)
+
+
+def _wanted(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return those of which something could come."""
+    return [each for each in attempts if known(each.event, each.action)]

@@ -1,0 +1,171 @@
+"""The page on loopback that leads one browser to GitHub and back, once.
+
+Nobody else gets in: the port is bound to 127.0.0.1, the path cannot be guessed, a page that is
+shown under another name for this address (DNS rebinding) or that another site asks for is refused,
+and what comes back from GitHub has to carry the state that went out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from agents.errors import ConfigError, FettleError
+from app.github.transport.urls import Urls
+from app.registration.conversion import CODE, Registered
+from app.registration.manifest import app_manifest
+from app.web.page import page
+
+Finish = Callable[[str], Awaitable[Registered]]
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be registered, and where."""
+
+    urls: Urls
+    webhook_url: str
+    organization: str | None = None
+    name: str | None = None
+
+    def action(self, state: str) -> str:
+        """Return where the browser sends the manifest."""
+        where = f"/organizations/{self.organization}" if self.organization else ""
+        return f"{self.urls.web}{where}/settings/apps/new?state={state}"
+
+
+class Door:
+    """Lets one browser through. `done` has what came of it."""
+
+    def __init__(self, wanted: Wanted, finish: Finish) -> None:
+        self.done: asyncio.Future[Registered] = asyncio.get_running_loop().create_future()
+        self.port = 0
+        self._wanted = wanted
+        self._finish = finish
+        self._path = f"/{secrets.token_urlsafe(32)}"
+        self._state = secrets.token_urlsafe(32)
+        self._used = False
+
+    @property
+    def url(self) -> str:
+        """Return the address to open."""
+        return f"{self._origin}{self._path}"
+
+    @property
+    def busy(self) -> bool:
+        """Tell whether somebody is through, and what comes of it is not known yet."""
+        return self._used and not self.done.done()
+
+    @property
+    def _origin(self) -> str:
+        return f"http://{HOST}:{self.port}"
+
+    def application(self) -> web.Application:
+        """Return what answers."""
+        made = web.Application(middlewares=[self._guard()])
+        made.router.add_get(self._path, self._begin, allow_head=False)
+        made.router.add_get(f"{self._path}/registered", self._come_back, allow_head=False)
+        return made
+
+    def _guard(self) -> Middleware:
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            if request.headers.getall("Host", []) != [f"{HOST}:{self.port}"]:
+                return web.Response(status=421, text="This is not who you asked for.\n")
+            origins = set(request.headers.getall("Origin", []))
+            inside = request.headers.get("Sec-Fetch-Dest", "document") != "document"
+            if inside or not origins <= {self._origin, self._wanted.urls.web}:
+                return web.Response(status=403, text="Open this page by itself.\n")
+            return await handler(request)
+
+        return guard
+
+    async def _begin(self, _request: web.Request) -> web.Response:
+        if self._used:
+            return _over()
+        manifest, wanted = app_manifest(), self._wanted
+        return page(
+            "register",
+            owner=wanted.organization or "your account",
+            github=wanted.urls.web,
+            action=wanted.action(self._state),
+            manifest=manifest.form(
+                name=wanted.name,
+                webhook_url=wanted.webhook_url,
+                redirect_url=f"{self.url}/registered",
+            ),
+            webhook=wanted.webhook_url,
+            permissions=sorted(manifest.default_permissions.items()),
+            events=manifest.default_events,
+        )
+
+    async def _come_back(self, request: web.Request) -> web.Response:
+        states, codes = (request.query.getall(name, []) for name in ("state", "code"))
+        if len(states) != 1 or not _same(states[0], self._state):
+            return _refused("This did not begin here, so nothing was done.")
+        if self._used:
+            return _over()
+        if len(codes) != 1 or not CODE.fullmatch(codes[0]):
+            return _refused("GitHub sent no code along. Go back and try again.")
+        self._used = True
+        try:
+            registered = await self._finish(codes[0])
+        except (FettleError, OSError) as error:
+            self.done.set_exception(error)
+            return _told(502, "It did not work", "The terminal says why, and what to do.")
+        self.done.set_result(registered)
+        return _told(
+            200,
+            "The App is registered",
+            "Its key and its webhook secret are on the server. You can close this page.",
+            registered.install_link(self._wanted.urls),
+        )
+
+
+@asynccontextmanager
+async def open_door(wanted: Wanted, finish: Finish, *, port: int = 0) -> AsyncIterator[Door]:
+    """Listen on loopback for as long as this is held; port 0 takes any free one."""
+    door = Door(wanted, finish)
+    runner = web.AppRunner(door.application(), access_log=None, shutdown_timeout=5)
+    await runner.setup()
+    try:
+        await _listen(runner, port)
+        door.port = runner.addresses[0][1]
+        yield door
+    finally:
+        await runner.cleanup()  # lets the last answer reach the browser
+
+
+async def _listen(runner: web.AppRunner, port: int) -> None:
+    try:
+        await web.TCPSite(runner, HOST, port).start()
+    except OSError as error:
+        raise ConfigError(
+            f"The page cannot be had on port {port}: {os.strerror(error.errno or 0)}. Give another "
+            "--port, or none: then a free one is taken."
+        ) from error
+
+
+def _same(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
+
+
+def _refused(text: str) -> web.Response:
+    return _told(400, "Not done", text)
+
+
+def _over() -> web.Response:
+    return _told(410, "This page has been used", "It works once. The terminal says what is next.")
+
+
+def _told(status: int, title: str, text: str, link: str = "") -> web.Response:
+    return page("registered", status=status, title=title, text=text, link=link)

@@ -1,0 +1,96 @@
+"""Take up replaced secrets while serving: the files are read anew whenever they were written."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+from pydantic import SecretStr
+
+from app.secrets.redaction import Redactor
+from app.registration.rotation import SECRETS, finish_if_due, secrets_in
+from app.secrets.files import read_of_app, stamp_of_app
+from app.config.values import parse_key
+
+KEY = "FETTLE_PRIVATE_KEY"
+LOOK_SECONDS = 15.0
+
+log = structlog.get_logger()
+
+
+class Door(Protocol):
+    """Who checks signatures."""
+
+    def accept(self, secrets: list[str]) -> None:
+        """Accept these from now on, and no others."""
+        ...
+
+
+class SecretWatch:
+    """The App's files, for a process whose settings came from them; of others it says nothing.
+
+    A look costs a microsecond while nothing was written, so strangers may cause as many as they
+    like.
+    """
+
+    def __init__(self, data_dir: Path, redactor: Redactor, *, secrets: list[str], key: str) -> None:
+        self._data_dir = data_dir
+        self._redactor = redactor
+        self._secrets, self._key = secrets, key
+        self._stamps: dict[str, tuple[int, ...] | None] = {}
+        same_key = _key_in(data_dir) == key
+        self.watching = same_key and set(secrets_in(data_dir)) >= set(secrets)
+
+    def new_secrets(self) -> list[str] | None:
+        """Return the webhook secrets when others are in the file than were last known."""
+        if not self._written(SECRETS) or not (found := secrets_in(self._data_dir)):
+            return None
+        if found == self._secrets:
+            return None
+        for secret in found:
+            self._redactor.add(secret)
+        self._secrets = found
+        log.info("webhook secrets replaced", accepted=len(found))
+        return found
+
+    def new_key(self) -> str | None:
+        """Return the App's key when another one is in the file than was last known."""
+        if not self._written(KEY) or (found := _key_in(self._data_dir)) in {None, self._key}:
+            return None
+        assert found is not None
+        self._redactor.add(found)
+        self._key = found
+        log.info("private key replaced")
+        return found
+
+    def _written(self, name: str) -> bool:
+        """Tell whether the file was written since this was last asked."""
+        if not self.watching:
+            return False
+        stamp = stamp_of_app(self._data_dir, name)
+        before, self._stamps[name] = self._stamps.get(name), stamp
+        return stamp is not None and stamp != before
+
+    async def run(self, door: Door, renew: Callable[[], object]) -> None:
+        """Look again and again, so that what is not accepted any more is refused soon."""
+        while self.watching:
+            try:
+                if finish_if_due(self._data_dir, time.time()):
+                    log.info("the old webhook secret is not accepted any more")
+                if (found := self.new_secrets()) is not None:
+                    door.accept(found)
+                renew()
+            except Exception:  # its files are not ours, say: that must not end anything else
+                log.exception("secrets not looked at, will be tried again")
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+def _key_in(data_dir: Path) -> str | None:
+    try:
+        return parse_key(SecretStr(read_of_app(data_dir, KEY) or "")).get_secret_value()
+    except ValueError:
+        return None

@@ -1,0 +1,69 @@
+"""Replace what proves that we are the App: its webhook secret and its key, at GitHub and here."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import aiohttp
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+)
+from pydantic import SecretStr
+
+from agents.errors import ConfigError
+from app.github.transport.http import Api
+from app.github.transport.app_client import AppClient
+from app.github.transport.app_deliveries import WINDOW
+from app.github.transport.app_jwt import AppJwt
+from app.github.transport.urls import Urls
+from app.registration.adopt import adopt
+from app.registration.conversion import Registered
+
+CONFIG = "/app/hook/config"
+LONGER_WINDOW = 7 * 86_400.0
+"""Seconds for which an Enterprise Server may bring a delivery again."""
+
+
+@asynccontextmanager
+async def as_app(urls: Urls, app_id: str, key: SecretStr) -> AsyncIterator[AppClient]:
+    """Hold the way to GitHub open, as the App itself."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        yield AppClient(Api(session, urls), AppJwt(app_id, key.get_secret_value()))
+
+
+async def tell_secret(app: AppClient, secret: str) -> None:
+    """Have GitHub sign webhooks with this secret from now on."""
+    await app.request("PATCH", CONFIG, data={"secret": secret})
+
+
+def window_of(urls: Urls) -> float:
+    """Return for how many seconds this GitHub may bring a delivery again."""
+    host = urlsplit(urls.web).hostname or ""
+    return WINDOW if host == "github.com" or host.endswith(".ghe.com") else LONGER_WINDOW
+
+
+async def check_key(urls: Urls, app_id: str, old: SecretStr, new: SecretStr) -> Registered:
+    """Return the App that GitHub knows by the new key. Raises ConfigError if it is not ours."""
+    if fingerprint(old) == fingerprint(new):
+        raise ConfigError("That is the key which is in use already. Make another one on GitHub.")
+    try:
+        return await adopt(urls, app_id, new)
+    except ConfigError as error:
+        raise ConfigError(
+            f"GitHub does not accept this key for the App {app_id}, so the old one stays. Was it"
+            f" made on this App's page, and not deleted there? {error}"
+        ) from None
+
+
+def fingerprint(key: SecretStr) -> str:
+    """Return what GitHub shows beside a key on the App's page."""
+    private = load_pem_private_key(key.get_secret_value().encode(), password=None)
+    form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    digest = hashlib.sha256(private.public_key().public_bytes(*form)).digest()
+    return f"SHA256:{base64.b64encode(digest).decode()}"

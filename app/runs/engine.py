@@ -1,0 +1,276 @@
+"""Step 3: the durable queue. DBOS lives here and nowhere else, with its traps closed.
+
+What DBOS gives: a queue with lanes, steps whose results outlive the process, recovery after
+kill -9. What `steps.py` adds: names that make a replay mismatch loud, a gate that lets a shutdown
+stop every run at a safe place, a machine-wide limit that waiting runs do not count against.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import structlog
+from dbos import DBOS, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID
+from dbos._serialization import DefaultSerializer
+from sqlalchemy import make_url
+
+from agents.ports import Json, Steps
+from app.secrets.encryption import OPEN, Seal
+from app.runs.durable_steps import EngineSteps, Floor, LOOK_SECONDS, RETRY_SECONDS, StepBroken
+from app.store.process_lock import Claim
+from app.store.database import overwriting, sqlite_module
+
+QUEUE = "runs"
+VERSION = "1"
+"""Never changed: runs stored under another version would wait for ever, without a word. A
+history that newer code cannot replay is found step by step, by name, and ends its run visibly."""
+POLL_SECONDS = 0.25  # at 0.1 the queue's thread takes twice as much of a core, always
+LET_GO_SECONDS = 5.0
+ENDED = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
+FORGET_AT_ONCE = 500
+HIDING: dict[str, Any] = {"hide_parameters": True}
+"""Else what people said stands in the log whenever the database does not do its part."""
+
+log = structlog.get_logger()
+
+
+Conduct = Callable[[str, Json, Steps], Awaitable[Json]]
+"""What a run does, from its id and request; called again after a crash, it goes on."""
+Routine = Callable[[], Awaitable[None]]
+"""What is done again and again; cut off or done twice, it does no harm."""
+
+
+class _JsonSerializer(Serializer):
+    """JSON instead of pickle, which would run what somebody wrote into the database; sealed.
+
+    An error becomes its class's name. One that could not be written at all would leave its run
+    neither alive nor dead, in the way of its lane; its text may hold a secret and is for the log.
+    """
+
+    def __init__(self, seal: Seal) -> None:
+        self._seal = seal
+
+    def serialize(self, data: Any) -> str:
+        if isinstance(data, BaseException):
+            data = {"raised": type(data).__name__}
+        return self._seal.close(json.dumps(data, default=_moment))
+
+    def deserialize(self, serialized_data: str) -> Any:
+        data = json.loads(self._seal.open(serialized_data))
+        if isinstance(data, dict) and data.keys() == {"raised"}:
+            return StepBroken(data["raised"])
+        return data
+
+    def name(self) -> str:
+        return "fettle_json"
+
+
+class Engine:
+    """One DBOS instance: a process holds at most one."""
+
+    def __init__(
+        self,
+        database_url: str,
+        conduct: Conduct,
+        *,
+        executor: str,
+        stages_at_once: int,
+        retry_seconds: float = RETRY_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
+        seal: Seal = OPEN,
+    ) -> None:
+        self.floor = Floor(stages_at_once, _record, retry_seconds, look_seconds)
+        self._conduct = conduct
+        self._conducting: set[asyncio.Task[Any]] = set()
+        self._routines: dict[str, Routine] = {}
+        self._url = database_url
+        self._claim = Claim(database_url, executor)
+        self._config: DBOSConfig = {
+            "name": "fettle",
+            "system_database_url": database_url,
+            "application_version": VERSION,
+            "executor_id": executor,
+            "serializer": _JsonSerializer(seal),
+            "db_engine_kwargs": HIDING,
+            "max_executor_threads": 16,
+            "log_level": "WARNING",
+            "notification_listener_polling_interval_sec": 0.2,  # on SQLite a stop waits for it
+        }
+
+    async def launch(self) -> None:
+        """Start taking runs, and go on with those that an earlier process left.
+
+        Raises ConfigError when another process of this name is at work on this database.
+        """
+        DefaultSerializer.deserialize = _refuse  # type: ignore[assignment]  # no setting for it
+        await self._claim.take()
+        if make_url(self._url).get_backend_name() == "sqlite":
+            _write_ahead(self._url)
+            made = {"connect_args": {"factory": overwriting()}}
+            self._config["db_engine_kwargs"] = {"module": sqlite_module(), **HIDING, **made}
+        # With a handler there already, DBOS adds none, and its lines go the way of all others.
+        logging.getLogger("dbos").addHandler(logging.NullHandler())
+        DBOS(config=self._config)
+
+        async def conducted(run_id: str, request: Json) -> Json:
+            return await self._conducted(run_id, request)
+
+        # DBOS would count every start: a run that waits sees many deploys. The runner counts.
+        self._run = DBOS.workflow(name="run", max_recovery_attempts=None)(conducted)
+        self._routine = DBOS.workflow(name="routine", max_recovery_attempts=None)(self._timed())
+        DBOS.launch()  # blocks for a moment: it takes over the loop that it is called on
+        self.floor.gate.set()
+        await DBOS.register_queue_async(
+            QUEUE,
+            partition_concurrency=1,
+            polling_interval_sec=POLL_SECONDS,
+            on_conflict="always_update",
+        )
+
+    async def enqueue(self, run_id: str, lane: str, request: Json) -> None:
+        """Queue the run in its lane; a run id that is known already changes nothing."""
+        with SetWorkflowID(run_id), SetEnqueueOptions(queue_partition_key=lane):
+            await DBOS.enqueue_workflow_async(QUEUE, self._run, run_id, request)
+
+    async def schedule(self, name: str, every: int, routine: Routine) -> None:
+        """Have the routine done now, and each time the clock shows a multiple of `every` seconds.
+
+        Each time one of the processes of this database does it, whichever is first.
+        """
+        self._routines[name] = routine
+        await DBOS.apply_schedules_async(
+            [
+                {
+                    "schedule_name": name,
+                    "workflow_fn": self._routine,
+                    "schedule": _cron(every),
+                    "context": name,
+                }
+            ]
+        )
+        await asyncio.to_thread(DBOS.trigger_schedule, name)
+
+    def wake(self, run_id: str) -> None:
+        """Have the run look whether what it waits for is over, if it waits in this process."""
+        if (woken := self.floor.waiting.get(run_id)) is not None:
+            woken.set()
+
+    async def result(self, run_id: str) -> Json:
+        """Wait for the run to end and return what it returned."""
+        handle: Any = await DBOS.retrieve_workflow_async(run_id)
+        return await handle.get_result(polling_interval_sec=0.1)
+
+    async def ended(self, run_ids: Collection[str]) -> dict[str, str]:
+        """Return those of the runs that will never be conducted again, each with its end."""
+        if not run_ids:  # no ids would mean all that ever ended
+            return {}
+        found = await DBOS.list_workflows_async(
+            workflow_ids=list(run_ids), status=list(ENDED), load_input=False, load_output=False
+        )
+        return {each.workflow_id: each.status for each in found}
+
+    async def forget(self, age: timedelta) -> int:
+        """Delete what the engine alone remembers of runs that ended so long ago; count them."""
+        before = (datetime.now(UTC) - age).isoformat()
+        forgotten = 0
+        while found := await DBOS.list_workflows_async(
+            completed_before=before, limit=FORGET_AT_ONCE, load_input=False, load_output=False
+        ):
+            await DBOS.delete_workflows_async([each.workflow_id for each in found])
+            forgotten += len(found)
+        return forgotten
+
+    async def drain(self, grace: float) -> None:
+        """Stop: start no step, let each stage reach its next boundary, then let go.
+
+        What is cut off after `grace` seconds goes on from its last turn at the next start.
+        """
+        self.floor.gate.clear()
+        for _ in range(int(grace * 20)):
+            if not self.floor.working:
+                break
+            await asyncio.sleep(0.05)
+        logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of each run that is let go
+        await self._let_go()
+        # DBOS made its threads those of the whole loop, and takes them along.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
+        await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
+        await self._claim.release()
+
+    async def _let_go(self) -> None:
+        """Cancel what waits at the gate: nothing of it is recorded, so the next start goes on."""
+        waiting = list(self._conducting)
+        for each in waiting:
+            each.cancel()
+        if waiting:
+            await asyncio.wait(waiting, timeout=LET_GO_SECONDS)
+
+    def _timed(self) -> Callable[[datetime, Any], Coroutine[Any, Any, None]]:
+        async def routine(_moment: datetime, name: str) -> None:
+            if (known := self._routines.get(name)) is None:
+                return  # this process has no use for it, or knows it only in a moment
+            with self._letting_go():
+                await self.floor.gate.wait()
+                try:
+                    await known()
+                except Exception:
+                    log.exception("routine failed, will be tried again", routine=name)
+
+        return routine
+
+    async def _conducted(self, run_id: str, request: Json) -> Json:
+        with self._letting_go():
+            await self.floor.gate.wait()
+            return await self._conduct(run_id, request, EngineSteps(self.floor, run_id))
+
+    @contextmanager
+    def _letting_go(self) -> Iterator[None]:
+        """Let a drain cancel the block."""
+        current = asyncio.current_task()
+        assert current is not None
+        self._conducting.add(current)
+        try:
+            yield
+        finally:
+            self._conducting.discard(current)
+
+
+async def _record(name: str, recorded: Callable[[], Awaitable[Json]]) -> Json:
+    async def step() -> Json:  # it must be seen to be asynchronous, which a lambda is not
+        return await recorded()
+
+    return await DBOS.run_step_async({"name": name}, step)
+
+
+def _moment(value: object) -> str:
+    """Return the only other thing that DBOS itself hands over: when a schedule was due."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+def _cron(every: int) -> str:
+    """Return the timetable as DBOS reads it, seconds first; `fits_clock` knows what it can say."""
+    if every < 60:
+        return f"*/{every} * * * * *"
+    if every < 3600:
+        return f"0 */{every // 60} * * * *"
+    return "0 0 * * * *" if every < 86_400 else "0 30 3 * * *"
+
+
+def _refuse(_pickle: object, _text: str) -> Any:
+    """Stand in for pickle: a stored row names its own format, and none of ours names this one."""
+    raise ValueError("A stored value is not JSON.")
+
+
+def _write_ahead(url: str) -> None:
+    """Put the file into WAL mode, in which it stays: a step costs a third of what it would."""
+    with closing(sqlite_module().connect(make_url(url).database)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")

@@ -1,0 +1,49 @@
+"""Step 5: in which words a run ends that did not end by itself."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from agents.run import Outcome, Ports
+from app.runs.durable_steps import StepBroken, StepGivenUp
+
+
+class Equipped(Protocol):
+    """What a run works with."""
+
+    ports: Ports
+
+
+async def on_lost_ground(outcome: Outcome, equipment: Equipped) -> Outcome:
+    """Return how a run has ended whose installation went away under it: that is no failure."""
+    steering = equipment.ports.steering
+    if outcome.kind != "failed" or steering is None:
+        return outcome
+    lost = [each for each in await steering.since() if each.via == "installation"]
+    return Outcome(kind="cancelled", text=_GROUND.format(why=lost[0].words)) if lost else outcome
+
+
+def given_up(error: StepGivenUp | StepBroken, run_id: str) -> str:
+    """Return why a run had to stop, for people."""
+    if isinstance(error, StepGivenUp):
+        return _OUTSIDE.format(reason=error)
+    return BROKEN.format(run=run_id)
+
+
+_GROUND = "Fettle may not work there any more: {why}."
+_OUTSIDE = (
+    "Something that Fettle depends on kept failing: {reason}. Ask for it again once it works; if it"
+    " happens again, the operator's log says more."
+)
+BROKEN = (
+    "Fettle made a mistake of its own and stopped. Nothing of yours is wrong. The operator finds"
+    " the details in the log under run `{run}`; asking for it again starts afresh."
+)
+AGAIN = (
+    "Fettle was stopped again and again while it worked on this, so it leaves it alone. The"
+    " operator finds the run `{run}` in the log; asking for it again starts afresh."
+)
+LOST = {
+    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": AGAIN,
+    "CANCELLED": "The run was cancelled by the operator. Asking for it again starts afresh.",
+}

@@ -1,0 +1,221 @@
+"""Step 5: take up an earlier run: what it did before some stage is kept, the rest is done anew.
+
+The first thing that such a run does is to look what is still there, and to record it; from then on
+it needs the earlier run no more. What people decided and answered meanwhile is kept with the stages
+that it belongs to. What the kept answers of the model cost, the earlier run has paid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import structlog
+from sqlalchemy import Connection, insert, select
+
+from agents.errors import ConfigError
+from agents.ports import Json, Reporter, Steps, Usage
+from agents.requests import Again, Frozen
+from agents.run import Standing
+from app.git.errors import GitFailed
+from app.git.mirror import Mirror
+from app.git.ref_names import run_refs
+from app.store.database import Database
+from app.store.history import History, KeptStep
+from app.store.tables import turns
+
+STEP, TITLE = "again/1", "Take up an earlier run"
+OWN = ("access/", "finish/", "again/")
+"""Steps that each run does for itself."""
+_MINE = {"remark": "prompt"}
+"""What turns become: a session counts the remarks that it heard, and these were to another run."""
+
+log = structlog.get_logger()
+
+
+class Kept(Frozen):
+    """What a run takes over from an earlier one."""
+
+    steps: Mapping[str, Json] = {}
+    """What its steps returned, by name; the last time, for what was done more than once."""
+    stages: tuple[str, ...] = ()
+    """The stage occurrences among them, like `implement/2`."""
+    summary: str
+    """What is kept, or why nothing is, for people."""
+
+
+class AgainSteps:
+    """The port `Steps` of a run that takes up an earlier one."""
+
+    def __init__(
+        self,
+        steps: Steps,
+        again: Again,
+        run_id: str,
+        *,
+        database: Database,
+        mirror: Mirror,
+        reporter: Callable[[], Reporter],
+    ) -> None:
+        self._steps = steps
+        self._again = again
+        self._run_id = run_id
+        self._database = database
+        self._mirror = mirror
+        self._reporter = reporter
+        self._kept: Kept | None = None
+
+    async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
+        """Return what the earlier run's step returned, recorded anew; or run it."""
+        if name.startswith(OWN):
+            return await self._steps.step(name, work)
+        kept = await self._taken_up()
+        if name not in kept.steps:
+            return await self._steps.step(name, work)
+
+        async def known() -> Json:
+            return kept.steps[name]
+
+        return await self._steps.step(name, known)
+
+    async def wait(
+        self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
+    ) -> None:
+        """Wait, unless the earlier run has."""
+        kept = await self._taken_up()
+        await self._steps.wait(name, _at_once if name in kept.steps else over, until=until)
+
+    async def boundary(self) -> None:
+        """Pass on."""
+        await self._steps.boundary()
+
+    async def _taken_up(self) -> Kept:
+        if self._kept is None:
+
+            async def take_up() -> Json:
+                return (await self._take_up()).model_dump(mode="json")
+
+            self._kept = Kept.model_validate(await self._steps.step(STEP, take_up))
+            reporter = self._reporter()  # no sooner: it is given to the run after its steps
+            reporter.stage_started(STEP, TITLE)
+            reporter.stage_finished(STEP, self._kept.summary)
+        return self._kept
+
+    async def _take_up(self) -> Kept:
+        try:
+            return await self._kept_of_earlier()
+        except ConfigError as error:
+            log.warning("earlier run cannot be read", reason=str(error))
+            return _nothing("its texts are sealed with a key that the server does not have")
+
+    async def _kept_of_earlier(self) -> Kept:
+        history, stage = History(self._database), self._again.stage
+        if await history.run(self._again.run_id) is None:
+            return _nothing("it is not known here any more")
+        if await history.emptied(self._again.run_id):
+            return _nothing("what was said in it was deleted after its time")
+        steps = await history.steps(self._again.run_id)
+        if not steps:
+            return _nothing("nobody remembers what it did")
+        if (kept := kept_of(steps, stage)) is None:
+            return _nothing(f"it never came to the stage {stage}")
+        if missing := await self._missing(kept):
+            return _nothing(f"its commit {missing[:12]} is not here any more")
+        await self._database.write(lambda c: self._copy_turns(c, kept.stages))
+        log.info("earlier run taken up", earlier=self._again.run_id, stages=len(kept.stages))
+        return kept
+
+    async def _missing(self, kept: Kept) -> str | None:
+        """Keep the commits that the stages left, for this run too; return one that is not here."""
+        commits = _commits(kept)
+        for commit in commits:
+            if not await self._whole(commit, commits[0]):
+                return commit
+        for number, commit in enumerate(commits, 1):
+            await self._mirror.keep(f"{run_refs(self._run_id)}/commits/kept-{number}", commit)
+        return None
+
+    async def _whole(self, commit: str, base: str) -> bool:
+        """Return whether the commit is here with all that it adds to the base."""
+        if not await self._mirror.holds(commit):
+            return False
+        walk = ("rev-list", "--objects", "--quiet", commit, f"^{base}")
+        try:
+            await self._mirror.git.local(*walk)
+        except GitFailed:
+            return False
+        return True
+
+    def _copy_turns(self, connection: Connection, stages: Sequence[str]) -> None:
+        """Copy what was said in these stages; done twice, as after a crash, it changes nothing."""
+        mine = select(turns.c.session, turns.c.number).where(turns.c.run_id == self._run_id)
+        there = {(row.session, row.number) for row in connection.execute(mine)}
+        theirs = select(turns).where(
+            turns.c.run_id == self._again.run_id, turns.c.stage.in_(stages)
+        )
+        free = {"run_id": self._run_id, "usage": Usage().model_dump_json(), "cost_usd": 0.0}
+        rows = [
+            dict(row) | free | {"kind": _MINE.get(row["kind"], row["kind"])}
+            for row in connection.execute(theirs).mappings()
+            if (row["session"], row["number"]) not in there
+        ]
+        if rows:
+            connection.execute(insert(turns), rows)
+
+
+def kept_of(steps: Sequence[KeptStep], stage: str) -> Kept | None:
+    """Return what is taken over of these: all before the stage, and before what was not finished.
+
+    None when the run ended without ever coming there.
+    """
+    last = {_name(step): step.record for step in steps}
+    kept: dict[str, Json] = {}
+    for step in steps:
+        name = _name(step)
+        is_stage = name.startswith("stage/")
+        if name.startswith(f"stage/{stage}/") or (is_stage and not _done(last[name])):
+            break
+        if not name.startswith(OWN):
+            kept[name] = _unworked(last[name])
+    else:
+        return None
+    stages = tuple(name.removeprefix("stage/") for name in kept if name.startswith("stage/"))
+    number = "one stage" if len(stages) == 1 else f"{len(stages)} stages"
+    return Kept(steps=kept, stages=stages, summary=f"kept {number} of it")
+
+
+def _nothing(why: str) -> Kept:
+    return Kept(summary=f"{why}, so all is done anew")
+
+
+def _name(step: KeptStep) -> str:
+    """Return what is done by the step, whether for the first time or once more."""
+    return step.name.partition("~")[0]
+
+
+def _done(record: Json) -> bool:
+    if not isinstance(record, dict) or "standing" not in record:
+        return False
+    return not (record.get("error") or record.get("parked") or record.get("paused_until"))
+
+
+def _unworked(record: Json) -> Json:
+    """Return a stage's record without the time that it took: another run worked on it."""
+    if not isinstance(record, dict) or not isinstance(standing := record.get("standing"), dict):
+        return record
+    return {**record, "standing": {**standing, "worked": 0.0}}
+
+
+def _commits(kept: Kept) -> list[str]:
+    """Return the commits that the stages left behind, each once."""
+    found: dict[str, None] = {}
+    for name in (f"stage/{occurrence}" for occurrence in kept.stages):
+        record: Any = kept.steps[name]
+        standing = Standing.model_validate(record["standing"])
+        commits = (standing.trunk, standing.base, standing.start, standing.head)
+        found |= dict.fromkeys(commit for commit in commits if commit)
+    return list(found)
+
+
+async def _at_once() -> bool:
+    return True

@@ -1,0 +1,76 @@
+"""Step 8: the container engines of this machine: which answer, and whose containers they make."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+from dataclasses import dataclass
+from typing import Literal
+
+from app.sandbox.output_buffer import HeadTail
+from app.sandbox.process_group import run_group
+
+NAMES: tuple[Literal["podman", "docker"], ...] = ("podman", "docker")
+PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+_ROOTLESS = {
+    "podman": "{{.Host.Security.Rootless}}",
+    "docker": "{{.SecurityOptions}}",
+}
+_PATIENCE = 20.0
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A container engine's command line, which answered."""
+
+    program: str
+    name: Literal["podman", "docker"]
+    rootless: bool
+
+
+@dataclass(frozen=True)
+class Said:
+    """What an engine's command line answered."""
+
+    code: int
+    text: str
+
+
+async def ask(program: str, *arguments: str, timeout: float = _PATIENCE) -> Said:
+    """Run one of the engine's own commands to its end."""
+    kept = HeadTail(64_000, 4_000_000)
+    ended = await run_group(
+        [program, *arguments], environment=client_environment(), timeout=timeout, out=kept
+    )
+    late = f"no answer in {timeout:.0f} s" if ended.why == "timeout" else ""
+    return Said(ended.code, f"{kept.text()}{late}")
+
+
+async def find_engines(path: str = PATH) -> tuple[list[Engine], list[str]]:
+    """Return the engines that answer, rootless ones first, and why the others do not."""
+    found, silent = [], []
+    for name in NAMES:
+        program = shutil.which(name, path=path)
+        if program is None:
+            silent.append(f"{name} is not installed")
+            continue
+        said = await ask(program, "info", "--format", _ROOTLESS[name])
+        if said.code:
+            lines = said.text.strip().splitlines() or [f"exit code {said.code}"]
+            silent.append(f"{name} does not answer: {lines[-1][:200]}")
+            continue
+        rootless = "true" in said.text if name == "podman" else "name=rootless" in said.text
+        found.append(Engine(program, name, rootless))
+    return sorted(found, key=lambda engine: not engine.rootless), silent
+
+
+def client_environment() -> dict[str, str]:
+    """Return what the command line needs to find its engine; none of it reaches a container."""
+    # Where a user's engine keeps its state follows from two folders, which are no secrets.
+    runtime = f"/run/user/{os.geteuid()}"
+    try:
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:  # a user without a name, as containers have them
+        home = "/"
+    return {"PATH": PATH, "HOME": home, "XDG_RUNTIME_DIR": runtime, "LC_ALL": "C.UTF-8"}

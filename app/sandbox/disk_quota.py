@@ -1,0 +1,162 @@
+"""Step 8: what commands may fill of the disk: no command begins without room, and none takes all.
+
+Walking a run's folders is dear, asking the disk how much is free costs nothing. So the folders are
+walked only when more of the disk is gone than the run may still take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cachetools import LRUCache
+
+from agents.errors import TransientError
+from app.sandbox.port import Bounds, Command
+from app.sandbox.output_buffer import HeadTail
+from app.sandbox.process_group import run_group
+
+MB = 1024 * 1024
+
+LOOK_EVERY = 0.25
+"""Seconds between two looks at what a command has taken."""
+
+_UNSEEN = 64 * MB  # what may vanish from the disk before a folder that nobody measured is walked
+_OLDEST = 30.0  # seconds after which a long command's folders are walked in any case
+_RUNS = 10_000  # folders whose size is remembered
+_RETRY = 60.0
+_FEWEST = 200  # one in so many names for files (inodes) stays free
+
+
+@dataclass
+class _Seen:
+    """How large a run's folders were, and what was free then; `known` once they were walked."""
+
+    size: int
+    free: int
+    at: float
+    took: float = 0.0
+    known: bool = False
+
+
+class Disk:
+    """Remembers how full the folders of runs are."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self._seen: LRUCache[Path, _Seen] = LRUCache(_RUNS)
+
+    def room(self, command: Command) -> Room:
+        """Return the room of a command. Raises TransientError when the disk has none to give."""
+        folders = tuple(mount.source for mount in command.mounts if mount.writable)
+        if folders:
+            self.require_free(folders[0], self.bounds.reserve)
+        return Room(self, folders)
+
+    def require_free(self, folder: Path, reserve: int) -> None:
+        """Raise TransientError, with the remedy, when less than this is free on a folder's disk."""
+        status = os.statvfs(folder)
+        free = status.f_bavail * status.f_frsize
+        if free < reserve:
+            raise TransientError(
+                f"Only {free // MB} MB are free on the disk of `{folder}`, and commands of agents "
+                f"leave {reserve // MB} MB alone. Free some space, or give less of it away: "
+                f"FETTLE_DISK_RESERVE_MB is what stays free.",
+                retry_after=_RETRY,
+            )
+        if status.f_files > 0 and status.f_favail < status.f_files // _FEWEST:
+            raise TransientError(
+                f"The disk of `{folder}` has no room for more files, however small (it is out of "
+                f"inodes). Remove some.",
+                retry_after=_RETRY,
+            )
+
+    def seen(self, folder: Path) -> _Seen:
+        """Return what is known of a run, by the first of its folders."""
+        if folder not in self._seen:
+            unseen = max(0, self.bounds.disk - _UNSEEN)
+            self._seen[folder] = _Seen(unseen, _free(folder), time.monotonic())
+        return self._seen[folder]
+
+    def remember(self, folder: Path, seen: _Seen) -> None:
+        """Keep what a walk found."""
+        self._seen[folder] = seen
+
+
+class Room:
+    """The disk of one command, from its beginning to its end."""
+
+    def __init__(self, disk: Disk, folders: Sequence[Path]) -> None:
+        self._disk = disk
+        self._folders = folders
+        self._most = disk.bounds.disk
+        if folders:
+            seen = disk.seen(folders[0])
+            # What is too large already may be worked on, so that somebody can clean up.
+            self._most = max(self._most, seen.size if seen.known else 0)
+
+    async def watch(self) -> None:
+        """Return when the command has taken more than its run may have; see `taken`."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            if await self.taken():
+                return
+
+    async def taken(self) -> bool:
+        """Tell, while the command runs, whether it took more than its run may have.
+
+        Raises TransientError when the whole disk gets full, whoever is to blame.
+        """
+        if not self._folders:
+            return False
+        self._disk.require_free(self._folders[0], self._disk.bounds.reserve // 2)
+        return self._may_be_over(patient=False) and await self._walk()
+
+    async def overrun(self) -> bool:
+        """Tell, at the end of the command, whether it took more than its run may have."""
+        return bool(self._folders) and self._may_be_over(patient=True) and await self._walk()
+
+    def _may_be_over(self, *, patient: bool) -> bool:
+        seen = self._disk.seen(self._folders[0])
+        age = time.monotonic() - seen.at
+        if not patient and age < 10 * seen.took:
+            return False
+        gone = seen.free - _free(self._folders[0])
+        return seen.size + gone > self._most or (not patient and age > _OLDEST)
+
+    async def _walk(self) -> bool:
+        started = time.monotonic()
+        free = _free(self._folders[0])
+        size, whole = await _measure(self._folders)
+        now = time.monotonic()
+        before = self._disk.seen(self._folders[0])
+        if not whole:  # what the command hides from us is still missing from the disk
+            size = max(size, (before.size if before.known else 0) + before.free - free)
+        self._disk.remember(self._folders[0], _Seen(size, free, now, now - started, known=True))
+        return size > self._most
+
+
+def _free(folder: Path) -> int:
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize
+
+
+async def _measure(folders: Sequence[Path]) -> tuple[int, bool]:
+    """Return the bytes that the folders take, and whether all of them could be looked into.
+
+    `du` is used to trees as deep and as quickly changing as agents make them.
+    """
+    said, faults = HeadTail(10_000, 1_000_000), HeadTail(10_000, 100 * MB)
+    await run_group(
+        ["du", "-skxc", "--", *map(str, folders)],
+        environment={"PATH": os.defpath, "LC_ALL": "C"},
+        timeout=600,
+        out=said,
+        err=faults,
+    )
+    last = said.text().rstrip().rpartition("\n")[2].split("\t")[0]
+    return int(last) * 1024 if last.isdigit() else 0, "Permission denied" not in faults.text()

@@ -1,0 +1,113 @@
+"""What the sandbox's user can get at, and why not: the riddle that bwrap does not solve."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from cachetools import LRUCache
+
+from agents.errors import ConfigError
+from app.sandbox.port import Mount
+
+
+def make_passable(folder: Path) -> None:
+    """Make a folder that every user may pass but not list, whatever the umask.
+
+    One that is there already is left as it is: its mode is somebody's decision.
+    """
+    if not folder.is_dir():
+        make_passable(folder.parent)
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o711)
+
+
+def make_data_folder(folder: Path) -> None:
+    """Make the operator's data folder. Raises ConfigError, which says what to do."""
+    try:
+        make_passable(folder)
+    except OSError as error:
+        raise ConfigError(
+            f"The data folder `{folder}` cannot be made: {error.strerror}. Make it for the user "
+            "that runs Fettle, or set FETTLE_DATA_DIR to a folder of that user's."
+        ) from error
+
+
+def require_reach(paths: Iterable[Path], owner: tuple[int, int]) -> None:
+    """Raise ConfigError, naming directory and remedy, unless this user can enter each path."""
+    for path in paths:
+        _require_one(path, owner)
+
+
+def _require_one(path: Path, owner: tuple[int, int]) -> None:
+    if not path.exists():
+        raise ConfigError(f"The sandbox needs `{path}`, which is not there. Create or restore it.")
+    real = path.resolve()
+    folders = [*reversed(real.parents), real] if real.is_dir() else [*reversed(real.parents)]
+    for folder in folders:
+        if not _may_enter(folder.stat(), owner):
+            raise ConfigError(
+                f"The sandbox runs as user {owner[0]}, who may not enter `{folder}` on the way to "
+                f"`{path}`. Put `{path}` elsewhere, for example below /srv or /var/lib, or run "
+                f"`chmod o+x {folder}`."
+            )
+
+
+class Written:
+    """Remembers what commands could write: nothing below it may be mounted.
+
+    Whoever may write to a folder may put a link in the place of what lies in it, and the mount
+    would show what the link points at.
+    """
+
+    def __init__(self, owner: tuple[int, int]) -> None:
+        self._stranger = owner[0] if owner[0] != os.geteuid() else None
+        self._known: LRUCache[Path, None] = LRUCache(10_000)
+
+    def check(self, mounts: Sequence[Mount]) -> None:
+        """Raise ConfigError for a mount whose source an agent could have swapped."""
+        above = {parent: mount for mount in mounts for parent in mount.source.parents}
+        for parent, mount in above.items():
+            if parent in self._known or self._is_strangers(parent):
+                raise ConfigError(
+                    f"The sandbox is to show `{mount.source}`, but commands of agents may "
+                    f"write to `{parent}` and could put a link there to anything. Put it "
+                    f"where only Fettle may write."
+                )
+        for mount in mounts:
+            if mount.writable:
+                self._known[mount.source] = None
+
+    def _is_strangers(self, folder: Path) -> bool:
+        try:
+            return folder.stat().st_uid == self._stranger
+        except OSError:
+            return False
+
+
+def require_interpreter(toolchain: Path, visible: Iterable[Path]) -> None:
+    """Raise ConfigError when the toolchain's Python lies where the sandbox sees nothing.
+
+    A virtual environment is a folder of links to an interpreter elsewhere.
+    """
+    interpreter = toolchain / "bin" / "python"
+    if not interpreter.is_symlink():
+        return
+    real = interpreter.resolve()
+    if not any(real.is_relative_to(folder.resolve()) for folder in visible):
+        raise ConfigError(
+            f"The toolchain `{toolchain}` uses the Python `{real}`, which the sandbox cannot see. "
+            f"Make it with an interpreter below /usr, or add `{real.parent.parent}` to "
+            f"FETTLE_TOOLCHAINS."
+        )
+
+
+def _may_enter(status: os.stat_result, owner: tuple[int, int]) -> bool:
+    uid, gid = owner
+    if status.st_uid == uid:
+        return bool(status.st_mode & stat.S_IXUSR)
+    if status.st_gid == gid:
+        return bool(status.st_mode & stat.S_IXGRP)
+    return bool(status.st_mode & stat.S_IXOTH)

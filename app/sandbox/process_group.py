@@ -1,0 +1,196 @@
+"""Start a process group, read it within bounds, and leave nothing of it behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from app.sandbox.child_process import Child
+from app.sandbox.privilege_drop import Lowered
+from app.sandbox.output_buffer import Sink
+
+_PIECE = 256 * 1024
+_LAST_BREATH = 1.0
+"""Seconds in which what was killed below the process lets go of the output: then it is gone."""
+
+Why = Literal["exit", "timeout", "output", "watch"]
+Watch = Callable[[], Coroutine[object, object, None]]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended; `code` is negative when a signal ended it."""
+
+    code: int
+    why: Why
+
+
+def memory_file(name: str, data: bytes) -> int:
+    """Return a descriptor of a file that exists in memory only, ready to be read."""
+    fd = os.memfd_create(name)
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+async def run_group(
+    argv: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    timeout: float | None,
+    out: Sink,
+    err: Sink | None = None,
+    stdin: int | None = None,
+    pass_fds: Sequence[int] = (),
+    watch: Watch | None = None,
+    lowered: Lowered | None = None,
+) -> Ended:
+    """Run `argv` in a session of its own, in `/`, until it and its output end.
+
+    Without `err` both streams go to `out`. When `watch` comes to its end, so does the process.
+    Call it on a thread that lives as long as the process: the kernel ends a sandbox together with
+    the thread that started it.
+    """
+    with contextlib.ExitStack() as stack:
+        readers = [stack.enter_context(_reading(out))]
+        if err is not None:
+            readers.append(stack.enter_context(_reading(err)))
+        child = Child(
+            argv,
+            environment=environment,
+            stdin=stdin,
+            stdout=readers[0].write_end,
+            stderr=readers[-1].write_end,
+            pass_fds=pass_fds,
+            lowered=lowered,
+        )
+        for reader in readers:
+            reader.start()
+        return await _finish(child, [reader.done for reader in readers], watch, timeout)
+
+
+async def _finish(
+    child: Child,
+    reads: list[asyncio.Future[bool]],
+    watch: Watch | None,
+    timeout: float | None,
+) -> Ended:
+    over = _Over(child, reads)
+    watching = None if watch is None else asyncio.ensure_future(watch())
+    if watching is not None:
+        watching.add_done_callback(over.watched)
+    why: Why | None = None
+    try:
+        async with asyncio.timeout(timeout):
+            why = await over.why
+    except TimeoutError:
+        why = "timeout"
+    finally:
+        if watching is not None:
+            watching.cancel()
+        if why == "exit":
+            code = await child.wait()
+        else:  # not after a clean end: then the number may already be somebody else's
+            _kill(child.pid)
+            code = await child.wait()
+            await asyncio.wait(reads, timeout=_LAST_BREATH)
+    return Ended(code, why)
+
+
+class _Over:
+    """Why it is over: all output and the process have ended, or the first thing that was wrong.
+
+    Callbacks and no coroutine: a command waits for every turn of the event loop until we know.
+    """
+
+    def __init__(self, child: Child, reads: list[asyncio.Future[bool]]) -> None:
+        self.why: asyncio.Future[Why] = asyncio.get_running_loop().create_future()
+        self._running = {child.ended, *reads}
+        for read in reads:
+            read.add_done_callback(self._read)
+        child.ended.add_done_callback(self._ended)
+
+    def _read(self, read: asyncio.Future[bool]) -> None:
+        if not read.cancelled() and not read.result():
+            self._say("output")
+        self._ended(read)
+
+    def _ended(self, which: asyncio.Future[bool] | asyncio.Future[int]) -> None:
+        self._running.discard(which)
+        if not self._running:
+            self._say("exit")
+
+    def watched(self, watching: asyncio.Future[None]) -> None:
+        """Take the end of the watch for the end of the process, or raise what it has to say."""
+        if watching.cancelled() or self.why.done():
+            return
+        if error := watching.exception():
+            self.why.set_exception(error)
+        else:
+            self.why.set_result("watch")
+
+    def _say(self, why: Why) -> None:
+        if not self.why.done():
+            self.why.set_result(why)
+
+
+def _kill(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
+class _Reader:
+    """One pipe whose output goes to a sink; a pipe of our own, so that nobody can hold it open."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._loop = asyncio.get_running_loop()
+        self._fd, self.write_end = os.pipe2(os.O_CLOEXEC)
+        os.fchmod(self.write_end, 0o666)  # another user opens it by the name /dev/stderr
+        os.set_blocking(self._fd, False)
+        self.done: asyncio.Future[bool] = self._loop.create_future()
+
+    def start(self) -> None:
+        """Read from now on; `done` is True at the end of the output, False for a flood."""
+        self._close_write_end()
+        self._loop.add_reader(self._fd, self._ready)
+
+    def _ready(self) -> None:
+        try:
+            data = os.read(self._fd, _PIECE)
+        except BlockingIOError:
+            return
+        if data and self._sink.feed(data):
+            return
+        self._loop.remove_reader(self._fd)
+        if not self.done.done():
+            self.done.set_result(not data)
+
+    def _close_write_end(self) -> None:
+        if self.write_end >= 0:
+            os.close(self.write_end)
+            self.write_end = -1
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._loop.remove_reader(self._fd)
+        os.close(self._fd)
+        self._close_write_end()
+        self.done.cancel()
+
+
+@contextmanager
+def _reading(sink: Sink) -> Iterator[_Reader]:
+    reader = _Reader(sink)
+    try:
+        yield reader
+    finally:
+        reader.close()

@@ -1,0 +1,149 @@
+"""Step 8: the sandbox of this machine: what the operator named, else the first that held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from agents.errors import ConfigError
+from app.sandbox.port import Bounds, Probe, ProbeReport, Sandbox
+from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.container import Container
+from app.sandbox.landlock import Landlock
+from app.sandbox.none import NoSandbox
+from app.config.settings import Settings
+
+BACKENDS = ("bubblewrap", "container", "landlock", "none")
+AUTOMATIC = ("bubblewrap", "container")
+"""What `auto` tries, in this order. The others hold less: they are for people to choose."""
+
+_MB = 1024 * 1024
+_UNACKNOWLEDGED = (
+    "FETTLE_SANDBOX=none runs what agents write, and what issues make them write, as programs of "
+    "this machine, with its network and every file that its users may read"
+)
+_ACKNOWLEDGE = (
+    "set FETTLE_SANDBOX=auto; or, if you want just that, "
+    "FETTLE_I_UNDERSTAND_AGENTS_RUN_UNSANDBOXED=true as well"
+)
+REFUSED = "No sandbox holds agents here, so Fettle does not start."
+_OTHERWISE = (
+    "FETTLE_SANDBOX=landlock holds less, and works in most containers; `fettle doctor sandbox "
+    "--all` shows what. FETTLE_SANDBOX=none with "
+    "FETTLE_I_UNDERSTAND_AGENTS_RUN_UNSANDBOXED=true holds nothing."
+)
+_CAUTIONS = {
+    "full": "",
+    "degraded": (
+        "**Caution:** this ran in the degraded sandbox `{name}`: commands could see the processes "
+        "of Fettle's machine. The operator chose it by FETTLE_SANDBOX."
+    ),
+    "none": (
+        "**Caution:** this ran without a sandbox: commands could reach the network and the files "
+        "of Fettle's machine. The operator chose that by FETTLE_SANDBOX=none."
+    ),
+}
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A backend and what its probe found; without a sandbox it could not even be made."""
+
+    report: ProbeReport
+    sandbox: Sandbox | None
+
+    @property
+    def chosen(self) -> Sandbox | None:
+        """Return the sandbox, if it held."""
+        return self.sandbox if self.report.held else None
+
+
+async def choose(settings: Settings) -> Sandbox:
+    """Return the sandbox that all commands of this process run in.
+
+    Raises ConfigError, which names each backend tried, what failed, why, and a one-line remedy.
+    """
+    tried = []
+    for name in wanted(settings):
+        tried.append(await try_backend(name, settings))
+        sandbox = tried[-1].chosen
+        if sandbox is not None:
+            _tell(sandbox, tried[-1].report)
+            return sandbox
+    raise ConfigError(refusal(settings, tried))
+
+
+def wanted(settings: Settings) -> Sequence[str]:
+    """Return the backends to try, in this order."""
+    return AUTOMATIC if settings.sandbox == "auto" else (settings.sandbox,)
+
+
+async def try_backend(name: str, settings: Settings) -> Tried:
+    """Attack a backend, and return what held."""
+    if name == "none" and not settings.i_understand_agents_run_unsandboxed:
+        return _refused(name, "the operator acknowledges it", _UNACKNOWLEDGED, _ACKNOWLEDGE)
+    try:
+        sandbox = make(name, settings)
+        return Tried(await sandbox.probe(), sandbox)
+    except ConfigError as error:
+        return _refused(name, "the sandbox starts", str(error), "see the cause")
+
+
+def make(name: str, settings: Settings) -> Sandbox:
+    """Return the backend of this name, not yet probed. Raises ConfigError."""
+    bounds = Bounds(
+        memory=settings.sandbox_memory_mb * _MB,
+        disk=settings.sandbox_disk_mb * _MB,
+        reserve=settings.disk_reserve_mb * _MB,
+    )
+    given = (settings.sandbox_uid, settings.toolchains, bounds)
+    match name:
+        case "bubblewrap":
+            return Bubblewrap(*given)
+        case "container":
+            return Container(*given, image=settings.sandbox_image)
+        case "landlock":
+            return Landlock(*given)
+        case _:
+            return NoSandbox(*given)
+
+
+def refusal(settings: Settings, tried: Sequence[Tried]) -> str:
+    """Return what the operator reads when no backend may be used."""
+    return "\n\n".join([REFUSED, *(_failure(each.report) for each in tried), *otherwise(settings)])
+
+
+def otherwise(settings: Settings) -> list[str]:
+    """Return what else the operator may choose."""
+    return [_OTHERWISE] if settings.sandbox == "auto" else []
+
+
+def caution(sandbox: Sandbox) -> str:
+    """Return what every report says when the sandbox is not a full one, as Markdown, or nothing."""
+    return _CAUTIONS[sandbox.level].format(name=sandbox.name)
+
+
+def _failure(report: ProbeReport) -> str:
+    failed = [f"{p.name} ({p.detail})" if p.detail else p.name for p in report.probes if not p.held]
+    return (
+        f"{report.backend}: failed: {'; '.join(failed)}\n"
+        f"  Likely cause: {report.cause}\n  Remedy: {report.remedy}"
+    )
+
+
+def _refused(name: str, probe: str, cause: str, remedy: str) -> Tried:
+    return Tried(ProbeReport(name, (Probe(probe, held=False),), cause, remedy), None)
+
+
+def _tell(sandbox: Sandbox, report: ProbeReport) -> None:
+    if sandbox.level != "full":
+        log.warning(
+            "agents run without a full sandbox",
+            backend=sandbox.name,
+            level=sandbox.level,
+            not_held=list(report.notes),
+        )

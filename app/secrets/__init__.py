@@ -1,0 +1,1 @@
+"""secrets: say what it is."""

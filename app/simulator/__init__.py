@@ -1,0 +1,1 @@
+"""simulator: say what it is."""

@@ -1,0 +1,1 @@
+"""admin: say what it is."""

@@ -1,0 +1,1 @@
+"""changes: say what it is."""

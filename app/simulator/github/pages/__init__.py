@@ -1,0 +1,1 @@
+"""pages: say what it is."""

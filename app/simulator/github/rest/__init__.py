@@ -1,0 +1,1 @@
+"""rest: say what it is."""

@@ -1,0 +1,144 @@
+"""The frame around each REST call: who calls, may they, and is the answer news to them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from aiohttp import web
+
+from app.simulator.github.answers import Answer, Refused, not_found
+from app.simulator.github.calls import BODY, Call, Parts, TOKEN
+from app.simulator.github.conditional import conditional
+from app.simulator.github.state.world import Repository, World
+from app.simulator.github.tokens import bearer_of
+
+Json = Any
+Scope = Literal["open", "anyone", "app", "token", "repository"]
+Handler = Callable[[Call], Awaitable[Json]]
+
+
+@dataclass(frozen=True)
+class Route:
+    """A REST call: where it is, who may make it, what answers it."""
+
+    method: str
+    path: str
+    scope: Scope
+    needs: str
+    """Permissions as `X-Accepted-GitHub-Permissions` writes them: `a=write; b=read`, either."""
+    run: Handler
+
+
+class Routes(list[Route]):
+    """The REST calls of one subject."""
+
+    def add(
+        self, method: str, path: str, *, scope: Scope = "repository", needs: str = "metadata=read"
+    ) -> Callable[[Handler], Handler]:
+        """Register a handler; it returns JSON (200) or an Answer."""
+
+        def keep(run: Handler) -> Handler:
+            self.append(Route(method, path, scope, needs, run))
+            return run
+
+        return keep
+
+
+def register(app: web.Application, parts: Parts, routes: Sequence[Route]) -> None:
+    """Put the calls on the server; repositories answer by name and by id."""
+    for route in routes:
+        roots = [""]
+        if route.scope == "repository":
+            roots = ["/repos/{owner}/{repo}", "/repositories/{repository_id}"]
+        for root in roots:
+            app.router.add_route(
+                route.method, f"/api/v3{root}{route.path}", _endpoint(parts, route)
+            )
+
+
+def _endpoint(parts: Parts, route: Route) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def answer(request: web.Request) -> web.Response:
+        request[BODY] = await request.read()
+        result = await route.run(_admit(parts, route, request))
+        whole = result if isinstance(result, Answer) else Answer(200, result)
+        return conditional(request, whole.response())
+
+    return answer
+
+
+def _admit(parts: Parts, route: Route, request: web.Request) -> Call:
+    call = Call(parts, request)
+    if route.scope == "open":
+        return call
+    credential = bearer_of(request.headers.get("Authorization"))
+    if credential is None and route.scope == "anyone":
+        return call
+    if credential is None:
+        raise Refused(401, "Requires authentication")
+    if route.scope == "app":
+        call.app = parts.tokens.app_of(credential)
+        return call
+    call.token = request[TOKEN] = parts.tokens.find(credential)
+    if route.scope == "repository":
+        call.found = _visible(call)
+        _check_permission(call, route.needs)
+    return call
+
+
+def _visible(call: Call) -> Repository:
+    assert call.token
+    named = find_repository(call.world, call.request, call.token.sees)
+    if not call.token.sees(named):
+        raise not_found()
+    if named.archived and call.request.method != "GET":
+        raise Refused(403, "Repository was archived so is read-only.")
+    return named
+
+
+def find_repository(
+    world: World, request: web.Request, sees: Callable[[Repository], bool]
+) -> Repository:
+    """Return the repository of the path; 301 for the former name of one that the caller sees."""
+    where = request.match_info
+    if "repository_id" in where:
+        text = where["repository_id"]
+        found = world.repositories.get(int(text)) if text.isdecimal() else None
+    else:
+        full_name = f"{where['owner']}/{where['repo']}"
+        found = world.repository(full_name)
+        moved = world.repositories.get(world.former_names.get(full_name.lower(), 0))
+        if found is None and moved is not None and sees(moved):
+            rest = request.rel_url.raw_path.split("/", 6)[6:]
+            query = f"?{request.rel_url.raw_query_string}" if request.query else ""
+            url = "/".join([world.api, "repositories", str(moved.id), *rest]) + query
+            headers, extra = {"Location": url}, {"url": url}
+            raise Refused(301, "Moved Permanently", headers=headers, extra=extra)
+    if found is None:
+        raise not_found()
+    return found
+
+
+def _check_permission(call: Call, needs: str) -> None:
+    """Refuse unless one of the alternatives is held; `pull_requests` opens no plain issue."""
+    assert call.token
+    on_issue = "/issues/" in call.request.path and not _is_pull(call)
+    for alternative in needs.split("; "):
+        pairs = [each.split("=") for each in alternative.split(",")]
+        if on_issue and any(name == "pull_requests" for name, _ in pairs):
+            continue
+        if all(call.token.grants(name, level) for name, level in pairs):
+            return
+    headers = {"X-Accepted-GitHub-Permissions": needs}
+    raise Refused(403, "Resource not accessible by integration", headers=headers)
+
+
+def _is_pull(call: Call) -> bool:
+    where = call.request.match_info
+    if "comment_id" in where and where["comment_id"].isdecimal():
+        comment = call.repository.comment(int(where["comment_id"]))
+        return bool(comment and comment.issue.pull)
+    number = where.get("number", "")
+    issue = call.repository.issues.get(int(number)) if number.isdecimal() else None
+    return bool(issue and issue.pull)

@@ -1,0 +1,1 @@
+"""schemas: say what it is."""

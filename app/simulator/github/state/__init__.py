@@ -1,0 +1,1 @@
+"""state: say what it is."""

@@ -1,0 +1,54 @@
+"""Columns whose texts are sealed on their way to disk: the types, and which seal a database has."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import Dialect, LargeBinary, Text
+from sqlalchemy.types import TypeDecorator
+
+from app.secrets.encryption import OPEN, Seal
+
+_SEALS: WeakKeyDictionary[Dialect, Seal] = WeakKeyDictionary()
+"""By the dialect, of which each database has its own: it is all that a column's type is told."""
+
+
+def seal_with(dialect: Dialect, seal: Seal) -> None:
+    """Have the columns of the database that this dialect belongs to sealed so."""
+    _SEALS[dialect] = seal
+
+
+def seal_of(dialect: Dialect) -> Seal:
+    """Return the seal of the database that this dialect belongs to."""
+    return _SEALS.get(dialect, OPEN)
+
+
+class SealedText(TypeDecorator[str]):
+    """Text that nobody reads in the file."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        """Seal what is written."""
+        return None if value is None else seal_of(dialect).close(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        """Open what is read."""
+        return None if value is None else seal_of(dialect).open(value)
+
+
+class SealedBytes(TypeDecorator[bytes]):
+    """An LZ4 frame that nobody reads in the file."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        """Seal what is written."""
+        return None if value is None else seal_of(dialect).close_bytes(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        """Open what is read."""
+        return None if value is None else seal_of(dialect).open_bytes(bytes(value))

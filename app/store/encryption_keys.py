@@ -1,0 +1,66 @@
+"""The keys that texts of a database are sealed with: known by fingerprints, so none gets lost."""
+
+from __future__ import annotations
+
+import time
+
+from sqlalchemy import Connection, delete, inspect, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from app.secrets.encryption import Seal, shut
+from app.store.tables import seals
+
+PLAIN = ""
+"""Stands for no key, in the place of a fingerprint."""
+TERMINAL = ""
+"""Stands for a command of an operator, which is over in a moment, in the place of a worker."""
+
+
+def require_keys(connection: Connection, seal: Seal) -> None:
+    """Raise ConfigError when something may be sealed that this seal does not open."""
+    if not inspect(connection).has_table(seals.name):
+        return  # of an older version, which sealed nothing
+    used: set[str] = set(connection.scalars(select(seals.c.fingerprint).distinct()))
+    if missing := sorted(used - {PLAIN, *seal.fingerprints}):
+        raise shut(missing[0])
+
+
+def enrol(connection: Connection, seal: Seal, worker: str) -> None:
+    """Note, before anything is sealed with it, that the newest key is in use, or that none is.
+
+    Raises ConfigError like `require_keys`.
+    """
+    require_keys(connection, seal)
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    row = {"fingerprint": _newest(seal), "worker": worker, "at": time.time()}
+    insert = dialect.insert(seals).values(row)
+    known = ["fingerprint", "worker"]
+    connection.execute(insert.on_conflict_do_update(index_elements=known, set_={"at": row["at"]}))
+
+
+def workers(connection: Connection) -> list[str]:
+    """Return the workers that are, or were, at work on this database."""
+    query = select(seals.c.worker).where(seals.c.worker != TERMINAL).distinct()
+    return list(connection.scalars(query))
+
+
+def behind(connection: Connection, seal: Seal) -> list[str]:
+    """Return the workers that last began to store otherwise than this seal does.
+
+    They may be gone since then; on SQLite, where one works at a time, all but the last one are.
+    """
+    query = select(seals.c.worker, seals.c.fingerprint).where(seals.c.worker != TERMINAL)
+    rows = connection.execute(query.order_by(seals.c.at)).all()
+    last = {row.worker: row.fingerprint for row in rows}
+    if connection.dialect.name == "sqlite":
+        last = {row.worker: row.fingerprint for row in rows[-1:]}
+    return sorted(worker for worker, used in last.items() if used != _newest(seal))
+
+
+def forget_others(connection: Connection, seal: Seal) -> None:
+    """Note that nothing is stored otherwise than with the newest key, or none, any more."""
+    connection.execute(delete(seals).where(seals.c.fingerprint != _newest(seal)))
+
+
+def _newest(seal: Seal) -> str:
+    return seal.fingerprints[0] if seal else PLAIN

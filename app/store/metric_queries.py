@@ -1,0 +1,76 @@
+"""Numbers for those who watch over a server, each from an index or a small table."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import get_args
+
+from sqlalchemy import Connection, func, or_, select
+
+from agents.requests import Request
+from app.store.lane_queries import LIVE
+from app.store.remediations import STATES
+from app.store.tables import approvals, missed, remediations, runs, sweeps, turns
+
+KINDS: tuple[str, ...] = tuple(
+    each.model_fields["kind"].default for each in get_args(get_args(Request)[0])
+)
+"""Of requests."""
+
+
+def count_by_outcome(connection: Connection) -> dict[tuple[str, str], int]:
+    """Return how many runs ended in which way, by what was asked for.
+
+    That none has failed is told as well: who compares with an hour ago would miss the first ones.
+    """
+    ended = (runs.c.ended_as.is_not(None), runs.c.ended_as != "")
+    query = select(runs.c.kind, runs.c.ended_as, func.count()).where(*ended)
+    rows = connection.execute(query.group_by(runs.c.kind, runs.c.ended_as))
+    none = {(kind, "failed"): 0 for kind in KINDS}
+    return none | {(str(row[0]), str(row[1])): int(row[2]) for row in rows}
+
+
+def count_remediations(connection: Connection) -> dict[str, int]:
+    """Return how many runs about alerts came to what: those without a pull request are `over`."""
+    query = select(remediations.c.state, func.count()).group_by(remediations.c.state)
+    found = {str(row[0]): int(row[1]) for row in connection.execute(query)}
+    return dict.fromkeys(STATES, 0) | found
+
+
+def oldest_parked(connection: Connection) -> float | None:
+    """Return since when the first of the runs that wait for people has waited."""
+    query = select(func.min(runs.c.updated_at)).where(runs.c.state == "parked")
+    since: float | None = connection.scalar(query)
+    return since
+
+
+def count_waiting(connection: Connection) -> int:
+    """Return how many calls wait for a decision."""
+    query = select(func.count()).select_from(approvals).where(approvals.c.state == "waiting")
+    return connection.scalar(query) or 0
+
+
+def spent_since(connection: Connection, moment: float) -> float:
+    """Return the dollars of all runs from that moment on: those before have no turn since."""
+    recent = select(runs.c.id).where(or_(LIVE, runs.c.updated_at >= moment))
+    since = (turns.c.run_id.in_(recent), turns.c.created_at >= moment)
+    return connection.scalar(select(func.sum(turns.c.cost_usd)).where(*since)) or 0.0
+
+
+def midnight() -> float:
+    """Return when the day began, in UTC."""
+    return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+
+
+def count_missed(connection: Connection) -> dict[str, int]:
+    """Return how many deliveries never arrived: those asked for again, those given up."""
+    query = select(missed.c.state, func.count()).where(missed.c.state.in_(("failed", "gone")))
+    rows = connection.execute(query.group_by(missed.c.state))
+    found = {str(row[0]): int(row[1]) for row in rows}
+    return {state: found.get(state, 0) for state in ("failed", "gone")}
+
+
+def last_done(connection: Connection) -> dict[str, float]:
+    """Return when each sweep was last through, in unix seconds."""
+    query = select(sweeps.c.name, sweeps.c.done_at).where(sweeps.c.done_at > 0)
+    return {str(row[0]): float(row[1]) for row in connection.execute(query)}

@@ -1,0 +1,122 @@
+"""Seal stored texts otherwise: those from before there was a key, or from before there was a newer.
+
+A batch of rows at a time, each in a transaction of its own, so that a server can go on with its
+work; a row that changes meanwhile is one that was just sealed as it should be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    ColumnClause,
+    Connection,
+    LargeBinary,
+    Row,
+    TableClause,
+    Text,
+    column,
+    select,
+    table,
+    tuple_,
+    update,
+)
+from sqlalchemy.types import TypeEngine
+
+from app.secrets.encryption import Seal
+from app.store.database import Database
+from app.store.engine_tables import KEYS, TEXTS, engine_table
+from app.store.encrypted_columns import SealedBytes, SealedText
+from app.store.tables import metadata
+
+AT_ONCE = 100
+
+
+class _Place(NamedTuple):
+    """A table with sealed columns, as they are stored."""
+
+    rows: TableClause
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+async def reseal(database: Database, to: Seal) -> int:
+    """Have all texts stored as `to` does it; return how many were not.
+
+    Raises ConfigError for one that the database's own seal does not open.
+    """
+    changed = 0
+    for place in await database.read(lambda c: list(_places(c))):
+        last: tuple[Any, ...] | None = None
+        while True:
+            work = _Batch(place, database.seal, to, last)
+            found, last = await database.write(work.do)
+            changed += found
+            if last is None:
+                break
+    return changed
+
+
+def _places(connection: Connection) -> Iterator[_Place]:
+    for each in metadata.sorted_tables:
+        sealed = {c.name: _stored(c.type) for c in each.columns if _stored(c.type) is not None}
+        if sealed:
+            keys = tuple(c.name for c in each.primary_key)
+            columns: list[ColumnClause[Any]] = [column(name) for name in keys]
+            columns += [column(name, kind) for name, kind in sealed.items()]
+            yield _Place(table(each.name, *columns), keys, tuple(sealed))
+    for name, keys in KEYS.items():
+        if (found := engine_table(connection, name)) is not None:
+            yield _Place(found, keys, TEXTS[name])
+
+
+def _stored(kind: TypeEngine[Any]) -> TypeEngine[Any] | None:
+    """Return the type of what is in the file; None for a column that is not sealed."""
+    if isinstance(kind, SealedText):
+        return Text()
+    return LargeBinary() if isinstance(kind, SealedBytes) else None
+
+
+class _Batch(NamedTuple):
+    """The next rows of one table."""
+
+    place: _Place
+    by: Seal
+    to: Seal
+    last: tuple[Any, ...] | None
+
+    def do(self, connection: Connection) -> tuple[int, tuple[Any, ...] | None]:
+        """Return how many texts were changed, and the last row's key while there may be more."""
+        rows, names = self.place.rows, self.place.keys
+        keys = [rows.c[name] for name in names]
+        query = select(rows).order_by(*keys).limit(AT_ONCE)
+        if self.last is not None:
+            query = query.where(tuple_(*keys) > self.last)
+        found = connection.execute(query).all()
+        changed = sum(self._renew(connection, row) for row in found)
+        more = tuple(getattr(found[-1], name) for name in names) if len(found) == AT_ONCE else None
+        return changed, more
+
+    def _renew(self, connection: Connection, row: Row[Any]) -> int:
+        rows, keys, columns = self.place
+        new: dict[str, Any] = {}
+        unchanged = [rows.c[name] == getattr(row, name) for name in keys]
+        for name in columns:
+            stored = getattr(row, name)
+            if stored is None or self.to.is_current(stored := _plain(stored)):
+                continue
+            new[name] = self._sealed(stored)
+            unchanged.append(rows.c[name] == stored)
+        if new:
+            connection.execute(update(rows).where(*unchanged).values(new))
+        return len(new)
+
+    def _sealed(self, stored: str | bytes) -> str | bytes:
+        if isinstance(stored, bytes):
+            return self.to.close_bytes(self.by.open_bytes(stored))
+        return self.to.close(self.by.open(stored))
+
+
+def _plain(stored: Any) -> str | bytes:
+    return stored if isinstance(stored, str) else bytes(stored)

@@ -1,0 +1,215 @@
+"""The sweeps: whose turn it is to sweep, how far GitHub's log was read, what never arrived."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, and_, delete, func, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from app.store.database import Database
+from app.store.deliveries import oldest_waiting
+from app.store.lane_queries import LIVE
+from app.store.tables import deliveries, missed, runs, sweeps
+
+OF_ISSUE = runs.c.kind != "remediate_alert"
+"""Those may speak on an issue, and are about none."""
+OPEN = missed.c.state.in_(("failed", "lost"))
+_NAMELESS = and_(missed.c.state == "lost", missed.c.run_id.is_(None))
+
+
+class Attempt(NamedTuple):
+    """One try of GitHub to deliver, as its log shows it. Times are unix seconds, GitHub's."""
+
+    delivery_id: int
+    guid: str
+    event: str
+    action: str
+    repository_id: int | None
+    ok: bool
+    repeated: bool
+    at: float
+    status: int
+    """What the receiver answered; 0: nothing."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How far the log was read: all up to the mark; if under way, from the top down to there."""
+
+    mark: float = 0.0
+    top: float = 0.0
+    cursor: str = ""
+
+
+class Missed(NamedTuple):
+    """A delivery of which no attempt has arrived, or what came was lost with the database."""
+
+    guid: str
+    delivery_id: int
+    asks: int
+    nameless: bool = False
+    """It was lost, and what it was called is not known yet."""
+
+
+class Sweeps:
+    """The tables `sweeps` and `missed`, for one process."""
+
+    def __init__(self, database: Database, holder: str) -> None:
+        self._database = database
+        self._holder = holder
+        dialect = sqlite if database.engine.dialect.name == "sqlite" else postgresql
+        self._insert = dialect.insert
+
+    @asynccontextmanager
+    async def turn(self, name: str, seconds: float) -> AsyncIterator[bool]:
+        """Hold the turn for so long at most; False when another process has it.
+
+        A process that was killed in its turn finds it again under its own name.
+        """
+        held = await self._database.write(lambda c: self._take(c, name, seconds))
+        try:
+            yield held
+        finally:
+            if held:
+                mine = (sweeps.c.name == name, sweeps.c.holder == self._holder)
+                over = update(sweeps).where(*mine).values(held_until=0.0)
+                await self._database.write(lambda c: c.execute(over))
+
+    def _take(self, connection: Connection, name: str, seconds: float) -> bool:
+        now = time.time()
+        fresh = {"mark": 0.0, "top": 0.0, "cursor": "", "holder": self._holder, "held_until": 0.0}
+        connection.execute(self._insert(sweeps).values(name=name, **fresh).on_conflict_do_nothing())
+        free = or_(sweeps.c.held_until <= now, sweeps.c.holder == self._holder)
+        take = update(sweeps).where(sweeps.c.name == name, free).returning(sweeps.c.name)
+        values = {"holder": self._holder, "held_until": now + seconds}
+        return connection.scalar(take.values(values)) is not None
+
+    async def through(self, name: str) -> None:
+        """Note that a pass came to its end."""
+        change = update(sweeps).where(sweeps.c.name == name).values(done_at=time.time())
+        await self._database.write(lambda c: c.execute(change))
+
+    async def done(self, name: str) -> float:
+        """Return when a pass last came to its end, in unix seconds; 0: never."""
+        query = select(sweeps.c.done_at).where(sweeps.c.name == name)
+        return await self._database.read(lambda c: c.scalar(query)) or 0.0
+
+    async def reading(self, name: str) -> Reading:
+        """Return how far was read."""
+        query = select(sweeps.c.mark, sweeps.c.top, sweeps.c.cursor).where(sweeps.c.name == name)
+        row = await self._database.read(lambda c: c.execute(query).one_or_none())
+        return Reading(row.mark, row.top, row.cursor) if row is not None else Reading()
+
+    async def note(self, name: str, reading: Reading, attempts: Sequence[Attempt]) -> None:
+        """Keep what one page says, and how far that is, in one transaction.
+
+        The log comes newest first, so an attempt that arrived may be told before the one that did
+        not: of repeated ones it is kept that they arrived.
+        """
+        place = {"mark": reading.mark, "top": reading.top, "cursor": reading.cursor}
+
+        def keep(connection: Connection) -> None:
+            connection.execute(update(sweeps).where(sweeps.c.name == name).values(place))
+            self._keep(connection, [each for each in attempts if not each.ok], "failed")
+            self._keep(connection, [a for a in attempts if a.ok and a.repeated], "arrived")
+            arrived = [each.guid for each in attempts if each.ok]
+            if arrived:
+                these = update(missed).where(missed.c.guid.in_(arrived), missed.c.state != "lost")
+                connection.execute(these.values(state="arrived"))
+
+        await self._database.write(keep)
+
+    def _keep(self, connection: Connection, attempts: Sequence[Attempt], state: str) -> None:
+        rows = {each.guid: missing_row(each, state) for each in attempts}  # of several the oldest
+        if not rows:
+            return
+        insert = self._insert(missed)
+        older = insert.excluded.delivered_at < missed.c.delivered_at
+        at = {"delivered_at": insert.excluded.delivered_at}
+        connection.execute(
+            insert.on_conflict_do_update(index_elements=["guid"], set_=at, where=older),
+            list(rows.values()),
+        )
+
+    async def due(self, *, now: float, since: float, most: int) -> list[Missed]:
+        """Return what GitHub shall deliver again now, in the order in which it first tried.
+
+        What is in the inbox has arrived, even if GitHub never got our answer.
+        """
+
+        def look(connection: Connection) -> Sequence[Row[Any]]:
+            here = select(deliveries.c.id)
+            open_ = (OPEN, missed.c.guid.in_(here))
+            connection.execute(update(missed).where(*open_).values(state="arrived"))
+            due = (OPEN, missed.c.next_at <= now)
+            query = select(missed.c.guid, missed.c.delivery_id, missed.c.asks, _NAMELESS)
+            query = query.where(*due, missed.c.delivered_at >= since)
+            return connection.execute(
+                query.order_by(missed.c.delivered_at, missed.c.delivery_id).limit(most)
+            ).all()
+
+        rows = await self._database.write(look)
+        return [Missed._make(row) for row in rows]
+
+    async def asked(self, each: Missed, *, next_at: float) -> None:
+        """Note that GitHub is asked to deliver it once more."""
+        this = update(missed).where(missed.c.guid == each.guid)
+        change = this.values(asks=each.asks + 1, next_at=next_at)
+        await self._database.write(lambda c: c.execute(change))
+
+    async def gone(self, guid: str) -> None:
+        """Note that GitHub will not deliver it any more."""
+        change = update(missed).where(missed.c.guid == guid).values(state="gone")
+        await self._database.write(lambda c: c.execute(change))
+
+    async def forget(self, *, before: float) -> None:
+        """Delete what is so old that GitHub's log does not show it either."""
+        old = delete(missed).where(missed.c.delivered_at < before)
+        await self._database.write(lambda c: c.execute(old))
+
+    async def open_of(self, repository_id: int, event: str, action: str) -> int:
+        """Return how many deliveries of that kind may still arrive."""
+        like = (
+            OPEN,
+            missed.c.repository_id == repository_id,
+            missed.c.event == event,
+            missed.c.action == action,
+        )
+        query = select(func.count()).select_from(missed).where(*like)
+        return await self._database.read(lambda c: c.scalar(query)) or 0
+
+    async def run_since(self, repository_id: int, number: int, since: float) -> str | None:
+        """Return a run of the issue that was asked for since then, in unix seconds."""
+        about = (runs.c.repository_id == repository_id, runs.c.number == number, OF_ISSUE)
+        query = select(runs.c.id).where(*about, runs.c.created_at >= since).limit(1)
+        return await self._database.read(lambda c: c.scalar(query))
+
+    async def busy(self, repository: str, number: int) -> bool:
+        """Return whether a run of the issue is under way; `repository` is `owner/name`."""
+        about = (runs.c.repository == repository, runs.c.number == number, OF_ISSUE)
+        query = select(runs.c.id).where(LIVE, *about).limit(1)
+        return await self._database.read(lambda c: c.scalar(query)) is not None
+
+    async def oldest_waiting(self) -> float | None:
+        """Return when the first of the deliveries that nobody has looked at was received."""
+        return await self._database.read(oldest_waiting)
+
+
+def missing_row(attempt: Attempt, state: str) -> dict[str, Any]:
+    """Return what is kept of an attempt."""
+    return {
+        "guid": attempt.guid,
+        "delivery_id": attempt.delivery_id,
+        "event": attempt.event,
+        "action": attempt.action,
+        "repository_id": attempt.repository_id,
+        "state": state,
+        "delivered_at": attempt.at,
+        "asks": 0,
+        "next_at": 0.0,
+    }

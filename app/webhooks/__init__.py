@@ -1,0 +1,1 @@
+"""webhooks: say what it is."""

@@ -1,0 +1,242 @@
+"""Step 2: the dispatcher: turns what waits in the inbox into requests and hands them to the engine.
+
+A crash between handing over and marking hands over again: the engine knows the run id by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import orjson
+import structlog
+
+import handlers
+from agents.errors import TransientError
+from agents.requests import Command, FixChecks, RemediateAlert, Request, ResolveIssue
+from app.git.ref_names import BRANCH_PREFIX
+from app.webhooks.inbox import Inbox
+from app.store.alert_runs import AlertRuns
+from app.store.handled_feedback import Batches
+from app.store.database import Database
+from app.store.deliveries import Mark, Waiting, mark, waiting
+from app.store.lane_queries import Lanes
+from app.store.remediations import Remediations
+from app.store.steers import StoredSteers
+from app.observability.tracing import NoTracing, Tracing
+from handlers import Asked
+from handlers.ignored import Ignored
+from handlers.notifications import Notice, PullClosed
+from handlers.ports import Engine
+
+BATCH = 50
+POLL_SECONDS = 5.0
+"""Looks this often unasked, for rows that another process put in or that wait for a retry."""
+ATTEMPTS = 5
+NOTE_LENGTH = 2000
+NOBODY = "no run is under way that could hear it"
+NOT_OURS = "the checks are of a commit that Fettle has not pushed"
+MENDING = "a run looks after the checks of this commit already"
+MENDED = "a run has looked after the checks of this commit"
+COVERED = "the run {run} of this package and folder is still to look, and reads this alert as well"
+UNDER_WAY = "the run {run} of this package and folder is under way"
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass
+class _Retry:
+    """A delivery that the engine would not take, and when it is offered again."""
+
+    attempts: int = 0
+    not_before: float = 0.0
+
+
+class Dispatcher:
+    """Takes deliveries in order of arrival; one that cannot be dispatched holds up no other."""
+
+    def __init__(
+        self,
+        database: Database,
+        inbox: Inbox,
+        engine: Engine,
+        *,
+        retry_seconds: float = 1.0,
+        tracing: Tracing | None = None,
+    ) -> None:
+        self._database = database
+        self._lanes = Lanes(database)
+        self._batches = Batches(database)
+        self._alert_runs = AlertRuns(database)
+        self._remediations = Remediations(database)
+        self._steers = StoredSteers(database)
+        self._inbox = inbox
+        self._engine = engine
+        self._tracing = tracing or NoTracing()
+        self._retry_seconds = retry_seconds
+        self._retries: dict[str, _Retry] = {}
+
+    async def run(self) -> None:
+        """Dispatch until cancelled, beginning with what an earlier process left behind."""
+        pause = self._retry_seconds
+        while True:
+            self._inbox.arrived.clear()
+            try:
+                more = await self.once()
+                pause = self._retry_seconds
+            except TransientError as error:
+                log.warning("dispatch waits", seconds=pause, reason=str(error))
+                await asyncio.sleep(pause)
+                more, pause = True, min(2 * pause, 60.0)
+            if not more:
+                await self._wait()
+
+    async def once(self) -> bool:
+        """Dispatch one batch; tell whether more may be waiting.
+
+        Raises TransientError when engine or database are out of reach: nobody's attempt counts.
+        """
+        later = self._not_yet()
+        rows = await self._database.read(
+            lambda connection: waiting(connection, limit=BATCH, leave_out=later)
+        )
+        marks: list[Mark] = []
+        try:
+            for row in rows:
+                if made := await self._dispatch(row):
+                    marks.append(made)
+                await asyncio.sleep(0)  # new deliveries are answered in between
+        finally:
+            await self._settle(marks)
+        return len(rows) == BATCH
+
+    async def _dispatch(self, row: Waiting) -> Mark | None:
+        """Hand one delivery over, and return what became of it; None while that is open."""
+        with structlog.contextvars.bound_contextvars(delivery=row.id, event=row.event):
+            try:
+                asked = handlers.route(row.event, orjson.loads(row.body))
+            except Exception as error:  # noqa: BLE001 - one poison row must not stop the others
+                return _failed(row, error)  # it would fail again: routing is a pure function
+            try:
+                reason = await self._ignored(row, asked)
+            except TransientError:
+                raise
+            except Exception as error:  # noqa: BLE001 - what is stored of others may be broken
+                return self._again_later(row, error)
+            if isinstance(asked, Ignored) or reason:
+                log.debug("delivery ignored", reason=reason)
+                return Mark(row.id, "ignored", reason)
+            return await self._submit(row, dict(_named(row.run_id, asked)))
+
+    async def _ignored(self, row: Waiting, asked: Asked | Ignored) -> str:
+        """Return why nothing comes of it, as far as the store can tell; empty where it may.
+
+        Most comments find no run at work, and most checks that fail are of people's own commits.
+        """
+        match asked:
+            case Ignored():
+                return asked.reason
+            case FixChecks():
+                return await self._passed_over(row, asked)
+            case RemediateAlert(via="alert" | "schedule"):
+                return await self._looked_after(row, asked)
+            case tuple():
+                return "" if await self._heard(asked) else NOBODY
+        return ""
+
+    async def _heard(self, asked: tuple[Command | Notice, ...]) -> bool:
+        """Tell whether any of it means something to anybody."""
+        for each in asked:
+            match each:
+                case PullClosed():
+                    heard = await self._remediations.awaits(each.repository.id, each.number)
+                case Command() if each.for_live_runs:
+                    heard = await self._lanes.busy(each)
+                case _:
+                    heard = True
+            if heard:
+                return True
+        return False
+
+    async def _looked_after(self, row: Waiting, request: RemediateAlert) -> str:
+        run = await self._alert_runs.cover(row.run_id, request)
+        reason = UNDER_WAY if request.via == "schedule" else COVERED
+        return reason.format(run=run) if run else ""
+
+    async def _passed_over(self, row: Waiting, request: FixChecks) -> str:
+        if not await self._may_be_ours(request):
+            return NOT_OURS
+        if await self._batches.covers(row.run_id, request):
+            return MENDED
+        return MENDING if await self._lanes.mending(request, besides=row.run_id) else ""
+
+    async def _may_be_ours(self, request: FixChecks) -> bool:
+        """Tell whether Fettle may have pushed it: a run says so at its end, which may be later."""
+        if request.branch.startswith(BRANCH_PREFIX) or await self._lanes.busy(request):
+            return True
+        return await self._batches.pushed(request, request.head)
+
+    async def _submit(
+        self, row: Waiting, requests: Mapping[str, Request | Command | Notice]
+    ) -> Mark | None:
+        try:
+            for run_id, request in requests.items():
+                await self._engine.submit(run_id, request)
+                if isinstance(request, ResolveIssue) and request.via == "label":
+                    await self._steers.supersede(run_id, request)
+                about = {"installation": request.installation_id, "lane": request.lane}
+                log.info("dispatched", run=run_id, request=request.kind, **about)
+            self._tracing.delivered(row.run_id, row.event, {"fettle.delivery": row.id})
+        except TransientError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the same here, but another time may do
+            return self._again_later(row, error)
+        self._retries.pop(row.id, None)
+        return Mark(row.id, "dispatched")
+
+    def _again_later(self, row: Waiting, error: Exception) -> Mark | None:
+        """Put the row off, each time for longer; a mark when it had its last chance."""
+        retry = self._retries.setdefault(row.id, _Retry())
+        retry.attempts += 1
+        if retry.attempts >= ATTEMPTS:
+            del self._retries[row.id]
+            return _failed(row, error)
+        pause = self._retry_seconds * 2.0 ** (retry.attempts - 1)
+        retry.not_before = time.monotonic() + pause
+        log.warning("request not taken", run=row.run_id, seconds=pause, error=str(error))
+        return None
+
+    def _not_yet(self) -> set[str]:
+        now = time.monotonic()
+        return {ident for ident, retry in self._retries.items() if retry.not_before > now}
+
+    async def _settle(self, marks: list[Mark]) -> None:
+        if marks:
+            await self._database.write(lambda connection: mark(connection, marks))
+            self._inbox.settled(len(marks))
+
+    async def _wait(self) -> None:
+        """Sleep until something arrives, a retry is due, or it is time to look anyhow."""
+        due = [retry.not_before - time.monotonic() for retry in self._retries.values()]
+        try:
+            async with asyncio.timeout(max(0.0, min([POLL_SECONDS, *due]))):
+                await self._inbox.arrived.wait()
+        except TimeoutError:
+            pass
+
+
+def _named(run_id: str, asked: Asked) -> Iterator[tuple[str, Request | Command | Notice]]:
+    """Yield each request with its run id; several of one delivery are numbered."""
+    if not isinstance(asked, tuple):
+        yield run_id, asked
+        return
+    for number, command in enumerate(asked, 1):
+        yield f"{run_id}-{number}", command
+
+
+def _failed(row: Waiting, error: Exception) -> Mark:
+    note = f"{type(error).__name__}: {error}".encode(errors="replace").decode()[:NOTE_LENGTH]
+    log.error("delivery failed", run=row.run_id, error=note)
+    return Mark(row.id, "failed", note.replace("\0", "\\0"))

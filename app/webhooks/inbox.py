@@ -1,0 +1,157 @@
+"""Step 1: the inbox: many deliveries share one commit, and none is acknowledged before it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import structlog
+from sqlalchemy import Connection
+
+from agents.errors import DeliveryError, TransientError
+from app.webhooks.receiver import Delivery
+from app.store.database import Database
+from app.store.deliveries import Arrival, Claim, claim, counts
+from app.store.restore_recovery import Recoveries, recalled
+
+ROWS_PER_COMMIT = 100
+BYTES_IN_MEMORY = 256 * 1024 * 1024
+"""Bodies that wait for a commit, together; more would threaten the process."""
+
+log = structlog.get_logger(__name__)
+
+
+class Taken(NamedTuple):
+    """What a delivery was, and the id of what comes of it."""
+
+    claim: Claim
+    run_id: str
+
+
+class _Entry(NamedTuple):
+    arrival: Arrival
+    taken: asyncio.Future[Taken]
+
+
+class Inbox:
+    """Group commit: while one batch is on its way to disk, the next gathers.
+
+    `depth` counts what waits: for the commit, or for the dispatcher after it.
+    """
+
+    def __init__(self, database: Database, *, limit: int) -> None:
+        self.arrived = asyncio.Event()
+        """Set when there is something to dispatch; the dispatcher clears it."""
+        self.depth = 0
+        self._database = database
+        self._limit = limit
+        self._gathering: list[_Entry] = []
+        self._bytes = 0
+        self._committing: asyncio.Task[None] | None = None
+        self._last_us = 0
+        self._recoveries = Recoveries(database)
+        self._recalling = False
+
+    async def open(self) -> None:
+        """Count what an earlier process left behind."""
+        self._recalling = await self._recoveries.pending() is not None
+        self.depth = (await self._database.read(counts)).get("received", 0)
+        if self.depth:
+            self.arrived.set()
+
+    async def put(self, delivery: Delivery) -> Claim:
+        """Return once the delivery is on disk, with what it was. Raises what `take` does."""
+        return (await self.take(delivery)).claim
+
+    async def take(self, delivery: Delivery) -> Taken:
+        """Return once the delivery is on disk, with what it was and its run id.
+
+        Raises DeliveryError 503 when too much waits already or the disk does not take it: then
+        GitHub counts the delivery as failed, and it can be had again.
+        """
+        if self.depth >= self._limit or self._bytes >= BYTES_IN_MEMORY:
+            raise DeliveryError(503, "The inbox is full; deliver this again later.")
+        entry = _Entry(self._arrival(delivery), asyncio.get_running_loop().create_future())
+        self._gathering.append(entry)
+        self.depth += 1
+        self._bytes += len(delivery.body)
+        if self._committing is None:
+            self._committing = asyncio.create_task(self._commit_all())
+        return await entry.taken
+
+    def settled(self, number: int) -> None:
+        """Note that so many deliveries wait no longer; some another process may have put in."""
+        self.depth = max(0, self.depth - number)
+
+    def _arrival(self, delivery: Delivery) -> Arrival:
+        """Mint the run id, whose order is the order of arrival even if the clock steps back."""
+        now = time.time()
+        self._last_us = max(self._last_us + 1, int(now * 1_000_000))
+        run_id = f"{self._last_us:016x}-{delivery.id}"
+        return Arrival(delivery.id, run_id, *delivery[1:], now)
+
+    async def _commit_all(self) -> None:
+        try:
+            while self._gathering:
+                await self._gather()
+                batch = self._gathering[:ROWS_PER_COMMIT]
+                del self._gathering[:ROWS_PER_COMMIT]
+                await self._commit(batch)
+        finally:
+            self._committing = None
+
+    async def _gather(self) -> None:
+        """Give the loop another turn for as long as each turn brings more deliveries.
+
+        A commit costs about the same for one as for many, and while it runs it competes with the
+        loop for Python's lock: fewer and larger ones let more deliveries through.
+        """
+        seen = 0
+        while seen < len(self._gathering) < ROWS_PER_COMMIT:
+            seen = len(self._gathering)
+            await asyncio.sleep(0)
+
+    async def _commit(self, batch: Sequence[_Entry]) -> None:
+        arrivals = [entry.arrival for entry in batch]
+        try:
+            taken = await self._database.write(partial(self._claim, arrivals=arrivals))
+        except TransientError as error:
+            self._refuse(batch, error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not take others along
+            if len(batch) == 1:
+                self._refuse(batch, error)
+                return
+            for entry in batch:
+                await self._commit([entry])
+        else:
+            self._acknowledge(batch, taken)
+
+    def _claim(self, connection: Connection, arrivals: Sequence[Arrival]) -> list[Taken]:
+        """Store them; what was lost with a database gets the run id again that it had there."""
+        if self._recalling:
+            arrivals = recalled(connection, arrivals)
+        claims = claim(connection, arrivals)
+        return [Taken(was, each.run_id) for was, each in zip(claims, arrivals, strict=True)]
+
+    def _acknowledge(self, batch: Sequence[_Entry], taken: Sequence[Taken]) -> None:
+        for entry, each in zip(batch, taken, strict=True):
+            self._bytes -= len(entry.arrival.body)
+            if not entry.taken.done():  # done: the sender went away meanwhile
+                entry.taken.set_result(each)
+        repeated = [each.claim for each in taken].count("duplicate")
+        self.depth -= repeated
+        if repeated < len(taken):
+            self.arrived.set()
+
+    def _refuse(self, batch: Sequence[_Entry], error: Exception) -> None:
+        log.error("deliveries not stored", number=len(batch), error=str(error))
+        for entry in batch:
+            self._bytes -= len(entry.arrival.body)
+            if not entry.taken.done():
+                entry.taken.set_exception(
+                    DeliveryError(503, "The delivery could not be stored; deliver it again later.")
+                )
+        self.depth -= len(batch)

@@ -1,0 +1,217 @@
+"""Step 1: the HTTP server: webhooks in; health and numbers for those who watch over it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import shutil
+import socket
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+from aiohttp import web
+from aiohttp.http import HttpProcessingError
+
+from agents.errors import ConfigError, DeliveryError, TransientError
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import ACCEPTED, Answer, Intake, MAX_BODY, read_head, too_large
+from app.observability.metrics import CONTENT_TYPE, Metrics
+from app.store.database import Database
+
+BODY_SECONDS = 20
+"""A sender that takes longer for its body is not GitHub, which gives up after 10."""
+LINGER_SECONDS = 2
+"""How long the rest of a refused body is read, so that the sender gets to see the answer."""
+READY_SECONDS = 5
+FREE_BYTES = 256 * 1024 * 1024
+"""Less free disk than this and no run can be expected to end well."""
+COMPLAINT_SECONDS = 60
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass
+class Readiness:
+    """What only the process knows about itself."""
+
+    data_dir: Path
+    draining: bool = False
+    """True from SIGTERM on: finish what is there, send new work elsewhere."""
+
+
+def build_server(
+    intake: Intake, inbox: Inbox, database: Database, metrics: Metrics, readiness: Readiness
+) -> web.Application:
+    """Return the application; `start_server` makes it listen."""
+    door = _Door(intake, inbox, metrics)
+    watch = _Watch(database, metrics, readiness)
+    metrics.depth.set_function(lambda: inbox.depth)
+    application = web.Application(client_max_size=MAX_BODY)
+    application.add_routes(
+        [
+            web.post("/webhook", door.webhook),
+            web.get("/healthz", watch.healthz),
+            web.get("/readyz", watch.readyz),
+            web.get("/metrics", watch.metrics),
+        ]
+    )
+    return application
+
+
+async def start_server(application: web.Application, host: str, port: int) -> web.AppRunner:
+    """Listen, and return what stops it: `await runner.cleanup()` lets open requests finish.
+
+    Bodies stay as they were sent, since the signature is over these bytes. There is no access
+    log: it would cost a quarter of the speed, and the numbers say what it would. What the process
+    has made so far stays till its end, so the garbage collector need not look at it ever again.
+    """
+    gc.collect()
+    gc.freeze()
+    runner = web.AppRunner(
+        application,
+        access_log=None,
+        auto_decompress=False,
+        lingering_time=LINGER_SECONDS,
+        logger=_quiet_about_strangers(),
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        await runner.cleanup()
+        raise ConfigError(
+            f"The server cannot listen on {host} port {port}: {_reason(error)}. Stop what has the "
+            "port, such as another `fettle serve`, or set FETTLE_PORT and FETTLE_HOST."
+        ) from error
+    except BaseException:
+        await runner.cleanup()
+        raise
+    return runner
+
+
+def _reason(error: OSError) -> str:
+    """Return what the system says, without asyncio's words around it."""
+    plain = isinstance(error, socket.gaierror) or not error.errno
+    return str(error.strerror or error) if plain else os.strerror(error.errno or 0)
+
+
+def _quiet_about_strangers() -> logging.Logger:
+    """Return a logger for aiohttp that has no traceback for bytes that are no HTTP."""
+    logger = logging.getLogger("aiohttp.server")
+    logger.addFilter(_is_our_fault)
+    return logger
+
+
+def _is_our_fault(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+class _Door:
+    """Takes deliveries; whatever comes in, the answer is never a 500."""
+
+    def __init__(self, intake: Intake, inbox: Inbox, metrics: Metrics) -> None:
+        self._intake = intake
+        self._inbox = inbox
+        self._count = metrics.count
+        self._quiet_until: defaultdict[int, float] = defaultdict(float)
+
+    async def webhook(self, request: web.Request) -> web.Response:
+        """Answer one delivery."""
+        try:
+            answer = await self._take(request)
+        except DeliveryError as error:
+            self._complain(error, request)
+            answer = Answer(error.status, str(error), "refused" if error.status < 500 else "full")
+        except Exception:
+            log.exception("delivery broke the server")
+            answer = Answer(503, "Something is wrong here; deliver this again later.", "full")
+        self._count[answer.outcome]()
+        if answer.status == 204:
+            return web.Response(status=204)
+        return web.Response(status=answer.status, text=f"{answer.text}\n")
+
+    async def _take(self, request: web.Request) -> Answer:
+        head = read_head(request.headers)
+        admitted = self._intake.decide(head, await _body(request))
+        if isinstance(admitted, Answer):
+            return admitted
+        taken = await self._inbox.take(admitted)
+        if taken.claim == "duplicate":
+            return Answer(202, "received before", "duplicate")
+        # GitHub keeps the answer: should our data be lost, it knows what came of the delivery.
+        text = ACCEPTED.format(run=taken.run_id) if taken.claim == "stored" else "accepted"
+        return Answer(202, text, "accepted")
+
+    def _complain(self, error: DeliveryError, request: web.Request) -> None:
+        """Log a refusal, but each kind once a minute: strangers must not fill the disk."""
+        now = time.monotonic()
+        if now >= self._quiet_until[error.status]:
+            self._quiet_until[error.status] = now + COMPLAINT_SECONDS
+            log.warning(
+                "delivery refused",
+                status=error.status,
+                reason=str(error),
+                remote=request.remote,
+                delivery=request.headers.get("X-GitHub-Delivery", "")[:80],
+            )
+
+
+async def _body(request: web.Request) -> bytes:
+    """Return the raw body. Raises DeliveryError when it does not come, or not whole."""
+    try:
+        if request.content.is_eof():
+            return request.content.read_nowait()  # came with the headers, as most do
+        async with asyncio.timeout(BODY_SECONDS):
+            return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise too_large() from None
+    except TimeoutError:
+        raise DeliveryError(408, "The body took too long to arrive.") from None
+    except Exception:  # noqa: BLE001 - broken chunks, lost connections: the sender's, all of them
+        raise DeliveryError(400, "The body did not arrive whole.") from None
+
+
+class _Watch:
+    """Tells whether the process lives, whether it can work, and how much it did."""
+
+    def __init__(self, database: Database, metrics: Metrics, readiness: Readiness) -> None:
+        self._database = database
+        self._metrics = metrics
+        self._readiness = readiness
+
+    async def healthz(self, _request: web.Request) -> web.Response:
+        """Answer at all: the event loop turns."""
+        return web.Response(text="alive\n")
+
+    async def readyz(self, _request: web.Request) -> web.Response:
+        """Answer 503 and say why while no work should be sent here."""
+        troubles = [trouble async for trouble in self._troubles()]
+        if troubles:
+            return web.Response(status=503, text="".join(f"{line}\n" for line in troubles))
+        return web.Response(text="ready\n")
+
+    async def metrics(self, _request: web.Request) -> web.Response:
+        """Answer with the numbers for Prometheus."""
+        try:
+            text = await self._metrics.text(self._database)
+        except TransientError as error:
+            return web.Response(status=503, text=f"{error}\n")
+        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE})
+
+    async def _troubles(self) -> AsyncIterator[str]:
+        if self._readiness.draining:
+            yield "draining: this process is about to stop"
+        free = (await asyncio.to_thread(shutil.disk_usage, self._readiness.data_dir)).free
+        if free < FREE_BYTES:
+            yield f"disk: only {free // 2**20} MiB free"
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                await self._database.write(lambda _: None)  # takes the lock for writing
+        except (TransientError, TimeoutError) as error:
+            yield f"database: {error or 'no answer'}"

@@ -1,0 +1,1 @@
+"""wiring: say what it is."""

@@ -1,0 +1,115 @@
+"""The composition: what every run on this machine shares, opened once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from agents.loop.budget import Limits
+from agents.loop.model import ClaudeModel
+from agents.policy import Budget
+from app.git.mirrors import Mirrors
+from app.mcp.servers import ForRun, open_toolsets
+from app.observability.instrumented import MeasuredModel
+from app.observability.metrics import Metrics
+from app.config.allowed_owners import Owners
+from app.secrets.redaction import Redactor
+from app.sandbox.port import Sandbox
+from app.sandbox.select import choose
+from app.sandbox.path_permissions import make_data_folder, require_reach
+from app.config.settings import Settings
+from app.dependencies.install_phase import SetUps
+from app.dependencies.start import make_set_ups
+from app.store.approvals import StoredApprovals
+from app.store.database import Database
+from app.store.runs import Runs
+from app.observability.tracing import Tracing, past
+from app.observability.otlp import open_tracing
+from app.web.fetch import WebFetcher
+
+
+@dataclass
+class Parts:
+    """What every run on this machine shares."""
+
+    settings: Settings
+    redactor: Redactor
+    metrics: Metrics
+    tracing: Tracing
+    database: Database
+    runs: Runs
+    approvals: StoredApprovals
+    sandbox: Sandbox
+    mirrors: Mirrors
+    set_ups: SetUps
+    model: MeasuredModel
+    web: WebFetcher
+    toolsets: ForRun | None
+    """None: the operator has no MCP servers."""
+    owners: Owners
+    """The accounts that Fettle works for."""
+
+    def command_ran(self, seconds: float) -> None:
+        """Note that a command of a repository or an agent has ended."""
+        self.metrics.command_seconds.inc(seconds)
+        past("command", seconds)
+
+    @property
+    def models(self) -> dict[str, str]:
+        """Return the model's name of each tier."""
+        settings = self.settings
+        judge = settings.model_judge or settings.model
+        return {"strong": settings.model, "judge": judge, "fast": settings.model_fast}
+
+    @property
+    def models_allowed(self) -> frozenset[str]:
+        """Return which models policies may name: the operator's own, and what they list."""
+        return frozenset((*self.models.values(), *self.settings.models_allowed))
+
+    @property
+    def limits(self) -> Limits:
+        """Return what the operator lets one run use up; turns and minutes are the policy's."""
+        most = Budget.model_fields
+        return Limits(
+            usd=self.settings.run_budget_usd,
+            turns=most["turns"].default * 10,
+            minutes=most["minutes"].default * 10,
+            usd_per_day=self.settings.day_budget_usd,
+        )
+
+
+@asynccontextmanager
+async def open_parts(settings: Settings, redactor: Redactor) -> AsyncIterator[Parts]:
+    """Hold open what every run shares. Raises ConfigError when this machine cannot serve."""
+    make_data_folder(settings.data_dir)
+    sandbox = await choose(settings)
+    require_reach([settings.data_dir], sandbox.owner)
+    key = settings.anthropic_api_key
+    model = ClaudeModel(key.get_secret_value() if key else None, settings.anthropic_base_url)
+    database = Database(settings.database, settings.seal)
+    metrics = Metrics()
+    headers = {name: value.get_secret_value() for name, value in settings.otlp_headers.items()}
+    try:
+        await asyncio.to_thread(database.migrate, settings.worker)
+        async with open_tracing(settings.otlp_url, headers) as tracing:
+            yield Parts(
+                settings=settings,
+                redactor=redactor,
+                metrics=metrics,
+                tracing=tracing,
+                database=database,
+                runs=Runs(database),
+                approvals=StoredApprovals(database),
+                sandbox=sandbox,
+                mirrors=Mirrors(settings.data_dir / "mirrors", group=sandbox.owner[1]),
+                set_ups=make_set_ups(settings, sandbox, redactor),
+                model=MeasuredModel(model, metrics),
+                web=WebFetcher(),
+                toolsets=open_toolsets(settings.mcp_servers, redactor, sandbox),
+                owners=Owners(settings.owners),
+            )
+    finally:
+        await model.close()
+        database.close()

@@ -1,0 +1,235 @@
+"""The composition of one run on GitHub: its ports, each with its adapter. Tests call it, too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from agents.ports import Steps
+from agents.requests import OnPull, RemediateAlert, Request, request_of
+from agents.run import Ports
+from app.alerts.context import AboutAlerts
+from app.runs.retry_from_stage import AgainSteps
+from app.wiring.github_run import GitHubEquipment
+from app.git.environment import Identity as Author
+from app.git.mirror import Mirror
+from app.git.run_repository import GitSource
+from app.github.alerts.tracking_issue import AlertPlace
+from app.github.alerts.adapter import GitHubAlerts
+from app.github.approvals.expire import OpenQuestions
+from app.github.approvals.adapter import GitHubApprovals
+from app.github.transport.tokens import Profile, Scope
+from app.github.checks.adapter import GitHubChecking
+from app.github.transport.client import GitHub
+from app.github.read_tool.adapter import GitHubForge
+from app.github.transport.conversation import Place
+from app.github.policy.file import read_policy
+from app.github.pulls.publisher import GitHubPublisher, Opened
+from app.github.reporting.reporter import GitHubReporter
+from app.github.reviews.adapter import GitHubReviewing
+from app.github.issues.adapter import GitHubTracker
+from app.webhooks.receiver import Identity
+from app.wiring.resources import Parts
+from app.policies.gate import PolicyGate
+from app.sandbox.select import caution
+from app.runs.steering import Bells, RunSteering
+from app.store.handled_feedback import Batches
+from app.store.steers import StoredSteers
+from app.store.turns import StoredJournal
+
+
+class GitHubRuns:
+    """Equips runs on GitHub."""
+
+    def __init__(self, parts: Parts, github: GitHub, identity: Identity) -> None:
+        self._parts = parts
+        self._github = github
+        self._identity = identity
+        self.bells = Bells()
+        self._steers = StoredSteers(parts.database)
+        self._about_alerts = AboutAlerts.of(parts.database, github)
+
+    async def alerts_of(self, run_id: str) -> GitHubAlerts | None:
+        """Return the way to the alerts that this run is about, if it is known and about any."""
+        stored = await self._parts.runs.request(run_id)
+        if stored is None:
+            return None
+        return self._alerts(run_id, await self._as_seen(request_of(stored)))
+
+    async def equip(self, run_id: str, request: Request, steps: Steps) -> GitHubEquipment:
+        """Give a run its ports; nothing is asked of GitHub yet."""
+        parts, github = self._parts, self._github
+        request = await self._as_seen(request)
+        mirror = parts.mirrors.of(request.repository.id)
+        alerts = self._alerts(run_id, request)
+        place = await self._place(run_id, request, alerts)
+        reporter = GitHubReporter(
+            github,
+            request,
+            run_id,
+            parts.redactor,
+            remember=partial(parts.runs.comment_is, run_id),
+            comment_id=await parts.runs.comment_of(run_id),
+            caution=caution(parts.sandbox),
+            place=place,
+        )
+        source = self._source(run_id, request, mirror)
+        equipment = GitHubEquipment(
+            run_id,
+            request,
+            github,
+            reporter,
+            source,
+            Ports(
+                model=parts.model,
+                journal=StoredJournal(parts.database, run_id),
+                source=source,
+                publisher=self._publisher(run_id, request, mirror),
+                reporter=reporter,
+                steps=steps,
+                approvals=GitHubApprovals(
+                    github, request, run_id, parts.approvals, parts.redactor, place=place
+                ),
+                web=parts.web,
+                forge=GitHubForge(github, request, run_id),
+                toolsets=parts.toolsets(source.folder) if parts.toolsets else None,
+                tracker=None if alerts else self._tracker(run_id, request),
+                reviewing=self._reviewing(run_id, request),
+                checking=GitHubChecking(github, request, run_id, parts.redactor),
+                steering=RunSteering(self._steers, self.bells, run_id),
+                alerts=alerts,
+            ),
+            OpenQuestions(github, request, run_id, parts.approvals, parts.redactor),
+            Batches(parts.database),
+            self._policy_gate(request),
+            place,
+            self._about_alerts if alerts else None,
+        )
+        self._take_up(run_id, equipment)
+        return equipment
+
+    async def _as_seen(self, request: Request) -> Request:
+        """Return the same about a public repository, if everybody can see it by now."""
+        place = request.repository
+        if not place.private or not await self._github.installed.is_public(place.id):
+            return request
+        public = place.model_copy(update={"private": False})
+        return request.model_copy(update={"repository": public})
+
+    def _alerts(self, run_id: str, request: Request) -> GitHubAlerts | None:
+        """Return the way to the repository's alerts, for a run that is about them."""
+        if not isinstance(request, RemediateAlert):
+            return None
+        parts = self._parts
+        lane_of = parts.runs.lane_of
+        return GitHubAlerts(self._github, request, run_id, parts.redactor, lane_of=lane_of)
+
+    async def _place(self, run_id: str, request: Request, alerts: GitHubAlerts | None) -> Place:
+        """Return where the run speaks to people; about alerts they talk where none was before."""
+        if not isinstance(request, RemediateAlert) or alerts is None:
+            return Place(request)
+        place = AlertPlace(
+            self._github,
+            request,
+            run_id,
+            self._parts.redactor,
+            runs=self._parts.runs,
+            alerts=alerts,
+            policy=self._policy_gate(request).read,
+        )
+        await place.recall()
+        return place
+
+    def _publisher(self, run_id: str, request: Request, mirror: Mirror) -> GitHubPublisher:
+        parts, warned = self._parts, caution(self._parts.sandbox)
+        opened: Opened | None = None
+        if isinstance(request, RemediateAlert):
+            opened = partial(self._about_alerts.record.opened, run_id, request)
+        about = (self._github, mirror, request, run_id, parts.redactor)
+        return GitHubPublisher(*about, caution=warned, opened=opened)
+
+    def _tracker(self, run_id: str, request: Request) -> GitHubTracker:
+        redactor, policy = self._parts.redactor, self._policy_gate(request).read
+        return GitHubTracker(self._github, request, run_id, redactor, policy=policy)
+
+    def _policy_gate(self, request: Request) -> PolicyGate:
+        """Return the way to the policy of the request's repository, as it is on GitHub now."""
+        place = (request.installation_id, request.repository)
+        read = partial(read_policy, self._github, *place)
+        return PolicyGate(request, read, self._parts.models_allowed)
+
+    def _reviewing(self, run_id: str, request: Request) -> GitHubReviewing | None:
+        """Return the way to the run's pull request, if it is about one."""
+        if not isinstance(request, OnPull):
+            return None
+        parts = self._parts
+        batches = Batches(parts.database)
+        return GitHubReviewing(self._github, request, run_id, parts.redactor, batches)
+
+    def _take_up(self, run_id: str, equipment: GitHubEquipment) -> None:
+        """Have the run keep what an earlier one did, if that was asked for."""
+        again, ports = equipment.request.again, equipment.ports
+        if again is not None and again.stage:
+            steps = AgainSteps(
+                ports.steps,
+                again,
+                run_id,
+                database=self._parts.database,
+                mirror=self._parts.mirrors.of(equipment.request.repository.id),
+                reporter=lambda: equipment.ports.reporter,
+            )
+            equipment.ports = replace(ports, steps=steps)
+
+    def _source(self, run_id: str, request: Request, mirror: Mirror) -> GitSource:
+        parts = self._parts
+        return GitSource(
+            mirror,
+            parts.settings.data_dir / "runs",
+            run_id,
+            sandbox=parts.sandbox,
+            fetch=partial(self._fetch, request, mirror),
+            branch=partial(self._fetch_branch, request, mirror),
+            pull=partial(self._fetch_pull, request, mirror),
+            about=request.number if isinstance(request, OnPull) else None,
+            identity=partial(self._author, request),
+            furnisher=parts.set_ups.of(str(request.repository.id), mirror, run_id),
+            conceal=parts.redactor.clean,
+            on_command=parts.command_ran,
+        )
+
+    async def _fetch(self, request: Request, mirror: Mirror) -> str:
+        """Bring the default branch up to date with a token that can only read it."""
+        await mirror.fetch(await self._clone_url(request), await self._reading(request))
+        return await mirror.head_of(request.repository.default_branch)
+
+    async def _fetch_branch(
+        self, request: Request, mirror: Mirror, name: str, ref: str
+    ) -> str | None:
+        """Bring one branch up to date under `ref`, with a token that can only read it."""
+        token = await self._reading(request)
+        return await mirror.fetch_branch(await self._clone_url(request), token, name, ref)
+
+    async def _fetch_pull(
+        self, request: Request, mirror: Mirror, number: int, ref: str
+    ) -> str | None:
+        """Bring the head of a pull request up to date under `ref`, with such a token as well."""
+        token = await self._reading(request)
+        return await mirror.fetch_pull(await self._clone_url(request), token, number, ref)
+
+    async def _reading(self, request: Request) -> str:
+        scope = Scope.of(request.installation_id, request.repository.id, Profile.READ)
+        return (await self._github.broker.token(scope)).value
+
+    async def _clone_url(self, request: Request) -> str:
+        """Return where git finds the repository: git follows no redirect from an older name."""
+        name = await self._github.installed.full_name(request.repository)
+        return self._github.urls.clone(name)
+
+    async def _author(self, request: Request) -> Author:
+        """Return the App's bot user: commits are made in its name."""
+        client = await self._github.installation(
+            request.installation_id, request.repository.id, Profile.READ
+        )
+        bot = (await self._github.identity(client)).bot
+        self._identity.bot_id = bot.id
+        return Author(bot.login, f"{bot.id}+{bot.login}@{self._github.urls.noreply}")

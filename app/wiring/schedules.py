@@ -1,0 +1,120 @@
+"""The composition of the sweeps: what the engine does by the clock so that nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from app.maintenance import retention
+from app.runs.engine import Engine
+from app.git.mirrors import Mirrors
+from app.github.transport.client import GitHub
+from app.github.issues.find_labelled import LabelledIssues
+from app.github.alerts.list_open import OpenAlerts
+from app.github.policy.file import read_policy
+from app.webhooks.inbox import Inbox
+from app.maintenance.retention import NAME as RETENTION
+from app.maintenance.retention import Retention
+from app.runs.runner import Equip
+from app.config.settings import Settings
+from app.store.alert_poll_times import AlertLooks
+from app.store.alert_runs import AlertRuns
+from app.store.database import Database
+from app.store.overrides import Overrides
+from app.store.remediations import Remediations
+from app.store.runs import Runs
+from app.store.schedule_leases import Sweeps
+from app.reconcile.redelivery import NAME as DELIVERIES
+from app.reconcile.redelivery import DeliverySweep
+from app.alerts.poll import NAME as ALERTS
+from app.alerts.poll import AlertSweep
+from app.reconcile.missed_labels import NAME as LABELS
+from app.reconcile.missed_labels import LabelSweep
+from app.alerts.confirm_fixed import NAME as MERGED
+from app.alerts.confirm_fixed import MergedSweep
+from app.alerts.recheck_overrides import NAME as OVERRIDES
+from app.alerts.recheck_overrides import OverrideSweep
+
+
+class Schedules:
+    """For a server: they need a door that GitHub can deliver to."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        github: GitHub,
+        inbox: Inbox,
+        *,
+        mirrors: Mirrors,
+    ) -> None:
+        self.open = asyncio.Event()
+        """Set once the door is open: what is delivered before would fail again."""
+        self._every = settings.sweep_seconds
+        sweeps, clock = Sweeps(database, settings.worker), github.app.jwt.now
+        self._github, self._database, self._sweeps = github, database, sweeps
+        self._alerts = AlertSweep(
+            OpenAlerts(github),
+            partial(read_policy, github),
+            sweeps=sweeps,
+            looks=AlertLooks(database),
+            runs=AlertRuns(database),
+            remediations=Remediations(database),
+            inbox=inbox,
+            every=self._every,
+        )
+        self._overrides = OverrideSweep(
+            partial(read_policy, github),
+            overrides=Overrides(database),
+            alert_runs=AlertRuns(database),
+            runs=Runs(database),
+            inbox=inbox,
+            sweeps=sweeps,
+            web=github.urls.web,
+            clock=clock,
+        )
+        spacing = settings.github_write_spacing
+        self._deliveries = DeliverySweep.of(
+            github, database, sweeps, every=self._every, spacing=spacing
+        )
+        self._labels = LabelSweep(LabelledIssues(github), sweeps, inbox, clock=clock)
+        self._retention = Retention(
+            database,
+            mirrors,
+            settings.data_dir,
+            sweeps,
+            days=settings.retention_days,
+            removed_days=settings.removed_days,
+        )
+
+    async def begin(self, engine: Engine, equip: Equip) -> None:
+        """Have the engine do them from now on, the first time at once."""
+        merged = MergedSweep(
+            self._github,
+            equip,
+            runs=Runs(self._database),
+            remediations=Remediations(self._database),
+            sweeps=self._sweeps,
+        )
+        await engine.schedule(ALERTS, self._every, self._sweep_alerts)
+        await engine.schedule(OVERRIDES, self._every, self._sweep_overrides)
+        await engine.schedule(MERGED, self._every, merged.run)
+        await engine.schedule(DELIVERIES, self._every, self._sweep_deliveries)
+        await engine.schedule(LABELS, self._every, self._sweep_labels)
+        await engine.schedule(RETENTION, retention.EVERY, self._retention.run)
+
+    async def _sweep_deliveries(self) -> None:
+        await self.open.wait()
+        await self._deliveries.run()
+
+    async def _sweep_labels(self) -> None:
+        await self.open.wait()
+        await self._labels.run()
+
+    async def _sweep_overrides(self) -> None:
+        await self.open.wait()
+        await self._overrides.run()
+
+    async def _sweep_alerts(self) -> None:
+        await self.open.wait()
+        await self._alerts.run()

@@ -1,0 +1,204 @@
+"""The composition: the only place where ports meet adapters. Tests call it with other settings."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import structlog
+
+from agents.errors import FettleError
+from app.alerts.closed import takers_of
+from app.commands.handler import Bounds, Desk
+from app.webhooks.dispatcher import Dispatcher
+from app.runs.restored_outcome import EndedBefore
+from app.runs.engine import Engine
+from app.wiring.run_ports import GitHubRuns
+from app.github.transport.app_installations import AppInstallations
+from app.github.transport.client import GitHub
+from app.webhooks.inbox import Inbox
+from app.installations.lifecycle import Life
+from app.installations.static_allowlist import Listed
+from app.installations.metrics import measure
+from app.installations.reconcile import EVERY as RECONCILE_SECONDS
+from app.installations.reconcile import NAME as RECONCILE
+from app.webhooks.receiver import Identity, Intake
+from app.webhooks.notifications import Notices
+from app.config.allowed_owners import Owners
+from app.wiring.resources import Parts, open_parts
+from app.policies.pull_request_check import ProposedPolicies
+from app.secrets.redaction import Redactor
+from app.runs.runner import Current, Equip, LookBack, Obey, Runner, TakeNote
+from app.registration.reload_secrets import SecretWatch
+from app.webhooks.server import Readiness, build_server, start_server
+from app.config.settings import Settings
+from app.store.steers import StoredSteers
+from app.wiring.schedules import Schedules
+from app.runs.reaper import Upkeep, kept_of
+from app.runs.wakeup import Waking
+
+log = structlog.get_logger()
+
+DRAIN_SECONDS = 20.0
+
+
+async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> None:
+    """Serve until `stop` is set, then drain. Raises ConfigError when it cannot start."""
+    secrets = [secret.get_secret_value() for secret in settings.credentials.webhook_secrets]
+    async with (
+        open_parts(settings, redactor) as parts,
+        open_github(settings, redactor) as github,
+    ):
+        identity = Identity()
+        inbox = Inbox(parts.database, limit=settings.inbox_limit)
+        await inbox.open()
+        readiness = Readiness(settings.data_dir)
+        schedules = Schedules(settings, parts.database, github, inbox, mirrors=parts.mirrors)
+        watch = _watched(settings, redactor, secrets)
+        github.app.jwt.renewed = watch.new_key
+        parts.metrics.requests_left = lambda: {
+            ident: left.remaining for ident, left in github.left.items()
+        }
+        renewed = watch.new_secrets
+        intake = Intake(secrets, identity, owners=parts.owners, renewed=renewed)
+        async with at_work(parts, github, identity, inbox, schedules) as dispatching:
+            server = await start_server(
+                build_server(intake, inbox, parts.database, parts.metrics, readiness),
+                settings.host,
+                settings.port,
+            )
+            schedules.open.set()
+            watching = asyncio.create_task(watch.run(intake, github.app.jwt.renew))
+            log.info("serving", address=f"http://{settings.host}:{server.addresses[0][1]}")
+            await _until(stop, dispatching)
+            watching.cancel()
+            readiness.draining = True
+            await server.cleanup()
+
+
+def _watched(settings: Settings, redactor: Redactor, secrets: list[str]) -> SecretWatch:
+    key = settings.credentials.private_key.get_secret_value()
+    return SecretWatch(settings.data_dir, redactor, secrets=secrets, key=key)
+
+
+@asynccontextmanager
+async def open_github(settings: Settings, redactor: Redactor) -> AsyncIterator[GitHub]:
+    """Hold the way to GitHub open; ConfigError without the App's credentials."""
+    credentials = settings.credentials
+    async with GitHub.open(
+        github_url=settings.github_url,
+        app_id=credentials.app_id,
+        private_key=credentials.private_key.get_secret_value(),
+        redactor=redactor,
+        write_spacing=settings.github_write_spacing,
+    ) as github:
+        if settings.owners:
+            owners = Owners(settings.owners)
+            github.broker.installed = Listed(AppInstallations(github), owners)
+        yield github
+
+
+@asynccontextmanager
+async def at_work(
+    parts: Parts,
+    github: GitHub,
+    identity: Identity,
+    inbox: Inbox,
+    schedules: Schedules | None = None,
+) -> AsyncIterator[asyncio.Task[None]]:
+    """Work on all deliveries and runs of the database; at the end, drain.
+
+    Yields what dispatches, which ends by a fault alone. Raises ConfigError when another process
+    does this already.
+    """
+    life = Life(parts.database, github, parts.owners, parts.settings.worker)
+    await life.learn()
+    measure(parts.metrics)
+    runs = GitHubRuns(parts, github, identity)
+    bounds = Bounds(run=parts.settings.run_budget_usd, day=parts.settings.day_budget_usd)
+    desk = Desk(github, parts.database, parts.redactor, bounds=bounds)
+    policies = ProposedPolicies(github, parts.redactor, parts.models_allowed)
+    alerts = takers_of(parts.database, runs.alerts_of)
+    notices = Notices({**life.takers, **alerts, **policies.takers})
+    runner = make_runner(
+        parts,
+        runs.equip,
+        noreply=github.urls.noreply,
+        obey=life.obeying(desk.obey),
+        take_note=notices.take,
+        current=life.books.current,
+        ended_before=EndedBefore(github, parts.database, parts.redactor).look,
+    )
+    desk.submit = runner.submit
+    await runner.engine.launch()
+    dispatching = asyncio.create_task(
+        Dispatcher(parts.database, inbox, runner, tracing=parts.tracing).run()
+    )
+    keeping = asyncio.create_task(
+        Upkeep(runner, runner.engine, kept=kept_of(parts.settings.retention_days)).run()
+    )
+    steers = StoredSteers(parts.database)
+    waking = asyncio.create_task(
+        Waking(parts.approvals, runner.engine.wake, steers=steers, ring=runs.bells.ring).run()
+    )
+    labelling = asyncio.create_task(life.labels.run())
+    try:
+        if schedules is not None:
+            await schedules.begin(runner.engine, runs.equip)
+            await runner.engine.schedule(RECONCILE, RECONCILE_SECONDS, life.reconcile)
+        yield dispatching
+    finally:
+        await _drain(runner.engine, (dispatching, keeping, waking, labelling))
+
+
+def make_runner(
+    parts: Parts,
+    equip: Equip,
+    *,
+    noreply: str,
+    obey: Obey | None = None,
+    take_note: TakeNote | None = None,
+    current: Current | None = None,
+    ended_before: LookBack | None = None,
+) -> Runner:
+    """Return the runner with its engine, not yet launched."""
+    runner = Runner(
+        parts.runs,
+        equip,
+        models=parts.models,
+        limits=parts.limits,
+        noreply=noreply,
+        obey=obey,
+        take_note=take_note,
+        current=current,
+        tracing=parts.tracing,
+        ended_before=ended_before,
+    )
+    runner.engine = Engine(
+        parts.settings.database,
+        runner.conduct,
+        executor=parts.settings.worker,
+        stages_at_once=parts.settings.stages_at_once,
+        seal=parts.settings.seal,
+    )
+    return runner
+
+
+async def _drain(engine: Engine, working: Sequence[asyncio.Task[None]]) -> None:
+    """Let what is at work come to its next step, and write that it is over."""
+    log.info("draining", seconds=DRAIN_SECONDS)
+    for each in working:
+        each.cancel()
+    await engine.drain(DRAIN_SECONDS)
+    await asyncio.wait(working, timeout=DRAIN_SECONDS)
+    log.info("stopped")
+
+
+async def _until(stop: asyncio.Event, dispatching: asyncio.Task[None]) -> None:
+    """Wait for the signal; a dispatcher that ends by itself is a fault that must be seen."""
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({stopping, dispatching}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if dispatching.done():
+        raise FettleError("The dispatcher stopped by itself") from dispatching.exception()

@@ -1,0 +1,1 @@
+"""access: say what it is."""

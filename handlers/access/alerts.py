@@ -1,0 +1,96 @@
+"""Step 4: the rules for runs that alerts or the clock ask for; decided from facts, without I/O.
+
+Nobody has called for such a run, and nobody waits for it: where it is not meant, it ends without a
+word. What the policy says of the severity comes first: most alerts are about what it leaves alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.policy import POLICY_PATH
+from agents.policy.parts import Remediation
+from agents.requests import Frozen, RemediateAlert, Told
+from handlers.access.issues import AskerFacts, Refusal, asker_human, asker_may_write, refusal
+
+
+class AlertFacts(Frozen):
+    """What GitHub says now."""
+
+    archived: bool = False
+    still_open: int = 1
+    """How many alerts about the package are open in the folder."""
+
+
+def not_covered(request: RemediateAlert, found: Sequence[frozenset[int]]) -> Refusal | None:
+    """Pass over alerts that another run of the folder has read meanwhile, whatever came of it."""
+    asking = {told.alert for told in request.told}
+    if not asking or not any(asking <= each for each in found):
+        return None
+    return _silent(not_covered.__name__, "another run has dealt with these alerts meanwhile.")
+
+
+def policy_wants(request: RemediateAlert, policy: Remediation) -> Refusal | None:
+    """Pass over what the owners want left alone."""
+    if request.via == "schedule" and policy.schedule == "never":
+        why = "open alerts are never looked at by the clock"
+    else:
+        why = unwanted(request.told, policy)
+    if not why:
+        return None
+    text = f"the policy leaves it alone: {why} (`remediation` in `{POLICY_PATH}`)."
+    return _silent(policy_wants.__name__, text)
+
+
+def unwanted(told: Sequence[Told], policy: Remediation) -> str:
+    """Return why none of these alerts is worth a run to the policy; empty where one is."""
+    severe = [each for each in told if each.severity in policy.severities]
+    if told and not severe:
+        return f"the severity is {', '.join(sorted({each.severity for each in told}))}"
+    if severe and policy.scope == "runtime" and all(_for_development(each) for each in severe):
+        return "only development needs the package"
+    return ""
+
+
+def decide(request: RemediateAlert, facts: AlertFacts) -> Refusal | None:
+    """Return the first rule that speaks against the request, or None when it may run."""
+    if facts.archived:
+        text = f"`{request.repository.full_name}` is archived, so nothing can be pushed to it."
+        return _silent("repository_writable", text)
+    if not facts.still_open:
+        text = "there is no open alert about the package in this folder any more."
+        return _silent("alerts_open", text)
+    return None
+
+
+def asked_by_people(request: RemediateAlert, asker: AskerFacts) -> Refusal | None:
+    """Return the first rule that speaks against who asks; the operator is asked for nothing."""
+    if request.via != "command":
+        return None
+    for rule in (asker_human, asker_may_write):
+        if text := rule(request, asker):
+            return refusal(rule.__name__, text)
+    return None
+
+
+def stays_private(request: RemediateAlert, *, public: bool) -> Refusal | None:
+    """Refuse to go on in public with what was begun where nobody else could read it."""
+    if not (request.repository.private and public):
+        return None
+    name = stays_private.__name__
+    text = f"`{request.repository.full_name}` was made public meanwhile. Ask for it again."
+    return refusal(name, text, silent=request.unasked)
+
+
+def suspended(request: RemediateAlert) -> Refusal:
+    """Return the refusal of an installation where nothing may be done."""
+    text = f"the app's installation on `{request.repository.owner}` is suspended or removed."
+    return _silent("installation_active", text)
+
+
+def _for_development(told: Told) -> bool:
+    return told.scope == "development"
+
+
+def _silent(rule: str, text: str) -> Refusal:
+    return refusal(rule, text, silent=True)

@@ -1,0 +1,168 @@
+"""Step 4: the rules of the repository's own policy: what starts work, who may, by which models.
+
+Decided from facts, without I/O, after the rules that hold everywhere: whoever may not write to the
+repository hears nothing of its policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from agents.policy import POLICY_PATH, Fault, Found, Invalid, Policy, told
+from agents.policy.parts import Who
+from agents.requests import Command, Request
+from handlers.access.issues import AskerFacts, Refusal, may_write, refusal, way_of
+from handlers.access.pull_requests import UNCALLED
+
+RANKS = {"write": 1, "maintain": 2, "admin": 3}
+NOBODY_ASKS = UNCALLED | {"alert", "schedule"}
+"""Ways in which a request comes without that anybody waits for an answer."""
+WITHOUT_ASKER = frozenset({"terminal", "checks", "alert", "schedule"})
+"""Those in which there is nobody whose role could be looked at."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is looked at: the policy, who asks, and what the operator allows."""
+
+    policy: Policy
+    asker: AskerFacts
+    models: frozenset[str]
+    """Names of the models that policies may name."""
+
+
+def decide(
+    request: Request, found: Found, asker: AskerFacts, models: frozenset[str]
+) -> Refusal | None:
+    """Return the first rule of the policy that speaks against the request, or None."""
+    silent = request.via in NOBODY_ASKS
+    if isinstance(found, Invalid):
+        return refusal("policy_valid", invalid(found), silent=silent)
+    rules = Rules(found.policy, asker, models)
+    for rule in RULES:
+        if text := rule(request, rules):
+            return refusal(rule.__name__, text, silent=silent)
+    return None
+
+
+def decide_command(
+    command: Command, found: Found, role_name: str, permission: str
+) -> Refusal | None:
+    """Return why the policy does not let this person approve, steer or give a run more; or None.
+
+    Who may write may always say no, and call a run back: that lets nothing happen.
+    """
+    done = "decided" if command.verb == "approve" else "done"
+    if isinstance(found, Invalid):
+        return Refusal(rule="policy-valid", text=f"Nothing was {done}: {invalid(found)}")
+    who, login = found.policy.who, command.asked_by.login
+    if is_among(who, login, role_name, permission):
+        return None
+    what, then = "do that", "One of them can write the same line in a comment."
+    if command.verb in ("go", "remark"):
+        what = "steer what is under way"
+        then = "What others say here the run does not hear; one of them can say it instead."
+    text = (
+        f"the policy of `{command.repository.full_name}` lets {whom(who)} {what} (`who` in "
+        f"`{POLICY_PATH}`), and the role of `{login}` is `{role_name or permission}`. {then}"
+    )
+    return Refusal(rule="asker-among", text=f"Nothing was {done}: {text}")
+
+
+def invalid(found: Invalid) -> str:
+    """Return what is wrong with the policy, for people, with where they can look at it."""
+    origin = found.origin
+    where = f"`{POLICY_PATH}` in `{origin.repository}`" if origin.owners else f"`{POLICY_PATH}`"
+    why = f"{where} is not valid, so it cannot be told what it allows, and nothing is guessed."
+    then = "Mend it on the default branch, then ask again. `fettle policy check` checks such files."
+    if origin.secret:
+        lines = ", ".join(str(each.line) for each in found.faults[:5])
+        return f"{why} Not everybody may see it, so no more is said here than: line {lines}. {then}"
+    faults = [_linked(each, origin.url) for each in found.faults[:5]]
+    more = told(found.faults)[len(faults) :]
+    listed = "\n".join(f"- {each}" for each in [*faults, *more])
+    return f"{why}\n\n{listed}\n\n{then}"
+
+
+def _linked(fault: Fault, url: str) -> str:
+    place = f"line {fault.line}, column {fault.column}"
+    return f"[{place}]({url}#L{fault.line}): {fault.text}" if url else f"{place}: {fault.text}"
+
+
+def trigger_on(request: Request, rules: Rules) -> str | None:
+    """Refuse what the owners have switched off."""
+    name = TRIGGERS.get((request.kind, request.via)) or TRIGGERS.get(("", request.via), "")
+    if not name or getattr(rules.policy.triggers, name):
+        return None
+    what = _STARTS[name]
+    return (
+        f"the policy of `{request.repository.full_name}` says that {what} starts nothing here "
+        f"(`triggers.{name}` in `{POLICY_PATH}`)."
+    )
+
+
+def asker_among(request: Request, rules: Rules) -> str | None:
+    """Refuse people whom the owners do not let start work."""
+    if request.via in WITHOUT_ASKER:
+        return None
+    asker, who = rules.asker, rules.policy.who
+    if is_among(who, request.asked_by.login, asker.role_name, asker.permission):
+        return None
+    role = asker.role_name or asker.permission
+    return (
+        f"the policy of `{request.repository.full_name}` lets {whom(who)} start work (`who` in "
+        f"`{POLICY_PATH}`), and the role of `{request.asked_by.login}` is `{role}`. One of them "
+        f"can {way_of(request).afresh}."
+    )
+
+
+def models_allowed(_request: Request, rules: Rules) -> str | None:
+    """Refuse models that the operator would have to pay for without having said so."""
+    named = rules.policy.models.named.items()
+    wrong = [f"`{name}` (`models.{tier}`)" for tier, name in named if name not in rules.models]
+    if not wrong:
+        return None
+    allowed = ", ".join(f"`{name}`" for name in sorted(rules.models))
+    return (
+        f"`{POLICY_PATH}` asks for {' and '.join(wrong)}, which the operator of Fettle does not "
+        f"allow. Name one of {allowed}, or have the operator add it to FETTLE_MODELS_ALLOWED."
+    )
+
+
+def is_among(who: Who, login: str, role_name: str, permission: str) -> bool:
+    """Tell whether the policy lets somebody of that role start work and approve.
+
+    Of a role that an organisation made itself GitHub tells what it is built on only as far as
+    read, write or admin: it counts as that, so one built on `maintain` counts as `write`.
+    """
+    if not may_write(role_name, permission):
+        return False
+    rank = RANKS.get(role_name) or RANKS.get(permission, 0)
+    return rank >= RANKS[who.role] or login.lower() in {each.lower() for each in who.people}
+
+
+def whom(who: Who) -> str:
+    """Return whom the policy lets do it, in words."""
+    higher = [f"`{role}`" for role in RANKS if RANKS[role] >= RANKS[who.role]]
+    return f"people with the role {' or '.join(higher)}, and those that it names,"
+
+
+TRIGGERS: Mapping[tuple[str, str], str] = {
+    ("resolve_issue", "label"): "resolve",
+    ("address_review", "label"): "address",
+    ("address_review", "review"): "reviews",
+    ("remediate_alert", "alert"): "alerts",
+    ("remediate_alert", "schedule"): "alerts",
+    ("", "command"): "commands",
+}
+"""The keys of `triggers`, by what is asked for and how."""
+_STARTS = {
+    "resolve": "the label `bot:resolve`",
+    "address": "the label `bot:address`",
+    "reviews": "a review",
+    "commands": "a command in a comment",
+    "alerts": "an alert",
+}
+Rule = Callable[[Request, Rules], str | None]
+RULES: tuple[Rule, ...] = (trigger_on, asker_among, models_allowed)

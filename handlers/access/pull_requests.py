@@ -1,0 +1,153 @@
+"""Step 4: the rules for work on pull requests; decided from facts, without I/O.
+
+A review reaches Fettle from anybody, on any pull request of an account, and so do failed checks.
+Nobody has called for it by that: where it is not meant, it is passed over without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from agents.requests import FixChecks, OnPull, Person
+from handlers.access.issues import AskerFacts, Refusal, asker_human, asker_may_write, installation_active, refusal, way_of
+from handlers.pull_request import ADDRESS_LABEL
+from handlers.pull_request_review import ASKING
+
+
+class PullFacts(AskerFacts):
+    """What GitHub and the store say of a pull request now."""
+
+    is_pull_request: bool = True
+    pull_open: bool = True
+    own: bool = False
+    """Fettle opened it."""
+    label_on: bool = False
+    """It carries the label that lets Fettle in, put on by somebody with write access."""
+    author: Person | None = None
+    """Who opened it; None when the account is gone."""
+    head: str = ""
+    head_is_ours: bool = False
+    """Fettle made its newest commit. Only looked up for failed checks."""
+    review_state: str = ""
+    """State of the review, in lower case; empty where there is none."""
+    has_substance: bool = False
+    """The review asks for changes, has a text, or begins a thread."""
+    reviewed: bool = False
+    """People have submitted reviews. Only looked up for the label."""
+    covered: bool = False
+    """Another run has dealt with the review, or with the checks of this head."""
+
+
+Rule = Callable[[OnPull, PullFacts], str | None]
+
+
+def decide(request: OnPull, facts: PullFacts) -> Refusal | None:
+    """Return the first rule that speaks against the request, or None when it may run."""
+    for rule in _rules(request):
+        if text := rule(request, facts):
+            silent = request.via in UNCALLED or rule in BY_THE_WAY
+            return refusal(rule.__name__, text, silent=silent)
+    return None
+
+
+def still_pull_request(request: OnPull, facts: PullFacts) -> str | None:
+    """Refuse issues."""
+    if facts.is_pull_request:
+        return None
+    return f"#{request.number} is an issue, and this works on pull requests only."
+
+
+def pull_open(request: OnPull, facts: PullFacts) -> str | None:
+    """Refuse pull requests that were closed or merged in the meantime."""
+    if facts.pull_open:
+        return None
+    return (
+        f"pull request #{request.number} was closed before the work began. Open it again and "
+        f"{way_of(request).again} if it still needs work."
+    )
+
+
+def label_on(_request: OnPull, facts: PullFacts) -> str | None:
+    """Refuse work on people's own pull requests where nobody has let Fettle in, or not any more."""
+    if facts.own or facts.label_on:
+        return None
+    return (
+        f"the label `{ADDRESS_LABEL}` is not on, or was not put on by somebody with write access, "
+        "and it was not Fettle that opened the pull request. Put the label on again if its reviews "
+        "should be addressed."
+    )
+
+
+def anything_said(_request: OnPull, facts: PullFacts) -> str | None:
+    """Pass over a label that was put on before anybody has said anything: reviews will come."""
+    if facts.reviewed:
+        return None
+    return "nobody has submitted a review yet. The next one will be addressed."
+
+
+def review_stands(_request: OnPull, facts: PullFacts) -> str | None:
+    """Refuse reviews that were dismissed, and those that ask for nothing."""
+    if facts.review_state in ASKING:
+        return None
+    now = f"is {facts.review_state.replace('_', ' ')}" if facts.review_state else "is not there"
+    return f"the review {now} by now."
+
+
+def review_has_substance(_request: OnPull, facts: PullFacts) -> str | None:
+    """Refuse reviews that GitHub only wraps around a reply in a thread."""
+    return None if facts.has_substance else "the review says nothing besides replies in threads."
+
+
+def not_covered(_request: OnPull, facts: PullFacts) -> str | None:
+    """Refuse what another run has dealt with."""
+    return "another run has dealt with this already." if facts.covered else None
+
+
+def head_stands(request: OnPull, facts: PullFacts) -> str | None:
+    """Refuse checks of a commit that is not the newest any more."""
+    if not isinstance(request, FixChecks) or request.head == facts.head:
+        return None
+    return (
+        f"the pull request has new commits since the checks failed on `{request.head[:7]}`. If they"
+        " fail on those as well, it is looked at again."
+    )
+
+
+def head_is_ours(_request: OnPull, facts: PullFacts) -> str | None:
+    """Refuse checks of what people have pushed: they look after it themselves."""
+    return None if facts.head_is_ours else "the newest commit is not one that Fettle has pushed."
+
+
+def _rules(request: OnPull) -> tuple[Rule, ...]:
+    return RULES.get((request.kind, request.via)) or RULES["", request.via]
+
+
+UNCALLED = frozenset({"review", "checks"})
+"""Ways in which a request comes without that anybody has called for Fettle."""
+BY_THE_WAY: frozenset[Rule] = frozenset({anything_said})
+"""Rules after which whoever did call for it needs no word either."""
+
+WHERE: tuple[Rule, ...] = (still_pull_request, pull_open)
+WHO: tuple[Rule, ...] = (installation_active, asker_human, asker_may_write)
+# What the store alone can tell comes first: where it does, GitHub is not asked.
+BY_REVIEW: tuple[Rule, ...] = (
+    *(not_covered, installation_active, *WHERE, label_on, review_stands),
+    *(asker_human, asker_may_write, review_has_substance),
+)
+BY_CHECKS: tuple[Rule, ...] = (
+    *(not_covered, installation_active, *WHERE, head_stands),
+    *(label_on, head_is_ours),
+)
+# The order in which people want to hear of it: who asked, then what about.
+RULES: Mapping[tuple[str, str], tuple[Rule, ...]] = {
+    ("address_review", "review"): BY_REVIEW,
+    ("address_review", "label"): (*WHO, *WHERE, label_on, anything_said),
+    ("fix_checks", "checks"): BY_CHECKS,
+    ("fix_checks", "command"): (*WHO, *WHERE, head_stands),
+    ("fix_checks", "terminal"): (installation_active, *WHERE, head_stands),
+    # Whoever may write can have any pull request worked on by a word, without the label.
+    ("", "command"): (*WHO, *WHERE),
+    # Whoever has this terminal has the App's key as well: there is nobody left to ask about.
+    ("", "terminal"): (installation_active, *WHERE),
+}
+"""What is looked at, by what was asked for and how."""

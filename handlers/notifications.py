@@ -1,0 +1,136 @@
+"""Step 2: notices: what GitHub tells and nobody asks for, for Fettle's own books to follow it.
+
+No run comes of a notice by itself; the machine takes note, as often as it is told. Each class is
+what one kind of delivery says, and `app/webhooks/notifications.py` has who takes it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, RootModel
+
+from agents.requests import Frozen, Repository, lane_of_alerts
+
+Change = Literal[
+    "created", "deleted", "suspended", "unsuspended", "permissions", "added", "removed", "renamed"
+]
+"""What became of an installation; `added`, `removed`: of some of its repositories."""
+Move = Literal[
+    "renamed", "transferred", "archived", "unarchived", "publicized", "privatized", "deleted"
+]
+"""What became of a repository."""
+
+
+class InstallationChanged(Frozen):
+    """The App was installed on an account, or what it may reach or do there has changed.
+
+    Deliveries may be late and in any order: how things stand by now, GitHub is asked.
+    """
+
+    kind: Literal["installation_changed"] = "installation_changed"
+    installation_id: int
+    change: Change
+    account_id: int
+    account: str
+    """Login of the organisation or person that it is installed on."""
+
+    @property
+    def lane(self) -> str:
+        """Return the queue key: notices about one installation are taken in order."""
+        return f"installation {self.installation_id}"
+
+
+class RepositoryChanged(Frozen):
+    """A repository was renamed, moved to another owner, archived, made public or deleted."""
+
+    kind: Literal["repository_changed"] = "repository_changed"
+    installation_id: int
+    change: Move
+    repository: Repository
+    """As it was called when GitHub told."""
+    archived: bool = False
+
+    @property
+    def lane(self) -> str:
+        """Return the queue key: by the id, which stays when the name does not."""
+        return f"repository {self.repository.id}"
+
+
+class AlertClosed(Frozen):
+    """An alert about a vulnerable dependency is fixed, or somebody dismissed it."""
+
+    kind: Literal["alert_closed"] = "alert_closed"
+    installation_id: int
+    repository: Repository
+    alert: int
+    state: Literal["fixed", "dismissed", "auto_dismissed"]
+    ecosystem: str
+    package: str
+    directory: str = ""
+
+    @property
+    def lane(self) -> str:
+        """Return the queue key: it never waits for the run that it may end."""
+        return f"{self.repository.key}/alerts"
+
+    @property
+    def about(self) -> str:
+        """Return the queue key of the runs that it concerns."""
+        return lane_of_alerts(self.repository, self.ecosystem, self.directory, self.package)
+
+
+class PullChanged(Frozen):
+    """A pull request was opened, or has new commits: it may edit the policy."""
+
+    kind: Literal["pull_changed"] = "pull_changed"
+    installation_id: int
+    repository: Repository
+    number: int
+    head: str
+    """The newest commit."""
+    base: str = ""
+    """The commit that it is to be merged into; empty: GitHub is asked for it."""
+    again: bool = False
+    """Somebody wants it looked at once more."""
+
+    @property
+    def lane(self) -> str:
+        """Return the queue key: it never waits for the runs of the pull request."""
+        return f"{self.repository.key}#{self.number}/notices"
+
+
+class PullClosed(Frozen):
+    """A pull request was closed, merged or not: alerts may wait for it."""
+
+    kind: Literal["pull_closed"] = "pull_closed"
+    installation_id: int
+    repository: Repository
+    number: int
+    merged: bool
+
+    @property
+    def lane(self) -> str:
+        """Return the queue key: it never waits for the runs of the pull request."""
+        return f"{self.repository.key}#{self.number}/notices"
+
+
+Notice = Annotated[
+    InstallationChanged | RepositoryChanged | AlertClosed | PullChanged | PullClosed,
+    Field(discriminator="kind"),
+]
+"""What is taken note of."""
+
+KINDS = frozenset(
+    each.model_fields["kind"].default
+    for each in (InstallationChanged, RepositoryChanged, AlertClosed, PullChanged, PullClosed)
+)
+
+
+class _Any(RootModel[Notice]):
+    """A notice of any kind."""
+
+
+def notice_of(value: object) -> Notice:
+    """Return the notice that was dumped to this plain value; pydantic.ValidationError if none."""
+    return _Any.model_validate(value).root

@@ -1,0 +1,1 @@
+"""payloads: say what it is."""
