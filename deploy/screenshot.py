@@ -15,8 +15,8 @@ from pathlib import Path
 from rich.console import Console
 
 from app.cli.progress import TerminalProgress
-from app.demo.story import Demo
 from app.demo.scene import Scene
+from app.demo.story import Demo
 from app.demo.view import TerminalView
 
 TARGET = Path(__file__).with_name("pull-request.png")

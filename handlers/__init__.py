@@ -13,7 +13,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.requests import Command, Request
-from handlers import check_run, check_suite, dependabot_alert, installation, installation_repositories, installation_target, internal_schedule as schedule, internal_terminal as terminal, issue_comment, issues, pull_request, pull_request_review, repository
+from handlers import (
+    check_run,
+    check_suite,
+    dependabot_alert,
+    installation,
+    installation_repositories,
+    installation_target,
+    issue_comment,
+    issues,
+    pull_request,
+    pull_request_review,
+    repository,
+)
+from handlers import internal_schedule as schedule
+from handlers import internal_terminal as terminal
 from handlers.ignored import Ignored
 from handlers.notifications import Notice
 

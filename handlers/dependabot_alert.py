@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import Person, RemediateAlert, Repository
-from handlers.payloads.alerts import AlertChanged, AlertView
 from handlers.ignored import NOT_OURS, Ignored
 from handlers.notifications import AlertClosed
+from handlers.payloads.alerts import AlertChanged, AlertView
 
 NOBODY = Person(id=0, login="an open alert")
 """In the place of who asks: no account can have such a name."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from handlers.ignored import Ignored
-from handlers.payloads.installations import InstallationEvent
 from handlers.notifications import Change, InstallationChanged
+from handlers.payloads.installations import InstallationEvent
 
 NOBODY = "the App is not installed on an organisation or a person"
 

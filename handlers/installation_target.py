@@ -7,8 +7,8 @@ from typing import Any
 
 from handlers.ignored import NOT_OURS, Ignored
 from handlers.installation import NOBODY
-from handlers.payloads.installations import TargetRenamed
 from handlers.notifications import InstallationChanged
+from handlers.payloads.installations import TargetRenamed
 
 
 def renamed(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:

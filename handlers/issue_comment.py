@@ -11,7 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import Command, Shown, Verb
-from handlers.command_parser import LONGEST_REST, Said, amount, beginning, commands, without_commands
+from handlers.command_parser import (
+    LONGEST_REST,
+    Said,
+    amount,
+    beginning,
+    commands,
+    without_commands,
+)
 from handlers.ignored import NOT_OURS, Ignored, not_a_persons
 from handlers.payloads.common import CommentCreated, Issue
 

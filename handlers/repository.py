@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from handlers.ignored import NOT_OURS, Ignored
-from handlers.payloads.installations import RepositoryEvent
 from handlers.notifications import Move, RepositoryChanged
+from handlers.payloads.installations import RepositoryEvent
 
 
 def changed(change: Move, payload: Mapping[str, Any]) -> RepositoryChanged | Ignored:

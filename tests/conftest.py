@@ -22,8 +22,8 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
-from app.runs.engine import Engine
 from app.config.values import with_driver
+from app.runs.engine import Engine
 from app.store.database import Database
 from tests.alone import alone
 from tests.attacks.board import Board

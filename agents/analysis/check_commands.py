@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agents.analysis.repository_files import Files, table
+from agents.analysis.repository_files import RepositoryFiles, table
 from agents.policy import Check
 
 
 @dataclass(frozen=True)
-class Candidate:
+class SuggestedCheck:
     """A check that the files suggest, and how to see whether its program is there."""
 
     subject: str
@@ -36,12 +36,12 @@ SETTINGS_FILES = (
 )
 
 
-def detect(files: Files) -> list[Candidate]:
+def detect(files: RepositoryFiles) -> list[SuggestedCheck]:
     """Return the checks that the repository's files suggest, most telling first."""
     return [candidate for find in _FINDERS for candidate in find(files)]
 
 
-def _python(files: Files) -> Sequence[Candidate]:
+def _python(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
     found = []
     if files.any_named(r"test_.*\.py|.*_test\.py|tests?\.py"):
         found.append(_candidate("tests", "python3 -m pytest -q", "python3 -m pytest --version"))
@@ -62,13 +62,13 @@ def _python(files: Files) -> Sequence[Candidate]:
     return found
 
 
-def _pre_commit(files: Files) -> Sequence[Candidate]:
+def _pre_commit(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
     if ".pre-commit-config.yaml" not in files.paths:
         return ()
     return (_candidate("hooks", "pre-commit run --all-files", "command -v pre-commit"),)
 
 
-def _node(files: Files) -> Sequence[Candidate]:
+def _node(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
     scripts = table(files.json("package.json"), "scripts")
     wanted = {"test": "tests", "lint": "lint", "typecheck": "types"}
     installed = "command -v npm && test -d node_modules"
@@ -79,7 +79,7 @@ def _node(files: Files) -> Sequence[Candidate]:
     ]
 
 
-def _go(files: Files) -> Sequence[Candidate]:
+def _go(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
     if "go.mod" not in files.paths:
         return ()
     return (
@@ -88,13 +88,13 @@ def _go(files: Files) -> Sequence[Candidate]:
     )
 
 
-def _rust(files: Files) -> Sequence[Candidate]:
+def _rust(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
     if "Cargo.toml" not in files.paths:
         return ()
     return (_candidate("cargo tests", "cargo test --offline --no-fail-fast", "command -v cargo"),)
 
 
-def _make(files: Files) -> Sequence[Candidate]:
+def _make(files: RepositoryFiles) -> Sequence[SuggestedCheck]:
     targets = {"test": "tests", "check": "tests", "lint": "lint"}
     return [
         _candidate(subject, f"make {target}", "command -v make")
@@ -103,7 +103,7 @@ def _make(files: Files) -> Sequence[Candidate]:
     ]
 
 
-_FINDERS: tuple[Callable[[Files], Sequence[Candidate]], ...] = (
+_FINDERS: tuple[Callable[[RepositoryFiles], Sequence[SuggestedCheck]], ...] = (
     _python,
     _node,
     _go,
@@ -113,5 +113,5 @@ _FINDERS: tuple[Callable[[Files], Sequence[Candidate]], ...] = (
 )
 
 
-def _candidate(subject: str, command: str, available: str) -> Candidate:
-    return Candidate(subject, Check(name=subject, run=command), available)
+def _candidate(subject: str, command: str, available: str) -> SuggestedCheck:
+    return SuggestedCheck(subject, Check(name=subject, run=command), available)

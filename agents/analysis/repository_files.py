@@ -12,7 +12,7 @@ LONGEST = 300_000  # characters of a settings file: all else waits while it is r
 
 
 @dataclass(frozen=True)
-class Files:
+class RepositoryFiles:
     """The paths of a repository, and the text of its settings files."""
 
     paths: frozenset[str]

@@ -27,7 +27,7 @@ _TOMORROW = (
 
 
 @dataclass(frozen=True)
-class Limits:
+class RunLimits:
     """The most that one run may use up."""
 
     usd: float
@@ -38,14 +38,14 @@ class Limits:
     unasked: bool = False
     """No person asked for the run, so it leaves a share of the day's budget to people."""
 
-    def within(self, budget: Budget, more_usd: float = 0.0, *, unasked: bool = False) -> Limits:
+    def within(self, budget: Budget, more_usd: float = 0.0, *, unasked: bool = False) -> RunLimits:
         """Return the stricter of these limits and the repository owners' budget.
 
         `more_usd` is what people gave the run beyond that budget; turns and minutes grow with it.
         """
         usd = budget.usd + more_usd
         growth = usd / budget.usd
-        return Limits(
+        return RunLimits(
             usd=min(self.usd, usd),
             turns=min(self.turns, round(budget.turns * growth)),
             minutes=min(self.minutes, budget.minutes * growth),
@@ -72,7 +72,7 @@ class Spent:
             self, usd=self.usd + usd, turns=self.turns + 1, usd_today=self.usd_today + usd
         )
 
-    def share(self, limits: Limits) -> float:
+    def share(self, limits: RunLimits) -> float:
         """Return the largest used share of any limit; 1.0 means used up."""
         return max(
             self.usd / limits.usd,
@@ -81,7 +81,7 @@ class Spent:
             self.usd_today / limits.usd_per_day,
         )
 
-    def check(self, limits: Limits) -> None:
+    def check(self, limits: RunLimits) -> None:
         """Raise BudgetExceeded once a limit is reached."""
         for used, limit, text in (
             (self.usd, limits.usd, f"${self.usd:.2f} of ${limits.usd:.2f} for the model"),

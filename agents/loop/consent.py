@@ -40,7 +40,7 @@ class _Question:
 
 
 @dataclass(frozen=True)
-class Cleared:
+class ClearedCall:
     """A call on which nobody has to decide any more."""
 
     call: Block
@@ -80,7 +80,7 @@ class Consent:
     branch_head: str = ""
     """Where it stood when the run began."""
 
-    async def on(self, turns: Sequence[Turn], bench: Bench) -> list[Cleared]:
+    async def on(self, turns: Sequence[Turn], bench: Bench) -> list[ClearedCall]:
         """Return the calls of the last turn, each with what people decided on it.
 
         Raises Parked until all of it is decided: before that, nothing of the answer may run. Raises
@@ -98,9 +98,9 @@ class Consent:
         calls = calls_of(turns[-1])
         if any(each and each.paths for each in questions):
             said = [_alone(call, word) for call, word in zip(calls, said, strict=True)]
-        return [Cleared(call, bench, word) for call, word in zip(calls, said, strict=True)]
+        return [ClearedCall(call, bench, word) for call, word in zip(calls, said, strict=True)]
 
-    async def claimed(self, call: Cleared) -> Cleared:
+    async def claimed(self, call: ClearedCall) -> ClearedCall:
         """Note that the call is about to run, if people approved it: one yes, one use.
 
         One that was noted before may have run, and its result is lost. In the sandbox it may run

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from agents.errors import ModelRefused, ToolError
-from agents.loop.budget import WRAP_UP_AT, Limits, Spent
-from agents.loop.consent import Cleared, Consent
+from agents.loop.budget import WRAP_UP_AT, RunLimits, Spent
+from agents.loop.consent import ClearedCall, Consent
 from agents.loop.conversation import Conversation
 from agents.loop.remarks import remarks
 from agents.loop.turns import calls_of, messages, settled, submits
@@ -43,11 +43,11 @@ Objection = Callable[[S], str | Awaitable[str | None] | None]
 
 
 @dataclass(frozen=True)
-class Look:
+class BudgetState:
     """Where the whole run stands before an answer is asked for."""
 
     spent: Spent
-    limits: Limits
+    limits: RunLimits
     steers: Sequence[Steer] = ()
     """All that people have said to it."""
 
@@ -69,14 +69,14 @@ class Session(Generic[S]):
     consent: Consent
     boundary: Callable[[], Awaitable[None]]
     """Awaited where stopping loses nothing."""
-    look: Callable[[], Awaitable[Look]]
+    look: Callable[[], Awaitable[BudgetState]]
     """Returns where the whole run stands."""
     fenced: Callable[[str], str]
     """Puts people's words into this stage's fence."""
     objection: Objection[S] | None = None
     """What it says is sent back to the model."""
     turns: list[Turn] = field(default_factory=list)
-    _seen: Look | None = None
+    _seen: BudgetState | None = None
     """What was seen before the last answer; None when an earlier process asked for it."""
 
     async def run(self, prompt: str, pictures: Sequence[Block] = ()) -> S:
@@ -158,7 +158,7 @@ class Session(Generic[S]):
 
     # --- tool calls -----------------------------------------------------------------------------
 
-    async def _results(self, calls: Sequence[Cleared]) -> list[Block]:
+    async def _results(self, calls: Sequence[ClearedCall]) -> list[Block]:
         """Return each call's result: tools first, since a submission rests on what they did."""
         told = iter(results := await self._together([c for c in calls if not submits(c.call)]))
         failed = any("is_error" in result for result in results)
@@ -167,11 +167,11 @@ class Session(Generic[S]):
             for each in calls
         ]
 
-    async def _together(self, calls: Sequence[Cleared]) -> list[Block]:
+    async def _together(self, calls: Sequence[ClearedCall]) -> list[Block]:
         """Run the calls: those that only read at once, those that change one after another."""
         changing = asyncio.Lock()
 
-        async def one(cleared: Cleared) -> Block:
+        async def one(cleared: ClearedCall) -> Block:
             if gate.effect(cleared.call["name"]) is Effect.READ:
                 return await self._call(cleared)
             async with changing:
@@ -186,7 +186,7 @@ class Session(Generic[S]):
             if running:  # none may go on in the work tree of a stage that has ended
                 await asyncio.wait(running)
 
-    async def _call(self, cleared: Cleared) -> Block:
+    async def _call(self, cleared: ClearedCall) -> Block:
         call = cleared.call
         try:
             result = _result(call, await self._told(await self.consent.claimed(cleared)))
@@ -196,7 +196,7 @@ class Session(Generic[S]):
             result["content"] += STUCK
         return result
 
-    async def _told(self, cleared: Cleared) -> str:
+    async def _told(self, cleared: ClearedCall) -> str:
         def watch(tool: str, subject: str) -> None:
             self.reporter.tool_called(self.stage, tool, subject)
 

@@ -12,7 +12,7 @@ from agents.pipelines.address import pipeline as addressing
 from agents.pipelines.checks import pipeline as checking
 from agents.pipelines.remediate import pipeline as remediating
 from agents.pipelines.resolve import pipeline as resolving
-from agents.pipelines.stages.save_unfinished import DAY_OVER, Stopped, keep_work
+from agents.pipelines.stages.save_unfinished import DAY_OVER, EarlyEnd, keep_work
 from agents.pipelines.update import pipeline as updating
 from agents.requests import (
     AddressReview,
@@ -38,14 +38,14 @@ class Pipeline:
         try:
             return await self.function(run, request)
         except Cancelled as cancelled:
-            stopped = Stopped(kind="cancelled", text=str(cancelled))
+            stopped = EarlyEnd(kind="cancelled", text=str(cancelled))
         except RunError as error:
             draft = isinstance(error, BudgetExceeded)
             rule = DAY_OVER if isinstance(error, DayOver) else None
-            stopped = Stopped(kind="failed", text=str(error), draft=draft, rule=rule)
+            stopped = EarlyEnd(kind="failed", text=str(error), draft=draft, rule=rule)
         return await self.keep(run, stopped)
 
-    async def keep(self, run: Run, stopped: Stopped) -> Outcome:
+    async def keep(self, run: Run, stopped: EarlyEnd) -> Outcome:
         """End the run early, and keep what it made."""
         run.stopping = True
         outcome = await run.stage(keep_work, stopped)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from agents.policy.document import Fault
+from agents.policy.document import PolicyFault
 from agents.policy.found import (
+    FolderEntry,
     Found,
-    Given,
-    Invalid,
-    Listed,
-    Missing,
-    Ok,
-    Origin,
+    InvalidPolicy,
+    MissingPolicy,
+    PinnedPolicy,
+    PolicyOrigin,
+    ValidPolicy,
     found_in,
     listed_policy,
 )

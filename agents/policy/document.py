@@ -27,7 +27,7 @@ _NOT_TEXT = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000
 
 
 @dataclass(frozen=True)
-class Fault:
+class PolicyFault:
     """One thing that is wrong with a policy file, and where; lines and columns begin at 1."""
 
     line: int
@@ -39,10 +39,10 @@ class Fault:
         return f"line {self.line}, column {self.column}: {self.text}"
 
 
-class Faulty(Exception):
+class MalformedPolicy(Exception):
     """The text is no policy at all."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: PolicyFault) -> None:
         super().__init__(str(fault))
         self.fault = fault
 
@@ -59,18 +59,20 @@ class Document:
 def read_document(data: bytes) -> Document:
     """Return what the file says. Raises Faulty."""
     if len(data) > LONGEST:
-        raise Faulty(Fault(1, 1, f"the file has {len(data)} bytes; it may have {LONGEST}"))
+        raise MalformedPolicy(
+            PolicyFault(1, 1, f"the file has {len(data)} bytes; it may have {LONGEST}")
+        )
     root = _root(_text(data))
     if root is None:
         return Document({}, None)
     if not isinstance(root, yaml.MappingNode):
-        raise Faulty(fault_at(root, "the file has to be made of keys, like `budget:`"))
+        raise MalformedPolicy(fault_at(root, "the file has to be made of keys, like `budget:`"))
     return Document(_mapping(root), root)
 
 
-def fault_at(part: yaml.Node, text: str) -> Fault:
+def fault_at(part: yaml.Node, text: str) -> PolicyFault:
     """Return the fault that stands where this part begins."""
-    return Fault(part.start_mark.line + 1, part.start_mark.column + 1, text)
+    return PolicyFault(part.start_mark.line + 1, part.start_mark.column + 1, text)
 
 
 def shown(word: str) -> str:
@@ -84,11 +86,15 @@ def _text(data: bytes) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start]
-        raise Faulty(Fault(*_place(before.decode("utf-8", "replace")), _NO_UTF8)) from None
+        raise MalformedPolicy(
+            PolicyFault(*_place(before.decode("utf-8", "replace")), _NO_UTF8)
+        ) from None
     if odd := _NOT_TEXT.search(text):
         number = f"U+{ord(odd.group()):04X}"
-        raise Faulty(
-            Fault(*_place(text[: odd.start()]), f"the character {number} cannot stand in YAML")
+        raise MalformedPolicy(
+            PolicyFault(
+                *_place(text[: odd.start()]), f"the character {number} cannot stand in YAML"
+            )
         )
     return text
 
@@ -106,7 +112,7 @@ def _root(text: str) -> yaml.Node | None:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        raise Faulty(Fault(line, column, _said(error, text, mark))) from None
+        raise MalformedPolicy(PolicyFault(line, column, _said(error, text, mark))) from None
     return root
 
 
@@ -117,7 +123,7 @@ def _require_plain(text: str) -> None:
         _look_through(loader)
     except (ValueError, OverflowError):  # what the parser takes for a number, and Python does not
         mark = loader.get_mark()
-        raise Faulty(Fault(mark.line + 1, mark.column + 1, _NO_NUMBER)) from None
+        raise MalformedPolicy(PolicyFault(mark.line + 1, mark.column + 1, _NO_NUMBER)) from None
 
 
 def _look_through(loader: yaml.SafeLoader) -> None:
@@ -136,10 +142,10 @@ def _look_through(loader: yaml.SafeLoader) -> None:
             raise _faulty(event, "a second document begins here (`---`); the policy is one")
 
 
-def _faulty(event: yaml.Event, text: str) -> Faulty:
+def _faulty(event: yaml.Event, text: str) -> MalformedPolicy:
     mark = event.start_mark
     assert mark is not None
-    return Faulty(Fault(mark.line + 1, mark.column + 1, text))
+    return MalformedPolicy(PolicyFault(mark.line + 1, mark.column + 1, text))
 
 
 def _said(error: yaml.MarkedYAMLError, text: str, mark: yaml.Mark | None) -> str:
@@ -156,19 +162,19 @@ def _value(part: yaml.Node) -> Any:
         return _mapping(part)
     if isinstance(part, yaml.SequenceNode):
         if part.tag != "tag:yaml.org,2002:seq":
-            raise Faulty(fault_at(part, _tagged(part)))
+            raise MalformedPolicy(fault_at(part, _tagged(part)))
         return tuple(_value(each) for each in part.value)
     _require_text(part)
     if part.tag == _DATE:
         return part.value
     if part.tag not in _PLAIN:
-        raise Faulty(fault_at(part, _tagged(part)))
+        raise MalformedPolicy(fault_at(part, _tagged(part)))
     try:
         value = SafeConstructor().construct_object(part)
     except (ValueError, OverflowError, LookupError):
-        raise Faulty(fault_at(part, "this value cannot be read")) from None
+        raise MalformedPolicy(fault_at(part, "this value cannot be read")) from None
     if isinstance(value, int) and abs(value) > LARGEST:
-        raise Faulty(fault_at(part, f"this number is too large; the largest is {LARGEST}"))
+        raise MalformedPolicy(fault_at(part, f"this number is too large; the largest is {LARGEST}"))
     return value
 
 
@@ -176,19 +182,19 @@ def _require_text(part: yaml.Node) -> None:
     """Refuse what only an escape can bring in: no command, no database, no page could take it."""
     if odd := _NOT_TEXT.search(part.value):
         number = f"U+{ord(odd.group()):04X}"
-        raise Faulty(fault_at(part, f"the character {number} cannot stand here"))
+        raise MalformedPolicy(fault_at(part, f"the character {number} cannot stand here"))
 
 
 def _mapping(part: yaml.MappingNode) -> dict[str, Any]:
     if part.tag != "tag:yaml.org,2002:map":
-        raise Faulty(fault_at(part, _tagged(part)))
+        raise MalformedPolicy(fault_at(part, _tagged(part)))
     found: dict[str, Any] = {}
     lines: dict[str, int] = {}
     for key, value in pairs(part):
         word = _key(key)
         if word in lines:
             twice = f"{shown(word)} stands here a second time; the first is in line {lines[word]}"
-            raise Faulty(fault_at(key, twice))
+            raise MalformedPolicy(fault_at(key, twice))
         lines[word] = key.start_mark.line + 1
         found[word] = _value(value)
     return found
@@ -197,9 +203,9 @@ def _mapping(part: yaml.MappingNode) -> dict[str, Any]:
 def _key(part: yaml.Node) -> str:
     """Return a key as it is written: `on` is a word here, whatever YAML makes of it."""
     if not isinstance(part, yaml.ScalarNode):
-        raise Faulty(fault_at(part, "a key has to be a word"))
+        raise MalformedPolicy(fault_at(part, "a key has to be a word"))
     if part.tag == _MERGE:
-        raise Faulty(fault_at(part, "`<<` is not read: write out what it brings in"))
+        raise MalformedPolicy(fault_at(part, "`<<` is not read: write out what it brings in"))
     _require_text(part)
     return str(part.value)
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from agents.policy.document import LONGEST, Fault
+from agents.policy.document import LONGEST, PolicyFault
 from agents.policy.parse import examine, parse_policy
 from agents.policy.whole import POLICY_PATH, Policy
 
@@ -18,7 +18,7 @@ _STEM = PurePosixPath(NAME).stem
 _SUFFIXES = (".yml", ".yaml")
 
 
-class Origin(BaseModel):
+class PolicyOrigin(BaseModel):
     """Where a policy was read."""
 
     model_config = ConfigDict(frozen=True)
@@ -34,14 +34,14 @@ class Origin(BaseModel):
     """Who may see the repository at hand may not see this one."""
 
 
-class Given(BaseModel):
+class PinnedPolicy(BaseModel):
     """What a run keeps of the policy that it began under, for all processes that go on with it."""
 
     model_config = ConfigDict(frozen=True)
 
     text: str | None
     """None: there was none, so all defaults."""
-    origin: Origin = Origin()
+    origin: PolicyOrigin = PolicyOrigin()
 
     def policy(self) -> Policy:
         """Return the policy. Raises PolicyInvalid: it was valid when an older Fettle read it."""
@@ -49,44 +49,44 @@ class Given(BaseModel):
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingPolicy:
     """There is none, neither here nor at the owner's: all defaults."""
 
     policy: Policy = field(default_factory=Policy)
 
     @property
-    def given(self) -> Given:
+    def given(self) -> PinnedPolicy:
         """Return what a run keeps of it."""
-        return Given(text=None)
+        return PinnedPolicy(text=None)
 
 
 @dataclass(frozen=True)
-class Ok:
+class ValidPolicy:
     """There is one, and it holds."""
 
     policy: Policy
     text: str
-    origin: Origin
+    origin: PolicyOrigin
 
     @property
-    def given(self) -> Given:
+    def given(self) -> PinnedPolicy:
         """Return what a run keeps of it."""
-        return Given(text=self.text, origin=self.origin)
+        return PinnedPolicy(text=self.text, origin=self.origin)
 
 
 @dataclass(frozen=True)
-class Invalid:
+class InvalidPolicy:
     """There is one, and nobody can say what it wants. Nothing is done then, least by defaults."""
 
-    faults: tuple[Fault, ...]
-    origin: Origin
+    faults: tuple[PolicyFault, ...]
+    origin: PolicyOrigin
 
 
-Found = Missing | Ok | Invalid
+Found = MissingPolicy | ValidPolicy | InvalidPolicy
 
 
 @dataclass(frozen=True)
-class Listed:
+class FolderEntry:
     """What a folder of a repository holds under one name."""
 
     name: str
@@ -97,7 +97,7 @@ class Listed:
     url: str = ""
 
 
-def listed_policy(entries: Iterable[Listed]) -> Listed | Fault | None:
+def listed_policy(entries: Iterable[FolderEntry]) -> FolderEntry | PolicyFault | None:
     """Return the policy among what the folder `.github` holds; a fault where it must not be read.
 
     What is called nearly so was meant to be one: without a word its rules would not hold.
@@ -105,23 +105,25 @@ def listed_policy(entries: Iterable[Listed]) -> Listed | Fault | None:
     named = [each for each in entries if _nearly(each.name)]
     other = next((each for each in named if each.name != NAME), None)
     if other is not None:
-        return Fault(1, 1, f"it has to be called `{POLICY_PATH}`, not `{FOLDER}/{other.name}`")
+        return PolicyFault(
+            1, 1, f"it has to be called `{POLICY_PATH}`, not `{FOLDER}/{other.name}`"
+        )
     if not named:
         return None
     entry = named[0]
     if entry.kind != "file":
-        return Fault(1, 1, f"it has to be a file, and is a {_KINDS[entry.kind]}")
+        return PolicyFault(1, 1, f"it has to be a file, and is a {_KINDS[entry.kind]}")
     if entry.size > LONGEST:
-        return Fault(1, 1, f"it has {entry.size} bytes, and may have {LONGEST}")
+        return PolicyFault(1, 1, f"it has {entry.size} bytes, and may have {LONGEST}")
     return entry
 
 
-def found_in(data: bytes, origin: Origin) -> Ok | Invalid:
+def found_in(data: bytes, origin: PolicyOrigin) -> ValidPolicy | InvalidPolicy:
     """Return what is in the file."""
     found = examine(data)
     if isinstance(found, Policy):
-        return Ok(found, data.decode("utf-8-sig"), origin)
-    return Invalid(found, origin)
+        return ValidPolicy(found, data.decode("utf-8-sig"), origin)
+    return InvalidPolicy(found, origin)
 
 
 def _nearly(name: str) -> bool:

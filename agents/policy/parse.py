@@ -11,7 +11,14 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from agents.errors import PolicyInvalid
-from agents.policy.document import Document, Fault, Faulty, pairs, read_document, shown
+from agents.policy.document import (
+    Document,
+    MalformedPolicy,
+    PolicyFault,
+    pairs,
+    read_document,
+    shown,
+)
 from agents.policy.whole import POLICY_PATH, Policy
 
 FAULTS_SHOWN = 5
@@ -23,11 +30,11 @@ Place = tuple[int, int]
 _KEY = -1  # no entry of a list has this number
 
 
-def examine(data: bytes) -> Policy | tuple[Fault, ...]:
+def examine(data: bytes) -> Policy | tuple[PolicyFault, ...]:
     """Return the policy in these bytes, or what is wrong with them, in the order of the file."""
     try:
         document = read_document(data)
-    except Faulty as error:
+    except MalformedPolicy as error:
         return (error.fault,)
     try:
         return Policy.model_validate(document.value, strict=True)
@@ -48,7 +55,7 @@ def parse_policy(data: bytes | None) -> Policy:
     raise PolicyInvalid(f"`{POLICY_PATH}` is not valid: {'; '.join(told(found))}")
 
 
-def told(faults: Sequence[Fault], most: int = FAULTS_SHOWN) -> list[str]:
+def told(faults: Sequence[PolicyFault], most: int = FAULTS_SHOWN) -> list[str]:
     """Return the first of these in words, and how many more there are."""
     more = len(faults) - most
     return [*map(str, faults[:most]), *([f"and {more} more"] if more > 0 else [])]
@@ -70,7 +77,7 @@ def rule_lines(data: bytes) -> dict[str, int]:
     }
 
 
-def _faults(document: Document, errors: Sequence[ErrorDetails]) -> tuple[Fault, ...]:
+def _faults(document: Document, errors: Sequence[ErrorDetails]) -> tuple[PolicyFault, ...]:
     """Return the faults in the order of the file, and where it has many, where the others begin."""
     places = _places(document.root)
     placed = sorted(
@@ -78,12 +85,12 @@ def _faults(document: Document, errors: Sequence[ErrorDetails]) -> tuple[Fault, 
         key=lambda each: (each[0], each[1]["loc"]),
     )
     found = {
-        Fault(*place, f"{_called(each['loc'])} {_words(each)}")
+        PolicyFault(*place, f"{_called(each['loc'])} {_words(each)}")
         for place, each in placed[:MOST_FAULTS]
     }
     faults = sorted(found, key=lambda each: (each.line, each.column, each.text))
     if left := placed[MOST_FAULTS:]:
-        faults.append(Fault(*left[0][0], f"{len(left)} more faults begin here"))
+        faults.append(PolicyFault(*left[0][0], f"{len(left)} more faults begin here"))
     return tuple(faults)
 
 

@@ -5,16 +5,44 @@ from __future__ import annotations
 from agents.ports.alerts import Advisory, Alerts, AlertState, Knowledge, OtherPull
 from agents.ports.approvals import Approval, Approvals, ApprovalState, Asking
 from agents.ports.ci_checks import Checking, ForeignCheck
-from agents.ports.journal import Journal, Turn
-from agents.ports.model import Answer, Model, Query, Usage
-from agents.ports.external import Forge, Manner, Page, Toolsets, Web
-from agents.ports.publishing import Publisher, PullRequest, Reporter, StepState
-from agents.ports.reviews import Batch, Feedback, Pull, ReviewText, Reviewing, Said, Suggested, Thread
-from agents.ports.steering import Steer, Steering
 from agents.ports.durable_steps import Steps
-from agents.ports.issues import EarlierPull, LinkedIssue, NewSubIssue, Picture, Pictures, Remark, Remarks, SubIssue, Tracker
-from agents.ports.repository import CommandResult, Kit, Merged, Network, SetupCommand, SetupResult, Source, WorkTree
+from agents.ports.external import Forge, Manner, Page, Toolsets, Web
+from agents.ports.issues import (
+    EarlierPull,
+    LinkedIssue,
+    NewSubIssue,
+    Picture,
+    Pictures,
+    Remark,
+    Remarks,
+    SubIssue,
+    Tracker,
+)
+from agents.ports.journal import Journal, Turn
 from agents.ports.json_types import Block, Json
+from agents.ports.model import Answer, Model, Query, Usage
+from agents.ports.publishing import Publisher, PullRequest, Reporter, StepState
+from agents.ports.repository import (
+    CommandResult,
+    Kit,
+    Merged,
+    Network,
+    SetupCommand,
+    SetupResult,
+    Source,
+    WorkTree,
+)
+from agents.ports.reviews import (
+    Batch,
+    Feedback,
+    Pull,
+    Reviewing,
+    ReviewText,
+    Said,
+    Suggested,
+    Thread,
+)
+from agents.ports.steering import Steer, Steering
 
 __all__ = [
     "Advisory",

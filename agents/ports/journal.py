@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from agents.ports.model import Usage
 from agents.ports.json_types import Block
+from agents.ports.model import Usage
 
 
 @dataclass(frozen=True)

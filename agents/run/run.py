@@ -13,8 +13,8 @@ from typing import ParamSpec, TypeVar
 from agents.errors import Cancelled, ConfigError, NotYet, Overloaded, Parked, RunError
 from agents.ports import Json, Steer
 from agents.run.stage import Stage
-from agents.run.state import Question, Record, Standing
 from agents.run.stage_context import Workshop
+from agents.run.state import Question, Record, Standing
 from agents.text import printable
 
 P = ParamSpec("P")

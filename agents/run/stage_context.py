@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from agents.errors import Parked, Unanswered
-from agents.loop.budget import Limits, Spent
+from agents.loop.budget import RunLimits, Spent
 from agents.loop.consent import Consent, unanswered
 from agents.loop.conversation import AnyConversation, Conversation, root_of, tool_list
 from agents.loop.prompt import render, system_prompt
 from agents.loop.remarks import LIMIT
-from agents.loop.session import Look, Objection, Session
+from agents.loop.session import BudgetState, Objection, Session
 from agents.loop.turns import heard_outsiders, last_tree
 from agents.ports import Approval, Asking, Block, Json, Query, WorkTree
 from agents.requests import RemediateAlert
@@ -33,7 +33,7 @@ class Workshop(Ground):
     conversations: Sequence[AnyConversation]
     models: Mapping[str, str]
     """Model name by tier."""
-    limits: Limits
+    limits: RunLimits
     clock: Callable[[], float] = time.monotonic
     learned: Json = None
     """What the stage at work learnt of other servers' tools, for the engine to keep."""
@@ -119,7 +119,7 @@ class Workshop(Ground):
             messages=(),
         )
 
-    async def _look(self) -> Look:
+    async def _look(self) -> BudgetState:
         """Return what was used up, and what may be: people can give a run more meanwhile."""
         _, usd, turns = await self.ports.journal.spent()
         today = await self.ports.journal.spent_today()
@@ -127,7 +127,7 @@ class Workshop(Ground):
         more = sum(steer.usd for steer in steers if steer.kind == "budget")
         unasked = isinstance(self.request, RemediateAlert) and self.request.unasked
         limits = self.limits.within((await self.policy()).budget, more, unasked=unasked)
-        return Look(Spent(usd, turns, self._worked / 60, today), limits, steers)
+        return BudgetState(Spent(usd, turns, self._worked / 60, today), limits, steers)
 
     @property
     def _worked(self) -> float:

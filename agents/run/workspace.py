@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from agents.loop.turns import last_tree
-from agents.policy import POLICY_PATH, Given, Policy, parse_policy
+from agents.policy import POLICY_PATH, PinnedPolicy, Policy, parse_policy
 from agents.ports import Json, WorkTree
 from agents.requests import Person, Request
 from agents.run.commit_message import commit_message
@@ -24,7 +24,7 @@ class Ground:
     id: str
     request: Request
     ports: Ports
-    given: Given | None = None
+    given: PinnedPolicy | None = None
     """The policy that it was admitted under; None: that of the newest commit of its trunk holds."""
     standing: Standing = field(default_factory=Standing)
     current: str = ""

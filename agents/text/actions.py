@@ -33,7 +33,7 @@ _RELATIVE = re.compile(r"(?:#|[\w-])[\w./#%-]*", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Allowed:
+class AllowedEffects:
     """What published text may set off."""
 
     repository_url: str = ""
@@ -82,7 +82,7 @@ class Piece:
     """Whether it differs from what was there."""
 
 
-def pieces(text: str, allowed: Allowed) -> Iterator[Piece]:
+def pieces(text: str, allowed: AllowedEffects) -> Iterator[Piece]:
     """Yield the text in parts: foreign links and references as code, mentions defused."""
     at = 0
     for found in _LIVE.finditer(text):
@@ -94,7 +94,7 @@ def pieces(text: str, allowed: Allowed) -> Iterator[Piece]:
         yield Piece("text", text[at:])
 
 
-def _judged(found: re.Match[str], allowed: Allowed) -> tuple[Piece, int]:
+def _judged(found: re.Match[str], allowed: AllowedEffects) -> tuple[Piece, int]:
     """Return the part as it may stand, and where it ends."""
     if found["url"]:
         url = found["url"].rstrip(_TRAILING) or found["url"]
@@ -116,13 +116,13 @@ def shown_url(url: str) -> str:
     return bare if bare == url else f"{bare}…"
 
 
-def triggers(text: str, allowed: Allowed) -> list[int]:
+def triggers(text: str, allowed: AllowedEffects) -> list[int]:
     """Return where a word joiner must go so that no command is given and no other issue closed."""
     commands = [found.start("slash") for found in _COMMAND.finditer(text)]
     return sorted(commands + closings(text, allowed))
 
 
-def closings(text: str, allowed: Allowed) -> list[int]:
+def closings(text: str, allowed: AllowedEffects) -> list[int]:
     """Return where the words end that would close an issue which they must not close."""
     return [
         found.end("word")

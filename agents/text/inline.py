@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from markdown_it.token import Token
 
-from agents.text.actions import Allowed, Piece, pieces, shown_url, triggers
+from agents.text.actions import AllowedEffects, Piece, pieces, shown_url, triggers
 from agents.text.characters import JOINER, without_hidden
 
 # https://developer.mozilla.org/docs/Web/HTML/Reference/Elements and what GitHub strips anyway
@@ -34,7 +34,7 @@ _NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 _KEPT_START = re.compile(r"\[[ xX]\](?=\s)|\[!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\](?=\n|$)")
 
 
-def defused(token: Token, allowed: Allowed) -> str | None:
+def defused(token: Token, allowed: AllowedEffects) -> str | None:
     """Return the inline token's content with nothing in it that lives; None if it is so already.
 
     It has at most as many lines as before.
@@ -52,7 +52,7 @@ def _kept_start(content: str) -> str:
     return found[0] if found else ""
 
 
-def _with_triggers_cut(children: Sequence[Token], allowed: Allowed) -> bool:
+def _with_triggers_cut(children: Sequence[Token], allowed: AllowedEffects) -> bool:
     """Put word joiners where the text as a whole would set something off; tell whether any."""
     seen = [_seen(child) for child in children]
     found = triggers("".join(seen), allowed)
@@ -83,7 +83,7 @@ def _seen(child: Token) -> str:
 class _Writer:
     """Writes inline tokens as Markdown."""
 
-    def __init__(self, allowed: Allowed, keep: str) -> None:
+    def __init__(self, allowed: AllowedEffects, keep: str) -> None:
         self.out: list[str] = []
         self.changed = False
         self._allowed = allowed

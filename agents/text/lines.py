@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agents.text.actions import Allowed, closings, pieces, triggers
+from agents.text.actions import AllowedEffects, closings, pieces, triggers
 from agents.text.characters import JOINER, plain_output, without_hidden
 
 # https://docs.github.com/actions/managing-workflow-runs/skipping-workflow-runs
@@ -39,7 +39,7 @@ def quiet_in_commits(markdown: str) -> str:
     GitHub makes one of a pull request's description when it is squashed; what is code in the one
     is plain text in the other.
     """
-    for at in reversed(closings(markdown, Allowed())):
+    for at in reversed(closings(markdown, AllowedEffects())):
         markdown = f"{markdown[:at]}{JOINER}{markdown[at:]}"
     return _TRAILER.sub(rf"\g<key>{JOINER}", _SKIPS.sub(JOINER, markdown))
 
@@ -50,7 +50,7 @@ def _seen(text: str) -> str:
 
 
 def _defused(text: str, closes: frozenset[int]) -> str:
-    allowed = Allowed(closes=closes)
+    allowed = AllowedEffects(closes=closes)
     for at in reversed(triggers(text, allowed)):
         text = f"{text[:at]}{JOINER}{text[at:]}"
     text = "".join(_plain(piece.kind, piece.text) for piece in pieces(text, allowed))

@@ -10,7 +10,7 @@ import re
 
 from markdown_it.token import Token
 
-from agents.text.actions import Allowed
+from agents.text.actions import AllowedEffects
 from agents.text.characters import JOINER, without_hidden
 from agents.text.inline import COMMENT, TAGS, defused
 from agents.text.markdown import parsed
@@ -41,7 +41,7 @@ def publish(
     it opens, so that more can follow, and publishing it again changes nothing. What is beyond
     `limit` characters is left out, and a line says so.
     """
-    allowed = Allowed(repository_url, mention_ok, closes)
+    allowed = AllowedEffects(repository_url, mention_ok, closes)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text, _ = without_hidden(text, joiner=False)
     text = _MARKER.sub(f"<!--{JOINER}", text).strip("\n")  # nobody but us marks our comments
@@ -59,7 +59,7 @@ def _shortened(text: str, kept: int) -> str:
     return f"{_closed(head)}\n\n{note}"
 
 
-def _settled(text: str, allowed: Allowed) -> str:
+def _settled(text: str, allowed: AllowedEffects) -> str:
     """Return the text once nothing in it lives; as one block of code if it resists."""
     for _ in range(PASSES):
         text = _FOREIGN_BLANK.sub("", text).strip("\n")
@@ -93,7 +93,7 @@ def _fenced(text: str) -> str:
 class _Source:
     """The lines of a text, edited from the last block to the first so that numbers hold."""
 
-    def __init__(self, text: str, allowed: Allowed) -> None:
+    def __init__(self, text: str, allowed: AllowedEffects) -> None:
         self.lost = False
         self._tokens = parsed(text)
         self._lines = text.split("\n")

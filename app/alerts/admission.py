@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from cachetools import TTLCache
 
-from agents.policy import Found, Given, Invalid
+from agents.policy import Found, InvalidPolicy, PinnedPolicy
 from agents.ports import Alerts
 from agents.requests import RemediateAlert
-from app.runs.admission import Admission
-from app.github.transport.tokens import Profile
 from app.github.transport.client import GitHub
 from app.github.transport.errors import InstallationGone
+from app.github.transport.tokens import Profile
 from app.policies.gate import PolicyGate
+from app.runs.admission import Admission
 from app.store.alert_runs import AlertRuns
 from app.store.remediations import Remediations
 from handlers.access import alerts as access_alerts
@@ -47,7 +47,7 @@ class RecentPolicies:
 
 
 @dataclass(frozen=True)
-class AlertAccess:
+class AlertAdmission:
     """Decides for one run."""
 
     github: GitHub
@@ -74,7 +74,7 @@ class AlertAccess:
 
     async def _judge(
         self, run_id: str, request: RemediateAlert, policy: PolicyGate, alerts: Alerts
-    ) -> tuple[Refusal | None, Given | None]:
+    ) -> tuple[Refusal | None, PinnedPolicy | None]:
         branch = request.base_branch or request.repository.default_branch
         since = await self.remediations.since(run_id)
         others = [frozenset(each.found) for each in since if each.base == branch]
@@ -83,7 +83,7 @@ class AlertAccess:
         recent = await self.recent.of(request.repository.id, policy.read)
         refusal = (
             None
-            if isinstance(recent, Invalid)
+            if isinstance(recent, InvalidPolicy)
             else access_alerts.policy_wants(request, recent.policy.remediation)
         )
         if refusal is not None:

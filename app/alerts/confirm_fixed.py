@@ -15,14 +15,14 @@ from agents.errors import RunError
 from agents.pipelines.remediate.still_open import why_still_open
 from agents.ports import Alerts
 from agents.requests import RemediateAlert, request_of
-from app.github.transport.tokens import Profile
 from app.github.transport.client import GitHub
+from app.github.transport.tokens import Profile
+from app.reconcile.redelivery import PassLock
+from app.runs.progress import Unrecorded
 from app.runs.runner import Equip
 from app.store.remediations import Remediation, Remediations
 from app.store.runs import Runs
 from app.store.schedule_leases import Sweeps
-from app.reconcile.redelivery import Turn
-from app.runs.progress import Unrecorded
 
 NAME = "merged"
 KEY = "still-open"
@@ -34,7 +34,7 @@ PULL = "/repos/{owner}/{repo}/pulls/{number}"
 log = structlog.get_logger()
 
 
-class MergedSweep:
+class FixConfirmation:
     """One pass looks at the pull requests whose turn it is."""
 
     def __init__(
@@ -52,7 +52,7 @@ class MergedSweep:
         self._runs = runs
         self._remediations = remediations
         self._clock = clock
-        self._turn = Turn(sweeps, NAME)
+        self._turn = PassLock(sweeps, NAME)
 
     async def run(self) -> None:
         """Make one pass, unless one is under way in this process or another."""

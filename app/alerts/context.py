@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.alerts.admission import AlertAccess, RecentPolicies
-from app.alerts.outcomes import AlertRecord
+from app.alerts.admission import AlertAdmission, RecentPolicies
+from app.alerts.outcomes import AlertOutcomes
 from app.github.transport.client import GitHub
 from app.store.alert_runs import AlertRuns
 from app.store.database import Database
@@ -15,17 +15,17 @@ from app.store.remediations import Remediations
 
 
 @dataclass(frozen=True)
-class AboutAlerts:
+class AlertContext:
     """Shared by all runs of one process."""
 
-    access: AlertAccess
-    record: AlertRecord
+    access: AlertAdmission
+    record: AlertOutcomes
 
     @classmethod
-    def of(cls, database: Database, github: GitHub) -> AboutAlerts:
+    def of(cls, database: Database, github: GitHub) -> AlertContext:
         """Return them over this database."""
         remediations = Remediations(database)
         return cls(
-            AlertAccess(github, AlertRuns(database), remediations, RecentPolicies()),
-            AlertRecord(remediations, Overrides(database), History(database)),
+            AlertAdmission(github, AlertRuns(database), remediations, RecentPolicies()),
+            AlertOutcomes(remediations, Overrides(database), History(database)),
         )

@@ -27,7 +27,7 @@ DAY = 86_400.0
 
 
 @dataclass(frozen=True)
-class AlertRecord:
+class AlertOutcomes:
     """Reads what the run's scan found from what the engine recorded of it."""
 
     remediations: Remediations

@@ -17,22 +17,22 @@ import orjson
 import structlog
 
 from agents.errors import RunError, TransientError
-from agents.policy import Found, Invalid, Policy
+from agents.policy import Found, InvalidPolicy, Policy
 from agents.requests import Person, RemediateAlert, Repository
 from app.alerts.outcomes import mark
-from app.github.alerts.schema import range_in, version_in
 from app.github.alerts.list_open import OpenAlerts
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Delivery
+from app.github.alerts.schema import range_in, version_in
+from app.reconcile.redelivery import PassLock
 from app.store.alert_poll_times import AlertLooks, Due
 from app.store.alert_runs import AlertRuns
 from app.store.remediations import Remediation, Remediations
 from app.store.schedule_leases import Sweeps
-from app.reconcile.redelivery import Turn
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Delivery
 from handlers import internal_schedule as schedule
 from handlers.access.alerts import unwanted
-from handlers.payloads.alerts import AlertView
 from handlers.dependabot_alert import remediation
+from handlers.payloads.alerts import AlertView
 
 NAME = "alerts"
 CLOCK = Person(id=0, login="the schedule")
@@ -58,7 +58,7 @@ Group = Sequence[AlertView]
 log = structlog.get_logger()
 
 
-class AlertSweep:
+class AlertPoll:
     """One pass looks at some repositories, each with a token for its alerts alone."""
 
     def __init__(
@@ -80,7 +80,7 @@ class AlertSweep:
         self._remediations = remediations
         self._inbox = inbox
         self._every = every
-        self._turn = Turn(sweeps, NAME)
+        self._turn = PassLock(sweeps, NAME)
 
     async def run(self) -> None:
         """Make one pass, unless one is under way in this process or another."""
@@ -113,7 +113,7 @@ class AlertSweep:
         if not found:
             return DAY, True
         policy = await self._policy(due.installation_id, due.repository)
-        if isinstance(policy, Invalid) or (rhythm := _rhythm(policy.policy)) is None:
+        if isinstance(policy, InvalidPolicy) or (rhythm := _rhythm(policy.policy)) is None:
             return DAY, False
         if time.time() < due.looked_at + rhythm - SLACK:
             return DAY, False

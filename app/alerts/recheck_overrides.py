@@ -16,17 +16,17 @@ from pydantic import ValidationError
 
 from agents.errors import RunError, TransientError
 from agents.overrides import Overruled, Retire
-from agents.policy import Found, Invalid
+from agents.policy import Found, InvalidPolicy
 from agents.requests import RemediateAlert, Repository, request_of
+from app.alerts.poll import CLOCK
 from app.github.alerts.issue_text import in_folder
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Delivery
+from app.reconcile.redelivery import PassLock
 from app.store.alert_runs import AlertRuns
 from app.store.overrides import Override, Overrides
 from app.store.runs import Runs
 from app.store.schedule_leases import Sweeps
-from app.reconcile.redelivery import Turn
-from app.alerts.poll import CLOCK
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Delivery
 from handlers import internal_schedule as schedule
 
 NAME = "overrides"
@@ -45,7 +45,7 @@ ReadPolicy = Callable[[int, Repository], Awaitable[Found]]
 log = structlog.get_logger()
 
 
-class OverrideSweep:
+class OverrideRecheck:
     """One pass asks for the runs whose turn it is."""
 
     def __init__(
@@ -67,7 +67,7 @@ class OverrideSweep:
         self._inbox = inbox
         self._web = web
         self._clock = clock
-        self._turn = Turn(sweeps, NAME)
+        self._turn = PassLock(sweeps, NAME)
 
     async def run(self) -> None:
         """Make one pass, unless one is under way in this process or another."""
@@ -95,7 +95,7 @@ class OverrideSweep:
         if await self._overrides.pulls(due.lane) or await self._alert_runs.live(due.lane):
             return False
         found = await self._policy(due.installation_id, due.repository)
-        if isinstance(found, Invalid) or not found.policy.triggers.alerts:
+        if isinstance(found, InvalidPolicy) or not found.policy.triggers.alerts:
             return False
         wanted = found.policy.remediation
         stored = await self._runs.request(due.run_id)

@@ -13,8 +13,8 @@ from agents.errors import ConfigError
 if TYPE_CHECKING:
     from app.cli.databases import Place
     from app.config.settings import Settings
-    from app.store.process_lock import Claim
     from app.store.database import Database
+    from app.store.process_lock import Claim
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -32,8 +32,8 @@ class Rewritten(Enum):
 async def held(settings: Settings, place: Place) -> AsyncIterator[tuple[Database, bool]]:
     """Hold a database, up to date, and tell whether nobody else is at work on it."""
     from app.cli.databases import opened
-    from app.store.process_lock import Claim
     from app.store.encryption_keys import workers
+    from app.store.process_lock import Claim
 
     claim = Claim(place.url, settings.worker, patience=0)
     alone = await _taken(claim)

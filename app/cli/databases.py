@@ -12,9 +12,9 @@ from agents.errors import ConfigError, TransientError
 from app.cli.exit_codes import say
 
 if TYPE_CHECKING:
-    from app.git.mirror import Mirror
-    from app.secrets.encryption import Seal
     from app.config.settings import Settings
+    from app.git.mirror import Mirror
+    from app.secrets.encryption import Cipher
     from app.store.database import Database
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ class Place:
     folder: Path
     """The folder that it belongs to: a server's data, or one run on a clone."""
     clone: bool
-    seal: Seal
+    seal: Cipher
 
     @property
     def name(self) -> str:

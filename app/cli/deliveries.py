@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agents.errors import ConfigError
+from app.cli.exit_codes import DONE, FAILED, say
 from app.cli.help import deliveries as deliveries_manual
 from app.cli.options import JsonObject, add
-from app.cli.exit_codes import DONE, FAILED, say
 from app.cli.safe_text import cleaned, line, redactor_of, visible
 
 if TYPE_CHECKING:
     from agents.requests import Command, Request
-    from app.webhooks.receiver import Delivery
     from app.config.settings import Settings
-    from app.store.schedule_leases import Attempt
     from app.operator.receive_payload import Received
     from app.operator.redeliver import Redelivered
+    from app.store.schedule_leases import Attempt
+    from app.webhooks.receiver import Delivery
     from handlers.notifications import Notice
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
@@ -76,8 +76,8 @@ async def _receive(
 ) -> int:
     from pydantic import ValidationError
 
-    from app.webhooks.receiver import Delivery
     from app.operator.receive_payload import receive as received
+    from app.webhooks.receiver import Delivery
 
     try:
         found = received(event, body)
@@ -120,10 +120,10 @@ def _requests(found: Received) -> tuple[Request | Command | Notice, ...]:
 
 
 def _facts(found: Received, kept: str | None) -> dict[str, Any]:
-    from app.webhooks.receiver import Answer
+    from app.webhooks.receiver import ImmediateAnswer
     from handlers.ignored import Ignored
 
-    let_in = not isinstance(found.said, Answer)
+    let_in = not isinstance(found.said, ImmediateAnswer)
     status, text = (202, "accepted") if let_in else (found.said[0], found.said[1])
     return {
         "door": {"status": status, "text": text},

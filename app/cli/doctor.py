@@ -17,15 +17,15 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli import manual
+from app.cli.exit_codes import DONE, PERSON
 from app.cli.help import doctor as doctor_manual
 from app.cli.options import add
-from app.cli.exit_codes import DONE, PERSON
-from app.doctor.finding import Finding
+from app.doctor.finding import Diagnosis
 
 if TYPE_CHECKING:
-    from app.sandbox.port import ProbeReport
-    from app.sandbox.select import Tried
     from app.config.settings import Settings
+    from app.sandbox.port import ProbeReport
+    from app.sandbox.select import BackendTrial
 
 # ruff: noqa: PLC0415 - `--help` imports nothing that takes long
 
@@ -76,8 +76,8 @@ def sandbox(
     ] = False,
 ) -> None:
     """Attack the sandbox and show what held."""
-    from app.doctor.sandboxes import attack
     from app.config.settings import load_settings
+    from app.doctor.sandboxes import attack
 
     settings = load_settings(serving=False)
     tried, chosen = asyncio.run(attack(settings, everything=everything))
@@ -91,11 +91,11 @@ def sandbox(
 add(doctor, sandbox, doctor_manual.DOCTOR_SANDBOX, "Try to break out of the sandbox.")
 
 
-def _examined(*, yes: bool, quiet: bool) -> list[Finding]:
+def _examined(*, yes: bool, quiet: bool) -> list[Diagnosis]:
     """Return what every check found, without secrets in it and without what nobody can see."""
     from app.cli.safe_text import redactor_of, visible
-    from app.doctor.run_all import examine
     from app.config.settings import process_environment, read_settings
+    from app.doctor.run_all import examine
 
     reading = read_settings()
     logging.disable(logging.CRITICAL)  # the table says it all, in its own words
@@ -108,7 +108,7 @@ def _examined(*, yes: bool, quiet: bool) -> list[Finding]:
         return visible(redactor.clean(" ".join(text.split())))
 
     return [
-        Finding(clean(each.about), each.level, clean(each.said), clean(each.remedy))
+        Diagnosis(clean(each.about), each.level, clean(each.said), clean(each.remedy))
         for each in found
     ]
 
@@ -122,7 +122,7 @@ def _may_ask_models(settings: Settings) -> bool:
     return typer.confirm(f"Ask {names} for one token each ({price_text(settings)})?", err=True)
 
 
-def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
+def _print_findings(console: Console, findings: Sequence[Diagnosis]) -> None:
     table = Table("Check", "Result", "What was found", box=None, padding=(0, 2, 0, 0))
     for each in findings:
         said = Text(each.said, overflow="fold")  # no link or path is cut
@@ -135,7 +135,9 @@ def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
     console.print(", ".join(f"{count} {level}" for level, count in counts.items() if count))
 
 
-def _show(console: Console, settings: Settings, tried: Sequence[Tried], chosen: str | None) -> None:
+def _show(
+    console: Console, settings: Settings, tried: Sequence[BackendTrial], chosen: str | None
+) -> None:
     from app.sandbox.select import REFUSED, otherwise
 
     for each in tried:
@@ -149,7 +151,7 @@ def _show(console: Console, settings: Settings, tried: Sequence[Tried], chosen: 
         console.print(words, markup=False, highlight=False)
 
 
-def _about(tried: Tried) -> Group:
+def _about(tried: BackendTrial) -> Group:
     """Return a backend's table, and below it what people should know."""
     report = tried.report
     level = tried.sandbox.level if tried.sandbox else "unavailable"
@@ -173,7 +175,7 @@ def _style(held: bool) -> str:
     return "green" if held else "bold red"
 
 
-def _facts(tried: Sequence[Tried], chosen: str | None) -> dict[str, Any]:
+def _facts(tried: Sequence[BackendTrial], chosen: str | None) -> dict[str, Any]:
     backends = [
         {
             "name": each.report.backend,

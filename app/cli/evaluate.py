@@ -15,14 +15,14 @@ from rich.text import Text
 
 from agents.errors import ConfigError
 from agents.text import printable
+from app.cli.exit_codes import PERSON, say
 from app.cli.help import evaluate as eval_manual
 from app.cli.options import JsonAtEnd, add
-from app.cli.exit_codes import PERSON, say
 
 if TYPE_CHECKING:
-    from app.evaluation.evaluate import Plan
-    from app.evaluation.result import CaseResult, Evaluation
     from app.config.settings import Settings
+    from app.evaluation.evaluate import EvaluationPlan
+    from app.evaluation.result import CaseResult, Evaluation
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -57,24 +57,24 @@ def evaluate(
     json: JsonAtEnd = False,
 ) -> None:
     """Evaluate cases."""
-    from app.evaluation.case import find_cases
-    from app.evaluation.evaluate import Evaluating, Plan
     from app.config.settings import load_settings
+    from app.evaluation.case import find_cases
+    from app.evaluation.evaluate import EvaluationPlan, Evaluator
 
     settings = load_settings(serving=False)
     with resources.as_file(resources.files("app.evaluation") / "cases") as shipped:
         found = find_cases(folder or shipped, tuple(case or ()))
-        plan = Plan(found, repeat=repeat, at_once=at_once, scripted=script)
+        plan = EvaluationPlan(found, repeat=repeat, at_once=at_once, scripted=script)
         if not script and not _may_spend(plan, settings, yes=yes):
             sys.exit(PERSON)
-        done = asyncio.run(Evaluating(settings, plan, say).run())
+        done = asyncio.run(Evaluator(settings, plan, say).run())
     Console(stderr=json).print(_table(done))
     if json:
         typer.echo(done.json())
     sys.exit(done.exit_code)
 
 
-def _may_spend(plan: Plan, settings: Settings, *, yes: bool) -> bool:
+def _may_spend(plan: EvaluationPlan, settings: Settings, *, yes: bool) -> bool:
     """Say what it would cost, and ask. Raises ConfigError when there is nobody or no model."""
     if settings.anthropic_api_key is None and settings.anthropic_base_url is None:
         raise ConfigError(

@@ -11,14 +11,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from app.cli import approve, deliveries, evaluate, manual, pulls, purge as forget, resolve, rotate, setup, storage as stored, wait_for_app as waiting
-from app.cli.remediate import commands as remediate
-from app.cli.runs import list as runs
-from app.cli.options import JsonAtEnd, add
+from app.cli import approve, deliveries, evaluate, manual, pulls, resolve, rotate, setup
+from app.cli import purge as forget
+from app.cli import storage as stored
+from app.cli import wait_for_app as waiting
 from app.cli.doctor import doctor
+from app.cli.exit_codes import DONE, FAILED, STOPPED, say, stop_event
+from app.cli.options import JsonAtEnd, add
 from app.cli.policy.commands import policy
 from app.cli.progress import TerminalProgress
-from app.cli.exit_codes import DONE, FAILED, STOPPED, say, stop_event
+from app.cli.remediate import commands as remediate
+from app.cli.runs import list as runs
 from app.cli.safe_text import redactor_of
 
 # ruff: noqa: PLC0415 - see above
@@ -53,15 +56,17 @@ def fettle(
 
 def serve() -> None:
     """Serve webhooks until told to stop."""
-    from app.config.settings import NothingSetUp, load_settings
+    from app.config.settings import AppNotConfigured, load_settings
 
     try:
         settings = load_settings()
-    except NothingSetUp as nothing:
+    except AppNotConfigured as nothing:
         waiting.for_app(nothing)
         settings = load_settings()
 
-    from app.observability.logging import configure_logging  # these take seconds: a mistake is told before
+    from app.observability.logging import (
+        configure_logging,  # these take seconds: a mistake is told before
+    )
     from app.wiring.serve import serve as serving
 
     redactor = redactor_of(settings)

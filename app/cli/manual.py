@@ -7,7 +7,16 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from app.cli.help import deliveries as deliveries_manual, doctor as doctor_manual, evaluate as eval_manual, policy as policy_manual, pulls as pulls_manual, remediate as remediate_manual, rotate as rotate_manual, runs as runs_manual, setup as setup_manual, storage as stored_manual
+from app.cli.help import deliveries as deliveries_manual
+from app.cli.help import doctor as doctor_manual
+from app.cli.help import evaluate as eval_manual
+from app.cli.help import policy as policy_manual
+from app.cli.help import pulls as pulls_manual
+from app.cli.help import remediate as remediate_manual
+from app.cli.help import rotate as rotate_manual
+from app.cli.help import runs as runs_manual
+from app.cli.help import setup as setup_manual
+from app.cli.help import storage as stored_manual
 
 Rows = Sequence[tuple[str, str]]
 Sections = dict[str, Rows]

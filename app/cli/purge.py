@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
+from app.cli.exit_codes import DONE, FAILED, say
 from app.cli.help import storage as stored_manual
 from app.cli.options import add
-from app.cli.exit_codes import DONE, FAILED, say
 from app.cli.safe_text import visible
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from app.cli.database_lock import Rewritten
     from app.cli.databases import Place
-    from app.maintenance.purge import Forgotten
     from app.config.settings import Settings
+    from app.maintenance.purge import PurgedCounts
     from app.store.database import Database
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
@@ -121,7 +121,7 @@ def _confirmed(name: str, live: int) -> bool:
 
 async def _forgotten(
     database: Database, settings: Settings, ids: Collection[int], *, alone: bool
-) -> Forgotten | None:
+) -> PurgedCounts | None:
     """Forget it once the server has recorded the last step of what ended; None: it does not."""
     from app.maintenance.purge import StillLive
     from app.maintenance.purge import forget as forgetting

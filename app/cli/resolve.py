@@ -12,13 +12,13 @@ from rich.console import Console
 
 from agents.errors import Cancelled, ConfigError
 from app.cli import manual
+from app.cli.exit_codes import PERSON, say, stop_event
 from app.cli.options import JsonAtEnd, add
 from app.cli.progress import TerminalProgress
-from app.cli.exit_codes import PERSON, say, stop_event
 from app.cli.safe_text import redactor_of
 
 if TYPE_CHECKING:
-    from app.clone.preconditions import Start
+    from app.clone.preconditions import CloneStart
     from app.config.settings import Settings
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
@@ -118,17 +118,19 @@ async def _in_clone(settings: Settings, path: Path, wish: tuple[str, str], *, js
     return await _worked(settings, await start_at(path), wish, json=json)
 
 
-async def _worked(settings: Settings, start: Start, asked: tuple[str, str], *, json: bool) -> int:
-    from app.cli.clone_result import show  # these take seconds: a mistake is told before
+async def _worked(
+    settings: Settings, start: CloneStart, asked: tuple[str, str], *, json: bool
+) -> int:
     from app.cli.approval_prompt import ask_here
-    from app.clone.resolve import resolve_clone
-    from app.clone.run import Wish
+    from app.cli.clone_result import show  # these take seconds: a mistake is told before
     from app.clone.ask_person import CloneWaits
+    from app.clone.resolve import resolve_clone
+    from app.clone.run import CloneRequest
 
     progress = TerminalProgress(Console(stderr=True))
     stop = stop_event(progress.interrupted)
     try:
-        wish = Wish(*asked, say, progress, ask_here if sys.stdin.isatty() else None)
+        wish = CloneRequest(*asked, say, progress, ask_here if sys.stdin.isatty() else None)
         done = await resolve_clone(settings, redactor_of(settings), start, wish, stop)
         progress.end("failed" if done.exit_code == 1 else "done")
     except CloneWaits as waits:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
+from app.cli.exit_codes import say
 from app.cli.help import rotate as rotate_manual
 from app.cli.options import add
-from app.cli.exit_codes import say
 from app.cli.safe_text import redactor_of
 from app.cli.setup_import import LARGEST_FILE, key_in
 
@@ -86,8 +86,8 @@ def rotate_key(
 
 def _variable() -> str | None:
     """Return the variable that has the App's files left unread, if one is set."""
-    from app.secrets.files import CREDENTIALS
     from app.config.settings import process_environment
+    from app.secrets.files import CREDENTIALS
 
     variables = process_environment()
     return next((name for name in CREDENTIALS if variables.get(name, "").strip()), None)

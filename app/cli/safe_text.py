@@ -8,8 +8,8 @@ from agents.text import printable
 from agents.text.characters import HIDDEN, JOINER
 
 if TYPE_CHECKING:
-    from app.secrets.redaction import Redactor
     from app.config.settings import Settings
+    from app.secrets.redaction import Redactor
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -19,8 +19,8 @@ def redactor_of(settings: Settings) -> Redactor:
     from pydantic import SecretStr
     from sqlalchemy import make_url
 
-    from app.secrets.redaction import Redactor
     from app.config.values import parse_key
+    from app.secrets.redaction import Redactor
 
     given = [settings.anthropic_api_key, settings.private_key, *settings.webhook_secrets]
     given += settings.encryption_keys

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
+from app.cli.exit_codes import say, stop_event
 from app.cli.help import setup as setup_manual
 from app.cli.options import add
-from app.cli.exit_codes import say, stop_event
 from app.cli.safe_text import line
 from app.cli.setup_import import Existing, import_app
 
 if TYPE_CHECKING:
-    from app.registration.conversion import Registered
-    from app.registration.browser_flow import Door, Wanted
     from app.config.settings import Settings
+    from app.registration.browser_flow import BrowserFlow, RegistrationRequest
+    from app.registration.conversion import Registered
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -88,8 +88,8 @@ def setup(
 
 def _require_room(settings: Settings, *, replace: bool) -> None:
     """Raise ConfigError when what is written would not count, or would be written over."""
-    from app.secrets.files import CREDENTIALS, already, app_folder
     from app.config.settings import process_environment
+    from app.secrets.files import CREDENTIALS, already, app_folder
 
     variables = process_environment()
     if standing := [name for name in CREDENTIALS if variables.get(name, "").strip()]:
@@ -114,9 +114,9 @@ def _wanted(
     name: str | None,
     *,
     ask: bool,
-) -> Wanted:
+) -> RegistrationRequest:
     from app.github.transport.urls import Urls
-    from app.registration.browser_flow import Wanted
+    from app.registration.browser_flow import RegistrationRequest
 
     _require_agreement(settings, github_url, webhook_url)
     if org is not None and not _LOGIN.fullmatch(org):
@@ -132,7 +132,7 @@ def _wanted(
             "The webhook URL must begin with https://: what GitHub sends there is what private "
             "repositories hold. deploy/README.md has proxies that bring a certificate."
         )
-    return Wanted(urls, hook or "", org, name)
+    return RegistrationRequest(urls, hook or "", org, name)
 
 
 def _require_agreement(settings: Settings, github_url: str | None, webhook_url: str | None) -> None:
@@ -177,7 +177,9 @@ def _checked_hook(text: str | None) -> str | None:
 # --- a new App ----------------------------------------------------------------------------------
 
 
-async def _register(settings: Settings, wanted: Wanted, *, replace: bool, port: int) -> Registered:
+async def _register(
+    settings: Settings, wanted: RegistrationRequest, *, replace: bool, port: int
+) -> Registered:
     from app.registration.register import register as registering
     from app.sandbox.path_permissions import make_data_folder
 
@@ -187,7 +189,7 @@ async def _register(settings: Settings, wanted: Wanted, *, replace: bool, port: 
     )
 
 
-def _show_way(door: Door) -> None:
+def _show_way(door: BrowserFlow) -> None:
     from app.registration.register import MINUTES
 
     say(
@@ -200,7 +202,7 @@ def _show_way(door: Door) -> None:
 # --- what is told -------------------------------------------------------------------------------
 
 
-def _tell(settings: Settings, wanted: Wanted, made: Registered) -> None:
+def _tell(settings: Settings, wanted: RegistrationRequest, made: Registered) -> None:
     from app.secrets.files import app_folder
 
     say(

@@ -15,9 +15,9 @@ from agents.errors import ConfigError
 from app.cli.exit_codes import say
 
 if TYPE_CHECKING:
-    from app.registration.conversion import Registered
-    from app.registration.browser_flow import Wanted
     from app.config.settings import Settings
+    from app.registration.browser_flow import RegistrationRequest
+    from app.registration.conversion import Registered
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -35,7 +35,7 @@ class Existing:
 
 
 async def import_app(
-    settings: Settings, wanted: Wanted, given: Existing, *, replace: bool
+    settings: Settings, wanted: RegistrationRequest, given: Existing, *, replace: bool
 ) -> Registered:
     """Keep the App's secrets once GitHub has said that it knows the App."""
     from app.registration.adopt import adopt

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
+from app.cli.exit_codes import say
 from app.cli.help import storage as stored_manual
 from app.cli.options import add
-from app.cli.exit_codes import say
 
 if TYPE_CHECKING:
     from app.cli.databases import Place
@@ -107,8 +107,8 @@ def restore(
 def _make_key(settings: Settings) -> None:
     from cryptography.fernet import Fernet
 
-    from app.secrets.write import keep_alone
     from app.config.settings import process_environment
+    from app.secrets.write import keep_alone
 
     if process_environment().get(KEYS, "").strip():
         raise ConfigError(
@@ -145,8 +145,8 @@ async def _encrypt(settings: Settings, *, undo: bool) -> None:
 async def _reseal(database: Database, place: Place, *, alone: bool, undo: bool) -> None:
     from app.cli.database_lock import Rewritten, at_work, rewritten
     from app.secrets.encryption import OPEN
-    from app.store.reencrypt import reseal
     from app.store.encryption_keys import behind, forget_others
+    from app.store.reencrypt import reseal
 
     to = OPEN if undo else place.seal
     late = [] if alone else await database.read(lambda c: behind(c, to))
@@ -173,8 +173,8 @@ async def _reseal(database: Database, place: Place, *, alone: bool, undo: bool) 
 
 
 async def _back_up(settings: Settings, file: Path, *, with_secrets: bool) -> None:
-    from app.maintenance.backup import back_up
     from app.cli.databases import known_places, opened
+    from app.maintenance.backup import back_up
 
     if not settings.database.startswith("sqlite"):
         raise ConfigError(WITH_POSTGRESQL.format(data=settings.data_dir))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from app.cli.exit_codes import PERSON, say, stop_event
 
 if TYPE_CHECKING:
-    from app.config.settings import NothingSetUp, Settings
+    from app.config.settings import AppNotConfigured, Settings
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
 
-def for_app(nothing: NothingSetUp) -> None:
+def for_app(nothing: AppNotConfigured) -> None:
     """Return once an App is set up; end the process, as one that never served, when stopped."""
     say(
         "Fettle has no GitHub App yet, so it takes no webhooks. Run `fettle setup`, as this user "

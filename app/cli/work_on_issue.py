@@ -19,26 +19,26 @@ from rich.text import Text
 from agents.errors import ConfigError
 from agents.requests import Request
 from agents.run import Outcome
-from app.cli.progress import TerminalProgress
 from app.cli.approval_prompt import ask_here
-from app.cli.runs.record import about
 from app.cli.exit_codes import PERSON, STOPPED, say, stop_event
+from app.cli.progress import TerminalProgress
+from app.cli.runs.record import about
 from app.cli.safe_text import redactor_of, visible
 from app.clone.log import logging_to
 from app.clone.result import exit_code
-from app.runs.follow import Follower, Seen
-from app.github.transport.client import GitHub
-from app.secrets.redaction import Redactor
-from app.sandbox.path_permissions import make_data_folder
 from app.config.settings import Settings
+from app.github.transport.client import GitHub
+from app.operator.follow_run import Companion, Deserted
+from app.operator.issue_request import Wanted, request_for
+from app.operator.local_worker import require_own, working
+from app.operator.submit import hand_over, served
+from app.runs.follow import Follower, Seen
+from app.sandbox.path_permissions import make_data_folder
+from app.secrets.redaction import Redactor
 from app.store.approvals import StoredApproval, StoredApprovals
 from app.store.database import Database
 from app.store.history import History
 from app.store.lane_queries import Lanes
-from app.operator.follow_run import Companion, Deserted
-from app.operator.submit import hand_over, served
-from app.operator.issue_request import Wanted, request_for
-from app.operator.local_worker import require_own, working
 from app.wiring.serve import open_github
 
 LOG = "terminal.log"

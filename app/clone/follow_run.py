@@ -6,13 +6,13 @@ import asyncio
 from dataclasses import dataclass, field
 
 from agents.run import Outcome
-from app.config.system_user import operator
 from app.clone.ask_person import Ask, CloneApprovals, CloneWaits
+from app.config.system_user import operator
 from app.runs.engine import Engine
 
 
 @dataclass
-class Attendant:
+class CloneRunFollower:
     """Waits for one run."""
 
     engine: Engine

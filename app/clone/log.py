@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO, cast
 
+from app.config.settings import Settings
 from app.observability.logging import configure_logging
 from app.secrets.redaction import Redactor
-from app.config.settings import Settings
 
 _GRAVE = re.compile(r"^\S+ \[(?:warning|error|critical) *\] (?P<text>.*?)(?:  .*| \w+=.*)?$")
 _REASON = re.compile(r"""\breason=(?:(["'])(?P<quoted>.*?)\1|(?P<plain>\S+))""")
@@ -29,12 +29,12 @@ def logging_to(
             style="console",
             level=settings.log_level,
             cleaner=redactor,
-            stream=cast("TextIO", _Telling(stream, tell)),
+            stream=cast("TextIO", _WarningTee(stream, tell)),
         )
         yield
 
 
-class _Telling(io.TextIOBase):
+class _WarningTee(io.TextIOBase):
     """A text stream with a second reader for grave lines."""
 
     def __init__(self, stream: TextIO, tell: Callable[[str], None]) -> None:

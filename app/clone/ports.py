@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.pipelines.stages.run_checks import Quality, check_quality
+from agents.pipelines.stages.run_checks import CheckComparison, check_quality
 from agents.ports import Json, PullRequest, Steps
 from agents.run import Outcome, Ports
 from agents.text import one_line, publish
-from app.runs.admission import Admission
-from app.git.user_clone import LocalClone
 from app.git.mirror import Mirror
 from app.git.run_repository import GitSource
+from app.git.user_clone import UserClone
 from app.policies.gate import PolicyGate
+from app.runs.admission import Admission
 from app.secrets.redaction import Redactor
 from handlers.access.issues import AskerFacts
 
@@ -27,7 +27,7 @@ CHECKED = f"stage/{check_quality.name}/"
 class ClonePublisher:
     """The port `Publisher` on a clone."""
 
-    clone: LocalClone
+    clone: UserClone
     mirror: Mirror
     base: str
     redactor: Redactor
@@ -79,13 +79,13 @@ class NotingSteps:
     """The port `Steps` with an ear on the checks: their exit codes are for the result."""
 
     steps: Steps
-    quality: Quality | None = None
+    quality: CheckComparison | None = None
 
     async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
         """Run the step, and note what the checks said last."""
         record = await self.steps.step(name, work)
         if name.startswith(CHECKED) and record["error"] is None and record["output"] is not None:
-            self.quality = Quality.model_validate(record["output"])
+            self.quality = CheckComparison.model_validate(record["output"])
         return record
 
     async def wait(

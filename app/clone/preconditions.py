@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.errors import ConfigError
-from app.git.user_clone import Head, LocalClone
+from app.git.user_clone import CheckedOutHead, UserClone
 
 SHA1 = 40  # hexadecimal digits of an object id
 
 
-class PinnedClone(LocalClone):
+class PinnedClone(UserClone):
     """A clone as it was when the run began: people may go on committing meanwhile."""
 
-    _pinned: Head | None = None
+    _pinned: CheckedOutHead | None = None
 
-    async def head(self) -> Head:
+    async def head(self) -> CheckedOutHead:
         """Return what was checked out at the first call."""
         if self._pinned is None:
             self._pinned = await super().head()
@@ -25,11 +25,11 @@ class PinnedClone(LocalClone):
 
 
 @dataclass(frozen=True)
-class Start:
+class CloneStart:
     """A clone that a run can begin at."""
 
     clone: PinnedClone
-    head: Head
+    head: CheckedOutHead
     path: Path
     """What the person named: the clone, or a folder in it."""
 
@@ -39,7 +39,7 @@ class Start:
         return self.path.resolve().name or "clone"
 
 
-async def start_at(path: Path) -> Start:
+async def start_at(path: Path) -> CloneStart:
     """Return where a run on the clone at `path` begins.
 
     Raises ConfigError when there is no clone, or when it could not take a branch later on.
@@ -57,4 +57,4 @@ async def start_at(path: Path) -> Start:
             f"`{objects}` cannot be written, so no branch could be left there. Run this as the"
             " clone's owner."
         )
-    return Start(clone, head, path)
+    return CloneStart(clone, head, path)

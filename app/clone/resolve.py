@@ -8,20 +8,24 @@ from dataclasses import replace
 from pydantic import SecretStr
 
 from agents.errors import ConfigError
-from app.clone.run_folder import run_folder
-from app.clone.log import logging_to
-from app.clone.result import CloneResult
-from app.clone.run import CloneRun, Place, Wish
-from app.clone.preconditions import Start
 from app.clone.ask_person import CloneWaits
-from app.git.run_folders import remove_tree
-from app.wiring.resources import open_parts
-from app.secrets.redaction import Redactor
+from app.clone.log import logging_to
+from app.clone.preconditions import CloneStart
+from app.clone.result import CloneResult
+from app.clone.run import CloneRequest, CloneRun, RunLocation
+from app.clone.run_folder import run_folder
 from app.config.settings import Settings
+from app.git.run_folders import remove_tree
+from app.secrets.redaction import Redactor
+from app.wiring.resources import open_parts
 
 
 async def resolve_clone(
-    settings: Settings, redactor: Redactor, start: Start, wish: Wish, stop: asyncio.Event
+    settings: Settings,
+    redactor: Redactor,
+    start: CloneStart,
+    wish: CloneRequest,
+    stop: asyncio.Event,
 ) -> CloneResult:
     """Run a pipeline on a clone: resolve, or the one that is for the wish's request.
 
@@ -31,7 +35,7 @@ async def resolve_clone(
     asked = (str(start.clone.git.gitdir), start.head.commit, *wish.asked)
     async with run_folder(settings.data_dir, *asked) as folder:
         with logging_to(folder.log, settings, redactor, wish.tell):
-            result = await _resolve(settings, redactor, wish, Place(start, folder), stop)
+            result = await _resolve(settings, redactor, wish, RunLocation(start, folder), stop)
         if result.outcome.kind == "failed":
             folder.put_aside(history=bool(result.commits) and result.branch is None)
             return replace(result, kept=folder.path)
@@ -40,7 +44,11 @@ async def resolve_clone(
 
 
 async def _resolve(
-    settings: Settings, redactor: Redactor, wish: Wish, place: Place, stop: asyncio.Event
+    settings: Settings,
+    redactor: Redactor,
+    wish: CloneRequest,
+    place: RunLocation,
+    stop: asyncio.Event,
 ) -> CloneResult:
     folder = place.folder
     own = settings.model_copy(  # a database and a name of its own: no other process takes this run
@@ -60,7 +68,7 @@ async def _resolve(
         raise
 
 
-def _beginning(place: Place) -> str:
+def _beginning(place: RunLocation) -> str:
     where = f"{place.start.head.commit[:10]} ({place.start.head.branch or 'no branch checked out'})"
     how = "Going on with the interrupted run at" if place.folder.resumed else "Working on"
     return f"{how} {where}; what is not committed there is left out."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agents.pipelines.stages.run_checks import Quality
+from agents.pipelines.stages.run_checks import CheckComparison
 from agents.ports import Usage
 from agents.run import Outcome
 
@@ -30,7 +30,7 @@ class CloneResult:
     """Id and subject, oldest first."""
     said: list[str]
     """What would have been said on the issue."""
-    quality: Quality | None
+    quality: CheckComparison | None
     spent: tuple[Usage, float, int]
     kept: Path | None = None
     """The folder of a run that failed."""
@@ -100,7 +100,7 @@ def exit_code(outcome: Outcome) -> int:
     return 0 if pull is not None and not pull.draft and outcome.ready else 2
 
 
-def _checks(quality: Quality) -> list[dict[str, Any]]:
+def _checks(quality: CheckComparison) -> list[dict[str, Any]]:
     before = {run.name: run.exit_code for run in quality.baseline.runs}
     return [
         {

@@ -12,28 +12,28 @@ from agents.errors import Cancelled, FettleError
 from agents.ports import Reporter, Steps
 from agents.requests import Person, Repository, Request, ResolveIssue
 from agents.run import Outcome, Ports
-from app.clone.follow_run import Attendant
-from app.clone.run_folder import RunFolder
-from app.clone.ports import CloneEquipment, ClonePublisher, NotingSteps
-from app.clone.result import CloneResult
-from app.clone.preconditions import Start
 from app.clone.ask_person import Ask, CloneApprovals
-from app.git.environment import Identity
+from app.clone.follow_run import CloneRunFollower
+from app.clone.ports import CloneEquipment, ClonePublisher, NotingSteps
+from app.clone.preconditions import CloneStart
+from app.clone.result import CloneResult
+from app.clone.run_folder import RunFolder
+from app.git.environment import CommitIdentity
 from app.git.errors import GitFailed
 from app.git.mirror import Mirror
-from app.git.ref_names import run_refs
-from app.git.objects import Objects
+from app.git.objects import GitObjects
 from app.git.policy_file import policy_of
+from app.git.ref_names import run_refs
 from app.git.run_repository import GitSource
-from app.wiring.resources import Parts
 from app.policies.gate import PolicyGate
+from app.runs.wakeup import Waking
 from app.sandbox.select import caution
 from app.store.turns import StoredJournal
-from app.runs.wakeup import Waking
+from app.wiring.resources import Parts
 from app.wiring.serve import make_runner
 
 NOBODY = Person(id=0, login="local")
-AUTHOR = Identity("Fettle", "fettle@localhost")
+AUTHOR = CommitIdentity("Fettle", "fettle@localhost")
 DRAIN_SECONDS = 10.0
 STOPPED = (
     "Stopped. The clone is as it was. What was done so far is kept in `{folder}`, and the same"
@@ -42,7 +42,7 @@ STOPPED = (
 
 
 @dataclass(frozen=True)
-class Wish:
+class CloneRequest:
     """What is asked for, and where to tell how it goes."""
 
     title: str
@@ -63,10 +63,10 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Place:
+class RunLocation:
     """Where a run works."""
 
-    start: Start
+    start: CloneStart
     folder: RunFolder
 
 
@@ -75,8 +75,8 @@ class CloneRun:
     """One run, from its request to its result."""
 
     parts: Parts
-    wish: Wish
-    place: Place
+    wish: CloneRequest
+    place: RunLocation
     mirror: Mirror = field(init=False)
     approvals: CloneApprovals = field(init=False)
     parked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -97,7 +97,7 @@ class CloneRun:
         engine = runner.engine
         await engine.launch()
         await runner.submit(self.place.folder.run_id, self._request())
-        attendant = Attendant(engine, self.approvals, self.wish.decide, self.parked)
+        attendant = CloneRunFollower(engine, self.approvals, self.wish.decide, self.parked)
         attending = asyncio.create_task(attendant.outcome())
         stopping = asyncio.create_task(stop.wait())
         waking = asyncio.create_task(Waking(self.parts.approvals, engine.wake).run())
@@ -146,7 +146,7 @@ class CloneRun:
             toolsets=parts.toolsets(source.folder) if parts.toolsets else None,
         )
         at_terminal = request.model_copy(update={"via": "terminal"})
-        read = partial(policy_of, Objects(place.start.clone.git), place.start.head.commit)
+        read = partial(policy_of, GitObjects(place.start.clone.git), place.start.head.commit)
         gate = PolicyGate(at_terminal, read, parts.models_allowed)
         return CloneEquipment(ports, source, gate, self.parked)
 
@@ -221,10 +221,10 @@ class CloneRun:
         )
 
 
-def _name_of(start: Start) -> str:
+def _name_of(start: CloneStart) -> str:
     """Return what tells this clone from others: what was installed for it is found by that."""
     return "clone-" + hashlib.sha256(bytes(start.clone.git.gitdir)).hexdigest()[:16]
 
 
-async def _author() -> Identity:
+async def _author() -> CommitIdentity:
     return AUTHOR

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.errors import ConfigError, TransientError
-from app.maintenance.clone_folders import CLONES, DATABASE, LOCK
-from app.git.run_folders import remove_tree
 from app.git.locks import file_lock
+from app.git.run_folders import remove_tree
+from app.maintenance.clone_folders import CLONES, DATABASE, LOCK
 from app.sandbox.path_permissions import make_passable
 
 MIRROR, WORK_TREES, COMMENTS, LOG = "mirror.git", "runs", "comments", "run.log"

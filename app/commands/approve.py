@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agents.requests import Command
-from app.commands.context import Inquiry, asked_about
-from app.commands.replies import PUZZLED, Telling, if_possible
+from app.commands.context import CommandContext, asked_about
+from app.commands.replies import PUZZLED, CommandReplies, if_possible
 from app.github.approvals.comment import ApprovalComment
 from app.policies.gate import PolicyOf
 from app.store.approvals import Decision, StoredApproval, StoredApprovals
-from handlers.access import approvals as answering, policy as access_policy
-from handlers.access.issues import Refusal
+from handlers.access import approvals as answering
+from handlers.access import policy as access_policy
 from handlers.access.approvals import Facts
+from handlers.access.issues import Refusal
 
 VERDICTS: dict[str, Decision] = {"approve": "approved", "deny": "denied"}
 FACES = {"approve": "+1", "deny": "-1"}
@@ -22,14 +23,14 @@ MOVED = "the branch has new commits since this was asked"
 
 
 @dataclass(frozen=True)
-class Answers:
+class ApprovalCommands:
     """Carries out `/bot approve` and `/bot deny`, and what the buttons say."""
 
     approvals: StoredApprovals
-    telling: Telling
+    telling: CommandReplies
     policy: PolicyOf
 
-    async def obey(self, inquiry: Inquiry) -> dict[str, str]:
+    async def obey(self, inquiry: CommandContext) -> dict[str, str]:
         """Decide, or say why not; return what became of it."""
         command = inquiry.command
         stored = await self.approvals.get(command.approval)
@@ -73,7 +74,7 @@ class Answers:
         return answered.approval, answering.decide(command, now)
 
     async def _tell(
-        self, inquiry: Inquiry, stored: StoredApproval | None, refusal: Refusal | None
+        self, inquiry: CommandContext, stored: StoredApproval | None, refusal: Refusal | None
     ) -> None:
         """React to the comment, say why if it was refused, and keep the question current."""
         command = inquiry.command

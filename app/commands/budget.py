@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from agents.errors import RunError
-from agents.policy import Budget, Invalid
+from agents.policy import Budget, InvalidPolicy
 from agents.requests import Command
 from app.policies.gate import PolicyOf
 from app.store.steers import StoredSteers
@@ -30,7 +30,7 @@ class Allowance:
 
 
 @dataclass(frozen=True)
-class Spending:
+class RunAllowance:
     """Knows what runs may spend."""
 
     steers: StoredSteers
@@ -56,4 +56,4 @@ class Spending:
         except RunError as error:
             log.info("policy not read", reason=str(error))
             return Budget()
-        return Budget() if isinstance(found, Invalid) else found.policy.budget
+        return Budget() if isinstance(found, InvalidPolicy) else found.policy.budget

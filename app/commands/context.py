@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.requests import Command
-from app.github.approvals.check_run import CHECK_RUN, find_check, is_own
-from app.github.transport.errors import Missing
-from app.github.transport.bot_identity import Identity
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.idempotent_comments import COMMENT
 from app.github.access.roles import role_of
+from app.github.approvals.check_run import CHECK_RUN, find_check, is_own
+from app.github.transport.bot_identity import BotIdentity
+from app.github.transport.errors import NotFound
+from app.github.transport.idempotent_comments import COMMENT
+from app.github.transport.installation_client import InstallationClient
 from app.store.approval_rows import StoredApproval
-from handlers.access.issues import may_write
 from handlers.access.approvals import Asked, Facts
+from handlers.access.issues import may_write
 from handlers.command_parser import ANSWERS, commands
 from handlers.issue_comment import digest
 
@@ -23,18 +23,18 @@ Comment = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Inquiry:
+class CommandContext:
     """Finds out about one command."""
 
     client: InstallationClient
-    own: Identity
+    own: BotIdentity
     command: Command
     ident: str
     """Of the command: it is greater than the id of each run that was asked for before."""
     comment: Comment | None = None
     """The comment that says it as it is now; None where it is not said in one."""
 
-    async def read(self) -> Inquiry | None:
+    async def read(self) -> CommandContext | None:
         """Return the same with the comment; None when somebody has removed it."""
         if self.command.comment_id is None:
             return self
@@ -42,7 +42,7 @@ class Inquiry:
             comment: Comment = await self.client.getitem(
                 COMMENT, self._where(self.command.comment_id), named=True
             )
-        except Missing:
+        except NotFound:
             return None
         return replace(self, comment=comment)
 
@@ -85,7 +85,7 @@ class Inquiry:
             check_run = await self.client.getitem(
                 CHECK_RUN, self._where(self.command.check_run_id), named=True
             )
-        except Missing:
+        except NotFound:
             return False
         return is_own(check_run, self.own, self.command.approval)
 

@@ -14,17 +14,17 @@ from agents.errors import RunError
 from agents.policy import Found
 from agents.ports import Json
 from agents.requests import Command, Request
-from app.commands.approve import Answers
-from app.commands.start_run import Asking, Submit
-from app.commands.context import Inquiry
-from app.commands.inspect import Look
-from app.commands.budget import Spending
-from app.commands.steer import NO_RUN, Steers
-from app.commands.replies import PUZZLED, Telling
-from app.github.transport.tokens import Profile
+from app.commands.approve import ApprovalCommands
+from app.commands.budget import RunAllowance
+from app.commands.context import CommandContext
+from app.commands.inspect import RunInspector
+from app.commands.replies import PUZZLED, CommandReplies
+from app.commands.start_run import RunStarter, Submit
+from app.commands.steer import NO_RUN, SteeringCommands
+from app.github.policy.file import read_policy
 from app.github.transport.client import GitHub
 from app.github.transport.idempotent_comments import SETTLE
-from app.github.policy.file import read_policy
+from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
@@ -43,14 +43,14 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Bounds:
+class SpendingBounds:
     """What the operator lets runs spend, in dollars."""
 
     run: float
     day: float
 
 
-class Desk:
+class CommandHandler:
     """Where people's commands are carried out."""
 
     submit: Submit
@@ -62,19 +62,19 @@ class Desk:
         database: Database,
         redactor: Redactor,
         *,
-        bounds: Bounds,
+        bounds: SpendingBounds,
         settle: float = SETTLE,
     ) -> None:
         self._github = github
         steers, history = StoredSteers(database), History(database)
         self._lanes = lanes = Lanes(database)
-        spending = Spending(steers, self._policy, bounds.run, bounds.day)
+        spending = RunAllowance(steers, self._policy, bounds.run, bounds.day)
         restored_at = Recoveries(database).restored_at
-        self._telling = telling = Telling(github, redactor, settle, restored_at)
-        self._answers = Answers(StoredApprovals(database), telling, self._policy)
-        self._steers = Steers(steers, lanes, spending, telling, self._policy)
-        self._asking = Asking(Runs(database), lanes, history, telling, self._submit)
-        self._look = Look(database, lanes, spending, telling)
+        self._telling = telling = CommandReplies(github, redactor, settle, restored_at)
+        self._answers = ApprovalCommands(StoredApprovals(database), telling, self._policy)
+        self._steers = SteeringCommands(steers, lanes, spending, telling, self._policy)
+        self._asking = RunStarter(Runs(database), lanes, history, telling, self._submit)
+        self._look = RunInspector(database, lanes, spending, telling)
 
     async def obey(self, command: Command, ident: str) -> Json:
         """Carry the command of this id out, or refuse it politely; return what became of it.
@@ -100,7 +100,7 @@ class Desk:
         client = await self._github.installation(
             command.installation_id, command.repository.id, Profile.REPORT
         )
-        inquiry = Inquiry(client, await self._github.identity(client), command, ident)
+        inquiry = CommandContext(client, await self._github.identity(client), command, ident)
         if command.via in ("label", "issue", "pull_request"):
             return await self._steers.call_back(inquiry)
         read = await inquiry.read()
@@ -108,7 +108,7 @@ class Desk:
             return {"withdrawn": "the comment was removed"}
         return await self._said(read)
 
-    async def _said(self, inquiry: Inquiry) -> dict[str, str]:
+    async def _said(self, inquiry: CommandContext) -> dict[str, str]:
         match inquiry.command.verb:
             case "approve" | "deny":
                 return await self._answers.obey(inquiry)
@@ -121,7 +121,7 @@ class Desk:
             case _:
                 return await self._steers.obey(inquiry)
 
-    async def _puzzle(self, inquiry: Inquiry) -> dict[str, str]:
+    async def _puzzle(self, inquiry: CommandContext) -> dict[str, str]:
         """Say what there is, to somebody who may have it done."""
         refusal = steering.decide(inquiry.command, await inquiry.about_asker(), Standing())
         assert refusal is not None

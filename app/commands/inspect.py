@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from agents.requests import Command
-from app.commands.context import Inquiry
-from app.commands.budget import Spending
-from app.commands.status import Status, status_text
-from app.commands.replies import PUZZLED, Telling
-from app.commands.why import Reasons, why_text
+from app.commands.budget import RunAllowance
+from app.commands.context import CommandContext
+from app.commands.replies import PUZZLED, CommandReplies
+from app.commands.status import RunStatus, status_text
+from app.commands.why import RunReasons, why_text
 from app.github.alerts.issue_text import public_text
 from app.store.database import Database
 from app.store.history import History, KeptRun
@@ -26,15 +26,15 @@ SAID_HERE = frozenset({"comment", "label", "issue", "pull_request"})
 
 
 @dataclass(frozen=True)
-class Look:
+class RunInspector:
     """Tells people about a run."""
 
     database: Database
     lanes: Lanes
-    spending: Spending
-    telling: Telling
+    spending: RunAllowance
+    telling: CommandReplies
 
-    async def obey(self, inquiry: Inquiry) -> dict[str, str]:
+    async def obey(self, inquiry: CommandContext) -> dict[str, str]:
         """Tell, or say why not; return what became of it."""
         command = inquiry.command
         facts = await inquiry.about_asker()
@@ -63,7 +63,7 @@ class Look:
 
     async def _status(self, command: Command, kept: KeptRun, run: LaneRun, behind: int) -> str:
         journal = StoredJournal(self.database, run.id)
-        status = Status(
+        status = RunStatus(
             run=kept,
             allowance=await self.spending.of(command, run.id),
             today=await journal.spent_today(),
@@ -84,7 +84,7 @@ class Look:
         if discreet:
             steers = [each for each in steers if each.via in SAID_HERE]
             approvals = [replace(each, reason="") for each in approvals]
-        reasons = Reasons(
+        reasons = RunReasons(
             run=kept,
             turns=() if discreet else await history.turns(kept.id, content=True),
             approvals=approvals,

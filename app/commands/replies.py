@@ -11,11 +11,11 @@ import structlog
 
 from agents.errors import RunError, ToolError
 from agents.requests import Command
-from app.github.transport.tokens import Profile
 from app.github.transport.client import GitHub
-from app.github.transport.installation_client import InstallationClient
 from app.github.transport.idempotent_comments import MarkedComments
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
 from handlers.access.issues import Refusal
 
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Telling:
+class CommandReplies:
     """Tells people. Whatever is told is told once, however often it is asked for."""
 
     github: GitHub
@@ -88,9 +88,9 @@ class Telling:
         comments = MarkedComments(self.github, command, "commands", settle=self.settle)
         await if_possible(comments.say(key, self.wording(command).text(markdown)))
 
-    def wording(self, command: Command) -> Wording:
+    def wording(self, command: Command) -> OutgoingText:
         """Return what makes texts fit to be read there."""
-        return Wording(self.github.urls, command, self.redactor)
+        return OutgoingText(self.github.urls, command, self.redactor)
 
 
 async def if_possible(telling: Awaitable[object]) -> None:

@@ -20,15 +20,15 @@ from agents.requests import (
     UpdateBranch,
     request_of,
 )
-from app.commands.context import Inquiry
-from app.commands.replies import PUZZLED, Telling
+from app.commands.context import CommandContext
+from app.commands.replies import PUZZLED, CommandReplies
 from app.store.history import History
 from app.store.lane_queries import LaneRun, Lanes
 from app.store.runs import Runs
 from handlers.access import steering
 from handlers.access.issues import Refusal
-from handlers.issues import RESOLVE_LABEL
 from handlers.access.steering import Standing
+from handlers.issues import RESOLVE_LABEL
 
 DONE = "+1"
 STAGE = "stage/"
@@ -40,16 +40,16 @@ Submit = Callable[[str, Request], Awaitable[None]]
 
 
 @dataclass(frozen=True)
-class Asking:
+class RunStarter:
     """Has runs begun that somebody asks for in a comment."""
 
     runs: Runs
     lanes: Lanes
     history: History
-    telling: Telling
+    telling: CommandReplies
     submit: Submit
 
-    async def obey(self, inquiry: Inquiry) -> dict[str, str]:
+    async def obey(self, inquiry: CommandContext) -> dict[str, str]:
         """Ask for the run, or say why not; return what became of it."""
         command = inquiry.command
         run_id = f"{inquiry.ident}-{'again' if command.verb == 'retry' else command.verb}"
@@ -62,7 +62,7 @@ class Asking:
         await self.telling.react(inquiry.client, command, DONE)
         return {"asked": run_id}
 
-    async def _start(self, inquiry: Inquiry, run_id: str) -> Refusal | None:
+    async def _start(self, inquiry: CommandContext, run_id: str) -> Refusal | None:
         command, facts = inquiry.command, await inquiry.about_asker()
         last = await self._last(command) if command.verb == "retry" else None
         standing = Standing(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from app.commands.budget import Allowance
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.outgoing_text import OutgoingText
 from app.store.approval_rows import StoredApproval
 from app.store.history import KeptRun
 
@@ -41,7 +41,7 @@ LINK = "Its steps are in [the progress comment]({url})."
 
 
 @dataclass(frozen=True)
-class Status:
+class RunStatus:
     """What is known of a run now."""
 
     run: KeptRun
@@ -55,7 +55,7 @@ class Status:
     """Its progress comment, once it has one."""
 
 
-def status_text(status: Status, issue_url: str, wording: Wording) -> str:
+def status_text(status: RunStatus, issue_url: str, wording: OutgoingText) -> str:
     """Return the Markdown; what is not Fettle's own is still to be made fit to be published."""
     run = status.run
     parts = [
@@ -87,7 +87,7 @@ def moment(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d at %H:%M} UTC"
 
 
-def _standing(status: Status, issue_url: str, wording: Wording) -> str:
+def _standing(status: RunStatus, issue_url: str, wording: OutgoingText) -> str:
     run = status.run
     known = {"stage": f"`{stage_name(run.stage)}`", "at": moment(run.updated_at)}
     if run.state != "parked":

@@ -6,19 +6,20 @@ import hashlib
 from dataclasses import dataclass
 
 from agents.requests import Command
-from app.commands.context import Inquiry
-from app.commands.budget import Spending
-from app.commands.replies import PUZZLED, Telling
-from app.github.transport.errors import Missing
+from app.commands.budget import RunAllowance
+from app.commands.context import CommandContext
+from app.commands.replies import PUZZLED, CommandReplies
+from app.github.transport.errors import NotFound
 from app.policies.gate import PolicyOf
 from app.store.lane_queries import LaneRun, Lanes
 from app.store.steers import Kind, StoredSteers
-from handlers.access import policy as access_policy, steering
-from handlers.access.issues import Refusal
+from handlers.access import policy as access_policy
+from handlers.access import steering
 from handlers.access.approvals import Facts
+from handlers.access.issues import Refusal
+from handlers.access.steering import Standing
 from handlers.issues import RESOLVE_LABEL
 from handlers.pull_request import ADDRESS_LABEL
-from handlers.access.steering import Standing
 
 ISSUE = "/repos/{owner}/{repo}/issues/{number}"
 SEEN = "eyes"
@@ -37,16 +38,16 @@ UNDONE = "it was undone"
 
 
 @dataclass(frozen=True)
-class Steers:
+class SteeringCommands:
     """Carries out what steers a run."""
 
     steers: StoredSteers
     lanes: Lanes
-    spending: Spending
-    telling: Telling
+    spending: RunAllowance
+    telling: CommandReplies
     policy: PolicyOf
 
-    async def obey(self, inquiry: Inquiry) -> dict[str, str]:
+    async def obey(self, inquiry: CommandContext) -> dict[str, str]:
         """Have the run told, or say why not; return what became of it.
 
         Only runs that were asked for before it was said are meant by it.
@@ -70,7 +71,7 @@ class Steers:
         await self._confirm(inquiry, live[0].id)
         return {"steered": live[0].id}
 
-    async def call_back(self, inquiry: Inquiry) -> dict[str, str]:
+    async def call_back(self, inquiry: CommandContext) -> dict[str, str]:
         """End the runs whose label was taken off, or that are about what was closed, unless over.
 
         Deliveries may come late, and in any order: what counts is how the issue stands now.
@@ -91,7 +92,7 @@ class Steers:
         found = await self.policy(command)
         return access_policy.decide_command(command, found, facts.role_name, facts.permission)
 
-    async def _standing(self, inquiry: Inquiry, live: list[LaneRun]) -> Standing:
+    async def _standing(self, inquiry: CommandContext, live: list[LaneRun]) -> Standing:
         command = inquiry.command
         if not live:
             return Standing(ended=await self.lanes.ended(command) is not None)
@@ -100,7 +101,9 @@ class Steers:
         allowance = await self.spending.of(command, live[0].id)
         return Standing(live=True, room=allowance.room, most=allowance.most)
 
-    async def _put(self, inquiry: Inquiry, live: list[LaneRun], role: str, room: float) -> bool:
+    async def _put(
+        self, inquiry: CommandContext, live: list[LaneRun], role: str, room: float
+    ) -> bool:
         """Keep it for the newest run, a cancel for all; return whether any hears of it."""
         command, via = inquiry.command, inquiry.command.via
         assert via != "button"
@@ -118,7 +121,7 @@ class Steers:
             url=command.url,
         )
 
-    async def _confirm(self, inquiry: Inquiry, run_id: str) -> None:
+    async def _confirm(self, inquiry: CommandContext, run_id: str) -> None:
         command = inquiry.command
         face = SEEN if command.verb == "remark" else DONE
         await self.telling.react(inquiry.client, command, face)
@@ -131,7 +134,7 @@ class Steers:
             )
             await self.telling.say(command, f"budget-{command.comment_id}", text)
 
-    async def _refuse(self, inquiry: Inquiry, refusal: Refusal, live: list[LaneRun]) -> None:
+    async def _refuse(self, inquiry: CommandContext, refusal: Refusal, live: list[LaneRun]) -> None:
         command = inquiry.command
         if command.verb == "remark" and refusal.rule in TOLD:
             await self.telling.react(inquiry.client, command, PUZZLED)
@@ -144,7 +147,7 @@ class Steers:
             await self.telling.react(inquiry.client, command, PUZZLED)
 
 
-async def _stands(inquiry: Inquiry) -> str:
+async def _stands(inquiry: CommandContext) -> str:
     """Return why the work goes on all the same; empty when it does not."""
     command = inquiry.command
     where = {
@@ -154,7 +157,7 @@ async def _stands(inquiry: Inquiry) -> str:
     }
     try:
         issue = await inquiry.client.getitem(ISSUE, where)
-    except Missing:
+    except NotFound:
         return ""
     if command.via != "label":
         return UNDONE if issue["state"] == "open" else ""
@@ -169,7 +172,7 @@ def _role(facts: Facts) -> str:
     return facts.role_name or facts.permission
 
 
-def _key(inquiry: Inquiry) -> str:
+def _key(inquiry: CommandContext) -> str:
     """Return what tells this from all else that was said: the same key counts once."""
     command = inquiry.command
     said = (command.comment_id or inquiry.ident, command.verb, command.words, command.usd)

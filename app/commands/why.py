@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.ports import Steer
 from app.commands.status import moment, stage_name
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.outgoing_text import OutgoingText
 from app.store.approval_rows import StoredApproval
 from app.store.history import KeptRun, KeptTurn
 
@@ -47,7 +47,7 @@ ENDED = "- {at}: the run ended. {text}"
 
 
 @dataclass(frozen=True)
-class Reasons:
+class RunReasons:
     """What is known of a run's decisions."""
 
     run: KeptRun
@@ -56,7 +56,7 @@ class Reasons:
     steers: Sequence[Steer]
 
 
-def why_text(reasons: Reasons, wording: Wording) -> str:
+def why_text(reasons: RunReasons, wording: OutgoingText) -> str:
     """Return the Markdown; of a model's or a person's words, one bounded line each."""
     run = reasons.run
     dated = [
@@ -77,7 +77,7 @@ def why_text(reasons: Reasons, wording: Wording) -> str:
     return "\n\n".join([head, "\n".join(lines) or NOTHING, f"<sub>run `{run.id}`</sub>"])
 
 
-def _submitted(turns: Sequence[KeptTurn], wording: Wording) -> Iterator[tuple[float, str]]:
+def _submitted(turns: Sequence[KeptTurn], wording: OutgoingText) -> Iterator[tuple[float, str]]:
     """Yield what each stage decided; of one that had to correct itself, what it said last."""
     last: dict[str, tuple[float, Mapping[str, Any]]] = {}
     for turn in turns:
@@ -101,7 +101,7 @@ def _first(said: Mapping[str, Any], names: Sequence[str]) -> str:
     return next((each for each in found if isinstance(each, str) and each), "")
 
 
-def _approval(stored: StoredApproval, wording: Wording) -> str:
+def _approval(stored: StoredApproval, wording: OutgoingText) -> str:
     stage = stored.asking.stage if stored.asking else ""
     told = APPROVAL.format(
         at=moment(stored.decided_at or stored.asked_at),
@@ -114,7 +114,7 @@ def _approval(stored: StoredApproval, wording: Wording) -> str:
     return told + (BECAUSE.format(reason=reason) if stored.reason else "")
 
 
-def _steer(steer: Steer, wording: Wording) -> str:
+def _steer(steer: Steer, wording: OutgoingText) -> str:
     text = CANCELLED[steer.via] if steer.kind == "cancel" else DID[steer.kind]
     words = wording.quoted(steer.words, LONGEST_REASON) if steer.words.strip() else ""
     return STEER.format(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 
-class Owners:
+class AllowedOwners:
     """The accounts of FETTLE_OWNERS: logins in any case, or ids; an empty list means everybody.
 
     A login can be given up and taken by somebody else. So once it is known whose it was, that

@@ -23,12 +23,33 @@ from pydantic_settings import (
 )
 
 from agents.errors import ConfigError
-from app.secrets.encryption import Seal
-from app.secrets.files import kept_beside
-from app.config.problems import CREDENTIALS, Problem, lacking, unknown
-from app.config.problems import PREFIX  # noqa: PLC0414 - others take it from here
 from app.config.load import decoded, field_variable, valid
-from app.config.values import default_data_dir, fernet_keys, fits_clock, github_address, key_in_file, parse_key, readable_directories, readable_file, split_list, split_named, split_places, split_secrets, web_address, webhook_address, with_driver
+from app.config.problems import (
+    CREDENTIALS,
+    PREFIX,
+    Problem,
+    lacking,
+    unknown,
+)
+from app.config.values import (
+    default_data_dir,
+    fernet_keys,
+    fits_clock,
+    github_address,
+    key_in_file,
+    parse_key,
+    readable_directories,
+    readable_file,
+    split_list,
+    split_named,
+    split_places,
+    split_secrets,
+    web_address,
+    webhook_address,
+    with_driver,
+)
+from app.secrets.encryption import Cipher
+from app.secrets.files import kept_beside
 
 Word = Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
 
@@ -189,9 +210,9 @@ class Settings(BaseSettings):
         return self.database_url.get_secret_value()
 
     @property
-    def seal(self) -> Seal:
+    def seal(self) -> Cipher:
         """Return what seals texts at rest; without keys it leaves them as they are."""
-        return Seal([key.get_secret_value() for key in self.encryption_keys])
+        return Cipher([key.get_secret_value() for key in self.encryption_keys])
 
     @property
     def credentials(self) -> AppCredentials:
@@ -205,7 +226,7 @@ class Settings(BaseSettings):
 
 
 @dataclass(frozen=True)
-class Reading:
+class LoadedSettings:
     """Settings as far as they can be read: what is wrong has its default in them."""
 
     settings: Settings
@@ -216,7 +237,7 @@ class Reading:
     """Nothing of an App is there at all."""
 
 
-class NothingSetUp(ConfigError):
+class AppNotConfigured(ConfigError):
     """There is no App yet; the settings, which are right as far as they go, are in `settings`."""
 
     def __init__(self, text: str, settings: Settings) -> None:
@@ -236,11 +257,11 @@ def load_settings(environ: Mapping[str, str] | None = None, *, serving: bool = T
         return read.settings
     lines = "\n".join(["Fettle cannot start with these settings:", *map(str, problems)])
     if read.without_app and not read.problems:
-        raise NothingSetUp(lines, read.settings)
+        raise AppNotConfigured(lines, read.settings)
     raise ConfigError(lines)
 
 
-def read_settings(environ: Mapping[str, str] | None = None) -> Reading:
+def read_settings(environ: Mapping[str, str] | None = None) -> LoadedSettings:
     """Return what can be read of the settings, and every problem: raises nothing."""
     environ = os.environ if environ is None else environ
     given = {name.lower(): text for name, text in environ.items() if text.strip()}
@@ -256,7 +277,7 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Reading:
     missing = tuple(lacking(values))
     settings = valid(Settings, values, problems)
     without_app = not any(values.get(name) for name in CREDENTIALS)
-    return Reading(settings, tuple(problems), missing, without_app)
+    return LoadedSettings(settings, tuple(problems), missing, without_app)
 
 
 def process_environment() -> dict[str, str]:

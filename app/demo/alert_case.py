@@ -55,7 +55,7 @@ class AlertCase(BaseModel):
 
 
 @dataclass(frozen=True)
-class Given:
+class PreparedAlertCase:
     """A case with the files of its repository, and the releases that an index has to be given."""
 
     about: AlertCase
@@ -63,14 +63,14 @@ class Given:
     releases: tuple[Release, ...] = field(default=())
 
 
-async def real_cases() -> list[Given]:
+async def real_cases() -> list[PreparedAlertCase]:
     """Return the cases whose packages an index offers that this machine is configured for."""
     every = [_read(folder) for folder in sorted(CASES.iterdir())]
     offered = await asyncio.gather(*(_offered(each.about) for each in every))
     return [each for each, there in zip(every, offered, strict=True) if there]
 
 
-def made_up_case() -> Given | None:
+def made_up_case() -> PreparedAlertCase | None:
     """Return a case that needs npm and no index; None where npm is not here either."""
     if shutil.which("npm") is None:
         return None
@@ -95,7 +95,9 @@ def made_up_case() -> Given | None:
             after="polluted: undefined",
         ),
     )
-    return Given(about, {f"js/{name}": text for name, text in files.items()}, (risky, safe, above))
+    return PreparedAlertCase(
+        about, {f"js/{name}": text for name, text in files.items()}, (risky, safe, above)
+    )
 
 
 _GUARD = "if (key !== '__proto__') "
@@ -117,14 +119,14 @@ def _merger(version: str, guard: str) -> Release:
     return Release("npm", "demo-merge", version, files={"index.js": _MERGE.format(guard=guard)})
 
 
-def _read(folder: Path) -> Given:
+def _read(folder: Path) -> PreparedAlertCase:
     about = AlertCase.model_validate(yaml.safe_load((folder / "alert.yml").read_text("utf-8")))
     files = {
         str(path.relative_to(folder)): path.read_text("utf-8")
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != "alert.yml"
     }
-    return Given(about, files)
+    return PreparedAlertCase(about, files)
 
 
 async def _offered(about: AlertCase) -> bool:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.demo.alert_case import AlertCase, Given, made_up_case, real_cases
-from app.demo.exploit_check import Laboratory
-from app.simulator.github.state.world import Pull, Repository
-from app.simulator.github.state.alerts import Affected, Alert
-from app.demo.scene import Scene
 from app.config.settings import process_environment
+from app.demo.alert_case import AlertCase, PreparedAlertCase, made_up_case, real_cases
+from app.demo.exploit_check import ExploitSandbox
+from app.demo.scene import Scene
+from app.simulator.github.state.alerts import Affected, Alert
+from app.simulator.github.state.world import Pull, Repository
 from app.store.database import Database
 from app.store.history import History, KeptRun
 from app.store.turns import StoredJournal
@@ -27,7 +27,7 @@ _PASSED_ON = ("PIP_", "UV_", "npm_config_", "NPM_CONFIG_", "SSL_CERT_", "REQUEST
 
 
 @dataclass(frozen=True)
-class Mended:
+class AlertOutcome:
     """One alert, and what became of it."""
 
     package: str
@@ -54,7 +54,7 @@ class Mended:
 class AlertsResult:
     """What came of all alerts."""
 
-    mended: list[Mended]
+    mended: list[AlertOutcome]
     made_up: bool
     """No index of this machine has the real packages, so others took their place."""
     seconds: float
@@ -71,7 +71,7 @@ class AlertsResult:
 class Chapter:
     """What the chapter is about, before it begins."""
 
-    cases: Sequence[Given]
+    cases: Sequence[PreparedAlertCase]
     made_up: bool
     repository: Repository | None = None
     alerts: list[tuple[AlertCase, Alert]] = field(default_factory=list)
@@ -129,7 +129,7 @@ class Chapter:
         return [run for run in reversed(found) if run.outcome is not None]
 
     async def collect(
-        self, database: Database, laboratory: Laboratory, seconds: float
+        self, database: Database, laboratory: ExploitSandbox, seconds: float
     ) -> AlertsResult:
         """Try each exploit, before and after, and gather what became of the alerts."""
         runs = await self.runs(database)
@@ -139,8 +139,12 @@ class Chapter:
         return AlertsResult([*mended], self.made_up, round(seconds, 2), round(cost, 4))
 
     async def _mended(
-        self, case: AlertCase, runs: Sequence[KeptRun], database: Database, laboratory: Laboratory
-    ) -> Mended:
+        self,
+        case: AlertCase,
+        runs: Sequence[KeptRun],
+        database: Database,
+        laboratory: ExploitSandbox,
+    ) -> AlertOutcome:
         run = next((run for run in runs if _about(run) == case.package), None)
         details = run.outcome.details if run and run.outcome else {}
         made = run.outcome.pull_request if run and run.outcome else None
@@ -148,7 +152,7 @@ class Chapter:
         usage, _, _ = await StoredJournal(database, run.id).spent() if run else (None, 0.0, 0)
         exploit = {"safe": case.exploit.after, "before": await laboratory.shows(case, "main")}
         exploit["after"] = await laboratory.shows(case, pull.head_sha) if pull else ""
-        return Mended(
+        return AlertOutcome(
             package=case.package,
             advisory=case.ghsa,
             manifest=case.manifest,

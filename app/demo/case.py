@@ -12,13 +12,13 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from agents.policy import POLICY_PATH
-from app.demo.review_points import Point, read_points
+from app.demo.review_points import ReviewPoint, read_points
 from app.demo.sdist import fetch_source, leave_out
 
 CASES = Path(__file__).with_name("cases")
 
 
-class Judge(BaseModel):
+class UpstreamTests(BaseModel):
     """Upstream's tests of the version in which the bug is fixed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -27,7 +27,7 @@ class Judge(BaseModel):
     command: str
 
 
-class CaseFile(BaseModel):
+class DemoCaseFile(BaseModel):
     """The file `case.yml` of a case's folder."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -40,20 +40,20 @@ class CaseFile(BaseModel):
     script: str
     review: str
     review_script: str
-    judge: Judge
+    judge: UpstreamTests
 
 
 @dataclass(frozen=True)
-class Case:
+class DemoCase:
     """A case with its source fetched: `before` holds the bug, `after` upstream's cure."""
 
-    about: CaseFile
+    about: DemoCaseFile
     title: str
     body: str
     script: Path
     before: Path
     after: Path
-    review: tuple[Point, ...]
+    review: tuple[ReviewPoint, ...]
     """What a reviewer says about the pull request."""
     review_script: Path
 
@@ -64,13 +64,13 @@ def read_issue(text: str) -> tuple[str, str]:
     return first.lstrip("# ").strip(), body.strip()
 
 
-async def load_case(name: str, cache: Path) -> Case:
+async def load_case(name: str, cache: Path) -> DemoCase:
     """Return the case, its packages fetched into `cache` and unpacked there.
 
     Raises ConfigError when a package cannot be fetched.
     """
     folder = CASES / name
-    about = CaseFile.model_validate(yaml.safe_load((folder / "case.yml").read_text("utf-8")))
+    about = DemoCaseFile.model_validate(yaml.safe_load((folder / "case.yml").read_text("utf-8")))
     title, body = read_issue((folder / about.issue).read_text("utf-8"))
     before, after = await asyncio.gather(
         _unpacked(folder / "requirements.txt", about, about.version, cache),
@@ -78,7 +78,7 @@ async def load_case(name: str, cache: Path) -> Case:
     )
     _give_policy(before, folder / "fettle.yml")
     scripts = Path(__file__).parent / "model" / "scripts"
-    return Case(
+    return DemoCase(
         about,
         title,
         body,
@@ -97,7 +97,7 @@ def _give_policy(repository: Path, policy: Path) -> None:
     target.write_bytes(policy.read_bytes())
 
 
-async def _unpacked(requirements: Path, about: CaseFile, version: str, cache: Path) -> Path:
+async def _unpacked(requirements: Path, about: DemoCaseFile, version: str, cache: Path) -> Path:
     """Fetch one source distribution, its hash checked by pip, and unpack it."""
     target = cache / f"{about.package}-{version}"
     if target.exists():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from agents.ports import Reporter
 from agents.run import Outcome
-from app.runs.follow import Follower
 from app.demo.scene import Scene
+from app.runs.follow import Follower
 from app.store.database import Database
 from app.store.history import History
 from app.store.runs import Runs

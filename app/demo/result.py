@@ -9,16 +9,16 @@ from typing import Any
 from agents.ports import Usage
 from agents.run import Outcome
 from app.demo.alerts_chapter import AlertsResult
-from app.simulator.github.gitdir import GitDir
-from app.simulator.github.state.world import Pull
-from app.simulator.github.state.reviews import Review
-from app.demo.upstream_tests import Verdict
-from app.demo.review_chapter import Answered, answered
+from app.demo.review_chapter import ThreadOutcome, answered
 from app.demo.scene import Scene
+from app.demo.upstream_tests import TestRun
+from app.simulator.github.gitdir import GitDir
+from app.simulator.github.state.reviews import Review
+from app.simulator.github.state.world import Pull
 
 
 @dataclass(frozen=True)
-class Spending:
+class DemoCost:
     """What the run took: seconds from label to end, the server's own counts, tokens, dollars."""
 
     seconds: float
@@ -39,7 +39,7 @@ class ReviewResult:
     """What came of the review of the pull request."""
 
     reviewer: str
-    threads: list[Answered]
+    threads: list[ThreadOutcome]
     commits: list[dict[str, str]]
     """Those that were pushed as the answer, oldest first."""
     summary: str
@@ -105,8 +105,8 @@ class DemoResult:
 async def collect(
     scene: Scene,
     outcome: Outcome,
-    spending: Spending,
-    verdicts: tuple[Verdict, Verdict | None],
+    spending: DemoCost,
+    verdicts: tuple[TestRun, TestRun | None],
     *,
     review: ReviewResult | None = None,
     alerts: AlertsResult | None = None,
@@ -132,7 +132,7 @@ async def collect(
 
 
 async def collect_review(
-    scene: Scene, review: Review, head: str, outcome: Outcome, spending: Spending
+    scene: Scene, review: Review, head: str, outcome: Outcome, spending: DemoCost
 ) -> ReviewResult:
     """Gather what came of a review. `head`: the commit that was reviewed."""
     pull = review.pull

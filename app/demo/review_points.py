@@ -15,7 +15,7 @@ from app.simulator.github.patches import parse_diff
 from app.simulator.github.state.reviews import Inline
 
 
-class Point(BaseModel):
+class ReviewPoint(BaseModel):
     """One thing that a reviewer has to say, wherever in the pull request it belongs."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -34,12 +34,14 @@ class Point(BaseModel):
         return Inline(path, number, text or self.words)
 
 
-def read_points(path: Path) -> tuple[Point, ...]:
+def read_points(path: Path) -> tuple[ReviewPoint, ...]:
     """Return the points in this file."""
-    return TypeAdapter(tuple[Point, ...]).validate_python(yaml.safe_load(path.read_text("utf-8")))
+    return TypeAdapter(tuple[ReviewPoint, ...]).validate_python(
+        yaml.safe_load(path.read_text("utf-8"))
+    )
 
 
-def inlines(points: Sequence[Point], diff: str) -> Iterator[Inline]:
+def inlines(points: Sequence[ReviewPoint], diff: str) -> Iterator[Inline]:
     """Yield each point on the first new line that fits; else on the first one of its files.
 
     Nobody knows what a real model writes: what fits nowhere is asked at the first new line of all,

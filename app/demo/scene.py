@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.demo.case import Case
+from app.demo.case import DemoCase
 from app.simulator.github import LocalGitHub
 from app.simulator.github.accounts import Account
-from app.simulator.github.admin.apps import AppCredentials, EVENTS, PERMISSIONS
+from app.simulator.github.admin.apps import EVENTS, PERMISSIONS, AppCredentials
 from app.simulator.github.state.world import Issue, Pull, Repository
 
 LABEL = "bot:resolve"
@@ -41,7 +41,7 @@ class Scene:
         return f"{self.github.url}/{self.repository.full_name}"
 
 
-async def set_scene(github: LocalGitHub, case: Case, webhook_url: str, secret: str) -> Scene:
+async def set_scene(github: LocalGitHub, case: DemoCase, webhook_url: str, secret: str) -> Scene:
     """Make the scene; the App's webhook goes to `webhook_url`."""
     organization = github.create_organization(ORGANIZATION)
     maintainer, reviewer, author = map(github.create_user, (MAINTAINER, REVIEWER, AUTHOR))

@@ -17,9 +17,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 
 from agents.errors import ConfigError
-from app.simulator.github.admin.apps import AppCredentials
-from app.sandbox.path_permissions import make_passable
 from app.config.values import with_driver
+from app.sandbox.path_permissions import make_passable
+from app.simulator.github.admin.apps import AppCredentials
 
 START_SECONDS = 120.0  # it is there within two, unless the machine has much else to do
 STOP_SECONDS = 30.0

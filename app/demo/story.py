@@ -19,24 +19,24 @@ from typing import Protocol, TypeVar
 
 from agents.ports import Usage
 from agents.run import Outcome
-from app.git.locks import file_lock
+from app.config.settings import load_settings
 from app.demo.alerts_chapter import AlertsResult, Chapter, passed_on
-from app.demo.case import Case, load_case
-from app.demo.exploit_check import Laboratory
-from app.simulator.github import LocalGitHub
-from app.simulator.github.state.reviews import Review
-from app.demo.package_index import LocalIndex
-from app.demo.upstream_tests import Verdict, judge
-from app.simulator.model import LocalModel, Script, load_script
+from app.demo.case import DemoCase, load_case
+from app.demo.exploit_check import ExploitSandbox
 from app.demo.folders import demo_folder, forget_old, share_kits
-from app.demo.result import DemoResult, ReviewResult, Spending, collect, collect_review
+from app.demo.package_index import LocalIndex
+from app.demo.result import DemoCost, DemoResult, ReviewResult, collect, collect_review
 from app.demo.review_chapter import submit
 from app.demo.scene import Scene, set_scene
 from app.demo.server_process import ServerProcess
 from app.demo.toolchain import make_toolchain
+from app.demo.upstream_tests import TestRun, judge
+from app.git.locks import file_lock
 from app.sandbox.port import Sandbox
 from app.sandbox.select import choose
-from app.config.settings import load_settings
+from app.simulator.github import LocalGitHub
+from app.simulator.github.state.reviews import Review
+from app.simulator.model import LocalModel, Script, load_script
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
@@ -53,7 +53,7 @@ class Stoppable(Protocol):
         ...
 
 
-class View(Protocol):
+class DemoView(Protocol):
     """Shows people what happens."""
 
     def note(self, text: str) -> None:
@@ -89,7 +89,7 @@ class View(Protocol):
 class Demo:
     """One showing. `real_model` holds the operator's model settings, or None for the script."""
 
-    view: View
+    view: DemoView
     stack: AsyncExitStack
     real_model: dict[str, str] | None = None
     port: int = 0
@@ -117,7 +117,9 @@ class Demo:
         share_kits(place / "fettle", cache)
         return await self._play(case, toolchain, chapter, place)
 
-    async def _play(self, case: Case, toolchain: Path, chapter: Chapter, place: Path) -> DemoResult:
+    async def _play(
+        self, case: DemoCase, toolchain: Path, chapter: Chapter, place: Path
+    ) -> DemoResult:
         led = passed_on()
         if chapter.made_up:
             releases = [release for each in chapter.cases for release in each.releases]
@@ -177,11 +179,11 @@ class Demo:
             self.view.tick(seconds)
             await asyncio.sleep(0.05)
         assert chapter.repository is not None, "it was made above"
-        laboratory = Laboratory(sandbox, chapter.repository.gitdir, place / "tries", led)
+        laboratory = ExploitSandbox(sandbox, chapter.repository.gitdir, place / "tries", led)
         return await chapter.collect(database, laboratory, time.monotonic() - began)
 
     async def _review(
-        self, case: Case, scene: Scene, server: ServerProcess, database: Database
+        self, case: DemoCase, scene: Scene, server: ServerProcess, database: Database
     ) -> ReviewResult | None:
         """Have the pull request reviewed, and watch how that is addressed."""
         pulls, before = scene.pulls(), await Runs(database).latest()
@@ -216,15 +218,15 @@ class Demo:
             await asyncio.sleep(0.05)
         return Outcome(kind="failed", text=f"No end after {PATIENCE:.0f} s. Log: {server.log}")
 
-    async def _spending(self, server: ServerProcess, database: Database, s: float) -> Spending:
+    async def _spending(self, server: ServerProcess, database: Database, s: float) -> DemoCost:
         numbers = {} if server.ended else await server.numbers()
         run = await Runs(database).latest()
         spent = await StoredJournal(database, run[0]).spent() if run else (Usage(), 0.0, 0)
-        return Spending(s, numbers, *spent)
+        return DemoCost(s, numbers, *spent)
 
     async def _judge(
-        self, case: Case, sandbox: Sandbox, scene: Scene, place: Path
-    ) -> tuple[Verdict, Verdict | None]:
+        self, case: DemoCase, sandbox: Sandbox, scene: Scene, place: Path
+    ) -> tuple[TestRun, TestRun | None]:
         """Run upstream's tests on the default branch and on the pull request's head."""
         gitdir, pulls = scene.repository.gitdir, scene.pulls()
         before = await judge(case, sandbox, gitdir, "main", place)
@@ -233,7 +235,7 @@ class Demo:
         return before, await judge(case, sandbox, gitdir, pulls[0].head_sha, place)
 
 
-def _script(case: Case) -> Script:
+def _script(case: DemoCase) -> Script:
     """Return what the model answers in both chapters."""
     chapters = (case.script, case.review_script)
     return Script(tuple(part for chapter in chapters for part in load_script(chapter).root))

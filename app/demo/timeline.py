@@ -8,13 +8,13 @@ from datetime import datetime
 
 import orjson
 
+from app.demo.scene import LABEL, Scene
 from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.world import Happening, Pull
-from app.demo.scene import LABEL, Scene
 
 
 @dataclass(frozen=True)
-class Moment:
+class TimelineEvent:
     """One thing that somebody did."""
 
     at: datetime
@@ -22,7 +22,7 @@ class Moment:
     what: str
 
 
-async def story_of(scene: Scene, more: Sequence[Pull] = ()) -> list[Moment]:
+async def story_of(scene: Scene, more: Sequence[Pull] = ()) -> list[TimelineEvent]:
     """Return the moments, in the order in which they came; `more` are of other repositories."""
     moments = [*_issue(scene), *_webhooks(scene), *_first_words(scene)]
     for pull in (*scene.pulls(), *more):
@@ -32,7 +32,7 @@ async def story_of(scene: Scene, more: Sequence[Pull] = ()) -> list[Moment]:
         kind = "draft pull request" if pull.draft else "pull request"
         where = f" in {pull.issue.repository.name}" if other else ""
         opened = f"opened the {kind} #{pull.issue.number}{where}"
-        moments.append(Moment(pull.created_at, pull.issue.author.account.login, opened))
+        moments.append(TimelineEvent(pull.created_at, pull.issue.author.account.login, opened))
         moments += _reviews(scene, pull)
     moments += _last_words(scene)
     # The clock knows whole seconds; of what shares one, the order above is the order it came in.
@@ -49,74 +49,78 @@ def _starts(line: Happening) -> bool:
     return line.event == "labeled" and line.label is not None and line.label.name == LABEL
 
 
-def _issue(scene: Scene) -> Iterator[Moment]:
+def _issue(scene: Scene) -> Iterator[TimelineEvent]:
     issue = scene.issue
-    yield Moment(issue.created_at, issue.author.account.login, f"opened the issue #{issue.number}")
+    yield TimelineEvent(
+        issue.created_at, issue.author.account.login, f"opened the issue #{issue.number}"
+    )
     for line in issue.timeline:
         if _starts(line):
-            yield Moment(line.created_at, line.actor.account.login, f"set the label {LABEL}")
+            yield TimelineEvent(line.created_at, line.actor.account.login, f"set the label {LABEL}")
 
 
-def _webhooks(scene: Scene) -> Iterator[Moment]:
+def _webhooks(scene: Scene) -> Iterator[TimelineEvent]:
     for delivery in scene.github.webhooks.log:
         if delivery.status_code == 202:
             name = f"{delivery.event}.{orjson.loads(delivery.payload).get('action', '')}"
             took = f"{delivery.seconds * 1000:.0f} ms"
-            yield Moment(
+            yield TimelineEvent(
                 delivery.delivered_at,
                 "GitHub",
                 f"sent the webhook {name}, signed; taken in after {took}",
             )
 
 
-def _first_words(scene: Scene) -> Iterator[Moment]:
+def _first_words(scene: Scene) -> Iterator[TimelineEvent]:
     for reaction in scene.issue.reactions:
         what = f"reacted to the issue with {reaction.content}"
-        yield Moment(reaction.created_at, reaction.user.login, what)
+        yield TimelineEvent(reaction.created_at, reaction.user.login, what)
     for comment in scene.issue.comments:
         who = comment.author.account.login
-        yield Moment(comment.created_at, who, "began to report in a comment on the issue")
+        yield TimelineEvent(comment.created_at, who, "began to report in a comment on the issue")
 
 
-def _last_words(scene: Scene) -> Iterator[Moment]:
+def _last_words(scene: Scene) -> Iterator[TimelineEvent]:
     for comment in scene.issue.comments:
         if comment.last_edited_at is not None:
             who = comment.author.account.login
-            yield Moment(comment.last_edited_at, who, "finished that comment")
+            yield TimelineEvent(comment.last_edited_at, who, "finished that comment")
 
 
-def _reviews(scene: Scene, pull: Pull) -> Iterator[Moment]:
+def _reviews(scene: Scene, pull: Pull) -> Iterator[TimelineEvent]:
     """Yield what people say on the pull request, what is answered, and who is asked again."""
     for review in pull.reviews:
         who = review.author.account.login
         if who != scene.app.bot_login:
             number = len(review.remarks)
             threads = "1 thread" if number == 1 else f"{number} threads"
-            yield Moment(review.created_at, who, f"reviewed it: {threads}")
+            yield TimelineEvent(review.created_at, who, f"reviewed it: {threads}")
             continue
         for remark in review.remarks:
             place = f"{remark.thread.path}:{remark.thread.original_line}"
-            yield Moment(remark.created_at, who, f"answered in the thread at {place}")
+            yield TimelineEvent(remark.created_at, who, f"answered in the thread at {place}")
     for line in pull.issue.timeline:
         if line.event == "review_requested" and line.reviewer is not None:
             asked = f"asked {line.reviewer.login} for another look"
-            yield Moment(line.created_at, line.actor.account.login, asked)
+            yield TimelineEvent(line.created_at, line.actor.account.login, asked)
     for comment in pull.issue.comments:
         if "key=ledger" in comment.body:
             what = "summed it up in a comment on the pull request"
-            yield Moment(comment.created_at, comment.author.account.login, what)
+            yield TimelineEvent(comment.created_at, comment.author.account.login, what)
 
 
-async def _commits(pull: Pull) -> list[Moment]:
+async def _commits(pull: Pull) -> list[TimelineEvent]:
     git = GitDir(pull.issue.repository.gitdir)
     commits = await git.commits(f"{pull.base_sha}..{pull.head_sha}")
     return [
-        Moment(datetime.fromisoformat(c.committer.date), c.author.name, f"committed: {c.title}")
+        TimelineEvent(
+            datetime.fromisoformat(c.committer.date), c.author.name, f"committed: {c.title}"
+        )
         for c in reversed(commits)
     ]
 
 
-def _pushes(scene: Scene, pull: Pull) -> Iterator[Moment]:
+def _pushes(scene: Scene, pull: Pull) -> Iterator[TimelineEvent]:
     place = f"/{pull.issue.repository.full_name}.git/git-receive-pack"
     for asked in scene.github.requests:
         if (
@@ -124,4 +128,4 @@ def _pushes(scene: Scene, pull: Pull) -> Iterator[Moment]:
             and asked.path.endswith(place)
             and pull.head.encode() in asked.body
         ):
-            yield Moment(asked.at, scene.app.bot_login, f"pushed the branch {pull.head}")
+            yield TimelineEvent(asked.at, scene.app.bot_login, f"pushed the branch {pull.head}")

@@ -9,22 +9,24 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.demo.case import Case
+from app.demo.case import DemoCase
+from app.sandbox.port import Mount, Sandbox, SandboxCommand
 from app.simulator.github.gitdir import GitDir
-from app.sandbox.port import Command, Mount, Sandbox
 
 JUDGE_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TestRun:
     """How the tests ended: exit code and last line."""
 
     exit_code: int
     summary: str
 
 
-async def judge(case: Case, sandbox: Sandbox, gitdir: Path, commit: str, place: Path) -> Verdict:
+async def judge(
+    case: DemoCase, sandbox: Sandbox, gitdir: Path, commit: str, place: Path
+) -> TestRun:
     """Run upstream's tests on a commit of the repository, in the sandbox.
 
     The tests replace whatever the commit has in their place: nobody judges himself.
@@ -35,7 +37,7 @@ async def judge(case: Case, sandbox: Sandbox, gitdir: Path, commit: str, place: 
         await asyncio.to_thread(shutil.rmtree, tree / part, ignore_errors=True)
         await asyncio.to_thread(shutil.copytree, case.after / part, tree / part)
     result = await sandbox.run(
-        Command(
+        SandboxCommand(
             argv=("bash", "-c", case.about.judge.command),
             folder="/workspace",
             mounts=(Mount(tree, "/workspace"),),
@@ -43,7 +45,7 @@ async def judge(case: Case, sandbox: Sandbox, gitdir: Path, commit: str, place: 
         )
     )
     lines = result.output.strip().splitlines() or [""]
-    return Verdict(result.exit_code, lines[-1].strip("= "))
+    return TestRun(result.exit_code, lines[-1].strip("= "))
 
 
 async def _export(gitdir: Path, commit: str, target: Path) -> None:

@@ -20,15 +20,15 @@ from agents.ports import Reporter
 from agents.text import printable
 from app.demo.alerts_chapter import Chapter
 from app.demo.diff_text import diff_text
-from app.demo.follow_runs import DemoFollower, JUDGING, store_of
-from app.simulator.github.gitdir import GitDir
-from app.simulator.github.state.world import Pull
-from app.simulator.github.state.reviews import Review
-from app.simulator.model import LocalModel
+from app.demo.follow_runs import JUDGING, DemoFollower, store_of
 from app.demo.result import DemoResult, ReviewResult
 from app.demo.scene import LABEL, Scene
 from app.demo.timeline import label_set_at, story_of
 from app.demo.view_alerts import alerts_found, alerts_mended
+from app.simulator.github.gitdir import GitDir
+from app.simulator.github.state.reviews import Review
+from app.simulator.github.state.world import Pull
+from app.simulator.model import LocalModel
 
 LOOK_SECONDS = 0.03  # a stage may be over in a tenth of a second
 
@@ -36,7 +36,7 @@ _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
-class Progress(Reporter, Protocol):
+class DemoProgress(Reporter, Protocol):
     """Shows how far the run is while it lasts."""
 
     def begin(self) -> None:
@@ -55,7 +55,7 @@ class TerminalView:
     """
 
     def __init__(
-        self, console: Console, progress: Callable[[Console], Progress], *, stay: bool = False
+        self, console: Console, progress: Callable[[Console], DemoProgress], *, stay: bool = False
     ) -> None:
         self._console = console
         self._make_progress = progress

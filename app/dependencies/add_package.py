@@ -15,16 +15,16 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from agents.errors import ConfigError, ToolError
 from agents.analysis.dependency_install.python import CAN_MAKE_VENV, MAKE_VENV
 from agents.analysis.dependency_install.recipe import VENV
-from app.git.run_folders import remove_tree
-from app.git.installed_dependencies import Furnishing
-from app.sandbox.port import Command, Mount, Sandbox
-from app.dependencies.install import FIRST_ON_PATH, PLACES, Way
+from agents.errors import ConfigError, ToolError
+from app.dependencies.cache_entry import MODULES, PARTS, Manifest
 from app.dependencies.indexes.finder import READERS
-from app.dependencies.cache_entry import MODULES, Manifest, PARTS
+from app.dependencies.install import FIRST_ON_PATH, PLACES, Way
 from app.dependencies.layout import INSTALLING, PLACE
+from app.git.installed_dependencies import CommandMounts
+from app.git.run_folders import remove_tree
+from app.sandbox.port import Mount, Sandbox, SandboxCommand
 
 OpenReading = Callable[[Mapping[str, str]], AbstractAsyncContextManager[Way]]
 """Opens a way on which nothing but reading passes."""
@@ -49,9 +49,9 @@ class Copy:
     way: Way
 
     @property
-    def furnishing(self) -> Furnishing:
+    def furnishing(self) -> CommandMounts:
         """Return all of it, for the command to change."""
-        return Furnishing(
+        return CommandMounts(
             mounts=(*places(self.folder), *self.way.mounts),
             within=dict(self._within()),
             environment={**INSTALLING, **self.way.environment},
@@ -114,7 +114,7 @@ class Adder:
         if not _CALLS_PYTHONS.search(text):
             return
         steps = [_HAVE_VENV, *([_HAVE_PIP] if _CALLS_PIP.search(text) else [])]
-        command = Command(
+        command = SandboxCommand(
             ("bash", "-c", " && ".join(steps)),
             folder=PLACE,
             mounts=places(folder),

@@ -14,10 +14,10 @@ from pathlib import Path
 import structlog
 from pydantic import ValidationError
 
-from app.git.run_folders import remove_tree
-from app.git.locks import file_lock
-from app.sandbox.path_permissions import make_passable
 from app.dependencies.cache_entry import Manifest
+from app.git.locks import file_lock
+from app.git.run_folders import remove_tree
+from app.sandbox.path_permissions import make_passable
 
 BUDGET = 20 * 1024**3  # bytes of all entries together; beyond it the longest unused go
 _UNLOCKED_SECONDS = 7 * 86_400.0  # without a lock file, newer versions are looked for after this

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents.errors import ToolError
 from agents.analysis.dependency_install.recipe import VENV
+from agents.errors import ToolError
 from agents.ports import SetupResult
 from agents.requests import Frozen
-from app.git.safe_open import is_absent, make_folder, take_out, write_file
-from app.git.installed_dependencies import Furnishing
-from app.sandbox.port import Mount
-from app.sandbox.bubblewrap_profile import HOME
 from app.dependencies.layout import BUILT, LEFT_OUT, OPENED, PLACE, PROGRAMS, WORKING, WRITTEN
 from app.dependencies.make_read_only import seal
+from app.git.installed_dependencies import CommandMounts
+from app.git.safe_open import is_absent, make_folder, take_out, write_file
+from app.sandbox.bubblewrap_profile import HOME
+from app.sandbox.port import Mount
 
 MODULES = "node_modules"
 PARTS = ("setup", "home", "tree", "files")
@@ -98,11 +98,11 @@ def take_over(
     return leavings
 
 
-def furnishing_of(folder: Path, manifest: Manifest) -> Furnishing:
+def furnishing_of(folder: Path, manifest: Manifest) -> CommandMounts:
     """Return what an entry adds to the commands of a work tree, all of it read-only."""
     has_venv = (folder / "setup" / "venv" / "pyvenv.cfg").is_file()
     home = (Mount(folder / "home" / part, f"{HOME}/{part}") for part in manifest.home)
-    return Furnishing(
+    return CommandMounts(
         mounts=(Mount(folder / "setup", PLACE), *home),
         within={path: folder / "tree" / str(n) for n, path in enumerate(manifest.within)},
         scratch=manifest.scratch,

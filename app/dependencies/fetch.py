@@ -18,13 +18,13 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
-from app.network.addresses import Resolver
 from app.dependencies.certificate_authority import Authority
+from app.dependencies.forward_response import Passing
 from app.dependencies.index_client import Checked, web_session
 from app.dependencies.origins import Allowed, Origin, Place, place_of
-from app.dependencies.forward_response import Passing
 from app.dependencies.refusals import NO_INDEX, Refusals, Refused
 from app.dependencies.tunnel import Line
+from app.network.addresses import Resolver
 
 ASKED = frozenset(
     {"accept", "accept-encoding", "if-match", "if-modified-since", "if-none-match", "if-range"}

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from app.sandbox.port import Command, Mount
-from app.dependencies.loopback_bridge import bridged
+from app.dependencies.index_proxy import BUNDLE, Proxy, open_proxy
 from app.dependencies.indexes.finder import IndexFinder
 from app.dependencies.indexes.result import Indexes
 from app.dependencies.layout import DROPPED
-from app.dependencies.index_proxy import BUNDLE, Proxy, open_proxy
+from app.dependencies.loopback_bridge import bridged
+from app.sandbox.port import Mount, SandboxCommand
 
 _REFUSED_SHOWN = 5
 
@@ -38,7 +38,7 @@ class IndexWay:
         """Return the indexes that are folders of this machine."""
         return self.indexes.mounts
 
-    def wrap(self, command: Command) -> Command:
+    def wrap(self, command: SandboxCommand) -> SandboxCommand:
         """Return the command with the way out."""
         return bridged(command, self.proxy.socket, BUNDLE)
 

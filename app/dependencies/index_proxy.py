@@ -15,13 +15,13 @@ from pathlib import Path
 
 import structlog
 
-from app.network.addresses import AddressRefused, Resolver, resolve_public, system_resolver
 from app.dependencies.certificate_authority import Authority, bundle, trust
 from app.dependencies.client_hello import NotTls, read_client_hello
-from app.dependencies.origins import Allowed, Origin, is_host, place_of, tls_name
 from app.dependencies.fetch import Reading
+from app.dependencies.origins import Allowed, Origin, is_host, place_of, tls_name
 from app.dependencies.refusals import NO_INDEX, Refusal, Refusals, Refused
 from app.dependencies.tunnel import Caps, Line, Meter, Spent, carry
+from app.network.addresses import AddressRefused, Resolver, resolve_public, system_resolver
 
 SOCKET, BUNDLE = "proxy.sock", "ca.pem"
 

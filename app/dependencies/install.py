@@ -11,24 +11,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from agents.analysis.dependency_install.plan import InstallPlan
+from agents.analysis.dependency_install.recipe import TOOLS, VENV, InstallRecipe
 from agents.errors import RunError
-from agents.analysis.dependency_install.plan import Plan
-from agents.analysis.dependency_install.recipe import Recipe, TOOLS, VENV
 from agents.policy import Policy
 from agents.ports import CommandResult, SetupCommand, SetupResult
 from agents.text import plain_output, printable
-from app.git.environment import Identity
-from app.git.run_folders import remove_tree
-from app.git.installed_dependencies import Furnishing
-from app.git.mirror import Mirror
-from app.git.worktree import GitWorkTree, open_work_tree
-from app.secrets.redaction import Redactor
-from app.sandbox.port import Command, Mount, Sandbox
-from app.sandbox.bubblewrap_profile import HOME
 from app.dependencies.cache_entry import Leavings, Manifest, take_over
 from app.dependencies.layout import INSTALLING, PLACE, SCRATCH
+from app.git.environment import CommitIdentity
+from app.git.installed_dependencies import CommandMounts
+from app.git.mirror import Mirror
+from app.git.run_folders import remove_tree
+from app.git.worktree import GitWorkTree, open_work_tree
+from app.sandbox.bubblewrap_profile import HOME
+from app.sandbox.port import Mount, Sandbox, SandboxCommand
+from app.secrets.redaction import Redactor
 
-_NOBODY = Identity("Fettle", "fettle@localhost")
+_NOBODY = CommitIdentity("Fettle", "fettle@localhost")
 _OUTPUT_KEPT = 6_000
 _PROBE_SECONDS = 60.0
 FIRST_ON_PATH = (f"{VENV}/bin", f"{TOOLS}/bin", f"{HOME}/.local/bin", f"{HOME}/.cargo/bin")
@@ -61,7 +61,7 @@ class Way(Protocol):
         """Return the indexes that are folders of this machine."""
         ...
 
-    def wrap(self, command: Command) -> Command:
+    def wrap(self, command: SandboxCommand) -> SandboxCommand:
         """Return the command with the way out."""
         ...
 
@@ -97,7 +97,7 @@ class Builder:
     redactor: Redactor
     open_way: OpenWay
 
-    async def build(self, mirror: Mirror, folder: Path, base: str, plan: Plan) -> Manifest:
+    async def build(self, mirror: Mirror, folder: Path, base: str, plan: InstallPlan) -> Manifest:
         """Run the plan on a checkout of `base`, keep what it left in `folder`, and say how it went.
 
         A recipe that fails does not keep the others from being followed.
@@ -139,14 +139,14 @@ class Builder:
 
     async def _checkout(self, mirror: Mirror, folder: Path, base: str, way: Way) -> GitWorkTree:
         mounts = (Mount(folder / name, target, writable=True) for name, target in PLACES.items())
-        furnishing = Furnishing(
+        furnishing = CommandMounts(
             mounts=(*mounts, *way.mounts),
             environment={**INSTALLING, **way.environment},
             path=FIRST_ON_PATH,
             wrap=way.wrap,
         )
 
-        async def furnish() -> Furnishing:
+        async def furnish() -> CommandMounts:
             return furnishing
 
         return await open_work_tree(
@@ -167,7 +167,7 @@ class Builder:
         except RecursionError as error:
             raise RunError("What the set-up made is nested too deep to be kept.") from error
 
-    async def _follow(self, tree: GitWorkTree, recipe: Recipe, record: _Record) -> None:
+    async def _follow(self, tree: GitWorkTree, recipe: InstallRecipe, record: _Record) -> None:
         chosen = await _available(tree, recipe)
         if chosen is None:
             record.problems.append(f"{recipe.missing}.")
@@ -198,9 +198,9 @@ def checkout_of(folder: Path) -> str:
     return f"setup-{folder.name}"
 
 
-async def _available(tree: GitWorkTree, recipe: Recipe) -> Recipe | None:
+async def _available(tree: GitWorkTree, recipe: InstallRecipe) -> InstallRecipe | None:
     """Return the recipe, or the one instead of it, whichever this machine has programs for."""
-    tried: Recipe | None = recipe
+    tried: InstallRecipe | None = recipe
     while tried is not None:
         probe = await tree.run(["bash", "-c", tried.available], timeout=_PROBE_SECONDS)
         if probe.exit_code == 0:

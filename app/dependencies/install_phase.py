@@ -18,22 +18,22 @@ from pathlib import Path
 
 import structlog
 
+from agents.analysis.dependency_install.plan import READ, InstallPlan, make_plan
+from agents.analysis.repository_files import RepositoryFiles
 from agents.errors import ConfigError, RunError, ToolError, TransientError
-from agents.analysis.dependency_install.plan import Plan, READ, make_plan
-from agents.analysis.repository_files import Files
 from agents.policy import Policy
 from agents.ports import Kit, SetupResult
 from agents.text import printable
-from app.git.run_folders import remove_tree
-from app.git.installed_dependencies import Furnishing
+from app.dependencies.add_package import Adder, Copy
+from app.dependencies.cache import Entry, Store
+from app.dependencies.cache_entry import Manifest, furnishing_of, sealed_again
+from app.dependencies.install import Builder, Origins, checkout_of
+from app.dependencies.tool_kits import Kits, Loan
+from app.git.installed_dependencies import CommandMounts
 from app.git.mirror import Mirror
 from app.git.ref_names import run_refs
+from app.git.run_folders import remove_tree
 from app.sandbox.port import Sandbox
-from app.dependencies.add_package import Adder, Copy
-from app.dependencies.install import Builder, Origins, checkout_of
-from app.dependencies.cache_entry import Manifest, furnishing_of, sealed_again
-from app.dependencies.tool_kits import Kits, Loan
-from app.dependencies.cache import Entry, Store
 
 _LAYOUT = 1  # how entries are laid out: those of another number are not found
 _PATIENCE = 600.0  # seconds beyond a set-up's own for whoever holds the lock
@@ -74,8 +74,8 @@ class RunSetUp:
         self._mirror = mirror
         self._owner = hashlib.sha256(run_id.encode()).hexdigest()[:12]
         self._turn = asyncio.Lock()
-        self._plans: dict[str, tuple[Plan, str]] = {}
-        self._found: dict[str, tuple[Entry, Furnishing]] = {}
+        self._plans: dict[str, tuple[InstallPlan, str]] = {}
+        self._found: dict[str, tuple[Entry, CommandMounts]] = {}
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:
         """Have it installed, and say what came of it."""
@@ -92,7 +92,7 @@ class RunSetUp:
         """Drop what served this run alone."""
         await self._all.store.forget(self._name, self._owner)
 
-    async def furnishing(self, base: str, policy: Policy) -> Furnishing:
+    async def furnishing(self, base: str, policy: Policy) -> CommandMounts:
         """Return what was installed; it is there for the next command.
 
         Raises TransientError when it was lost and cannot be installed again.
@@ -101,7 +101,7 @@ class RunSetUp:
             known = self._found.get(base)
             if known is None or not known[0].there:
                 known = await self._looked_up(base, policy)
-        return known[1] if known else Furnishing()
+        return known[1] if known else CommandMounts()
 
     @asynccontextmanager
     async def adding(
@@ -146,7 +146,7 @@ class RunSetUp:
         entry = await self._all.store.keep(copy.folder, addition.key, manifest, self._owner)
         self._remembered(addition.base, entry)
 
-    async def _looked_up(self, base: str, policy: Policy) -> tuple[Entry, Furnishing] | None:
+    async def _looked_up(self, base: str, policy: Policy) -> tuple[Entry, CommandMounts] | None:
         plan, key = await self._plan(base, policy)
         if self._all.sandbox.level != "full":
             return None
@@ -161,11 +161,11 @@ class RunSetUp:
                 raise TransientError(_LOST.format(problem=entry.manifest.result.problems[0]))
         return self._remembered(base, entry)
 
-    def _remembered(self, base: str, entry: Entry) -> tuple[Entry, Furnishing]:
+    def _remembered(self, base: str, entry: Entry) -> tuple[Entry, CommandMounts]:
         self._found[base] = (entry, furnishing_of(entry.folder, entry.manifest))
         return self._found[base]
 
-    async def _ensured(self, base: str, plan: Plan, key: str) -> tuple[Entry, bool]:
+    async def _ensured(self, base: str, plan: InstallPlan, key: str) -> tuple[Entry, bool]:
         """Return the entry, and whether it was there already; two runs never build one twice."""
         store = self._all.store
         entry = store.find(self._name, key, base, self._owner)
@@ -183,7 +183,7 @@ class RunSetUp:
         await store.tidy()
         return entry, False
 
-    async def _built(self, folder: Path, base: str, plan: Plan) -> tuple[Path, Manifest]:
+    async def _built(self, folder: Path, base: str, plan: InstallPlan) -> tuple[Path, Manifest]:
         """Return what was built; what makes it impossible is a result, too."""
         building = self._all.store.building(folder)
         try:
@@ -199,16 +199,16 @@ class RunSetUp:
                 result=result, base=base, locked=False, made=time.time(), size=0
             )
 
-    async def _plan(self, base: str, policy: Policy) -> tuple[Plan, str]:
+    async def _plan(self, base: str, policy: Policy) -> tuple[InstallPlan, str]:
         if base not in self._plans:
             blobs = await self._mirror.blobs(base)
             texts = {path: await self._text(base, path) for path in READ if path in blobs}
-            plan = make_plan(Files(frozenset(blobs), texts), policy)
+            plan = make_plan(RepositoryFiles(frozenset(blobs), texts), policy)
             origins = await self._all.origins(plan.tools) if plan.recipes else ()
             self._plans[base] = (plan, self._key(blobs, plan, origins))
         return self._plans[base]
 
-    def _key(self, blobs: Mapping[str, str], plan: Plan, origins: Sequence[str]) -> str:
+    def _key(self, blobs: Mapping[str, str], plan: InstallPlan, origins: Sequence[str]) -> str:
         """Return what names all that decides the result, short enough for a folder's name."""
         decisive = sorted({path for recipe in plan.recipes for path in recipe.decided_by})
         parts = [
@@ -234,7 +234,7 @@ class RunAddition:
     key: str
 
     @property
-    def furnishing(self) -> Furnishing:
+    def furnishing(self) -> CommandMounts:
         """Return the copy, with a way to the package indexes."""
         return self.copy.furnishing
 
@@ -248,7 +248,7 @@ class RunAddition:
         await self.run.take_up(self, command)
 
 
-def _nothing(base: str, plan: Plan) -> Manifest:
+def _nothing(base: str, plan: InstallPlan) -> Manifest:
     """Return what is installed where a repository needs nothing."""
     result = SetupResult(source=plan.source)
     return Manifest(result=result, base=base, locked=False, made=time.time(), size=0)

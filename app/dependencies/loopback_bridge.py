@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from app.sandbox.port import Command, Mount
+from app.sandbox.port import Mount, SandboxCommand
 
 INSIDE = "/run/fettle"
 """Where a sandbox sees the folder of its proxy."""
@@ -54,7 +54,7 @@ TRUST = (
 """Variables that name a file of authorities, to one tool or another."""
 
 
-def bridged(command: Command, socket: Path, bundle: str | None = None) -> Command:
+def bridged(command: SandboxCommand, socket: Path, bundle: str | None = None) -> SandboxCommand:
     """Return the command with a way to the proxy that listens on this socket, and no other.
 
     The folder of the socket is mounted, with all that is in it. `bundle` is the name of the file

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from app.secrets.redaction import Redactor
-from app.sandbox.port import Sandbox
 from app.config.settings import Settings, process_environment
 from app.dependencies.add_package import Adder
-from app.dependencies.install import Builder
-from app.dependencies.indexes.finder import IndexFinder
-from app.dependencies.indexes.operator_config import Operator
-from app.dependencies.tool_kits import Kits
-from app.dependencies.install_phase import SetUps, surroundings
 from app.dependencies.cache import Store
 from app.dependencies.index_access import IndexWays
+from app.dependencies.indexes.finder import IndexFinder
+from app.dependencies.indexes.operator_config import Operator
+from app.dependencies.install import Builder
+from app.dependencies.install_phase import SetUps, surroundings
+from app.dependencies.tool_kits import Kits
+from app.sandbox.port import Sandbox
+from app.secrets.redaction import Redactor
 
 
 def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> SetUps:

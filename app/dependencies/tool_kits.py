@@ -21,15 +21,15 @@ import structlog
 from agents.errors import ConfigError, ToolError
 from agents.ports import Kit, SetupResult
 from agents.text import plain_output, printable
-from app.git.run_folders import remove_tree
-from app.git.installed_dependencies import Furnishing
-from app.sandbox.port import Command, Mount, Sandbox
-from app.dependencies.add_package import OpenReading, REFUSED, tools_of
-from app.dependencies.install import Origins, Way
+from app.dependencies.add_package import REFUSED, OpenReading, tools_of
+from app.dependencies.cache import Entry, Store
 from app.dependencies.cache_entry import Manifest
+from app.dependencies.install import Origins, Way
 from app.dependencies.layout import ASKING, SCRATCH
 from app.dependencies.make_read_only import seal
-from app.dependencies.cache import Entry, Store
+from app.git.installed_dependencies import CommandMounts
+from app.git.run_folders import remove_tree
+from app.sandbox.port import Mount, Sandbox, SandboxCommand
 
 AT = "/kits"
 """Where sandboxes see them."""
@@ -57,9 +57,9 @@ class Loan:
     missing: str
 
     @property
-    def furnishing(self) -> Furnishing:
+    def furnishing(self) -> CommandMounts:
         """Return them."""
-        return Furnishing(
+        return CommandMounts(
             mounts=(*self.mounts, *self.way.mounts),
             environment={**ASKING, "KITS": AT, **self.way.environment},
             wrap=self.way.wrap,
@@ -138,7 +138,7 @@ class Kits:
         for name in ("kit", "tmp"):
             give(building / name, self.sandbox.owner)
         place = f"{AT}/{kit.name}"
-        command = Command(
+        command = SandboxCommand(
             ("bash", "-c", kit.script),
             folder=place,
             mounts=(

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agents.errors import ConfigError, FettleError, TransientError
-from app.doctor.github_client import AsApp
-from app.doctor.finding import Finding, failed, ok, skipped, warning
-from app.config.allowed_owners import Owners
+from app.config.allowed_owners import AllowedOwners
+from app.doctor.finding import Diagnosis, failed, ok, skipped, warning
+from app.doctor.github_client import DoctorClient
 from app.registration.manifest import app_manifest
 from handlers.access.permissions import lacking
 
@@ -23,7 +23,7 @@ class _Account(BaseModel):
     login: str
 
 
-class Known(BaseModel):
+class AppState(BaseModel):
     """The App, as far as the doctor looks at it."""
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
@@ -34,7 +34,7 @@ class Known(BaseModel):
     events: list[str]
 
 
-class Installation(BaseModel):
+class InstallationState(BaseModel):
     """One installation, as far as the doctor looks at it."""
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
@@ -50,10 +50,10 @@ class Installation(BaseModel):
         return self.account.login if self.account else "an account that is gone"
 
 
-async def app_findings(github: AsApp, owners: Owners) -> list[Finding]:
+async def app_findings(github: DoctorClient, owners: AllowedOwners) -> list[Diagnosis]:
     """Tell who GitHub says we are, and all that follows from it; the first failure ends it."""
     try:
-        known = Known.model_validate(await github.get("/app"))
+        known = AppState.model_validate(await github.get("/app"))
     except ConfigError as error:
         return [failed("App's key", str(error)), *_clock(github)]
     except TransientError as error:
@@ -65,7 +65,7 @@ async def app_findings(github: AsApp, owners: Owners) -> list[Finding]:
     found += [*_clock(github), *_asked_for(known)]
     try:
         every = await github.every("/app/installations")
-        installed = [Installation.model_validate(each) for each in every]
+        installed = [InstallationState.model_validate(each) for each in every]
         served = [each for each in installed if _serves(owners, each)]
         found += _not_served(installed, served)
         return found + list(_installed(known, served)) if served or not installed else found
@@ -74,7 +74,7 @@ async def app_findings(github: AsApp, owners: Owners) -> list[Finding]:
         return [*found, failed("installations", said)]
 
 
-def _clock(github: AsApp) -> Iterator[Finding]:
+def _clock(github: DoctorClient) -> Iterator[Diagnosis]:
     skew = github.skew
     if skew is None:
         yield skipped("clock", "GitHub's answer has no date.")
@@ -90,7 +90,7 @@ def _clock(github: AsApp) -> Iterator[Finding]:
         yield ok("clock", "as GitHub's, within seconds")
 
 
-def _asked_for(known: Known) -> Iterator[Finding]:
+def _asked_for(known: AppState) -> Iterator[Diagnosis]:
     """Compare what the App asks for with app.yml."""
     manifest = app_manifest()
     page = f"{known.html_url} → App settings → Permissions & events"
@@ -115,12 +115,14 @@ def _asked_for(known: Known) -> Iterator[Finding]:
         yield ok("events", "as in app.yml")
 
 
-def _serves(owners: Owners, each: Installation) -> bool:
+def _serves(owners: AllowedOwners, each: InstallationState) -> bool:
     account = each.account
     return owners.everybody if account is None else owners.allows(account.login, account.id)
 
 
-def _not_served(installed: list[Installation], served: list[Installation]) -> Iterator[Finding]:
+def _not_served(
+    installed: list[InstallationState], served: list[InstallationState]
+) -> Iterator[Diagnosis]:
     others = [each.name for each in installed if each not in served]
     if others:
         said = f"Nothing is done for {_list(others)}: not in FETTLE_OWNERS."
@@ -128,7 +130,7 @@ def _not_served(installed: list[Installation], served: list[Installation]) -> It
         yield warning("owners", said, remedy)
 
 
-def _installed(known: Known, installations: list[Installation]) -> Iterator[Finding]:
+def _installed(known: AppState, installations: list[InstallationState]) -> Iterator[Diagnosis]:
     if not installations:
         link = f"{known.html_url}/installations/new"
         yield warning("installations", "The App is installed nowhere.", f"Install it: {link}")

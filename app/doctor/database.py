@@ -8,8 +8,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import DBAPIError
 
 from agents.errors import ConfigError
-from app.doctor.finding import Finding, failed, ok, warning
 from app.config.settings import Settings
+from app.doctor.finding import Diagnosis, failed, ok, warning
 from app.store.database import sqlite_module
 from app.store.migrations import revisions
 
@@ -19,7 +19,7 @@ _BUSY = ("locked", "could not obtain lock")
 """What SQLite and PostgreSQL say while somebody else is writing."""
 
 
-def database_finding(settings: Settings) -> Finding:
+def database_finding(settings: Settings) -> Diagnosis:
     """Tell what there is to tell; blocks for some seconds at most."""
     url = make_url(settings.database)
     file = Path(url.database or "") if url.get_backend_name() == "sqlite" else None
@@ -49,7 +49,7 @@ def engine_for(url: URL) -> Engine:
     return create_engine(url, connect_args=options, hide_parameters=True)
 
 
-def _looked_at(connection: Connection, name: str) -> Finding:
+def _looked_at(connection: Connection, name: str) -> Diagnosis:
     present, ours = revisions(connection)
     if present is None:
         said = f"{name} has no tables yet: `fettle serve` makes them."
@@ -97,7 +97,7 @@ def _may_make(connection: Connection) -> bool:
     return bool(connection.exec_driver_sql(asked).scalar())
 
 
-def _read_only(name: str) -> Finding:
+def _read_only(name: str) -> Diagnosis:
     return failed(
         ABOUT,
         f"This user may not write to {name}.",

@@ -9,7 +9,7 @@ Level = Literal["ok", "warning", "failed", "skipped"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """One line of the doctor's table."""
 
     about: str
@@ -19,21 +19,21 @@ class Finding:
     """What to do; empty when there is nothing to do."""
 
 
-def ok(about: str, said: str) -> Finding:
+def ok(about: str, said: str) -> Diagnosis:
     """Return what is as it should be."""
-    return Finding(about, "ok", said)
+    return Diagnosis(about, "ok", said)
 
 
-def warning(about: str, said: str, remedy: str = "") -> Finding:
+def warning(about: str, said: str, remedy: str = "") -> Diagnosis:
     """Return what works and still should be looked at."""
-    return Finding(about, "warning", said, remedy)
+    return Diagnosis(about, "warning", said, remedy)
 
 
-def failed(about: str, said: str, remedy: str = "") -> Finding:
+def failed(about: str, said: str, remedy: str = "") -> Diagnosis:
     """Return what keeps Fettle from its work."""
-    return Finding(about, "failed", said, remedy)
+    return Diagnosis(about, "failed", said, remedy)
 
 
-def skipped(about: str, said: str) -> Finding:
+def skipped(about: str, said: str) -> Diagnosis:
     """Return what could not be looked at, and what it waits for."""
-    return Finding(about, "skipped", said)
+    return Diagnosis(about, "skipped", said)

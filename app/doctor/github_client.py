@@ -10,20 +10,24 @@ from typing import Any
 
 import aiohttp
 
-from app.github.transport.http import Api
+from app.config.settings import AppCredentials
 from app.github.transport.app_client import AppClient
 from app.github.transport.app_jwt import AppJwt
+from app.github.transport.http import HttpApi
 from app.github.transport.urls import Urls
-from app.config.settings import AppCredentials
 
 MOST_PAGES = 20
 
 
-class AsApp:
+class DoctorClient:
     """Asks; a call that has no answer is repeated as everywhere else."""
 
     def __init__(
-        self, api: Api, jwt: AppJwt, urls: Urls, sleep: Callable[[float], Awaitable[object]] | None
+        self,
+        api: HttpApi,
+        jwt: AppJwt,
+        urls: Urls,
+        sleep: Callable[[float], Awaitable[object]] | None,
     ) -> None:
         self.urls = urls
         self._api = api
@@ -59,9 +63,9 @@ async def asking(
     credentials: AppCredentials,
     *,
     sleep: Callable[[float], Awaitable[object]] | None = None,
-) -> AsyncIterator[AsApp]:
+) -> AsyncIterator[DoctorClient]:
     """Hold the connection open. Raises ConfigError for a wrong address or key."""
     urls = Urls.of(github_url)
     jwt = AppJwt(credentials.app_id, credentials.private_key.get_secret_value())
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        yield AsApp(Api(session, urls), jwt, urls, sleep)
+        yield DoctorClient(HttpApi(session, urls), jwt, urls, sleep)

@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.doctor.finding import Finding, failed, ok, warning
 from app.config.settings import Settings
+from app.doctor.finding import Diagnosis, failed, ok, warning
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 """Where Fettle looks for programs, whatever the variable says."""
@@ -25,7 +25,7 @@ FEW_FILES = 20_000
 _MB = 1024 * 1024
 
 
-async def git_finding() -> Finding:
+async def git_finding() -> Diagnosis:
     """Tell whether git is new enough, and can speak HTTPS."""
     remedy = f"Install git {GIT[0]}.{GIT[1]} or newer: `apt-get install git`."
     program = shutil.which("git", path=PATH)
@@ -45,7 +45,7 @@ async def git_finding() -> Finding:
     return ok("git", f"{found[0]}, with HTTPS")
 
 
-def programs_finding() -> Finding:
+def programs_finding() -> Diagnosis:
     """Tell which programs are missing."""
     missing = [name for name in PROGRAMS if shutil.which(name, path=PATH) is None]
     if missing:
@@ -55,7 +55,7 @@ def programs_finding() -> Finding:
     return ok("programs", ", ".join(PROGRAMS))
 
 
-def disk_findings(settings: Settings) -> Iterator[Finding]:
+def disk_findings(settings: Settings) -> Iterator[Diagnosis]:
     """Tell what room there is for runs, and how fast what is written is safe."""
     folder = _existing(settings.data_dir)
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -70,7 +70,7 @@ def disk_findings(settings: Settings) -> Iterator[Finding]:
     yield _fsync(folder)
 
 
-def _room(folder: Path, settings: Settings) -> Finding:
+def _room(folder: Path, settings: Settings) -> Diagnosis:
     free = shutil.disk_usage(folder).free // _MB
     reserve, run = settings.disk_reserve_mb, settings.sandbox_disk_mb
     said = f"{free / 1024:.1f} GB free in `{folder}`"
@@ -92,7 +92,7 @@ def _room(folder: Path, settings: Settings) -> Finding:
     return ok("disk", said)
 
 
-def _fsync(folder: Path) -> Finding:
+def _fsync(folder: Path) -> Diagnosis:
     """Tell how long one delivery waits before GitHub can be told that it is safe."""
     took = []
     with tempfile.TemporaryFile(dir=folder) as file:

@@ -6,8 +6,8 @@ from agents.errors import FettleError
 from agents.loop.model import ClaudeModel
 from agents.loop.prices import cost_of
 from agents.ports import Query, Usage
-from app.doctor.finding import Finding, failed, ok, skipped
 from app.config.settings import Settings
+from app.doctor.finding import Diagnosis, failed, ok, skipped
 
 TOKENS = Usage(input=24, output=1)
 """What the question takes at most."""
@@ -34,7 +34,7 @@ def can_ask(settings: Settings) -> bool:
     return bool(settings.anthropic_api_key or settings.anthropic_base_url)
 
 
-async def model_findings(settings: Settings, *, allowed: bool) -> list[Finding]:
+async def model_findings(settings: Settings, *, allowed: bool) -> list[Diagnosis]:
     """Ask each model for one token, if that is allowed."""
     if not can_ask(settings):
         return [skipped(ABOUT, "It waits for ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL.")]
@@ -55,7 +55,7 @@ async def model_findings(settings: Settings, *, allowed: bool) -> list[Finding]:
         await model.close()
 
 
-async def _asked(model: ClaudeModel, name: str) -> Finding:
+async def _asked(model: ClaudeModel, name: str) -> Diagnosis:
     question = Query(
         model=name,
         system="Answer with one word.",

@@ -6,23 +6,23 @@ import asyncio
 from collections.abc import Mapping
 
 from agents.errors import ConfigError
-from app.doctor.github_client import asking
-from app.doctor.registry import known, policy_findings
-from app.doctor.settings import settings_findings
-from app.doctor.database import database_finding
-from app.doctor.finding import Finding, failed, skipped
-from app.doctor.webhook import hook_findings
+from app.config.allowed_owners import AllowedOwners
+from app.config.settings import AppCredentials, LoadedSettings, Settings
 from app.doctor.app_identity import app_findings
+from app.doctor.database import database_finding
+from app.doctor.finding import Diagnosis, failed, skipped
+from app.doctor.github_client import asking
 from app.doctor.machine import disk_findings, git_finding, programs_finding
 from app.doctor.models import model_findings
+from app.doctor.registry import known, policy_findings
 from app.doctor.sandboxes import sandbox_finding
-from app.config.allowed_owners import Owners
-from app.config.settings import AppCredentials, Reading, Settings
+from app.doctor.settings import settings_findings
+from app.doctor.webhook import hook_findings
 
 
 async def examine(
-    reading: Reading, environ: Mapping[str, str], *, ask_models: bool
-) -> list[Finding]:
+    reading: LoadedSettings, environ: Mapping[str, str], *, ask_models: bool
+) -> list[Diagnosis]:
     """Return what every check found. Nothing is changed anywhere."""
     settings = reading.settings
     found = list(settings_findings(reading, environ))
@@ -37,7 +37,7 @@ async def examine(
     return found + await model_findings(settings, allowed=ask_models)
 
 
-async def _github(settings: Settings) -> list[Finding]:
+async def _github(settings: Settings) -> list[Diagnosis]:
     credentials = _credentials(settings)
     if credentials is None:
         waits = "It waits for the App's id, key and webhook secret: run `fettle setup`."
@@ -45,7 +45,7 @@ async def _github(settings: Settings) -> list[Finding]:
     try:
         async with asking(settings.github_url, credentials) as github:
             books = await asyncio.to_thread(known, settings)
-            owners = Owners(settings.owners)
+            owners = AllowedOwners(settings.owners)
             owners.learn(books.owners)
             found = await app_findings(github, owners)
             found += policy_findings(books.problems)

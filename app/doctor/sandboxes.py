@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from agents.errors import FettleError
-from app.doctor.finding import Finding, failed, ok, warning
-from app.sandbox.select import BACKENDS, Tried, try_backend, wanted
 from app.config.settings import Settings
+from app.doctor.finding import Diagnosis, failed, ok, warning
+from app.sandbox.select import BACKENDS, BackendTrial, try_backend, wanted
 
 
-async def attack(settings: Settings, *, everything: bool = False) -> tuple[list[Tried], str | None]:
+async def attack(
+    settings: Settings, *, everything: bool = False
+) -> tuple[list[BackendTrial], str | None]:
     """Return what each backend came to, and the name of the one that agents would run in."""
-    tried: list[Tried] = []
+    tried: list[BackendTrial] = []
     chosen: str | None = None
     asked = wanted(settings)
     for name in (*asked, *(n for n in BACKENDS if everything and n not in asked)):
@@ -22,7 +24,7 @@ async def attack(settings: Settings, *, everything: bool = False) -> tuple[list[
     return tried, chosen
 
 
-async def sandbox_finding(settings: Settings) -> Finding:
+async def sandbox_finding(settings: Settings) -> Diagnosis:
     """Tell in one line what `fettle doctor sandbox` shows in full."""
     try:
         tried, chosen = await attack(settings)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from app.doctor.finding import Finding, failed, ok
+from app.config.settings import LoadedSettings
+from app.doctor.finding import Diagnosis, failed, ok
 from app.secrets.files import CREDENTIALS, app_folder
-from app.config.settings import Reading
 
 
-def settings_findings(reading: Reading, environ: Mapping[str, str]) -> Iterator[Finding]:
+def settings_findings(reading: LoadedSettings, environ: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Tell every problem; without any, where the App's secrets come from."""
     problems = [*reading.problems, *reading.missing]
     for problem in problems:

@@ -9,8 +9,8 @@ import aiohttp
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from agents.errors import FettleError
-from app.doctor.github_client import AsApp
-from app.doctor.finding import Finding, failed, ok, skipped, warning
+from app.doctor.finding import Diagnosis, failed, ok, skipped, warning
+from app.doctor.github_client import DoctorClient
 
 ABOUT, SENT = "webhook", "deliveries"
 PAGE = "the App's page, under General → Webhook"
@@ -57,7 +57,7 @@ class _Delivery(BaseModel):
         return 200 <= self.status_code < 300
 
 
-async def hook_findings(github: AsApp, expected: str | None) -> list[Finding]:
+async def hook_findings(github: DoctorClient, expected: str | None) -> list[Diagnosis]:
     """Tell how the webhook is set at GitHub and what came of it."""
     try:
         config = _Config.model_validate(await github.get("/app/hook/config"))
@@ -73,7 +73,7 @@ async def hook_findings(github: AsApp, expected: str | None) -> list[Finding]:
     return [*found, *_fared(deliveries)]
 
 
-def _configured(config: _Config, expected: str | None) -> Iterator[Finding]:
+def _configured(config: _Config, expected: str | None) -> Iterator[Diagnosis]:
     if not config.url:
         yield failed(ABOUT, "GitHub has no URL to send to.", f"Set it on {PAGE}.")
         return
@@ -83,7 +83,7 @@ def _configured(config: _Config, expected: str | None) -> Iterator[Finding]:
         yield ok(ABOUT, f"GitHub sends to {config.url}, signed")
 
 
-def _faults(config: _Config, expected: str | None) -> Iterator[Finding]:
+def _faults(config: _Config, expected: str | None) -> Iterator[Diagnosis]:
     if expected and config.url != expected:
         said = f"GitHub sends to {config.url}, and FETTLE_WEBHOOK_URL is {expected}."
         yield failed(ABOUT, said, f"Correct the one that is wrong: the first is on {PAGE}.")
@@ -105,7 +105,7 @@ def _is_loopback(url: str) -> bool:
     return urlsplit(url).hostname in {"127.0.0.1", "localhost", "::1"}
 
 
-async def _reached(url: str) -> Finding:
+async def _reached(url: str) -> Diagnosis:
     """Ask the URL from here, with a GET that does nothing: Fettle answers it with 405."""
     about = "webhook from here"
     limit = aiohttp.ClientTimeout(total=SECONDS)
@@ -129,7 +129,7 @@ async def _reached(url: str) -> Finding:
     return warning(about, said, "Something in between may answer; then see the deliveries.")
 
 
-def _fared(deliveries: list[_Delivery]) -> Iterator[Finding]:
+def _fared(deliveries: list[_Delivery]) -> Iterator[Diagnosis]:
     """Tell of the newest attempt of each delivery."""
     if not deliveries:
         yield skipped(SENT, "GitHub has sent nothing yet.")

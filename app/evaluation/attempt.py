@@ -26,7 +26,7 @@ _ENDED_BADLY = re.compile(r" *[\d.]+ s    -> (?:failed|stopped)")
 
 
 @dataclass(frozen=True)
-class Ended:
+class AttemptOutput:
     """How `fettle resolve` ended: the one JSON object that it prints, and what it showed."""
 
     told: Mapping[str, Any]
@@ -67,7 +67,7 @@ class Attempt:
     _stages: list[str] = field(default_factory=list)
     _failed: str | None = None
 
-    async def run(self) -> Ended:
+    async def run(self) -> AttemptOutput:
         """Run it to its end; whatever wants a person's yes is denied.
 
         Raises ConfigError when it could not begin, RunError when it broke.
@@ -82,7 +82,9 @@ class Attempt:
                 raise RunError(f"It asked for a person's yes more than {MOST_DENIALS} times.")
             for approval in told["approvals"]:
                 await self._fettle("deny", approval["id"], *NOBODY.split(), "--yes")
-        return Ended(told, time.monotonic() - began, tuple(self._stages), self._failed, denied)
+        return AttemptOutput(
+            told, time.monotonic() - began, tuple(self._stages), self._failed, denied
+        )
 
     async def _resolve(self) -> dict[str, Any]:
         issue = str(self.issue.resolve())

@@ -67,7 +67,7 @@ class Source(Strict):
         return self
 
 
-class Hidden(Strict):
+class HiddenTests(Strict):
     """The tests that the run never sees: paths of the cured source, or a folder of the case."""
 
     take: tuple[Within, ...] = ()
@@ -82,10 +82,10 @@ class Hidden(Strict):
         return self
 
 
-class Judge(Strict):
+class JudgeSettings(Strict):
     """How it is decided whether a change solves the issue."""
 
-    hidden: Hidden
+    hidden: HiddenTests
     own: tuple[Within, ...] = ()
     """The repository's own tests: judged as they were before the run, whatever it made of them."""
     command: str
@@ -122,7 +122,7 @@ class CaseFile(Strict):
     """The repository as it was when the issue was reported."""
     cured: Source | None = None
     """The same with the bug cured: shows that the case holds, and may bring the hidden tests."""
-    judge: Judge
+    judge: JudgeSettings
     toolchain: str | None = None
     """A pip requirements file with hashes beside the case's file: what the tests need beside
     the system's Python."""

@@ -13,10 +13,10 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from agents.policy import POLICY_PATH
-from app.evaluation.sources import Fetched
-from app.git.safe_open import write_file
-from app.git.environment import Identity
+from app.evaluation.sources import FetchedCase
+from app.git.environment import CommitIdentity
 from app.git.git_runner import Git
+from app.git.safe_open import write_file
 
 STEERING = (
     *("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml"),
@@ -24,12 +24,12 @@ STEERING = (
 )
 """Files that can make tests pass without curing anything: judged as they were before the run."""
 
-_MAINTAINER = Identity("Maintainer", "maintainer@example.com")
+_MAINTAINER = CommitIdentity("Maintainer", "maintainer@example.com")
 _SECONDS = 600
 
 
 @dataclass(frozen=True)
-class Repository:
+class CaseRepository:
     """A repository with the source of a case, and the commit that every run stands on."""
 
     folder: Path
@@ -50,10 +50,10 @@ class Repository:
         await self.git.local(*plain, environment=environment, timeout=_SECONDS)
         index.unlink()
 
-    async def again(self, folder: Path) -> Repository:
+    async def again(self, folder: Path) -> CaseRepository:
         """Return another one like it."""
         await asyncio.to_thread(shutil.copytree, self.folder, folder, symlinks=True)
-        return Repository(folder, self.base)
+        return CaseRepository(folder, self.base)
 
     async def tip(self, branch: str) -> str:
         """Return the commit of a branch."""
@@ -61,7 +61,7 @@ class Repository:
         return found.decode().strip()
 
 
-async def make_repository(fetched: Fetched, folder: Path) -> Repository:
+async def make_repository(fetched: FetchedCase, folder: Path) -> CaseRepository:
     """Make it of the source with the bug: one commit, no history that could tell of the cure."""
     await asyncio.to_thread(folder.mkdir)
     git = Git(folder / ".git")
@@ -82,7 +82,7 @@ async def make_repository(fetched: Fetched, folder: Path) -> Repository:
         environment={**environment, **_MAINTAINER.environment()},
     )
     base = (await git.local("rev-parse", "HEAD")).decode().strip()
-    return Repository(folder, base)
+    return CaseRepository(folder, base)
 
 
 def copy(source: Path, target: Path) -> None:

@@ -13,25 +13,25 @@ from pathlib import Path
 
 from agents.errors import ConfigError, FettleError
 from agents.text import one_line, printable
-from app.evaluation.attempt import Attempt, Ended
-from app.evaluation.case import Case, name_of, read_case
-from app.evaluation.run_hidden_tests import Judging
-from app.evaluation.result import CaseResult, Evaluation
-from app.evaluation.sources import Fetched, fetch
-from app.evaluation.case_repository import Repository, make_repository
-from app.evaluation.verdict import Both, Verdict, compare, unsound
-from app.simulator.model import LocalModel
+from app.config.settings import Settings, process_environment
 from app.demo.folders import forget_old
+from app.evaluation.attempt import Attempt, AttemptOutput
+from app.evaluation.case import Case, name_of, read_case
+from app.evaluation.case_repository import CaseRepository, make_repository
+from app.evaluation.result import CaseResult, Evaluation
+from app.evaluation.run_hidden_tests import CommitJudge
+from app.evaluation.sources import FetchedCase, fetch
+from app.evaluation.verdict import EvaluationVerdict, TestOutcomes, compare, unsound
+from app.sandbox.path_permissions import make_passable, require_reach
 from app.sandbox.port import Sandbox
 from app.sandbox.select import choose
-from app.sandbox.path_permissions import make_passable, require_reach
-from app.config.settings import Settings, process_environment
+from app.simulator.model import LocalModel
 
 ROOM, CACHE, RUNS, BASE = "evaluation", "cache", "runs", "base"
 
 
 @dataclass(frozen=True)
-class Plan:
+class EvaluationPlan:
     """What to evaluate, and how."""
 
     cases: Sequence[Path]
@@ -42,20 +42,20 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedCase:
     """A case that holds here, with what each attempt at it needs."""
 
-    fetched: Fetched
-    judging: Judging
-    before: Both
+    fetched: FetchedCase
+    judging: CommitJudge
+    before: TestOutcomes
 
 
 @dataclass
-class Evaluating:
+class Evaluator:
     """One evaluation."""
 
     settings: Settings
-    plan: Plan
+    plan: EvaluationPlan
     tell: Callable[[str], None]
     """Hears in words how it goes."""
     _place: Path = Path()
@@ -97,7 +97,7 @@ class Evaluating:
         numbers = range(1, self.plan.repeat + 1)
         return await asyncio.gather(*(self._attempt(prepared, n, turn) for n in numbers))
 
-    async def _prepare(self, folder: Path, sandbox: Sandbox) -> Prepared:
+    async def _prepare(self, folder: Path, sandbox: Sandbox) -> PreparedCase:
         """Return the case with all it needs. Raises ConfigError when it does not hold here."""
         case = read_case(folder)
         if self.plan.scripted and case.script is None:
@@ -107,14 +107,14 @@ class Evaluating:
         place = self._place / case.name
         make_passable(place)
         repository = await make_repository(fetched, place / BASE)
-        judging = Judging(fetched, repository, sandbox, place)
+        judging = CommitJudge(fetched, repository, sandbox, place)
         before, cured = await judging.commit(judging.repository.base), await judging.cured()
         if problems := unsound(case.about.judge, before, cured):
             raise ConfigError(f"The case does not hold on this machine: {'; '.join(problems)}.")
-        return Prepared(fetched, judging, before)
+        return PreparedCase(fetched, judging, before)
 
     async def _attempt(
-        self, prepared: Prepared, number: int, turn: asyncio.Semaphore
+        self, prepared: PreparedCase, number: int, turn: asyncio.Semaphore
     ) -> CaseResult:
         """Return what one attempt came to."""
         case, repeat = prepared.fetched.case, self.plan.repeat
@@ -134,8 +134,8 @@ class Evaluating:
         return result
 
     async def _run(
-        self, prepared: Prepared, repository: Repository, place: Path, name: str
-    ) -> Ended:
+        self, prepared: PreparedCase, repository: CaseRepository, place: Path, name: str
+    ) -> AttemptOutput:
         case = prepared.fetched.case
         async with self._model(case) as model:
             environment = {
@@ -164,21 +164,25 @@ class Evaluating:
         finally:
             await model.stop()
 
-    def _toolchains(self, fetched: Fetched) -> tuple[Path, ...]:
+    def _toolchains(self, fetched: FetchedCase) -> tuple[Path, ...]:
         own = (fetched.toolchain,) if fetched.toolchain else ()
         return (*own, *self.settings.toolchains)
 
 
-async def _judged(prepared: Prepared, repository: Repository, ended: Ended) -> Verdict:
+async def _judged(
+    prepared: PreparedCase, repository: CaseRepository, ended: AttemptOutput
+) -> EvaluationVerdict:
     """Judge the branch; without one nothing is solved."""
     if ended.branch is None:
-        return Verdict(reasons=(f"no pull request: {one_line(ended.told['text'], 300)}",))
+        return EvaluationVerdict(reasons=(f"no pull request: {one_line(ended.told['text'], 300)}",))
     judging = replace(prepared.judging, repository=repository)
     after = await judging.commit(await repository.tip(ended.branch))
     return compare(prepared.fetched.case.about.judge, prepared.before, after)
 
 
-def _result(case: Case, number: int, ended: Ended, verdict: Verdict, place: Path) -> CaseResult:
+def _result(
+    case: Case, number: int, ended: AttemptOutput, verdict: EvaluationVerdict, place: Path
+) -> CaseResult:
     told = ended.told
     return CaseResult(
         case.name,

@@ -11,15 +11,15 @@ from pathlib import Path
 
 from agents.errors import ToolError
 from agents.text import one_line, plain_output
-from app.evaluation.case import Judge
+from app.evaluation.case import JudgeSettings
+from app.evaluation.case_repository import CaseRepository, copy, give, lay_over, put_back, remove
 from app.evaluation.junit import Result, Unreadable, read_junit
-from app.evaluation.sources import Fetched
-from app.evaluation.case_repository import Repository, copy, give, lay_over, put_back, remove
-from app.evaluation.verdict import Both, Ran
-from app.git.safe_open import NoSuchPath, read_file
+from app.evaluation.sources import FetchedCase
+from app.evaluation.verdict import JudgeRun, TestOutcomes
 from app.git.run_folders import remove_tree
-from app.sandbox.port import Command, Mount, Sandbox
+from app.git.safe_open import NoSuchPath, read_file
 from app.sandbox.path_permissions import make_passable
+from app.sandbox.port import Mount, Sandbox, SandboxCommand
 
 LayOut = Callable[[Path], Awaitable[None]]
 
@@ -31,32 +31,32 @@ _FIND_TOOLCHAIN = '[ "$0" = bash ] || PATH="$0/bin:$PATH"'
 
 
 @dataclass
-class Judging:
+class CommitJudge:
     """Judges commits of one case's repository."""
 
-    fetched: Fetched
-    repository: Repository
+    fetched: FetchedCase
+    repository: CaseRepository
     sandbox: Sandbox
     place: Path
     """A folder that sandboxes can reach; what is laid out there goes when it was judged."""
     _numbers: count[int] = field(default_factory=lambda: count(1))
 
-    async def commit(self, commit: str) -> Both:
+    async def commit(self, commit: str) -> TestOutcomes:
         """Return what the tests say about a commit."""
         return await self._both(partial(self.repository.lay_out, commit))
 
-    async def cured(self) -> Both | None:
+    async def cured(self) -> TestOutcomes | None:
         """Return what they say about the source in which the bug is cured, if there is one."""
         source = self.fetched.cured
         if source is None:
             return None
         return await self._both(lambda tree: asyncio.to_thread(copy, source, tree))
 
-    async def _both(self, lay_out: LayOut) -> Both:
+    async def _both(self, lay_out: LayOut) -> TestOutcomes:
         own, hidden = [await self._tests(lay_out, hidden=hidden) for hidden in (False, True)]
-        return Both(own, hidden)
+        return TestOutcomes(own, hidden)
 
-    async def _tests(self, lay_out: LayOut, *, hidden: bool) -> Ran:
+    async def _tests(self, lay_out: LayOut, *, hidden: bool) -> JudgeRun:
         place = self.place / f"judged-{next(self._numbers)}"
         make_passable(place)
         try:
@@ -64,7 +64,7 @@ class Judging:
             await asyncio.to_thread(self._prepare, place, hidden=hidden)
             return await self._run(place)
         except ToolError as error:
-            return Ran({}, -1, "", f"the tests cannot be put in their places: {error}")
+            return JudgeRun({}, -1, "", f"the tests cannot be put in their places: {error}")
         finally:
             await asyncio.to_thread(remove_tree, place)
 
@@ -82,11 +82,11 @@ class Judging:
         for folder in (tree, place / REPORTS):
             give(folder, owner)
 
-    async def _run(self, place: Path) -> Ran:
+    async def _run(self, place: Path) -> JudgeRun:
         found = self.fetched.toolchain
         toolchain = [str(found)] if found else []
         ran = await self.sandbox.run(
-            Command(
+            SandboxCommand(
                 argv=("bash", "-c", f"{_FIND_TOOLCHAIN}\n{self._about.command}", *toolchain),
                 folder="/workspace",
                 mounts=(
@@ -101,16 +101,16 @@ class Judging:
         output = plain_output(ran.output)[-KEPT_OUTPUT:]
         if not self._about.reports:
             result: Result = "passed" if ran.exit_code == 0 else "failed"
-            return Ran({"command": result}, ran.exit_code, output)
+            return JudgeRun({"command": result}, ran.exit_code, output)
         try:
             report = read_file(place / REPORTS, REPORT, LARGEST_REPORT)
-            return Ran(read_junit(report), ran.exit_code, output)
+            return JudgeRun(read_junit(report), ran.exit_code, output)
         except (NoSuchPath, ToolError, Unreadable) as error:
             last = one_line(output.strip().rpartition("\n")[2], 200)
             why = "wrote no report" if isinstance(error, NoSuchPath) else f"its report: {error}"
             said = f"exit code {ran.exit_code}, {why}, last line: {last or 'none'}"
-            return Ran({}, ran.exit_code, output, said)
+            return JudgeRun({}, ran.exit_code, output, said)
 
     @property
-    def _about(self) -> Judge:
+    def _about(self) -> JudgeSettings:
         return self.fetched.case.about.judge

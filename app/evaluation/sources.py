@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.errors import ConfigError
-from app.evaluation.case import Case, Source
-from app.git.locks import file_lock
 from app.demo.sdist import fetch_source, leave_out
 from app.demo.toolchain import make_toolchain
+from app.evaluation.case import Case, Source
+from app.git.locks import file_lock
 
 WHOLE = "whole"
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchedCase:
     """A case with everything that it is made of, on this machine."""
 
     case: Case
@@ -39,7 +39,7 @@ class Fetched:
         return self.cured, judge.hidden.take
 
 
-async def fetch(case: Case, cache: Path) -> Fetched:
+async def fetch(case: Case, cache: Path) -> FetchedCase:
     """Return the case with its source fetched into `cache`, where it stays for next time.
 
     Raises ConfigError when something cannot be had.
@@ -51,7 +51,7 @@ async def fetch(case: Case, cache: Path) -> Fetched:
         toolchain = None
         if about.toolchain is not None:
             toolchain = await make_toolchain(cache, _beside(case, about.toolchain))
-    fetched = Fetched(case, before, cured, toolchain)
+    fetched = FetchedCase(case, before, cured, toolchain)
     folder, paths = fetched.hidden
     for path in paths or (".",):
         if not (folder / path).exists():

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.evaluation.case import Judge
+from app.evaluation.case import JudgeSettings
 from app.evaluation.junit import Result
 
 SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Ran:
+class JudgeRun:
     """What one run of the judge's command found."""
 
     results: Mapping[str, Result]
@@ -33,15 +33,15 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Both:
+class TestOutcomes:
     """The same code under the repository's own tests, and under the hidden ones."""
 
-    own: Ran
-    hidden: Ran
+    own: JudgeRun
+    hidden: JudgeRun
 
 
 @dataclass(frozen=True)
-class Verdict:
+class EvaluationVerdict:
     """Whether a change does what the tests ask for."""
 
     turned: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Verdict:
         return not self.reasons
 
 
-def unsound(judge: Judge, before: Both, cured: Both | None) -> list[str]:
+def unsound(judge: JudgeSettings, before: TestOutcomes, cured: TestOutcomes | None) -> list[str]:
     """Return why a case cannot judge anybody here: red is not red, or the cure does not help."""
     problems = []
     if before.own.trouble and judge.own:
@@ -75,7 +75,7 @@ def unsound(judge: Judge, before: Both, cured: Both | None) -> list[str]:
     return problems
 
 
-def compare(judge: Judge, before: Both, after: Both) -> Verdict:
+def compare(judge: JudgeSettings, before: TestOutcomes, after: TestOutcomes) -> EvaluationVerdict:
     """Return the verdict on the code after a run."""
     reasons = []
     trouble = after.hidden.trouble or ("" if before.own.trouble else after.own.trouble)
@@ -93,10 +93,10 @@ def compare(judge: Judge, before: Both, after: Both) -> Verdict:
     )
     if lost := [name for name in lost if name not in red]:
         reasons.append(f"passed before and does not now: {_some(lost)}")
-    return Verdict(turned, lost, reasons)
+    return EvaluationVerdict(turned, lost, reasons)
 
 
-def _lost(judge: Judge, before: Ran, after: Ran) -> Iterator[str]:
+def _lost(judge: JudgeSettings, before: JudgeRun, after: JudgeRun) -> Iterator[str]:
     now = after.passed()
     for name in before.passed() - now:
         if not any(_matches(pattern, name) for pattern in judge.may_fail):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from agents.errors import RunError
 from agents.policy import NEVER, Policy
 from app.git.merge import merge
-from app.git.objects import Change, Objects
+from app.git.objects import GitObjects, TreeChange
 
 _ABSENT, _GITLINK, _SYMLINK = "000000", "160000", "120000"
 _MODES = {_ABSENT, "100644", "100755", _SYMLINK}
@@ -34,7 +34,7 @@ class ChangeLimits:
 
 
 async def require_harmless(
-    objects: Objects,
+    objects: GitObjects,
     policy: Policy,
     old: str,
     new: str,
@@ -64,7 +64,7 @@ async def require_harmless(
             await _require_inward(change, objects)
 
 
-async def _made_here(objects: Objects, old: str, new: str, merging: str) -> list[Change]:
+async def _made_here(objects: GitObjects, old: str, new: str, merging: str) -> list[TreeChange]:
     """Return what somebody had a hand in: all of it, or where a merge differs from git's own.
 
     Where the two commits contradict, whatever is not as it was before was somebody's choice.
@@ -78,7 +78,7 @@ async def _made_here(objects: Objects, old: str, new: str, merging: str) -> list
     return beside + chosen
 
 
-async def _as_approved(objects: Objects, new: str, permitted: Mapping[str, str]) -> set[str]:
+async def _as_approved(objects: GitObjects, new: str, permitted: Mapping[str, str]) -> set[str]:
     """Return the permitted paths that are in `new` exactly what they were permitted to be."""
     found = set(permitted)
     for tree in set(permitted.values()):
@@ -87,7 +87,7 @@ async def _as_approved(objects: Objects, new: str, permitted: Mapping[str, str])
     return found
 
 
-def _require_permitted(change: Change, policy: Policy, permitted: Collection[str]) -> None:
+def _require_permitted(change: TreeChange, policy: Policy, permitted: Collection[str]) -> None:
     path = change.path
     if _GITLINK in {change.mode, change.old_mode}:
         raise RunError(
@@ -112,7 +112,9 @@ def _require_permitted(change: Change, policy: Policy, permitted: Collection[str
         )
 
 
-async def _require_small(changes: list[Change], objects: Objects, limits: ChangeLimits) -> None:
+async def _require_small(
+    changes: list[TreeChange], objects: GitObjects, limits: ChangeLimits
+) -> None:
     sizes = await objects.sizes([change.oid for change in changes])
     for change, size in zip(changes, sizes, strict=True):
         if size > limits.file_size:
@@ -127,7 +129,7 @@ async def _require_small(changes: list[Change], objects: Objects, limits: Change
         )
 
 
-async def _require_inward(change: Change, objects: Objects) -> None:
+async def _require_inward(change: TreeChange, objects: GitObjects) -> None:
     """Refuse a symbolic link out of the repository: whoever checks it out would follow it."""
     (size,) = await objects.sizes([change.oid])
     target = (

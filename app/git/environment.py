@@ -98,7 +98,7 @@ _ENVIRONMENT = {
 
 
 @dataclass(frozen=True)
-class Identity:
+class CommitIdentity:
     """Who commits."""
 
     name: str

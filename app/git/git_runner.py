@@ -12,7 +12,7 @@ from agents.errors import RunError, TransientError
 from app.git.environment import trusted_environment
 from app.git.errors import cleaned, local_fault, network_fault
 from app.git.remote import remote_of, token_answer
-from app.sandbox.output_buffer import HeadTail, Sink, Whole
+from app.sandbox.output_buffer import FullBuffer, HeadTailBuffer, OutputSink
 from app.sandbox.process_group import memory_file, run_group
 
 OUTPUT_LIMIT = 64 * 1024 * 1024
@@ -37,7 +37,7 @@ class Git:
         stdin: bytes | int | None = None,
         environment: Mapping[str, str] | None = None,
         timeout: float = 120,
-        out: Sink | None = None,
+        out: OutputSink | None = None,
         memory: int | None = None,
     ) -> bytes:
         """Run git without any network and return its output, unless `out` takes it.
@@ -45,7 +45,7 @@ class Git:
         `memory` bounds what it may allocate, in bytes: for what strangers' trees can blow up.
         Raises GitFailed; RunError when it took too long or wrote too much.
         """
-        whole = Whole(OUTPUT_LIMIT)
+        whole = FullBuffer(OUTPUT_LIMIT)
         code, said = await self._run(
             args,
             {**trusted_environment(self.config), **(environment or {})},
@@ -67,7 +67,7 @@ class Git:
         RunError where a person must act, ConfigError for a URL that we do not talk to.
         """
         protocol, place = remote_of(url, allow_files=self.allow_files)
-        whole = Whole(OUTPUT_LIMIT)
+        whole = FullBuffer(OUTPUT_LIMIT)
         config = {**self.config, f"protocol.{protocol}.allow": "always"}
         fds: tuple[int, ...] = ()
         with token_answer(token) as answer:
@@ -87,14 +87,14 @@ class Git:
         self,
         args: tuple[str, ...],
         environment: Mapping[str, str],
-        out: Sink,
+        out: OutputSink,
         *,
         stdin: bytes | int | None = None,
         timeout: float,
         fds: tuple[int, ...] = (),
         memory: int | None = None,
     ) -> tuple[int, bytes]:
-        errors = HeadTail(_STDERR_KEPT, _STDERR_FLOOD)
+        errors = HeadTailBuffer(_STDERR_KEPT, _STDERR_FLOOD)
         with _standard_input(stdin) as source:
             ended = await run_group(
                 [*_bounded(memory), *self._become_owner(), "git", *args],

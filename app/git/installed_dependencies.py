@@ -11,17 +11,17 @@ from typing import Protocol
 from agents.errors import ToolError
 from agents.policy import Policy
 from agents.ports import Kit, SetupResult
-from app.sandbox.port import Command, Mount
+from app.sandbox.port import Mount, SandboxCommand
 
 _WITH_PATH = 'PATH="$1:$PATH"; export PATH; shift; exec "$@"'
 
 
-def _as_it_is(command: Command) -> Command:
+def _as_it_is(command: SandboxCommand) -> SandboxCommand:
     return command
 
 
 @dataclass(frozen=True)
-class Furnishing:
+class CommandMounts:
     """What is added to each command of a work tree. None of it ever becomes part of a commit."""
 
     mounts: tuple[Mount, ...] = ()
@@ -35,7 +35,7 @@ class Furnishing:
     environment: Mapping[str, str] = field(default_factory=dict)
     path: tuple[str, ...] = ()
     """Folders that come first on PATH."""
-    wrap: Callable[[Command], Command] = _as_it_is
+    wrap: Callable[[SandboxCommand], SandboxCommand] = _as_it_is
     """The last word on each command."""
     writable: bool = False
     """What is within the tree may be changed: it is this one command's own."""
@@ -49,11 +49,11 @@ class Furnishing:
         return ("/bin/sh", "-c", _WITH_PATH, "sh", ":".join(self.path), *argv)
 
 
-class Addition(Protocol):
+class DependencyCopy(Protocol):
     """A copy of what is installed, for one command to add to."""
 
     @property
-    def furnishing(self) -> Furnishing:
+    def furnishing(self) -> CommandMounts:
         """Return the copy, with a way to the package indexes."""
         ...
 
@@ -67,11 +67,11 @@ class Addition(Protocol):
         ...
 
 
-class Lent(Protocol):
+class LentTools(Protocol):
     """Kits for one command of ours, and a way to the package indexes."""
 
     @property
-    def furnishing(self) -> Furnishing:
+    def furnishing(self) -> CommandMounts:
         """Return them."""
         ...
 
@@ -81,14 +81,14 @@ class Lent(Protocol):
         ...
 
 
-class Furnisher(Protocol):
+class DependencyInstaller(Protocol):
     """Installs what one run's repository needs, and knows where it is."""
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:
         """Have it installed, and say what came of it."""
         ...
 
-    async def furnishing(self, base: str, policy: Policy) -> Furnishing:
+    async def furnishing(self, base: str, policy: Policy) -> CommandMounts:
         """Return what was installed; it is there for the next command.
 
         Raises TransientError when it was lost and cannot be installed again.
@@ -97,7 +97,7 @@ class Furnisher(Protocol):
 
     def adding(
         self, base: str, policy: Policy, argv: Sequence[str]
-    ) -> AbstractAsyncContextManager[Addition]:
+    ) -> AbstractAsyncContextManager[DependencyCopy]:
         """Give what this command may add to; what is not kept when the block ends is gone.
 
         Raises ToolError where no sandbox can hold a command to the indexes alone.
@@ -106,7 +106,7 @@ class Furnisher(Protocol):
 
     def lending(
         self, argv: Sequence[str], kits: Sequence[Kit]
-    ) -> AbstractAsyncContextManager[Lent]:
+    ) -> AbstractAsyncContextManager[LentTools]:
         """Lend kits to a command of ours that reads from indexes; it leaves nothing behind.
 
         Raises ToolError where no sandbox can hold a command to the indexes alone.
@@ -118,20 +118,20 @@ class Furnisher(Protocol):
         ...
 
 
-async def unfurnished() -> Furnishing:
+async def unfurnished() -> CommandMounts:
     """Return what adds nothing: for work trees that no agent works in."""
-    return Furnishing()
+    return CommandMounts()
 
 
 @asynccontextmanager
-async def nothing_to_add_to(_: Sequence[str]) -> AsyncIterator[Addition]:
+async def nothing_to_add_to(_: Sequence[str]) -> AsyncIterator[DependencyCopy]:
     """Refuse: in such work trees nobody installs. Raises ToolError."""
     raise ToolError("Nothing can be installed here.")
     yield  # what makes it a generator
 
 
 @asynccontextmanager
-async def nothing_to_lend(_: Sequence[str], __: Sequence[Kit]) -> AsyncIterator[Lent]:
+async def nothing_to_lend(_: Sequence[str], __: Sequence[Kit]) -> AsyncIterator[LentTools]:
     """Refuse: from such work trees nobody asks. Raises ToolError."""
     raise ToolError("No package index is asked here.")
     yield  # what makes it a generator

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from agents.errors import RunError
 from app.git.errors import GitFailed
-from app.git.ref_names import object_id, revision
-from app.git.objects import Change, Objects
 from app.git.git_runner import OUTPUT_LIMIT
-from app.sandbox.output_buffer import Whole
+from app.git.objects import GitObjects, TreeChange
+from app.git.ref_names import object_id, revision
+from app.sandbox.output_buffer import FullBuffer
 
 MOST_FILES, MOST_BYTES = 200_000, 4_000_000_000
 """What either side of a merge may have: as much as is checked out."""
@@ -26,14 +26,14 @@ _NO_ATTRIBUTES = {"GIT_ATTR_SOURCE": "4b825dc642cb6eb9a060e54bf8d69288fbee4904"}
 _CONTRADICTING = 1
 
 
-async def merge(objects: Objects, ours: str, theirs: str) -> tuple[str, list[str]]:
+async def merge(objects: GitObjects, ours: str, theirs: str) -> tuple[str, list[str]]:
     """Merge two commits as git does; return the tree, and the paths where they contradict.
 
     Raises RunError when git cannot merge them at all.
     """
     for side in (ours, theirs):
         await objects.require_checkout_size(object_id(side), files=MOST_FILES, total=MOST_BYTES)
-    said = Whole(OUTPUT_LIMIT)
+    said = FullBuffer(OUTPUT_LIMIT)
     how = ("--write-tree", "-z", "--name-only", "--no-messages")
     try:
         await objects.git.local(
@@ -56,7 +56,7 @@ async def merge(objects: Objects, ours: str, theirs: str) -> tuple[str, list[str
     return object_id(tree), list(dict.fromkeys(paths))
 
 
-async def blend(objects: Objects, old: str, new: str, paths: Collection[str]) -> str:
+async def blend(objects: GitObjects, old: str, new: str, paths: Collection[str]) -> str:
     """Return the tree of `old` with these paths as they are, or are not, in `new`."""
     wanted = set(paths)
     changes = [each for each in await objects.changes(old, new) if each.path in wanted]
@@ -69,6 +69,6 @@ async def blend(objects: Objects, old: str, new: str, paths: Collection[str]) ->
     return object_id(made.decode().strip())
 
 
-def _entry(change: Change) -> bytes:
+def _entry(change: TreeChange) -> bytes:
     """Return the line that gives a path what it has in the other tree; mode 0 takes it away."""
     return f"{change.mode} {change.oid}\t{change.path}\0".encode("utf-8", "surrogateescape")

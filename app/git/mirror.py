@@ -12,14 +12,22 @@ from pathlib import Path
 
 from agents.errors import RunError
 from agents.ports import Merged
-from app.git.environment import Identity
+from app.git.environment import CommitIdentity
 from app.git.errors import GitFailed
+from app.git.git_runner import Git
 from app.git.locks import file_lock
 from app.git.merge import blend, merge
-from app.git.ref_names import FETCHED, any_branch, fetched_branch, object_id, pull_head, pushed_branch, revision
-from app.git.objects import Objects
+from app.git.objects import GitObjects
 from app.git.push import push, remote_id
-from app.git.git_runner import Git
+from app.git.ref_names import (
+    FETCHED,
+    any_branch,
+    fetched_branch,
+    object_id,
+    pull_head,
+    pushed_branch,
+    revision,
+)
 from app.sandbox.path_permissions import make_passable
 
 _ALL = f"+refs/heads/*:{FETCHED}/*"
@@ -28,7 +36,7 @@ _PACKS = 60
 """From so many packs on they are put together, so that git stays fast."""
 
 
-class Mirror(Objects):
+class Mirror(GitObjects):
     """A bare repository without any remote of its own: every URL is handed in.
 
     `group` is the group of the sandbox's user, who reads the objects. One mirror holds one
@@ -200,7 +208,7 @@ class Mirror(Objects):
         parent: str,
         *,
         message: str,
-        identity: Identity,
+        identity: CommitIdentity,
         merging: str = "",
     ) -> str:
         """Return the commit that `ref` remembers, made now if need be. Nothing is judged here."""

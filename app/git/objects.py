@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from agents.errors import RunError
 from app.git.errors import GitFailed
-from app.git.ref_names import object_id, revision
 from app.git.git_runner import Git
+from app.git.ref_names import object_id, revision
 
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none")
 
 
 @dataclass(frozen=True)
-class Change:
+class TreeChange:
     """One path that differs between two trees. Modes are git's octal text; 000000 is absent."""
 
     old_mode: str
@@ -22,7 +22,7 @@ class Change:
     path: str
 
 
-class Objects:
+class GitObjects:
     """The objects of one repository, read-only."""
 
     def __init__(self, git: Git) -> None:
@@ -126,7 +126,7 @@ class Objects:
         )
         return text.decode("utf-8", "replace")
 
-    async def changes(self, old: str, new: str) -> list[Change]:
+    async def changes(self, old: str, new: str) -> list[TreeChange]:
         """Return what differs between two commits or trees, path by path, renames unfolded."""
         kind = ("-r", "-z", "--raw", "--no-renames", "--full-index", *_PLAIN)
         raw = await self.git.local(
@@ -172,9 +172,9 @@ class Objects:
             )
 
 
-def _change(meta: str, path: str) -> Change:
+def _change(meta: str, path: str) -> TreeChange:
     old_mode, mode, _, oid, _ = meta.removeprefix(":").split(" ")
-    return Change(old_mode, mode, oid, path)
+    return TreeChange(old_mode, mode, oid, path)
 
 
 def _listed_size(entry: bytes) -> int:

@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agents.errors import ToolError
+from app.git.installed_dependencies import CommandMounts
 from app.git.safe_open import is_absent, make_folder, write_file
-from app.git.installed_dependencies import Furnishing
-from app.git.untrusted_git import Places
+from app.git.untrusted_git import RunFolders
 from app.sandbox.port import Mount
 
 
 def lay_folders(
-    places: Places, furnishing: Furnishing, owner: tuple[int, int], writable: bool
+    places: RunFolders, furnishing: CommandMounts, owner: tuple[int, int], writable: bool
 ) -> tuple[list[Mount], str]:
     """Return the mounts of what was installed within the tree, and a note on what cannot be."""
     mounts, notes = [], ""
@@ -37,7 +37,7 @@ def lay_folders(
     return mounts, notes
 
 
-def lay_copies(places: Places, furnishing: Furnishing, owner: tuple[int, int]) -> None:
+def lay_copies(places: RunFolders, furnishing: CommandMounts, owner: tuple[int, int]) -> None:
     """Put each copy in its place, unless something is there."""
     for path, original in furnishing.copies.items():
         with contextlib.suppress(ToolError):  # another commit may have other folders
@@ -46,7 +46,7 @@ def lay_copies(places: Places, furnishing: Furnishing, owner: tuple[int, int]) -
 
 
 def _scratch(
-    places: Places, path: str, furnishing: Furnishing, owner: tuple[int, int]
+    places: RunFolders, path: str, furnishing: CommandMounts, owner: tuple[int, int]
 ) -> Iterator[Mount]:
     """Yield writable folders within what is read-only, each of them this run's own."""
     for number, folder in enumerate(furnishing.scratch):

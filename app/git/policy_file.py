@@ -6,32 +6,32 @@ from typing import Literal
 
 from agents.policy import (
     POLICY_PATH,
-    Fault,
+    FolderEntry,
     Found,
-    Invalid,
-    Listed,
-    Missing,
-    Origin,
+    InvalidPolicy,
+    MissingPolicy,
+    PolicyFault,
+    PolicyOrigin,
     found_in,
     listed_policy,
 )
+from app.git.objects import GitObjects
 from app.git.ref_names import revision
-from app.git.objects import Objects
 
 FOLDER = POLICY_PATH.partition("/")[0]
 
 
-async def policy_of(objects: Objects, commit: str) -> Found:
+async def policy_of(objects: GitObjects, commit: str) -> Found:
     """Return the policy in that commit, or what is wrong with it."""
     entry = listed_policy(await _entries(objects, commit))
     if entry is None:
-        return Missing()
-    if isinstance(entry, Fault):
-        return Invalid((entry,), Origin())
-    return found_in(await objects.blob(entry.id), Origin())
+        return MissingPolicy()
+    if isinstance(entry, PolicyFault):
+        return InvalidPolicy((entry,), PolicyOrigin())
+    return found_in(await objects.blob(entry.id), PolicyOrigin())
 
 
-async def _entries(objects: Objects, commit: str) -> list[Listed]:
+async def _entries(objects: GitObjects, commit: str) -> list[FolderEntry]:
     """Return what the folder holds; nothing where it is none."""
     asked = ("ls-tree", "-z", "--long", "--full-tree", revision(commit), "--", f"{FOLDER}/")
     listed = await objects.git.local(*asked)
@@ -39,10 +39,10 @@ async def _entries(objects: Objects, commit: str) -> list[Listed]:
     return [_listed(entry) for entry in entries]
 
 
-def _listed(entry: str) -> Listed:
+def _listed(entry: str) -> FolderEntry:
     about, _, path = entry.partition("\t")
     mode, _, oid, size = about.split()
-    return Listed(
+    return FolderEntry(
         name=path.rpartition("/")[2],
         kind=_KINDS.get(mode, "file"),
         size=0 if size == "-" else int(size),

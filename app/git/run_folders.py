@@ -9,7 +9,7 @@ import subprocess
 from importlib import resources
 from pathlib import Path
 
-from app.git.untrusted_git import Places
+from app.git.untrusted_git import RunFolders
 from app.sandbox.path_permissions import make_passable
 
 
@@ -22,7 +22,7 @@ def remove_tree(folder: Path) -> None:
             subprocess.run([*command, "--", folder], check=False, capture_output=True)
 
 
-def built_for(places: Places) -> str | None:
+def built_for(places: RunFolders) -> str | None:
     """Return the commit that the folders were completely built for; None while they are not."""
     try:
         return places.ready.read_text()
@@ -30,7 +30,7 @@ def built_for(places: Places) -> str | None:
         return None
 
 
-def lay_out(places: Places, owner: tuple[int, int]) -> None:
+def lay_out(places: RunFolders, owner: tuple[int, int]) -> None:
     """Make the empty folders of a run: the outer one ours, those inside the sandbox user's."""
     remove_tree(places.run)
     make_passable(places.run.parent)

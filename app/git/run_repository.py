@@ -10,12 +10,12 @@ from pathlib import Path
 from agents.errors import RunError
 from agents.policy import Policy
 from agents.ports import Merged, SetupResult
-from app.git.environment import Identity
-from app.git.run_folders import remove_tree
-from app.git.installed_dependencies import Furnisher
-from app.git.untrusted_git import Places
+from app.git.environment import CommitIdentity
+from app.git.installed_dependencies import DependencyInstaller
 from app.git.mirror import Mirror
 from app.git.ref_names import branch_ref, pull_ref, run_refs, tree_refs
+from app.git.run_folders import remove_tree
+from app.git.untrusted_git import RunFolders
 from app.git.worktree import GitWorkTree, open_work_tree
 from app.sandbox.port import Sandbox
 
@@ -41,8 +41,8 @@ class GitSource:
         branch: Callable[[str, str], Awaitable[str | None]],
         pull: Callable[[int, str], Awaitable[str | None]] | None = None,
         about: int | None = None,
-        identity: Callable[[], Awaitable[Identity]],
-        furnisher: Furnisher,
+        identity: Callable[[], Awaitable[CommitIdentity]],
+        furnisher: DependencyInstaller,
         conceal: Callable[[str], str],
         on_command: Callable[[float], object],
     ) -> None:
@@ -62,7 +62,7 @@ class GitSource:
     @property
     def folder(self) -> Path:
         """Return the folder of the run's files, which exists while a work tree is open."""
-        return Places(self._root / self._run_id).files
+        return RunFolders(self._root / self._run_id).files
 
     async def fetch(self) -> str:
         """Bring the default branch up to date and return the id of its newest commit."""

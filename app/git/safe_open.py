@@ -24,7 +24,7 @@ class NoSuchPath(ToolError):
     """Nothing is there."""
 
 
-class _How(ctypes.Structure):
+class _OpenHow(ctypes.Structure):
     """`struct open_how` of openat2(2)."""
 
     _fields_ = (
@@ -190,7 +190,7 @@ def _mode_of(parent: int, name: str, path: str) -> int:
 
 
 def _open(parent: int, path: str, flags: int, asked: str) -> int:
-    how = _How(flags | os.O_NOFOLLOW, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
+    how = _OpenHow(flags | os.O_NOFOLLOW, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
     libc = ctypes.CDLL(None, use_errno=True)
     size = ctypes.c_size_t(ctypes.sizeof(how))
     name = ctypes.c_char_p(os.fsencode(path))

@@ -9,27 +9,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agents.ports import CommandResult, Kit, Network
-from app.git.installed_dependencies import Addition, Furnishing, Lent
-from app.git.untrusted_git import Places
+from app.git.installed_dependencies import CommandMounts, DependencyCopy, LentTools
 from app.git.overlay import lay_folders
-from app.sandbox.port import Command, Limits, Mount, Sandbox
+from app.git.untrusted_git import RunFolders
+from app.sandbox.port import Mount, ResourceLimits, Sandbox, SandboxCommand
 
-Furnish = Callable[[], Awaitable[Furnishing]]
-Add = Callable[[Sequence[str]], AbstractAsyncContextManager[Addition]]
+Furnish = Callable[[], Awaitable[CommandMounts]]
+Add = Callable[[Sequence[str]], AbstractAsyncContextManager[DependencyCopy]]
 """Gives what this command may add to."""
-Lend = Callable[[Sequence[str], Sequence[Kit]], AbstractAsyncContextManager[Lent]]
+Lend = Callable[[Sequence[str], Sequence[Kit]], AbstractAsyncContextManager[LentTools]]
 """Lends these kits to this command, with a way to the package indexes."""
 
 _NOT_KEPT = "[It did not end by itself, so nothing of what it installed is kept.]\n"
 
 
 @dataclass(frozen=True)
-class Commands:
+class SandboxCommands:
     """Runs commands on one work tree's files; what they see beside those, others say."""
 
     objects: Path
     """The objects of the mirror, which commands may read."""
-    places: Places
+    places: RunFolders
     sandbox: Sandbox
     furnish: Furnish
     add: Add
@@ -70,7 +70,7 @@ class Commands:
     async def _run(
         self,
         argv: Sequence[str],
-        furnishing: Furnishing,
+        furnishing: CommandMounts,
         timeout: float,
         writable: bool,
         max_output: int,
@@ -83,13 +83,13 @@ class Commands:
             *furnishing.mounts,
             *added,
         )
-        command = Command(
+        command = SandboxCommand(
             argv=furnishing.argv(argv),
             mounts=mounts,
             environment=furnishing.environment,
             timeout=timeout,
             max_output=max_output,
-            limits=Limits(cpu=60 + int(timeout) * (os.cpu_count() or 1)),
+            limits=ResourceLimits(cpu=60 + int(timeout) * (os.cpu_count() or 1)),
         )
         result = await self.sandbox.run(furnishing.wrap(command))
         self.on_command(result.seconds)

@@ -11,15 +11,15 @@ import contextlib
 import shutil
 
 from agents.errors import FettleError
-from app.git.user_clone import LocalClone
 from app.git.locks import file_lock
 from app.git.mirror import Mirror
+from app.git.user_clone import UserClone
 from app.sandbox.path_permissions import make_passable
 
 LENT = "refs/fettle/lent"
 
 
-async def seed(mirror: Mirror, clone: LocalClone, remote: str, url: str, token: str | None) -> bool:
+async def seed(mirror: Mirror, clone: UserClone, remote: str, url: str, token: str | None) -> bool:
     """Make a mirror that has nothing yet, out of the clone and GitHub; return whether it was done.
 
     `remote` is the clone's name for GitHub. Whatever is wrong with the clone, nothing is lost: the
@@ -37,7 +37,7 @@ async def seed(mirror: Mirror, clone: LocalClone, remote: str, url: str, token: 
 
 
 async def _seed(
-    mirror: Mirror, beside: Mirror, clone: LocalClone, remote: str, source: tuple[str, str | None]
+    mirror: Mirror, beside: Mirror, clone: UserClone, remote: str, source: tuple[str, str | None]
 ) -> bool:
     shutil.rmtree(beside.gitdir, ignore_errors=True)  # of a process that was killed
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from agents.errors import RunError
 from app.git.environment import trusted_environment
 from app.git.ref_names import object_id
-from app.sandbox.port import Command, Mount, Sandbox
+from app.sandbox.port import Mount, Sandbox, SandboxCommand
 
 _CONFIG = {
     "core.bare": "false",
@@ -31,7 +31,7 @@ _TREE = re.compile(r"^tree ([0-9a-f]{40,64})$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Places:
+class RunFolders:
     """The folders of one run, below one that only Fettle may write."""
 
     run: Path
@@ -67,10 +67,10 @@ class Places:
         return self.run / "ready"
 
 
-class Inside:
+class UntrustedGit:
     """The scripts that run in the second sandbox: no token, no network, the mirror read-only."""
 
-    def __init__(self, sandbox: Sandbox, mirror: Path, places: Places) -> None:
+    def __init__(self, sandbox: Sandbox, mirror: Path, places: RunFolders) -> None:
         self._sandbox = sandbox
         self._mirror = mirror
         self._places = places
@@ -116,7 +116,7 @@ class Inside:
         if agent:
             mounts.append(Mount(places.agent_git, "/agent", writable=True))
         result = await self._sandbox.run(
-            Command(
+            SandboxCommand(
                 argv=("/bin/sh", "-c", _script(script), script, *map(object_id, ids)),
                 folder="/tree",
                 mounts=tuple(mounts),

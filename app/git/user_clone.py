@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.errors import ConfigError, RunError
-from app.git.environment import Identity
+from app.git.environment import CommitIdentity
 from app.git.errors import GitFailed
-from app.git.mirror import Mirror
-from app.git.ref_names import FETCHED, any_branch, object_id, own_branch, revision
-from app.git.objects import Objects
 from app.git.git_runner import Git
-from app.sandbox.output_buffer import ToFile
+from app.git.mirror import Mirror
+from app.git.objects import GitObjects
+from app.git.ref_names import FETCHED, any_branch, object_id, own_branch, revision
+from app.sandbox.output_buffer import FileSink
 
 _HISTORY_LIMIT = 20_000_000_000
 _TIMEOUT = 1800
@@ -31,30 +31,30 @@ _LONGEST_LIST = 64 * 2**20
 
 
 @dataclass(frozen=True)
-class Head:
+class CheckedOutHead:
     """What a clone has checked out; `branch` is None when HEAD is detached."""
 
     commit: str
     branch: str | None
 
 
-class LocalClone:
+class UserClone:
     """A clone of a person on this machine. Root works in it as the person who owns it."""
 
     def __init__(self, path: Path) -> None:
         gitdir = _gitdir_of(path)
         status = gitdir.stat()
         self.git = Git(gitdir, owner=(status.st_uid, status.st_gid))
-        self._objects = Objects(self.git)
+        self._objects = GitObjects(self.git)
 
-    async def head(self) -> Head:
+    async def head(self) -> CheckedOutHead:
         """Return what is checked out; ConfigError when nothing was ever committed."""
         commit = await self._head_commit()
         try:
             name = await self.git.local("symbolic-ref", "--quiet", "HEAD")
         except GitFailed:
-            return Head(commit, None)
-        return Head(commit, name.decode().strip().removeprefix("refs/heads/"))
+            return CheckedOutHead(commit, None)
+        return CheckedOutHead(commit, name.decode().strip().removeprefix("refs/heads/"))
 
     async def bring(self, mirror: Mirror) -> str:
         """Copy the history of HEAD into the mirror and return its commit."""
@@ -132,7 +132,7 @@ class LocalClone:
             await self.git.local(
                 "index-pack", "--stdin", "--strict", "--fix-thin", stdin=pack, timeout=_TIMEOUT
             )
-        identity = Identity("Fettle", "fettle@localhost")
+        identity = CommitIdentity("Fettle", "fettle@localhost")
         await self.git.local(
             "update-ref",
             ref,
@@ -204,7 +204,7 @@ async def _pack(git: Git, revisions: list[str], target: int) -> None:
         "--delta-base-offset",
         stdin="\n".join(revisions).encode() + b"\n",
         timeout=_TIMEOUT,
-        out=ToFile(target, _HISTORY_LIMIT),
+        out=FileSink(target, _HISTORY_LIMIT),
     )
     os.lseek(target, 0, os.SEEK_SET)
 

@@ -11,17 +11,22 @@ from pathlib import Path
 from agents.errors import RunError
 from agents.policy import Policy
 from agents.ports import CommandResult, Kit, Network
-from app.git.safe_open import open_file, read_file, write_file
-from app.git.sandbox_commands import Add, Commands, Furnish, Lend
-from app.git.environment import Identity
-from app.git.errors import GitFailed
-from app.git.run_folders import built_for, lay_out, remove_tree
-from app.git.installed_dependencies import Furnishing, nothing_to_add_to, nothing_to_lend, unfurnished
-from app.git.untrusted_git import Inside, Places
-from app.git.overlay import lay_copies
-from app.git.mirror import Mirror
-from app.git.ref_names import commit_ref, object_id, run_refs, tree_refs
 from app.git.change_limits import ChangeLimits, require_harmless
+from app.git.environment import CommitIdentity
+from app.git.errors import GitFailed
+from app.git.installed_dependencies import (
+    CommandMounts,
+    nothing_to_add_to,
+    nothing_to_lend,
+    unfurnished,
+)
+from app.git.mirror import Mirror
+from app.git.overlay import lay_copies
+from app.git.ref_names import commit_ref, object_id, run_refs, tree_refs
+from app.git.run_folders import built_for, lay_out, remove_tree
+from app.git.safe_open import open_file, read_file, write_file
+from app.git.sandbox_commands import Add, Furnish, Lend, SandboxCommands
+from app.git.untrusted_git import RunFolders, UntrustedGit
 from app.sandbox.port import Sandbox
 
 _MOST_FILES, _MOST_BYTES = 200_000, 4_000_000_000
@@ -41,12 +46,12 @@ class GitWorkTree:
         run_id: str,
         base: str,
         *,
-        places: Places,
+        places: RunFolders,
         sandbox: Sandbox,
         policy: Policy,
-        identity: Identity,
+        identity: CommitIdentity,
         limits: ChangeLimits,
-        commands: Commands,
+        commands: SandboxCommands,
         conceal: Callable[[str], str],
     ) -> None:
         self._mirror = mirror
@@ -61,7 +66,7 @@ class GitWorkTree:
         self._commands = commands
         self._furnish = commands.furnish
         self._conceal = conceal
-        self._inside = Inside(sandbox, mirror.gitdir, places)
+        self._inside = UntrustedGit(sandbox, mirror.gitdir, places)
         self._index = asyncio.Lock()
 
     async def read(self, path: str, *, limit: int = 1_000_000) -> bytes:
@@ -195,7 +200,7 @@ class GitWorkTree:
         self._lay_copies(await self._furnish())
         self._places.ready.write_text(self._base)
 
-    def _lay_copies(self, furnishing: Furnishing) -> None:
+    def _lay_copies(self, furnishing: CommandMounts) -> None:
         lay_copies(self._places, furnishing, self._sandbox.owner)
 
     async def _import(self, tree: str) -> None:
@@ -226,7 +231,7 @@ async def open_work_tree(
     *,
     sandbox: Sandbox,
     policy: Policy,
-    identity: Identity,
+    identity: CommitIdentity,
     limits: ChangeLimits | None = None,
     furnish: Furnish = unfurnished,
     add: Add | None = None,
@@ -243,7 +248,7 @@ async def open_work_tree(
     many seconds each command took.
     """
     run_refs(run_id)  # refuses an id that could leave `root`
-    places = Places(root / run_id)
+    places = RunFolders(root / run_id)
     tree = GitWorkTree(
         mirror,
         run_id,
@@ -253,7 +258,7 @@ async def open_work_tree(
         policy=policy,
         identity=identity,
         limits=limits or ChangeLimits(),
-        commands=Commands(
+        commands=SandboxCommands(
             objects=mirror.objects,
             places=places,
             sandbox=sandbox,

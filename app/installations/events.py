@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agents.ports import Json
-from app.github.transport.errors import Missing, NotPermitted
-from app.installations.sync import Followed
+from app.github.transport.errors import NotFound, NotPermitted
+from app.installations.sync import InstallationSync
 from app.store.installation_rows import KnownRepository
 from handlers.notifications import InstallationChanged, RepositoryChanged
 
@@ -14,10 +14,10 @@ Poke = Callable[[], None]
 """Has labels looked after soon."""
 
 
-class InstallationTaker:
+class InstallationEvents:
     """Takes `InstallationChanged`."""
 
-    def __init__(self, followed: Followed, poke: Poke) -> None:
+    def __init__(self, followed: InstallationSync, poke: Poke) -> None:
         self._followed = followed
         self._poke = poke
 
@@ -32,10 +32,10 @@ class InstallationTaker:
         return {"change": notice.change, "account": notice.account, **became}
 
 
-class RepositoryTaker:
+class RepositoryEvents:
     """Takes `RepositoryChanged`."""
 
-    def __init__(self, followed: Followed, poke: Poke) -> None:
+    def __init__(self, followed: InstallationSync, poke: Poke) -> None:
         self._followed = followed
         self._poke = poke
 
@@ -55,7 +55,7 @@ class RepositoryTaker:
         )
         try:
             became = await followed.repository(known)
-        except (Missing, NotPermitted):
+        except (NotFound, NotPermitted):
             became = await followed.installation(notice.installation_id)
         self._poke()
         return {"change": notice.change, "repository": told.full_name, **became}

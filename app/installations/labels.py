@@ -16,17 +16,17 @@ import structlog
 
 from agents.errors import FettleError, RunError
 from agents.pipelines.stages import waiting_label as waiting
-from agents.policy import Invalid
-from app.github.transport.tokens import Profile
+from agents.policy import InvalidPolicy
+from app.github.issues.labels import make_label
+from app.github.policy.file import read_policy
 from app.github.transport.client import GitHub
 from app.github.transport.errors import InstallationGone, NotPermitted
 from app.github.transport.installation_client import InstallationClient
-from app.github.issues.labels import make_label
-from app.github.policy.file import read_policy
-from app.store.installations import StoredInstallations
+from app.github.transport.tokens import Profile
+from app.reconcile.redelivery import PassLock
 from app.store.installation_rows import KnownRepository
+from app.store.installations import StoredInstallations
 from app.store.labels import StoredLabels
-from app.reconcile.redelivery import Turn
 from handlers.access.permissions import lacking
 from handlers.issues import RESOLVE_LABEL
 from handlers.pull_request import ADDRESS_LABEL
@@ -55,7 +55,7 @@ class LabelMaker:
         github: GitHub,
         stored: StoredInstallations,
         labels: StoredLabels,
-        turn: Turn,
+        turn: PassLock,
         *,
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
@@ -153,7 +153,7 @@ class LabelMaker:
         repository that may never use Fettle, would only be in the way.
         """
         found = await read_policy(self._github, repository.installation_id, repository)
-        if not isinstance(found, Invalid):
+        if not isinstance(found, InvalidPolicy):
             return None
         problem = "; ".join(str(each) for each in found.faults)
         log.warning("policy is not valid", repository=repository.full_name, problem=problem)

@@ -7,30 +7,32 @@ from typing import Any
 
 from agents.ports import Json
 from agents.requests import Command
+from app.config.allowed_owners import AllowedOwners
 from app.github.transport.app_installations import AppInstallations
 from app.github.transport.client import GitHub
-from app.installations.registry import Books
-from app.installations.sync import Followed
+from app.installations.events import InstallationEvents, RepositoryEvents
 from app.installations.labels import NAME as LABELS
 from app.installations.labels import LabelMaker
 from app.installations.reconcile import NAME, Reconciliation
-from app.installations.events import InstallationTaker, RepositoryTaker
-from app.config.allowed_owners import Owners
+from app.installations.registry import InstallationRegistry
+from app.installations.sync import InstallationSync
+from app.reconcile.redelivery import PassLock
 from app.store.database import Database
 from app.store.installations import StoredInstallations
 from app.store.labels import StoredLabels
-from app.store.steers import StoredSteers
 from app.store.schedule_leases import Sweeps
-from app.reconcile.redelivery import Turn
+from app.store.steers import StoredSteers
 from handlers.notifications import InstallationChanged, RepositoryChanged
 
 Obey = Callable[[Command, str], Awaitable[Json]]
 
 
-class Life:
+class InstallationLifecycle:
     """What follows installations and repositories, and what knows them by that."""
 
-    def __init__(self, database: Database, github: GitHub, owners: Owners, worker: str) -> None:
+    def __init__(
+        self, database: Database, github: GitHub, owners: AllowedOwners, worker: str
+    ) -> None:
         self._stored = stored = StoredInstallations(database)
         self._owners = owners
         asking, labels, sweeps = (
@@ -38,12 +40,12 @@ class Life:
             StoredLabels(database),
             Sweeps(database, worker),
         )
-        self.books = github.broker.installed = Books(stored, asking, owners)
-        self.followed = Followed(
+        self.books = github.broker.installed = InstallationRegistry(stored, asking, owners)
+        self.followed = InstallationSync(
             asking, stored, labels, StoredSteers(database), github.broker, owners
         )
-        self.labels = LabelMaker(github, stored, labels, Turn(sweeps, LABELS))
-        self.reconciliation = Reconciliation(asking, stored, self.followed, Turn(sweeps, NAME))
+        self.labels = LabelMaker(github, stored, labels, PassLock(sweeps, LABELS))
+        self.reconciliation = Reconciliation(asking, stored, self.followed, PassLock(sweeps, NAME))
 
     async def learn(self) -> None:
         """Take over what is known of the allowlist: whose the logins on it are."""
@@ -53,8 +55,8 @@ class Life:
     def takers(self) -> Mapping[type[Any], Any]:
         """Return who takes the notices about it."""
         return {
-            InstallationChanged: InstallationTaker(self.followed, self.labels.poke),
-            RepositoryChanged: RepositoryTaker(self.followed, self.labels.poke),
+            InstallationChanged: InstallationEvents(self.followed, self.labels.poke),
+            RepositoryChanged: RepositoryEvents(self.followed, self.labels.poke),
         }
 
     def obeying(self, obey: Obey) -> Obey:

@@ -13,10 +13,10 @@ import structlog
 
 from agents.errors import RunError
 from app.github.transport.app_installations import AppInstallations
-from app.installations.sync import Followed
-from app.store.installations import StoredInstallations
+from app.installations.sync import InstallationSync
+from app.reconcile.redelivery import PassLock
 from app.store.installation_rows import KnownInstallation
-from app.reconcile.redelivery import Turn
+from app.store.installations import StoredInstallations
 
 NAME = "installations"
 EVERY = 3600
@@ -34,8 +34,8 @@ class Reconciliation:
         self,
         github: AppInstallations,
         stored: StoredInstallations,
-        followed: Followed,
-        turn: Turn,
+        followed: InstallationSync,
+        turn: PassLock,
     ) -> None:
         self._github = github
         self._stored = stored

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TypeVar
 
 from agents.requests import Command, Repository, Request
-from app.github.transport.app_installations import AppInstallations, REPOSITORIES, repository_of
+from app.config.allowed_owners import AllowedOwners
+from app.github.transport.app_installations import REPOSITORIES, AppInstallations, repository_of
 from app.github.transport.errors import InstallationGone
-from app.github.transport.installation_cache import Asks, NotAllowed, Permit
-from app.config.allowed_owners import Owners
-from app.store.installations import StoredInstallations
+from app.github.transport.installation_cache import ClientForRepository, OwnerNotAllowed, Permit
 from app.store.installation_rows import KnownInstallation, KnownRepository
+from app.store.installations import StoredInstallations
 
 About = TypeVar("About", Request, Command)
 
@@ -30,11 +30,11 @@ NOT_LISTED = (
 )
 
 
-class Books:
+class InstallationRegistry:
     """The port `Installed`, over the store. What the store has not heard of, GitHub is asked."""
 
     def __init__(
-        self, stored: StoredInstallations, github: AppInstallations, owners: Owners
+        self, stored: StoredInstallations, github: AppInstallations, owners: AllowedOwners
     ) -> None:
         self._stored = stored
         self._github = github
@@ -54,7 +54,7 @@ class Books:
         if known.removed_at is not None:
             raise InstallationGone(GONE.format(account=known.account))
         if not self._owners.allows(known.account, known.account_id):
-            raise NotAllowed(NOT_LISTED.format(account=known.account))
+            raise OwnerNotAllowed(NOT_LISTED.format(account=known.account))
         doubt = ""
         if repository is not None and repository.removed_at:
             doubt = OUT_OF_REACH.format(repository=repository.full_name)
@@ -80,7 +80,9 @@ class Books:
             return owner, name
         return known.owner, known.name
 
-    async def look(self, client: Asks, installation_id: int, repository: Repository) -> None:
+    async def look(
+        self, client: ClientForRepository, installation_id: int, repository: Repository
+    ) -> None:
         """Look how the one repository of this client is by now: GitHub may not have told."""
         for found in (await client.getitem(REPOSITORIES))["repositories"]:
             if found["id"] != repository.id:

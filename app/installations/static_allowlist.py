@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.config.allowed_owners import AllowedOwners
 from app.github.transport.app_installations import AppInstallations
 from app.github.transport.errors import InstallationGone
-from app.github.transport.installation_cache import Anywhere, NotAllowed, Permit
+from app.github.transport.installation_cache import OwnerNotAllowed, Permit, UncachedInstallations
 from app.installations.registry import GONE, NOT_LISTED
-from app.config.allowed_owners import Owners
 from app.store.installation_rows import KnownInstallation
 
 
-class Listed(Anywhere):
+class StaticAllowlist(UncachedInstallations):
     """The port `Installed`: asks GitHub whose installation it is, and holds that to the list."""
 
-    def __init__(self, github: AppInstallations, owners: Owners) -> None:
+    def __init__(self, github: AppInstallations, owners: AllowedOwners) -> None:
         self._github = github
         self._owners = owners
         self._known: dict[int, KnownInstallation] = {}
@@ -29,5 +29,5 @@ class Listed(Anywhere):
             self._known[installation_id] = found
         known = self._known[installation_id]
         if not self._owners.allows(known.account, known.account_id):
-            raise NotAllowed(NOT_LISTED.format(account=known.account))
+            raise OwnerNotAllowed(NOT_LISTED.format(account=known.account))
         return Permit(known.id, known.account, known.url, known.permissions)

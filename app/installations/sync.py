@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import structlog
 
 from agents.ports import Json
-from app.github.transport.app_installations import AppInstallations, PER_PAGE
-from app.github.transport.tokens import TokenBroker, every_permission
+from app.config.allowed_owners import AllowedOwners
+from app.github.transport.app_installations import PER_PAGE, AppInstallations
 from app.github.transport.errors import InstallationGone
-from app.config.allowed_owners import Owners
-from app.store.installations import StoredInstallations
+from app.github.transport.tokens import TokenBroker, every_permission
 from app.store.installation_rows import Changes, KnownInstallation, KnownRepository
+from app.store.installations import StoredInstallations
 from app.store.labels import StoredLabels
 from app.store.steers import StoredSteers
 from handlers.access.permissions import lacking
@@ -31,7 +31,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Followed:
+class InstallationSync:
     """Follows installations and what they reach."""
 
     github: AppInstallations
@@ -39,7 +39,7 @@ class Followed:
     labels: StoredLabels
     steers: StoredSteers
     broker: TokenBroker
-    owners: Owners
+    owners: AllowedOwners
 
     async def installation(self, ident: int, *, account: str = "") -> dict[str, Json]:
         """Follow one installation with all that it reaches; return what was new in it."""

@@ -38,7 +38,7 @@ LARGEST_PACK = 32 * 2**30
 PACK_SECONDS = 1800.0
 
 
-class About(BaseModel):
+class BackupManifest(BaseModel):
     """What a backup says of itself."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -53,14 +53,14 @@ class About(BaseModel):
     secrets: bool
 
 
-class _Kept(NamedTuple):
+class _MirrorBackup(NamedTuple):
     """What a mirror keeps of runs: refs, and a file with all objects that they lead to."""
 
     refs: dict[str, str]
     pack: Path
 
 
-class _ToFile:
+class _FileSink:
     """Takes what a command says into a file."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -74,7 +74,9 @@ class _ToFile:
         return self._size <= LARGEST_PACK
 
 
-async def back_up(database: Database, data_dir: Path, to: Path, *, with_secrets: bool) -> About:
+async def back_up(
+    database: Database, data_dir: Path, to: Path, *, with_secrets: bool
+) -> BackupManifest:
     """Write the backup, for its owner alone; it takes its place once it is whole. Raises OSError.
 
     What runs had made before some of them ended is packed before the database is copied; of those
@@ -89,7 +91,7 @@ async def back_up(database: Database, data_dir: Path, to: Path, *, with_secrets:
         await asyncio.to_thread(_copy, database, copy)
         live, revision = await asyncio.to_thread(_look_into, copy)
         after = await _packed(live, data_dir, scratch, 1)
-        about = About(
+        about = BackupManifest(
             format=FORMAT,
             made_at=made_at,
             revision=revision,
@@ -105,9 +107,9 @@ async def back_up(database: Database, data_dir: Path, to: Path, *, with_secrets:
 
 def _write(
     whole: Path,
-    about: About,
+    about: BackupManifest,
     copy: Path,
-    packs: list[dict[int, _Kept]],
+    packs: list[dict[int, _MirrorBackup]],
     secrets: list[tuple[str, Path]],
 ) -> None:
     descriptor = os.open(whole, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
@@ -178,7 +180,7 @@ def _live(connection: Connection) -> dict[int, list[str]]:
 
 async def _packed(
     live: Mapping[int, Collection[str]], data_dir: Path, folder: Path, number: int
-) -> dict[int, _Kept]:
+) -> dict[int, _MirrorBackup]:
     """Pack what the mirrors keep of these runs, with all the history that it is built on."""
     root, found = data_dir / MIRRORS, {}
     mirrors = Mirrors(root, group=-1)
@@ -193,6 +195,6 @@ async def _packed(
         wanted = "".join(f"{oid}\n" for oid in sorted(set(refs.values()))).encode()
         how = ("pack-objects", "--revs", "--stdout", "--quiet")
         with pack.open("wb") as file:
-            await git.local(*how, stdin=wanted, timeout=PACK_SECONDS, out=_ToFile(file))
-        found[ident] = _Kept(refs, pack)
+            await git.local(*how, stdin=wanted, timeout=PACK_SECONDS, out=_FileSink(file))
+        found[ident] = _MirrorBackup(refs, pack)
     return found

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agents.errors import RunError
-from app.git.run_folders import remove_tree
 from app.git.garbage_collect import remove_mirror
 from app.git.locks import file_lock
+from app.git.run_folders import remove_tree
 from app.store.database import Database
 from app.store.engine_tables import unended
 from app.store.repository_rows import (
@@ -30,7 +30,7 @@ PASSES = 3
 """What arrives while it is forgotten is forgotten, too; whoever goes on sending is still there."""
 
 
-class Forgotten(NamedTuple):
+class PurgedCounts(NamedTuple):
     """What there was."""
 
     runs: int
@@ -43,7 +43,7 @@ class StillLive(RunError):
 
 async def forget(
     database: Database, data_dir: Path, ids: Collection[int], *, alone: bool
-) -> Forgotten:
+) -> PurgedCounts:
     """Forget these repositories. Raises StillLive, unless nobody else is at work (`alone`).
 
     Cut off anywhere, it can be done again: what leads to the rest goes last.
@@ -64,12 +64,12 @@ async def forget(
         if not ended and not told:
             break
     if not alone and await _live(database, ids, await conducted_about(database, ids)):
-        return Forgotten(runs, deliveries)  # somebody asked for something new: theirs to have
+        return PurgedCounts(runs, deliveries)  # somebody asked for something new: theirs to have
     for ident in ids:
         await remove_mirror(data_dir / "mirrors", ident)
         await _remove_set_ups(data_dir / "setups", ident)
     await database.write(partial(delete_books, ids=ids))
-    return Forgotten(runs, deliveries)
+    return PurgedCounts(runs, deliveries)
 
 
 async def _live(database: Database, ids: Collection[int], conducted: Sequence[str]) -> bool:

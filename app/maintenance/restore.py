@@ -21,10 +21,18 @@ from sqlalchemy import inspect
 from sqlalchemy.exc import DatabaseError
 
 from agents.errors import ConfigError, RunError
-from app.maintenance.backup import ABOUT, About, DATABASE, FORMAT, LARGEST_PACK, MIRRORS, SECRET
 from app.git.errors import GitFailed
 from app.git.mirrors import Mirrors
 from app.git.ref_names import RUN_REFS, object_id, revision
+from app.maintenance.backup import (
+    ABOUT,
+    DATABASE,
+    FORMAT,
+    LARGEST_PACK,
+    MIRRORS,
+    SECRET,
+    BackupManifest,
+)
 from app.sandbox.path_permissions import make_passable
 from app.secrets.files import FOLDER
 from app.store.database import Database
@@ -37,7 +45,7 @@ SMALL = 64 * 2**20
 WRONG = "`{file}` is no backup of Fettle, or a damaged one{why}. Nothing was restored."
 
 
-async def restore(file: Path, data_dir: Path, *, group: int) -> About:
+async def restore(file: Path, data_dir: Path, *, group: int) -> BackupManifest:
     """Put back what the file holds. Raises ConfigError when there is something, or it is no backup.
 
     `group` is that of the sandbox's user, who reads mirrors.
@@ -84,10 +92,10 @@ def _judged(file: Path) -> Iterator[None]:
         raise ConfigError(WRONG.format(file=file, why=f" ({type(error).__name__})")) from error
 
 
-def _unpack(file: Path, scratch: Path) -> About:
+def _unpack(file: Path, scratch: Path) -> BackupManifest:
     """Write out what is known by its name, and nothing else: whatever the file holds."""
     with _judged(file), tarfile.open(file, mode="r:gz") as tar:
-        about: About | None = None
+        about: BackupManifest | None = None
         for info in tar:
             content = tar.extractfile(info) if info.isreg() else None
             if content is None:
@@ -95,7 +103,7 @@ def _unpack(file: Path, scratch: Path) -> About:
             if about is None:
                 if info.name != ABOUT or info.size > SMALL:
                     raise ValueError("it does not say what it is")
-                about = About.model_validate_json(content.read())
+                about = BackupManifest.model_validate_json(content.read())
                 continue
             _write_out(info, content, scratch)
         if about is None or about.format != FORMAT:
@@ -116,7 +124,7 @@ def _write_out(info: tarfile.TarInfo, content: IO[bytes], scratch: Path) -> None
         os.fsync(out.fileno())
 
 
-def _require_ours(file: Path, copy: Path, about: About) -> None:
+def _require_ours(file: Path, copy: Path, about: BackupManifest) -> None:
     if not copy.is_file():
         raise ConfigError(WRONG.format(file=file, why=""))
     database = Database(f"sqlite:///{copy}")

@@ -12,17 +12,17 @@ import structlog
 from sqlalchemy import Connection
 
 from agents.errors import FettleError
-from app.maintenance.clone_folders import remove_old
-from app.maintenance.purge import StillLive, forget
 from app.git.errors import GitFailed
-from app.git.run_folders import remove_tree
 from app.git.garbage_collect import last_used, let_go, mirror_ids, remove_mirror, runs_kept
 from app.git.mirrors import Mirrors
+from app.git.run_folders import remove_tree
+from app.maintenance.clone_folders import remove_old
+from app.maintenance.purge import StillLive, forget
+from app.reconcile.redelivery import PASS_SECONDS, PassLock
 from app.store.database import SOON, Database
 from app.store.expire_rows import empty_deliveries, empty_runs, known_mirrors, live_among
 from app.store.repository_rows import delete_installations, unreachable
 from app.store.schedule_leases import Reading, Sweeps
-from app.reconcile.redelivery import PASS_SECONDS, Turn
 
 NAME = "retention"
 EVERY = 86_400
@@ -63,7 +63,7 @@ class Retention:
         self._days = days
         self._removed_days = removed_days
         self._clock = clock
-        self._turn = Turn(sweeps, NAME, seconds)
+        self._turn = PassLock(sweeps, NAME, seconds)
 
     async def run(self) -> None:
         """Make a pass, unless one was made today; one whose time is up is gone on with at once."""

@@ -54,7 +54,7 @@ class Unusable(ValueError):
     """An entry cannot be used; the text says why, and what to write."""
 
 
-class _Entry(BaseModel):
+class _ServerEntry(BaseModel):
     """One entry as other programs write it, too; what they add means nothing here."""
 
     model_config = ConfigDict(extra="ignore", strict=True, hide_input_in_errors=True)
@@ -76,7 +76,7 @@ def read_servers(path: Path | None, redactor: Redactor) -> dict[str, Server]:
     servers: dict[str, Server] = {}
     for name, entry in _entries(path).items():
         try:
-            server = _server(name, _Entry.model_validate(entry), redactor)
+            server = _server(name, _ServerEntry.model_validate(entry), redactor)
         except ValidationError as error:
             where = ", ".join(".".join(map(str, each["loc"])) for each in error.errors())
             _warn(name, f"these values are not what they should be: {where or 'the whole entry'}")
@@ -112,7 +112,7 @@ def _warn(name: str, why: str) -> None:
     log.warning("MCP server left out", server=name[:60], why=why)
 
 
-def _server(name: str, entry: _Entry, redactor: Redactor) -> Server | None:
+def _server(name: str, entry: _ServerEntry, redactor: Redactor) -> Server | None:
     """Return the server of an entry; None for one that is switched off. Raises Unusable."""
     if entry.disabled:
         return None
@@ -125,7 +125,7 @@ def _server(name: str, entry: _Entry, redactor: Redactor) -> Server | None:
     return _http(name, entry, redactor)
 
 
-def _stdio(name: str, entry: _Entry, redactor: Redactor) -> StdioServer:
+def _stdio(name: str, entry: _ServerEntry, redactor: Redactor) -> StdioServer:
     assert entry.command
     for variable, value in entry.env.items():
         if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", variable) or "\0" in value:
@@ -146,7 +146,7 @@ def _secret(name: str, value: str, redactor: Redactor) -> bool:
     return bool(_SECRET_NAME.search(name) or looks or redactor.clean(value) != value)
 
 
-def _http(name: str, entry: _Entry, redactor: Redactor) -> HttpServer:
+def _http(name: str, entry: _ServerEntry, redactor: Redactor) -> HttpServer:
     assert entry.url
     if entry.type == "sse":
         raise Unusable("the transport `sse` is not spoken any more; give its streamable HTTP `url`")

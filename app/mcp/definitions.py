@@ -27,7 +27,7 @@ _NUMBERS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItem
 _LISTS = ("anyOf", "oneOf", "allOf")
 
 
-class Unfit(ValueError):
+class UnusableSchema(ValueError):
     """The schema cannot be given to a model; the text says why."""
 
 
@@ -39,16 +39,16 @@ def description(server: str, text: str | None) -> str:
 def input_schema(schema: Any) -> Schema:
     """Return the schema with the keywords that every API knows. Raises Unfit."""
     if not isinstance(schema, Mapping) or _depth(schema) > DEPTH:
-        raise Unfit("its schema is no object, or too deep")
+        raise UnusableSchema("its schema is no object, or too deep")
     try:
         body = tool_schema(schema)
     except (TypeError, KeyError, AttributeError, ValueError) as error:
-        raise Unfit(f"its schema cannot be read ({type(error).__name__})") from None
+        raise UnusableSchema(f"its schema cannot be read ({type(error).__name__})") from None
     for key in _LISTS:  # at the top no API takes them
         body.pop(key, None)
     sound = _sound({**body, "type": "object"})
     if len(json.dumps(sound)) > SCHEMA:
-        raise Unfit(f"its schema has more than {SCHEMA:,} characters")
+        raise UnusableSchema(f"its schema has more than {SCHEMA:,} characters")
     return sound
 
 
@@ -77,7 +77,7 @@ def _object(schema: Mapping[str, Any]) -> Schema:
         return {}
     fields = properties if isinstance(properties, Mapping) else {}
     if not all(isinstance(name, str) and _PROPERTY.fullmatch(name) for name in fields):
-        raise Unfit("its schema names a field as no API takes it")
+        raise UnusableSchema("its schema names a field as no API takes it")
     out: Schema = {"properties": {name: _sound(part) for name, part in fields.items()}}
     required = schema.get("required")
     if isinstance(required, list):

@@ -13,8 +13,8 @@ from mcp.client import Transport
 from mcp.client.streamable_http import streamable_http_client
 from yarl import URL
 
-from app.network.addresses import AddressRefused, Resolver, resolve_public, system_resolver
 from app.mcp.config import HttpServer
+from app.network.addresses import AddressRefused, Resolver, resolve_public, system_resolver
 
 LARGEST_ANSWER = 4_000_000
 CONNECT_SECONDS = 10.0
@@ -28,7 +28,7 @@ def transport(server: HttpServer, *, resolver: Resolver = system_resolver) -> Tr
 
 @asynccontextmanager
 async def _opened(server: HttpServer, resolver: Resolver) -> AsyncIterator[tuple[object, object]]:
-    connector = aiohttp.TCPConnector(resolver=_Checked(resolver), use_dns_cache=False)
+    connector = aiohttp.TCPConnector(resolver=_CheckedResolver(resolver), use_dns_cache=False)
     async with (
         aiohttp.ClientSession(
             connector=connector,
@@ -49,7 +49,7 @@ async def _opened(server: HttpServer, resolver: Resolver) -> AsyncIterator[tuple
         yield streams
 
 
-class _Checked(AbstractResolver):
+class _CheckedResolver(AbstractResolver):
     """Gives the addresses that may be connected to: private ones, too, as the operator chose."""
 
     def __init__(self, resolver: Resolver) -> None:

@@ -10,9 +10,9 @@ import structlog
 
 from agents.errors import ConfigError
 from app.mcp.config import HttpServer, Server, StdioServer, read_servers
-from app.secrets.redaction import Redactor
-from app.sandbox.port import Sandbox
 from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.port import Sandbox
+from app.secrets.redaction import Redactor
 
 if TYPE_CHECKING:
     from app.mcp.toolsets import RunToolsets

@@ -13,9 +13,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from app.mcp.config import StdioServer
-from app.sandbox.port import Command, Limits, Mount
 from app.sandbox.bubblewrap import Bubblewrap
-from app.sandbox.stdio_session import Talk, talking
+from app.sandbox.port import Mount, ResourceLimits, SandboxCommand
+from app.sandbox.stdio_session import StdioSession, talking
 
 Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 Outgoing = MemoryObjectReceiveStream[SessionMessage]
@@ -27,12 +27,12 @@ async def _inside(
 ) -> AsyncIterator[tuple[object, object]]:
     """Hold the program of this server, which sees the work tree read-only, if there is one."""
     mounts = (Mount(files, "/workspace"),) if files else ()
-    command = Command(
+    command = SandboxCommand(
         argv=server.command,
         folder="/workspace" if mounts else "/tmp",  # noqa: S108 the sandbox's own
         mounts=mounts,
         environment=server.environment,
-        limits=Limits(nproc=256),
+        limits=ResourceLimits(nproc=256),
     )
     read_to, read_from = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write_to, write_from = anyio.create_memory_object_stream[SessionMessage](0)
@@ -57,7 +57,7 @@ def transport(sandbox: Bubblewrap, server: StdioServer, files: Path | None) -> T
     return _inside(sandbox, server, files if files and files.is_dir() else None)  # type: ignore[return-value]  # streams, loosely typed
 
 
-async def _hear(talk: Talk, to: Incoming) -> None:
+async def _hear(talk: StdioSession, to: Incoming) -> None:
     """Pass on what it says; a line that is no message is left out, like a stray print."""
     try:
         async for line in talk.lines():
@@ -71,7 +71,7 @@ async def _hear(talk: Talk, to: Incoming) -> None:
     await to.aclose()
 
 
-async def _say(talk: Talk, what: Outgoing, to: Incoming) -> None:
+async def _say(talk: StdioSession, what: Outgoing, to: Incoming) -> None:
     try:
         async for each in what:
             text = each.message.model_dump_json(by_alias=True, exclude_unset=True)

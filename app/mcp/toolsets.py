@@ -19,7 +19,7 @@ from agents.text import printable
 from agents.tools.mcp import tool_name
 from app.mcp.config import Server, StdioServer
 from app.mcp.connection import Unreachable
-from app.mcp.definitions import Unfit, description, input_schema
+from app.mcp.definitions import UnusableSchema, description, input_schema
 from app.mcp.results import text_of
 
 MOST_DEFINED = 24_000  # characters of all definitions: every session pays for them
@@ -27,7 +27,7 @@ MOST_DEFINED = 24_000  # characters of all definitions: every session pays for t
 log = structlog.get_logger()
 
 
-class Line(Protocol):
+class ToolConnection(Protocol):
     """What is needed of a connection."""
 
     async def tools(self) -> list[Tool]:
@@ -43,7 +43,7 @@ class Line(Protocol):
         ...
 
 
-class Learned(Frozen):
+class LearnedTool(Frozen):
     """A tool as it was when the run began."""
 
     name: str
@@ -55,17 +55,19 @@ class Learned(Frozen):
     only_reads: bool
 
 
-_LEARNED: TypeAdapter[list[Learned]] = TypeAdapter(list[Learned])
+_LEARNED: TypeAdapter[list[LearnedTool]] = TypeAdapter(list[LearnedTool])
 
 
 class RunToolsets:
     """Knows for the length of a run the tools that its policy lets any stage use."""
 
-    def __init__(self, servers: Mapping[str, Server], dial: Callable[[Server], Line]) -> None:
+    def __init__(
+        self, servers: Mapping[str, Server], dial: Callable[[Server], ToolConnection]
+    ) -> None:
         self._servers = servers
         self._dial = dial
-        self._lines: dict[str, Line] = {}
-        self._tools: dict[str, Learned] = {}
+        self._lines: dict[str, ToolConnection] = {}
+        self._tools: dict[str, LearnedTool] = {}
 
     async def learn(self, policy: Policy) -> Json:
         """Ask the servers that the policy names for their tools, all at the same time."""
@@ -76,7 +78,7 @@ class RunToolsets:
         known = [name for name in named if name in self._servers]
         offers = await asyncio.gather(*(self._offer(name) for name in known))
         await self.close()  # programs started now do not see the files, which come later
-        kept: dict[str, Learned] = {}
+        kept: dict[str, LearnedTool] = {}
         room = MOST_DEFINED
         for tool in (tool for offer in offers for tool in offer):
             size = len(tool.model_dump_json())
@@ -135,12 +137,12 @@ class RunToolsets:
         lines, self._lines = self._lines, {}
         await asyncio.gather(*(line.close() for line in lines.values()))
 
-    def _line(self, server: str) -> Line:
+    def _line(self, server: str) -> ToolConnection:
         if server not in self._lines:
             self._lines[server] = self._dial(self._servers[server])
         return self._lines[server]
 
-    async def _offer(self, server: str) -> list[Learned]:
+    async def _offer(self, server: str) -> list[LearnedTool]:
         """Return what a server offers that can be given to a model."""
         try:
             tools = await self._line(server).tools()
@@ -151,13 +153,13 @@ class RunToolsets:
         for tool in tools:
             try:
                 offered.append(_learned(server, tool))
-            except Unfit as error:
+            except UnusableSchema as error:
                 log.warning("MCP tool left out", server=server, tool=tool.name[:80], why=str(error))
         return offered
 
 
-def _learned(server: str, tool: Tool) -> Learned:
-    return Learned(
+def _learned(server: str, tool: Tool) -> LearnedTool:
+    return LearnedTool(
         name=tool_name(server, tool.name),
         server=server,
         tool=tool.name,
@@ -167,7 +169,7 @@ def _learned(server: str, tool: Tool) -> Learned:
     )
 
 
-def _wanted(policy: Policy, tool: Learned) -> bool:
+def _wanted(policy: Policy, tool: LearnedTool) -> bool:
     """Tell whether any stage may call it; which ones, the gate decides call by call."""
     _, _, word = tool.name.removeprefix("mcp_").partition("_")
     return any(

@@ -7,7 +7,7 @@ from app.observability.metrics import Metrics
 from app.observability.tracing import CLIENT, span
 
 
-class MeasuredModel:
+class InstrumentedModel:
     """The port `Model`, with what it cost and how long it took counted."""
 
     def __init__(self, model: Model, metrics: Metrics) -> None:

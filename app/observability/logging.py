@@ -21,7 +21,7 @@ _ARRIVED = re.compile(r"[0-9a-f]{16}-(.+?)(?:-\d{1,2})?")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
-class Cleaner(Protocol):
+class RedactText(Protocol):
     """Takes secrets out of a text."""
 
     def clean(self, text: str) -> str:
@@ -46,7 +46,7 @@ def configure_logging(
     *,
     style: Literal["console", "json"],
     level: Literal["debug", "info", "warning", "error"],
-    cleaner: Cleaner,
+    cleaner: RedactText,
     stream: TextIO | None = None,
 ) -> None:
     """Send the lines of Fettle and of the libraries to `stream`, by default standard error."""
@@ -58,13 +58,13 @@ def configure_logging(
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
-        _Clean(cleaner),
+        _CleaningProcessor(cleaner),
         _renderer(style, colors=out.isatty()),
     ]
     structlog.configure(
         processors=shared,
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", _Steady(out))),
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", _UnbreakableStream(out))),
         cache_logger_on_first_use=False,
     )
     _adopt_libraries(out, number, [_adopt_line, *shared])
@@ -94,10 +94,10 @@ def _adopt_line(_logger: WrappedLogger, _method: str, line: EventDict) -> EventD
     return {**line, "logger": record.name}
 
 
-class _Clean:
+class _CleaningProcessor:
     """Takes secrets out of every string and shows control characters instead of obeying them."""
 
-    def __init__(self, cleaner: Cleaner) -> None:
+    def __init__(self, cleaner: RedactText) -> None:
         self._cleaner = cleaner
 
     def __call__(self, _logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
@@ -125,7 +125,7 @@ def _shown(match: re.Match[str]) -> str:
     return ascii(match[0])[1:-1]
 
 
-class _Steady:
+class _UnbreakableStream:
     """A stream that nobody reads any more must not stop the work."""
 
     def __init__(self, stream: TextIO) -> None:

@@ -10,7 +10,16 @@ from sqlalchemy import Connection
 
 from app.store.database import Database
 from app.store.deliveries import oldest_waiting
-from app.store.metric_queries import count_by_outcome, count_missed, count_remediations, count_waiting, last_done, midnight, oldest_parked, spent_since
+from app.store.metric_queries import (
+    count_by_outcome,
+    count_missed,
+    count_remediations,
+    count_waiting,
+    last_done,
+    midnight,
+    oldest_parked,
+    spent_since,
+)
 from app.store.runs import count_by_state
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -23,7 +23,7 @@ Note = Callable[..., None]
 
 CLIENT = SpanKind.CLIENT
 
-_trail: ContextVar[_Trail | None] = ContextVar("trail", default=None)
+_trail: ContextVar[_SpanContext | None] = ContextVar("trail", default=None)
 
 
 class Tracing(Protocol):
@@ -73,14 +73,14 @@ class OpenTracing:
         """Have spans hang from the root, whichever process made that."""
         flags = TraceFlags(TraceFlags.SAMPLED)
         root = SpanContext(trace_of(run_id), root_of(run_id), is_remote=True, trace_flags=flags)
-        token = _trail.set(_Trail(self._tracer, trace.NonRecordingSpan(root)))
+        token = _trail.set(_SpanContext(self._tracer, trace.NonRecordingSpan(root)))
         try:
             yield
         finally:
             _trail.reset(token)
 
 
-class _Trail:
+class _SpanContext:
     """Who makes spans here, and from which one the next hangs."""
 
     def __init__(self, tracer: Tracer, parent: Span) -> None:
@@ -105,7 +105,7 @@ def span(name: str, *, kind: SpanKind = SpanKind.INTERNAL, **facts: Fact) -> Ite
         kind=kind,
         attributes=_dotted(facts),
     )
-    token = _trail.set(_Trail(trail.tracer, made))
+    token = _trail.set(_SpanContext(trail.tracer, made))
     try:
         yield lambda **more: made.set_attributes(_dotted(more))
     except BaseException as error:

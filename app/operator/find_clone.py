@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.errors import ConfigError, FettleError
-from app.git.user_clone import LocalClone
+from app.git.user_clone import UserClone
 from app.operator.repository_reference import RepositoryName, repository_of_remote
 
 COMMON = (
@@ -22,7 +22,7 @@ ORIGIN = "origin"
 class Found:
     """A clone, and what it says that it is of."""
 
-    clone: LocalClone
+    clone: UserClone
     path: Path
     remote: str
     """The clone's name for that repository."""
@@ -31,7 +31,7 @@ class Found:
 
 async def clone_at(path: Path, github_url: str) -> Found:
     """Return the clone that a person named. Raises ConfigError when it is of no such repository."""
-    clone = LocalClone(path)
+    clone = UserClone(path)
     found = await _of(clone, path, github_url)
     if found is None:
         raise ConfigError(
@@ -56,7 +56,7 @@ class Places:
         for path, inside in self._candidates(name):
             if inside or _is_clone(path):
                 try:
-                    clone = LocalClone(path)
+                    clone = UserClone(path)
                     found = await _of(clone, path, self.github_url, name)
                 except (FettleError, OSError):  # what is broken is no clone, and no trouble
                     continue
@@ -81,7 +81,7 @@ class Places:
 
 
 async def _of(
-    clone: LocalClone, path: Path, github_url: str, wanted: RepositoryName | None = None
+    clone: UserClone, path: Path, github_url: str, wanted: RepositoryName | None = None
 ) -> Found | None:
     """Return the remote that leads to this GitHub: the wanted repository's, or its origin."""
     remotes = await clone.remotes()

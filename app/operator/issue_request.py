@@ -16,9 +16,9 @@ from agents.requests import (
     UpdateBranch,
 )
 from app.config.system_user import operator
-from app.github.transport.tokens import Profile
 from app.github.transport.client import GitHub
-from app.github.transport.errors import InstallationGone, Missing, NotPermitted
+from app.github.transport.errors import InstallationGone, NotFound, NotPermitted
+from app.github.transport.tokens import Profile
 from app.operator.issue_reference import IssueName, wrong_kind
 from app.operator.repositories import Installed, repository_at
 from handlers.issues import RESOLVE_LABEL
@@ -54,7 +54,7 @@ async def request_for(github: GitHub, wanted: Wanted) -> Request:
     name = wanted.name
     try:
         installed, issue = await _found(github, name)
-    except (Missing, NotPermitted, InstallationGone) as error:
+    except (NotFound, NotPermitted, InstallationGone) as error:
         raise ConfigError(
             f"{name} cannot be worked on: {error}\nThe App has to be installed on"
             f" `{name.owner}/{name.name}`, and #{name.number} has to be there."

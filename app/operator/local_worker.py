@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from sqlalchemy import make_url
 
 from agents.errors import ConfigError
-from app.github.transport.client import GitHub
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Identity
-from app.wiring.resources import open_parts
-from app.secrets.redaction import Redactor
 from app.config.settings import Settings
+from app.github.transport.client import GitHub
+from app.secrets.redaction import Redactor
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import OwnIdentity
+from app.wiring.resources import open_parts
 from app.wiring.serve import at_work
 
 
@@ -31,7 +31,7 @@ async def working(
     async with open_parts(settings, redactor) as parts:
         inbox = Inbox(parts.database, limit=settings.inbox_limit)
         await inbox.open()
-        async with at_work(parts, github, Identity(), inbox):
+        async with at_work(parts, github, OwnIdentity(), inbox):
             yield inbox.arrived.set
 
 

@@ -13,9 +13,9 @@ from agents.ports import Advisory
 from agents.requests import Severity
 from app.github.alerts.access_errors import alert_refusal
 from app.github.alerts.schema import alert_in
-from app.github.transport.tokens import Profile
 from app.github.transport.client import GitHub
-from app.github.transport.errors import Endless, NotPermitted
+from app.github.transport.errors import NotPermitted, TooManyPages
+from app.github.transport.tokens import Profile
 from app.operator.remediation_report import SEVERITIES, highest
 from app.operator.repositories import Installed
 
@@ -90,7 +90,7 @@ async def open_alerts(
             alert = alert_in(each, clean)
             if alert is not None:
                 found.append(alert)
-    except Endless as error:
+    except TooManyPages as error:
         raise RunError(_TOO_MANY.format(name=installed.name, most=PAGES * 100)) from error
     except NotPermitted as error:
         raise alert_refusal(error, repository) from error

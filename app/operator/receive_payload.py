@@ -10,9 +10,9 @@ from uuid import uuid4
 import orjson
 
 import handlers
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Answer, Delivery, Identity, Intake
 from app.store.database import Database
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Delivery, ImmediateAnswer, OwnIdentity, WebhookReceiver
 from handlers import Asked
 from handlers.ignored import Ignored
 
@@ -21,7 +21,7 @@ from handlers.ignored import Ignored
 class Received:
     """What the door says to a delivery, and what it asks for once it is in."""
 
-    said: Delivery | Answer
+    said: Delivery | ImmediateAnswer
     asked: Asked | Ignored | None = None
     """None: it was not let in."""
 
@@ -39,8 +39,8 @@ def receive(event: str, body: bytes) -> Received:
         "X-GitHub-Delivery": str(uuid4()),
         "X-Hub-Signature-256": f"sha256={hmac.digest(secret.encode(), body, 'sha256').hex()}",
     }
-    said = Intake([secret], Identity()).admit(headers, body)
-    if isinstance(said, Answer):
+    said = WebhookReceiver([secret], OwnIdentity()).admit(headers, body)
+    if isinstance(said, ImmediateAnswer):
         return Received(said)
     return Received(said, handlers.route(said.event, orjson.loads(said.body)))
 

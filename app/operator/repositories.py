@@ -9,9 +9,9 @@ from typing import Literal
 
 from agents.errors import ConfigError
 from agents.requests import Repository
-from app.github.transport.tokens import Profile
 from app.github.transport.client import GitHub
-from app.github.transport.errors import InstallationGone, Missing, NotPermitted
+from app.github.transport.errors import InstallationGone, NotFound, NotPermitted
+from app.github.transport.tokens import Profile
 from handlers.payloads.common import Installation, RepositoryView, Sha, View
 
 Owner = Literal["org", "user"]
@@ -87,7 +87,7 @@ async def newest_commit(github: GitHub, installed: Installed, branch: str = "") 
     client = await github.installation(installed.installation_id, repository.id, Profile.READ)
     try:
         shown = await client.getitem("/repos/{owner}/{repo}/git/ref/heads/{+branch}", where)
-    except Missing as error:
+    except NotFound as error:
         raise ConfigError(
             f"`{installed.name}` has no branch `{where['branch']}`. Name another with --base."
         ) from error
@@ -104,7 +104,7 @@ def _installed(github: GitHub, installation_id: int, view: _Listed) -> Installed
 def _not_installed(named: str) -> Iterator[None]:
     try:
         yield
-    except (Missing, NotPermitted, InstallationGone) as error:
+    except (NotFound, NotPermitted, InstallationGone) as error:
         raise ConfigError(
             f"Nothing can be done in {named}: {error}\nThe App has to be installed there."
         ) from error

@@ -10,13 +10,13 @@ from sqlalchemy import make_url
 
 from agents.errors import ConfigError
 from agents.requests import Request
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Delivery
 from app.config.settings import Settings
-from app.store.process_lock import Claim
 from app.store.database import Database
 from app.store.deliveries import run_of
+from app.store.process_lock import Claim
 from app.store.runs import Runs
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Delivery
 from handlers.internal_terminal import ACTION, EVENT
 
 

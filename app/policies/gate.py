@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from agents.policy import Found, Given, Invalid
+from agents.policy import Found, InvalidPolicy, PinnedPolicy
 from agents.requests import Command, Request
 from handlers.access import policy as access_policy
 from handlers.access.issues import AskerFacts, Refusal
@@ -25,11 +25,11 @@ class PolicyGate:
     models: frozenset[str]
     """Names of the models that the operator lets policies name."""
 
-    async def judge(self, asker: AskerFacts) -> tuple[Refusal | None, Given | None]:
+    async def judge(self, asker: AskerFacts) -> tuple[Refusal | None, PinnedPolicy | None]:
         """Return why the run must not be, and the policy that it would be held to.
 
         Raises TransientError and what else reading it may.
         """
         found = await self.read()
         refusal = access_policy.decide(self.request, found, asker, self.models)
-        return refusal, None if isinstance(found, Invalid) else found.given
+        return refusal, None if isinstance(found, InvalidPolicy) else found.given

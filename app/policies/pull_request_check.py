@@ -11,32 +11,32 @@ from typing import Any
 
 from agents.policy import (
     POLICY_PATH,
-    Fault,
-    Invalid,
-    Listed,
-    Missing,
-    Ok,
-    Origin,
+    FolderEntry,
+    InvalidPolicy,
+    MissingPolicy,
     Policy,
+    PolicyFault,
+    PolicyOrigin,
+    ValidPolicy,
     told,
 )
 from agents.policy.changes import changes
 from agents.ports import Json
 from agents.text import publish
-from app.github.transport.tokens import Profile
+from app.github.policy.check_run import PolicyCheckRun, PolicyConclusion
+from app.github.policy.file import OWNERS, REPOSITORY, PolicyFile
 from app.github.transport.client import GitHub
-from app.github.transport.errors import Missing as NotThere
+from app.github.transport.errors import NotFound as NotThere
 from app.github.transport.installation_client import InstallationClient
-from app.github.policy.check_run import PolicyCheck, Verdict
-from app.github.policy.file import OWNERS, PolicyFile, REPOSITORY
-from app.webhooks.notifications import Taker
+from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
+from app.webhooks.notifications import NotificationHandler
 from handlers.notifications import PullChanged
 
 PULL = f"{REPOSITORY}/pulls/{{number}}"
 COMPARE = f"{REPOSITORY}/compare/{{base}}...{{head}}{{?per_page}}"
 
-Proposed = Missing | Ok | Invalid
+Proposed = MissingPolicy | ValidPolicy | InvalidPolicy
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ProposedPolicies:
     """Names of the models that the operator lets policies name."""
 
     @property
-    def takers(self) -> dict[type[Any], Taker]:
+    def takers(self) -> dict[type[Any], NotificationHandler]:
         """Return which notices it takes."""
         return {PullChanged: self}
 
@@ -68,11 +68,13 @@ class ProposedPolicies:
         verdict = self._verdict(notice, before, await _read(file, new, notice.head))
         writing = await self.github.installation(*place, Profile.REPORT)
         own = await self.github.identity(writing)
-        check = PolicyCheck(writing, own, notice.repository, notice.number, notice.head)
+        check = PolicyCheckRun(writing, own, notice.repository, notice.number, notice.head)
         await check.show(verdict, again=notice.again)
         return {"policy": verdict.conclusion}
 
-    async def _fork_point(self, file: PolicyFile, base: str, head: str) -> Listed | Fault | None:
+    async def _fork_point(
+        self, file: PolicyFile, base: str, head: str
+    ) -> FolderEntry | PolicyFault | None:
         """Return the file where the branch left its base, which may have moved on since."""
         where = {"owner": file.owner, "repo": file.name, "base": base, "head": head}
         try:
@@ -81,24 +83,24 @@ class ProposedPolicies:
             return None
         return await file.find(found["merge_base_commit"]["sha"])
 
-    def _verdict(self, notice: PullChanged, before: Proposed, after: Proposed) -> Verdict:
-        if isinstance(after, Invalid):
+    def _verdict(self, notice: PullChanged, before: Proposed, after: Proposed) -> PolicyConclusion:
+        if isinstance(after, InvalidPolicy):
             title = f"Not valid: {told(after.faults, 1)[0]}"[:200]
             lines = [_NOT_VALID, *(f"- {each}" for each in told(after.faults, 20))]
-            return Verdict("failure", title, self._clean(notice, lines), after.faults)
-        old = Policy() if isinstance(before, Invalid) else before.policy
+            return PolicyConclusion("failure", title, self._clean(notice, lines), after.faults)
+        old = Policy() if isinstance(before, InvalidPolicy) else before.policy
         lines = [f"- {each}" for each in changes(old, after.policy)] or ["Nothing changes by it."]
         wrong = sorted({*after.policy.models.named.values()} - self.models)
         title = "Valid"
         if wrong:
             title = "It names models that the operator of Fettle does not allow"
             lines.append(_MODELS.format(models=", ".join(f"`{name}`" for name in wrong)))
-        head = _HEADS[type(after), isinstance(before, Missing)]
+        head = _HEADS[type(after), isinstance(before, MissingPolicy)]
         foot = _HOLDS.format(branch=notice.repository.default_branch)
         if notice.repository.name == OWNERS:
             foot = f"{foot} {_OWNERS.format(owner=notice.repository.owner)}"
         summary = self._clean(notice, [head, "", *lines, "", foot])
-        return Verdict("failure" if wrong else "success", title, summary, ())
+        return PolicyConclusion("failure" if wrong else "success", title, summary, ())
 
     def _clean(self, notice: PullChanged, lines: list[str]) -> str:
         """Take out secrets and what GitHub would act on: some of the words are the file's."""
@@ -113,16 +115,16 @@ async def _base_of(client: InstallationClient, notice: PullChanged) -> str:
     return str((await client.getitem(PULL, where))["base"]["sha"])
 
 
-async def _read(file: PolicyFile, listed: Listed | Fault | None, ref: str) -> Proposed:
+async def _read(file: PolicyFile, listed: FolderEntry | PolicyFault | None, ref: str) -> Proposed:
     if listed is None:
-        return Missing()
-    if isinstance(listed, Fault):
-        return Invalid((listed,), Origin())
-    return await file.read(listed, Origin(url=listed.url), ref)
+        return MissingPolicy()
+    if isinstance(listed, PolicyFault):
+        return InvalidPolicy((listed,), PolicyOrigin())
+    return await file.read(listed, PolicyOrigin(url=listed.url), ref)
 
 
-def _same(old: Listed | Fault | None, new: Listed | Fault | None) -> bool:
-    if isinstance(old, Listed) and isinstance(new, Listed):
+def _same(old: FolderEntry | PolicyFault | None, new: FolderEntry | PolicyFault | None) -> bool:
+    if isinstance(old, FolderEntry) and isinstance(new, FolderEntry):
         return old.id == new.id
     return old == new
 
@@ -132,9 +134,12 @@ _NOT_VALID = (
     " can say what it allows."
 )
 _HEADS: dict[tuple[Any, bool], str] = {
-    (Ok, True): "The repository gets a policy of its own. Against what holds by itself:",
-    (Ok, False): "The policy changes:",
-    (Missing, False): "The policy is taken away. What changes where the owner has none either:",
+    (ValidPolicy, True): "The repository gets a policy of its own. Against what holds by itself:",
+    (ValidPolicy, False): "The policy changes:",
+    (
+        MissingPolicy,
+        False,
+    ): "The policy is taken away. What changes where the owner has none either:",
 }
 _HOLDS = "It holds once it is on `{branch}`, and for runs that begin after that."
 _OWNERS = "Then it is that of all repositories of `{owner}` which have none of their own."

@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 import structlog
 
 from agents.errors import RunError
-from app.github.transport.app_deliveries import AppDeliveries, Page, WINDOW
-from app.webhooks.receiver import ACCEPTED
+from app.github.transport.app_deliveries import WINDOW, AppDeliveries, DeliveryPage
 from app.store.restore_recovery import Recoveries, Recovery
 from app.store.schedule_leases import Attempt, Missed
+from app.webhooks.receiver import ACCEPTED
 from handlers import known
 
 TAKEN = 202
@@ -37,7 +37,7 @@ GONE = (
 log = structlog.get_logger()
 
 
-class Recovering:
+class RestoreRecovery:
     """The part of the deliveries' sweep that is about what was lost."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Recovering:
             await self._recoveries.over()
             log.info("what was lost with the database has been asked for, and has arrived")
 
-    async def _page(self, recovery: Recovery) -> Page:
+    async def _page(self, recovery: Recovery) -> DeliveryPage:
         if not recovery.cursor:
             gone = gone_by(recovery.since, self._clock())
             if gone:
@@ -84,7 +84,7 @@ class Recovering:
         except RunError:
             return await self._log.page()  # too old: once more from the newest on
 
-    def _after(self, recovery: Recovery, page: Page) -> Recovery:
+    def _after(self, recovery: Recovery, page: DeliveryPage) -> Recovery:
         floor = max(recovery.since - OVERLAP, self._clock() - WINDOW)
         oldest = min((each.at for each in page.attempts), default=floor)
         if page.cursor and oldest >= floor:

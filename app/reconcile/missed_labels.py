@@ -17,13 +17,13 @@ import structlog
 from cachetools import LRUCache
 
 from agents.errors import RunError
-from app.github.issues.find_labelled import Candidate, Installed, Labelled, LabelledIssues
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Delivery
+from app.github.issues.find_labelled import Candidate, InstallationSince, LabelEvent, LabelledIssues
+from app.reconcile.redelivery import NAME as DELIVERIES
+from app.reconcile.redelivery import PassLock
 from app.store.restore_recovery import NAME as RECOVERY
 from app.store.schedule_leases import Sweeps
-from app.reconcile.redelivery import NAME as DELIVERIES
-from app.reconcile.redelivery import Turn
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Delivery
 from handlers.issues import RESOLVE_LABEL
 
 NAME = "labels"
@@ -43,7 +43,7 @@ MOST_KNOWN = 20_000
 log = structlog.get_logger()
 
 
-class LabelSweep:
+class MissedLabels:
     """One pass makes one search for each installation, and looks closely at what is new in it."""
 
     def __init__(
@@ -61,7 +61,7 @@ class LabelSweep:
         self._clock = clock
         """GitHub's time, in unix seconds."""
         self._grace = grace
-        self._turn = Turn(sweeps, NAME)
+        self._turn = PassLock(sweeps, NAME)
         self._done: LRUCache[tuple[object, ...], bool] = LRUCache(MOST_KNOWN)
         self._last = 0
         self._looks = 0
@@ -78,7 +78,7 @@ class LabelSweep:
             self._last = installation.id  # if it fails, the others have their turn first
             await self._search(installation)
 
-    async def _search(self, installation: Installed) -> None:
+    async def _search(self, installation: InstallationSince) -> None:
         since = max(self._clock() - LOOK_BACK, installation.since)
         for each in await self._issues.open_with(RESOLVE_LABEL, installation, since):
             if self._looks >= MOST_CANDIDATES:
@@ -112,7 +112,7 @@ class LabelSweep:
             log.info("label without a run found", issue=candidate.reference)
         return True
 
-    async def _settled(self, found: Labelled) -> bool:
+    async def _settled(self, found: LabelEvent) -> bool:
         """Tell whether the delivery will not come by itself any more: then there would be two."""
         if (await self._sweeps.reading(RECOVERY)).mark:  # it may be among what was lost
             return False
@@ -125,7 +125,7 @@ class LabelSweep:
         return waits is None or waits > time.time() - SLACK
 
 
-def _delivery(found: Labelled) -> Delivery:
+def _delivery(found: LabelEvent) -> Delivery:
     """Return it under an id that one event always gets, and that the door lets nobody have."""
     digest = hashlib.sha256(f"{found.repository_id} {found.event_id}".encode()).hexdigest()
     body = orjson.dumps(found.payload)

@@ -16,12 +16,12 @@ from dataclasses import replace
 import structlog
 
 from agents.errors import FettleError, RunError
-from app.github.transport.app_deliveries import AppDeliveries, Page, WINDOW
+from app.github.transport.app_deliveries import WINDOW, AppDeliveries, DeliveryPage
 from app.github.transport.client import GitHub
+from app.reconcile.after_restore import RestoreRecovery
 from app.store.database import Database
 from app.store.restore_recovery import Recoveries
 from app.store.schedule_leases import Attempt, Missed, Reading, Sweeps
-from app.reconcile.after_restore import Recovering
 from handlers import known
 
 NAME = "deliveries"
@@ -38,7 +38,7 @@ PASS_SECONDS = 540.0
 log = structlog.get_logger()
 
 
-class Turn:
+class PassLock:
     """One pass at a time, whoever makes it, and none for ever."""
 
     def __init__(self, sweeps: Sweeps, name: str, seconds: float = PASS_SECONDS) -> None:
@@ -68,7 +68,7 @@ class Turn:
         return False
 
 
-class DeliverySweep:
+class FailedDeliveries:
     """One pass reads what is new in the log, then asks for what is still missing."""
 
     def __init__(
@@ -80,7 +80,7 @@ class DeliverySweep:
         spacing: float,
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        recovering: Recovering | None = None,
+        recovering: RestoreRecovery | None = None,
     ) -> None:
         self._recovering = recovering
         """Finds what was lost with a database that was put back from a backup."""
@@ -91,12 +91,12 @@ class DeliverySweep:
         self._clock = clock
         """GitHub's time, in unix seconds."""
         self._sleep = sleep
-        self._turn = Turn(sweeps, NAME)
+        self._turn = PassLock(sweeps, NAME)
 
     @classmethod
     def of(
         cls, github: GitHub, database: Database, sweeps: Sweeps, *, every: float, spacing: float
-    ) -> DeliverySweep:
+    ) -> FailedDeliveries:
         """Return that of a server; nothing is asked of GitHub yet."""
         log_of_github, clock = AppDeliveries(github.app), github.app.jwt.now
         return cls(
@@ -105,7 +105,7 @@ class DeliverySweep:
             every=every,
             spacing=spacing,
             clock=clock,
-            recovering=Recovering(log_of_github, Recoveries(database), clock=clock),
+            recovering=RestoreRecovery(log_of_github, Recoveries(database), clock=clock),
         )
 
     async def run(self) -> None:
@@ -144,7 +144,7 @@ class DeliverySweep:
                     return
                 resumed = False
 
-    async def _page(self, cursor: str) -> Page:
+    async def _page(self, cursor: str) -> DeliveryPage:
         try:
             return await self._log.page(cursor)
         except RunError:
@@ -152,7 +152,7 @@ class DeliverySweep:
                 raise
         return await self._log.page()  # the cursor is too old: once more from the newest on
 
-    def _after(self, reading: Reading, page: Page) -> Reading:
+    def _after(self, reading: Reading, page: DeliveryPage) -> Reading:
         """Return how far is read with this page."""
         floor = max(reading.mark, self._clock() - WINDOW)
         oldest = min((each.at for each in page.attempts), default=floor)

@@ -6,9 +6,9 @@ import aiohttp
 from pydantic import SecretStr, ValidationError
 
 from agents.errors import RunError
-from app.github.transport.http import Api
 from app.github.transport.app_client import AppClient
 from app.github.transport.app_jwt import AppJwt
+from app.github.transport.http import HttpApi
 from app.github.transport.urls import Urls
 from app.registration.conversion import Registered
 
@@ -20,7 +20,7 @@ async def adopt(urls: Urls, app_id: str, key: SecretStr) -> Registered:
     """
     jwt = AppJwt(app_id, key.get_secret_value())
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        answer = await AppClient(Api(session, urls), jwt).request("GET", "/app")
+        answer = await AppClient(HttpApi(session, urls), jwt).request("GET", "/app")
     try:
         return Registered.model_validate(answer)
     except ValidationError:

@@ -29,7 +29,7 @@ HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RegistrationRequest:
     """What is to be registered, and where."""
 
     urls: Urls
@@ -43,10 +43,10 @@ class Wanted:
         return f"{self.urls.web}{where}/settings/apps/new?state={state}"
 
 
-class Door:
+class BrowserFlow:
     """Lets one browser through. `done` has what came of it."""
 
-    def __init__(self, wanted: Wanted, finish: Finish) -> None:
+    def __init__(self, wanted: RegistrationRequest, finish: Finish) -> None:
         self.done: asyncio.Future[Registered] = asyncio.get_running_loop().create_future()
         self.port = 0
         self._wanted = wanted
@@ -132,9 +132,11 @@ class Door:
 
 
 @asynccontextmanager
-async def open_door(wanted: Wanted, finish: Finish, *, port: int = 0) -> AsyncIterator[Door]:
+async def open_door(
+    wanted: RegistrationRequest, finish: Finish, *, port: int = 0
+) -> AsyncIterator[BrowserFlow]:
     """Listen on loopback for as long as this is held; port 0 takes any free one."""
-    door = Door(wanted, finish)
+    door = BrowserFlow(wanted, finish)
     runner = web.AppRunner(door.application(), access_log=None, shutdown_timeout=5)
     await runner.setup()
     try:

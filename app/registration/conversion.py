@@ -19,10 +19,10 @@ from pydantic import (
 )
 
 from agents.errors import RunError, TransientError
-from app.github.transport.http import Api, Refused
+from app.config.values import parse_key
+from app.github.transport.http import HttpApi, RequestFailed
 from app.github.transport.rate_limits import NO_ANSWER
 from app.github.transport.urls import Urls
-from app.config.values import parse_key
 
 CODE = re.compile(r"[A-Za-z0-9._~-]{1,200}")
 TRIES = 3
@@ -70,7 +70,7 @@ class Converted(Registered):
 async def convert(urls: Urls, code: str, *, pause: float = 1.0) -> Converted:
     """Exchange the code. Raises RunError or TransientError, whose texts say what to do."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        answer = await _exchanged(Api(session, urls), code, pause)
+        answer = await _exchanged(HttpApi(session, urls), code, pause)
     try:
         return Converted.model_validate(answer)
     except ValidationError as error:
@@ -82,14 +82,14 @@ async def convert(urls: Urls, code: str, *, pause: float = 1.0) -> Converted:
         ) from None
 
 
-async def _exchanged(api: Api, code: str, pause: float) -> object:
+async def _exchanged(api: HttpApi, code: str, pause: float) -> object:
     for tries in range(1, TRIES + 1):
         try:
             answer, _ = await api.send(
                 "POST", "/app-manifests/{code}/conversions", url_vars={"code": code}
             )
             return answer
-        except Refused as refused:
+        except RequestFailed as refused:
             status = refused.reply.status
             if status not in {NO_ANSWER, 500, 502, 503, 504}:
                 raise RunError(

@@ -23,7 +23,7 @@ class _Hook(_Strict):
     active: bool
 
 
-class Manifest(_Strict):
+class AppManifest(_Strict):
     """What app.yml holds.
 
     https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest
@@ -45,8 +45,8 @@ class Manifest(_Strict):
 
 
 @cache
-def app_manifest() -> Manifest:
+def app_manifest() -> AppManifest:
     """Return what is in app.yml: of this checkout, or of the package that was built from one."""
     places = (_PACKAGE / NAME, _PACKAGE.parent / NAME)
     found = next(place for place in places if place.is_file())
-    return Manifest.model_validate(yaml.safe_load(found.read_text("utf-8")))
+    return AppManifest.model_validate(yaml.safe_load(found.read_text("utf-8")))

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import SecretStr
 
 from agents.errors import Cancelled, ConfigError, RunError
+from app.registration.browser_flow import BrowserFlow, RegistrationRequest, open_door
 from app.registration.conversion import SPENT, Registered, convert
-from app.registration.browser_flow import Door, Wanted, open_door
 from app.secrets.write import keep_app, require_room
 
 MINUTES = 15.0
@@ -20,10 +20,10 @@ BUSY_SECONDS = 120.0
 
 
 async def register(
-    wanted: Wanted,
+    wanted: RegistrationRequest,
     data_dir: Path,
     stop: asyncio.Event,
-    opened: Callable[[Door], None],
+    opened: Callable[[BrowserFlow], None],
     *,
     replace: bool = False,
     port: int = 0,
@@ -52,7 +52,7 @@ async def register(
 
 def keep(
     data_dir: Path,
-    wanted: Wanted,
+    wanted: RegistrationRequest,
     app_id: str,
     key: SecretStr,
     webhook_secret: SecretStr,
@@ -72,7 +72,7 @@ def keep(
     keep_app(data_dir, values, replace=replace)
 
 
-async def _through(door: Door, stop: asyncio.Event, minutes: float) -> Registered:
+async def _through(door: BrowserFlow, stop: asyncio.Event, minutes: float) -> Registered:
     stopping = asyncio.create_task(stop.wait())
     either: set[asyncio.Future[Any]] = {stopping, door.done}
     try:

@@ -11,10 +11,10 @@ from typing import Protocol
 import structlog
 from pydantic import SecretStr
 
-from app.secrets.redaction import Redactor
+from app.config.values import parse_key
 from app.registration.rotation import SECRETS, finish_if_due, secrets_in
 from app.secrets.files import read_of_app, stamp_of_app
-from app.config.values import parse_key
+from app.secrets.redaction import Redactor
 
 KEY = "FETTLE_PRIVATE_KEY"
 LOOK_SECONDS = 15.0
@@ -22,7 +22,7 @@ LOOK_SECONDS = 15.0
 log = structlog.get_logger()
 
 
-class Door(Protocol):
+class SignatureChecker(Protocol):
     """Who checks signatures."""
 
     def accept(self, secrets: list[str]) -> None:
@@ -30,7 +30,7 @@ class Door(Protocol):
         ...
 
 
-class SecretWatch:
+class SecretReloader:
     """The App's files, for a process whose settings came from them; of others it says nothing.
 
     A look costs a microsecond while nothing was written, so strangers may cause as many as they
@@ -75,7 +75,7 @@ class SecretWatch:
         before, self._stamps[name] = self._stamps.get(name), stamp
         return stamp is not None and stamp != before
 
-    async def run(self, door: Door, renew: Callable[[], object]) -> None:
+    async def run(self, door: SignatureChecker, renew: Callable[[], object]) -> None:
         """Look again and again, so that what is not accepted any more is refused soon."""
         while self.watching:
             try:

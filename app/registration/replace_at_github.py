@@ -17,10 +17,10 @@ from cryptography.hazmat.primitives.serialization import (
 from pydantic import SecretStr
 
 from agents.errors import ConfigError
-from app.github.transport.http import Api
 from app.github.transport.app_client import AppClient
 from app.github.transport.app_deliveries import WINDOW
 from app.github.transport.app_jwt import AppJwt
+from app.github.transport.http import HttpApi
 from app.github.transport.urls import Urls
 from app.registration.adopt import adopt
 from app.registration.conversion import Registered
@@ -34,7 +34,7 @@ LONGER_WINDOW = 7 * 86_400.0
 async def as_app(urls: Urls, app_id: str, key: SecretStr) -> AsyncIterator[AppClient]:
     """Hold the way to GitHub open, as the App itself."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        yield AppClient(Api(session, urls), AppJwt(app_id, key.get_secret_value()))
+        yield AppClient(HttpApi(session, urls), AppJwt(app_id, key.get_secret_value()))
 
 
 async def tell_secret(app: AppClient, secret: str) -> None:

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import structlog
 
 from agents.errors import ConfigError, RunError
-from agents.policy import Given
+from agents.policy import PinnedPolicy
 from agents.ports import Json, Steer, Steering
 from agents.requests import Frozen
 from agents.run import Outcome, Ports
@@ -34,7 +34,7 @@ class Admission(Frozen):
     """Why it must not run."""
     tainted: bool = True
     """Somebody who may not write to the repository worded the request."""
-    policy: Given | None = None
+    policy: PinnedPolicy | None = None
     """The policy that the run begins under; None in older records: it is that of its commit."""
     cancelled: str = ""
     """By whom the run was cancelled before anybody looked, in words for people."""

@@ -22,10 +22,10 @@ from dbos._serialization import DefaultSerializer
 from sqlalchemy import make_url
 
 from agents.ports import Json, Steps
-from app.secrets.encryption import OPEN, Seal
-from app.runs.durable_steps import EngineSteps, Floor, LOOK_SECONDS, RETRY_SECONDS, StepBroken
-from app.store.process_lock import Claim
+from app.runs.durable_steps import LOOK_SECONDS, RETRY_SECONDS, EngineSteps, Floor, StepBroken
+from app.secrets.encryption import OPEN, Cipher
 from app.store.database import overwriting, sqlite_module
+from app.store.process_lock import Claim
 
 QUEUE = "runs"
 VERSION = "1"
@@ -54,7 +54,7 @@ class _JsonSerializer(Serializer):
     neither alive nor dead, in the way of its lane; its text may hold a secret and is for the log.
     """
 
-    def __init__(self, seal: Seal) -> None:
+    def __init__(self, seal: Cipher) -> None:
         self._seal = seal
 
     def serialize(self, data: Any) -> str:
@@ -84,7 +84,7 @@ class Engine:
         stages_at_once: int,
         retry_seconds: float = RETRY_SECONDS,
         look_seconds: float = LOOK_SECONDS,
-        seal: Seal = OPEN,
+        seal: Cipher = OPEN,
     ) -> None:
         self.floor = Floor(stages_at_once, _record, retry_seconds, look_seconds)
         self._conduct = conduct

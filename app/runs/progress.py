@@ -10,8 +10,8 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from agents.ports import Json, Reporter, Steps, Usage
-from app.store.runs import Runs
 from app.observability.tracing import span
+from app.store.runs import Runs
 
 log = structlog.get_logger()
 

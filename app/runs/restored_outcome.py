@@ -17,14 +17,14 @@ from agents.errors import RunError
 from agents.ports import Batch
 from agents.requests import AddressReview, FixChecks, OnPull, RemediateAlert, Request
 from agents.run import Outcome
-from app.github.transport.client import GitHub
 from app.github.read_tool.adapter import asked_at
-from app.github.transport.idempotent_comments import MarkedComments, Posted
 from app.github.reporting.reporter import ENDED, KEY
-from app.github.reviews.adapter import GitHubReviewing
+from app.github.reviews.adapter import GitHubReviews
+from app.github.transport.client import GitHub
+from app.github.transport.idempotent_comments import MarkedComments, Posted
 from app.secrets.redaction import Redactor
-from app.store.handled_feedback import Batches
 from app.store.database import Database
+from app.store.handled_feedback import Batches
 from app.store.restore_recovery import Recoveries
 
 TEXT = "It had ended before the server's data was lost. The comment on GitHub says how."
@@ -69,7 +69,7 @@ class EndedBefore:
     async def _remember(self, run_id: str, request: OnPull, said: Posted) -> None:
         """Have the runs after it know what it has dealt with: all that was said before it spoke."""
         batches = Batches(self.database)
-        reviewing = GitHubReviewing(self.github, request, run_id, self.redactor, batches)
+        reviewing = GitHubReviews(self.github, request, run_id, self.redactor, batches)
         pull, spoke = await reviewing.pull(), datetime.fromisoformat(said.at)
         pushed = pull.head if pull.pushed_by_us else ""
         if isinstance(request, FixChecks):

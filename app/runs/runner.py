@@ -13,20 +13,20 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from agents.errors import RunError, TransientError
-from agents.loop.budget import Limits
+from agents.loop.budget import RunLimits
 from agents.pipelines import PIPELINES
-from agents.pipelines.stages.save_unfinished import Stopped
+from agents.pipelines.stages.save_unfinished import EarlyEnd
 from agents.ports import Json, Steps
 from agents.requests import Asked, Command, Request, request_of
 from agents.run import Outcome, Run, Standing
-from app.runs.admission import Admission, Admitting, Door, LONGEST_PAUSE, MOST_TRIES, Withdrawn
-from app.runs.engine import Engine
 from app.observability.logging import keys_of
-from app.runs.failure_text import AGAIN, BROKEN, LOST, given_up, on_lost_ground
-from app.runs.durable_steps import StepBroken, StepGivenUp
-from app.store.runs import Runs
 from app.observability.tracing import NoTracing, Tracing, run_ended
+from app.runs.admission import LONGEST_PAUSE, MOST_TRIES, Admission, Admitting, Door, Withdrawn
+from app.runs.durable_steps import StepBroken, StepGivenUp
+from app.runs.engine import Engine
+from app.runs.failure_text import AGAIN, BROKEN, LOST, given_up, on_lost_ground
 from app.runs.progress import Held, Unrecorded, Watched
+from app.store.runs import Runs
 from handlers.notifications import KINDS, Notice, notice_of
 
 MOST_STARTS = 20
@@ -75,7 +75,7 @@ class Runner:
         equip: Equip,
         *,
         models: Mapping[str, str],
-        limits: Limits,
+        limits: RunLimits,
         noreply: str,
         obey: Obey | None = None,
         take_note: TakeNote | None = None,
@@ -233,7 +233,7 @@ class Runner:
         except (StepGivenUp, StepBroken) as error:
             if run.stopping or not run.trunk:  # keeping is what failed, or there is nothing yet
                 raise
-            return await pipeline.keep(run, Stopped(kind="failed", text=given_up(error, run_id)))
+            return await pipeline.keep(run, EarlyEnd(kind="failed", text=given_up(error, run_id)))
 
     async def _finish(self, run_id: str, equipment: Equipment, outcome: Outcome) -> None:
         async def finish() -> Json:

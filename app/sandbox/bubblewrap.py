@@ -16,19 +16,20 @@ from typing import Literal, NoReturn
 
 from agents.errors import ConfigError, TransientError
 from agents.ports import CommandResult
-from app.sandbox import bubblewrap_profile as profile, escape_probe as probe
-from app.sandbox.port import Bounds, Command, ProbeReport
+from app.sandbox import bubblewrap_profile as profile
+from app.sandbox import escape_probe as probe
 from app.sandbox.bubblewrap_errors import diagnose
-from app.sandbox.cgroup import Cgroups, Quota
+from app.sandbox.cgroup import CgroupFactory, CgroupLimits
 from app.sandbox.cgroup_delegation import find_cgroups
-from app.sandbox.disk_quota import Disk, LOOK_EVERY, MB, Room
-from app.sandbox.cgroup_scope import Held, hold
-from app.sandbox.parent_watch import Lifeline, guarded, lifeline
-from app.sandbox.privilege_drop import Lowered
+from app.sandbox.cgroup_scope import CommandCgroup, hold
+from app.sandbox.disk_quota import LOOK_EVERY, MB, DiskAllowance, DiskQuota
 from app.sandbox.mount_points import make_mount_points
-from app.sandbox.output_buffer import HeadTail
+from app.sandbox.output_buffer import HeadTailBuffer
+from app.sandbox.parent_watch import Lifeline, guarded, lifeline
+from app.sandbox.path_permissions import WritablePaths, require_interpreter, require_reach
+from app.sandbox.port import OperatorLimits, ProbeReport, SandboxCommand
+from app.sandbox.privilege_drop import UnprivilegedLauncher
 from app.sandbox.process_group import memory_file, run_group
-from app.sandbox.path_permissions import Written, require_interpreter, require_reach
 from app.sandbox.results import FLOOD, as_result
 from app.sandbox.seccomp import build_filter
 
@@ -40,7 +41,7 @@ _EXHAUSTED = re.compile("Resource temporarily unavailable|Cannot fork|Cannot all
 
 
 @dataclass(frozen=True)
-class WayIn:
+class SandboxLaunch:
     """What starts one command in the sandbox, and holds it from then on."""
 
     argv: list[str]
@@ -48,9 +49,9 @@ class WayIn:
     """Descriptors that the process must inherit."""
     line: Lifeline
     """Its other end is to be the input of the process."""
-    room: Room
-    group: Held
-    lowered: Lowered | None
+    room: DiskAllowance
+    group: CommandCgroup
+    lowered: UnprivilegedLauncher | None
     """What it is to be started with, if not by this process's own user."""
     environment: Mapping[str, str] = field(default_factory=lambda: {"PATH": _SYSTEM_PATH})
     """The only one there may be: inside, /proc/1/environ shows exactly this."""
@@ -80,8 +81,8 @@ class Bubblewrap:
         self,
         sandbox_uid: int,
         toolchains: Sequence[Path] = (),
-        bounds: Bounds | None = None,
-        find: Callable[[], tuple[Cgroups | None, str]] = find_cgroups,
+        bounds: OperatorLimits | None = None,
+        find: Callable[[], tuple[CgroupFactory | None, str]] = find_cgroups,
     ) -> None:
         if sandbox_uid <= 0:
             raise ConfigError(
@@ -90,13 +91,13 @@ class Bubblewrap:
             )
         as_root = os.geteuid() == 0
         self.owner = (sandbox_uid, sandbox_uid) if as_root else (os.geteuid(), os.getegid())
-        self._lowered = Lowered(self.owner) if as_root else None
+        self._lowered = UnprivilegedLauncher(self.owner) if as_root else None
         self._toolchains = tuple(toolchains)
-        self._bounds = bounds or Bounds()
-        self._disk = Disk(self._bounds)
-        self._written = Written(self.owner)
+        self._bounds = bounds or OperatorLimits()
+        self._disk = DiskQuota(self._bounds)
+        self._written = WritablePaths(self.owner)
         self._find = find
-        self._found: tuple[Cgroups | None, str] | None = None
+        self._found: tuple[CgroupFactory | None, str] | None = None
         self._filter = build_filter()
         self._etc = profile.etc_files()
         self._fixed = [*profile.NAMESPACES, *profile.system_options(), *profile.fresh_options()]
@@ -110,10 +111,10 @@ class Bubblewrap:
             self._report = replace(report, notes=self._notes())
         return self._report
 
-    async def run(self, command: Command) -> CommandResult:
+    async def run(self, command: SandboxCommand) -> CommandResult:
         """Run the command until it ends, its time is up, or it takes too much; nothing survives."""
         started = time.monotonic()
-        output = HeadTail(command.max_output, FLOOD)
+        output = HeadTailBuffer(command.max_output, FLOOD)
         async with self.way_in(command) as way:
             ended = await run_group(
                 way.argv,
@@ -136,7 +137,9 @@ class Bubblewrap:
             )
 
     @asynccontextmanager
-    async def way_in(self, command: Command, *, talking: bool = False) -> AsyncIterator[WayIn]:
+    async def way_in(
+        self, command: SandboxCommand, *, talking: bool = False
+    ) -> AsyncIterator[SandboxLaunch]:
         """Give the command line that leads into the sandbox, and all that holds the command.
 
         With `talking` its input is what is sent over the lifeline; otherwise it has none.
@@ -151,18 +154,18 @@ class Bubblewrap:
             self._prepared(command) as (start, fds),
         ):
             guard = guarded(command.argv, command.limits, self._data_limit(), talking=talking)
-            yield WayIn([*start, *guard], fds, line, room, group, self._lowered)
+            yield SandboxLaunch([*start, *guard], fds, line, room, group, self._lowered)
 
     @property
-    def _cgroups(self) -> Cgroups | None:
+    def _cgroups(self) -> CgroupFactory | None:
         """Return where control groups can be made; looked for when the first is wanted."""
         if self._found is None:
             self._found = self._find()
         return self._found[0]
 
-    def _quota(self, command: Command) -> Quota:
+    def _quota(self, command: SandboxCommand) -> CgroupLimits:
         processors = (os.cpu_count() or 1) - _LEFT_OVER
-        return Quota(self._bounds.memory, command.limits.nproc, processors)
+        return CgroupLimits(self._bounds.memory, command.limits.nproc, processors)
 
     def _data_limit(self) -> int | None:
         """Return the bytes of each process, where nothing holds those of all together."""
@@ -184,7 +187,7 @@ class Bubblewrap:
         return (note,)
 
     @contextmanager
-    def _prepared(self, command: Command) -> Iterator[tuple[list[str], list[int]]]:
+    def _prepared(self, command: SandboxCommand) -> Iterator[tuple[list[str], list[int]]]:
         """Give the command line that leads into the sandbox, and the descriptors it needs."""
         with _memory_files() as add:
             options = list(self._fixed)
@@ -211,7 +214,7 @@ class Bubblewrap:
         for toolchain in self._toolchains:
             require_interpreter(toolchain, (Path("/usr"), *self._toolchains))
 
-    def _explain(self, command: Command, text: str, fault: Exception | None) -> NoReturn:
+    def _explain(self, command: SandboxCommand, text: str, fault: Exception | None) -> NoReturn:
         """Say why bwrap never ran the command, and who can mend it."""
         if fault is not None or _EXHAUSTED.search(text):
             raise TransientError(f"The sandbox could not start: {fault or text[-300:].strip()}")

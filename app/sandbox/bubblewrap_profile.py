@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from app.sandbox.port import Command, Mount
+from app.sandbox.port import Mount, SandboxCommand
 
 HOME = "/home/agent"
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -81,7 +81,7 @@ def fresh_options() -> list[str]:
     return options
 
 
-def command_options(command: Command, toolchains: Sequence[Path]) -> list[str]:
+def command_options(command: SandboxCommand, toolchains: Sequence[Path]) -> list[str]:
     """Return the options for one command: what it sees, its environment, its folder."""
     options: list[str] = []
     for mount in (*(Mount(tool, str(tool)) for tool in toolchains), *command.mounts):

@@ -28,7 +28,7 @@ Writes = list[tuple[str, str, str]]
 
 
 @dataclass(frozen=True)
-class Quota:
+class CgroupLimits:
     """What one command and everything that it starts may use together."""
 
     memory: int
@@ -38,7 +38,7 @@ class Quota:
     processors: float
 
 
-class Group:
+class Cgroup:
     """The control group of one command."""
 
     def __init__(self, folders: list[Path], events: Path | None) -> None:
@@ -69,7 +69,7 @@ class Group:
             time.sleep(0.01)
 
 
-class Cgroups:
+class CgroupFactory:
     """The places where this process may make control groups."""
 
     _numbers: ClassVar = itertools.count()  # for the whole process, like the names
@@ -79,7 +79,7 @@ class Cgroups:
         version: str,
         places: Mapping[str, Path],
         home: Path,
-        settings: Callable[[Quota], Writes],
+        settings: Callable[[CgroupLimits], Writes],
         events: str,
     ) -> None:
         self.version = version
@@ -92,7 +92,7 @@ class Cgroups:
         self.threads = ThreadPoolExecutor(_THREADS, "cgroup")
         """Where all of this is called; what is left to do there is done before the process ends."""
 
-    def make(self, quota: Quota) -> Group:
+    def make(self, quota: CgroupLimits) -> Cgroup:
         """Return a new group with these limits. Raises OSError when the kernel refuses it.
 
         After a pause the first process to be moved waits for every processor, longer than
@@ -113,7 +113,7 @@ class Cgroups:
                 _removed(folder)
             raise
         place = self._places.get("memory")
-        return Group(folders, place and place / name / self._events)
+        return Cgroup(folders, place and place / name / self._events)
 
     def _set(self, controller: str, name: str, file: str, value: str) -> None:
         if controller not in self._places:
@@ -134,17 +134,19 @@ class Cgroups:
                     _removed(folder)
 
 
-def unified(places: Mapping[str, Path], home: Path) -> Cgroups:
+def unified(places: Mapping[str, Path], home: Path) -> CgroupFactory:
     """Return cgroups of version 2 below these places; `home` is the group that we are in."""
-    return Cgroups("cgroup v2", places, home, _unified_settings, "memory.events")
+    return CgroupFactory("cgroup v2", places, home, _unified_settings, "memory.events")
 
 
-def legacy(places: Mapping[str, Path]) -> Cgroups:
+def legacy(places: Mapping[str, Path]) -> CgroupFactory:
     """Return cgroups of version 1, where each controller has a tree of its own."""
-    return Cgroups("cgroup v1", places, places["memory"], _legacy_settings, "memory.oom_control")
+    return CgroupFactory(
+        "cgroup v1", places, places["memory"], _legacy_settings, "memory.oom_control"
+    )
 
 
-def _unified_settings(quota: Quota) -> Writes:
+def _unified_settings(quota: CgroupLimits) -> Writes:
     return [
         ("memory", "memory.max", str(quota.memory)),
         ("memory", "memory.swap.max", "0"),
@@ -154,7 +156,7 @@ def _unified_settings(quota: Quota) -> Writes:
     ]
 
 
-def _legacy_settings(quota: Quota) -> Writes:
+def _legacy_settings(quota: CgroupLimits) -> Writes:
     return [
         ("memory", "memory.limit_in_bytes", str(quota.memory)),
         ("memory", "memory.memsw.limit_in_bytes", str(quota.memory)),

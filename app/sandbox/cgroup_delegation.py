@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.sandbox.cgroup import Cgroups, legacy, unified
+from app.sandbox.cgroup import CgroupFactory, legacy, unified
 
 NEEDED, WANTED = ("memory", "pids"), ("cpu",)
 _LEAF = "fettle"  # the group that this process moves to: one with groups below may hold none itself
@@ -20,7 +20,7 @@ _REMEDY = "in a systemd unit set `Delegate=yes`"
 
 
 @dataclass(frozen=True)
-class Tree:
+class CgroupTree:
     """A mounted tree of control groups, and our own place in it."""
 
     mount: Path
@@ -36,7 +36,7 @@ class NotDelegatedError(Exception):
     """No control groups can be made; the text says why."""
 
 
-def find_cgroups(process: Path = Path("/proc/self")) -> tuple[Cgroups | None, str]:
+def find_cgroups(process: Path = Path("/proc/self")) -> tuple[CgroupFactory | None, str]:
     """Return where groups can be made, or None with the reason; moves us to a group of our own."""
     trees = find_trees((process / "mountinfo").read_text(), (process / "cgroup").read_text())
     try:
@@ -49,7 +49,7 @@ def find_cgroups(process: Path = Path("/proc/self")) -> tuple[Cgroups | None, st
     return found, ""
 
 
-def find_trees(mountinfo: str, cgroup: str) -> dict[str, Tree]:
+def find_trees(mountinfo: str, cgroup: str) -> dict[str, CgroupTree]:
     """Return the trees by controller; the one of version 2 by the empty name."""
     own = {}
     for line in cgroup.splitlines():
@@ -65,16 +65,16 @@ def find_trees(mountinfo: str, cgroup: str) -> dict[str, Tree]:
             # Where only a part of the tree is mounted, our place is told from the whole one's root.
             inside = own[name] if root == "/" else own[name].removeprefix(root)
             if ".." not in inside:
-                trees[name] = Tree(Path(mount), inside)
+                trees[name] = CgroupTree(Path(mount), inside)
     return trees
 
 
-def _speaks_unified(trees: Mapping[str, Tree]) -> bool:
+def _speaks_unified(trees: Mapping[str, CgroupTree]) -> bool:
     """Tell whether version 2 has what we need; on some machines version 1 keeps it."""
     return "" in trees and not any(name in trees for name in NEEDED)
 
 
-def _unified(trees: Mapping[str, Tree]) -> Cgroups:
+def _unified(trees: Mapping[str, CgroupTree]) -> CgroupFactory:
     place = delegated_place(trees[""])
     there = (place / "cgroup.controllers").read_text().split()
     _require(there)
@@ -85,7 +85,7 @@ def _unified(trees: Mapping[str, Tree]) -> Cgroups:
     return unified(dict.fromkeys(wanted, place), home)
 
 
-def _legacy(trees: Mapping[str, Tree]) -> Cgroups:
+def _legacy(trees: Mapping[str, CgroupTree]) -> CgroupFactory:
     if _SYSTEMD.is_dir():  # it delegates nothing in version 1
         raise NotDelegatedError("systemd manages the control groups, in their old version here")
     places = {name: trees[name].folder for name in (*NEEDED, *WANTED) if name in trees}
@@ -100,7 +100,7 @@ def _require(controllers: Mapping[str, Path] | list[str]) -> None:
             raise NotDelegatedError(f"no control group with `{name}` is delegated; {_REMEDY}")
 
 
-def delegated_place(tree: Tree) -> Path:
+def delegated_place(tree: CgroupTree) -> Path:
     """Return the folder below which everything is ours. Raises NotDelegatedError.
 
     Being root is no permission: where systemd runs, it owns what it did not delegate.

@@ -7,13 +7,13 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 
 from agents.errors import TransientError
-from app.sandbox.cgroup import Cgroups, Group, Quota
+from app.sandbox.cgroup import Cgroup, CgroupFactory, CgroupLimits
 
 
-class Held:
+class CommandCgroup:
     """One command's control group, which is being made while its sandbox is set up."""
 
-    def __init__(self, cgroups: Cgroups | None, quota: Quota) -> None:
+    def __init__(self, cgroups: CgroupFactory | None, quota: CgroupLimits) -> None:
         self._cgroups = cgroups
         self.threads = cgroups.threads if cgroups else None
         """Where a process is to be put in, which may wait for the kernel."""
@@ -39,15 +39,15 @@ class Held:
         if self._made is not None:
             self._made.add_done_callback(self._remove)
 
-    def _remove(self, made: Future[Group]) -> None:
+    def _remove(self, made: Future[Cgroup]) -> None:
         if self._cgroups is not None and not made.cancelled() and made.exception() is None:
             self._cgroups.threads.submit(made.result().remove)
 
 
 @contextmanager
-def hold(cgroups: Cgroups | None, quota: Quota) -> Iterator[Held]:
+def hold(cgroups: CgroupFactory | None, quota: CgroupLimits) -> Iterator[CommandCgroup]:
     """Have a control group for as long as the command runs."""
-    held = Held(cgroups, quota)
+    held = CommandCgroup(cgroups, quota)
     try:
         yield held
     finally:

@@ -8,12 +8,12 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from agents.errors import TransientError
-from app.sandbox.privilege_drop import Lowered
+from app.sandbox.privilege_drop import UnprivilegedLauncher
 
 _RETRY = 10.0  # seconds
 
 
-class Child:
+class ChildProcess:
     """A process in a session of its own, in `/`, with this environment and nothing else of ours."""
 
     def __init__(
@@ -25,7 +25,7 @@ class Child:
         stdout: int,
         stderr: int,
         pass_fds: Sequence[int],
-        lowered: Lowered | None = None,
+        lowered: UnprivilegedLauncher | None = None,
     ) -> None:
         """Start it, as the user of `lowered` if that is given.
 

@@ -16,17 +16,23 @@ from typing import Literal, NoReturn
 from agents.errors import ConfigError, TransientError
 from agents.ports import CommandResult
 from app.sandbox import escape_probe as probe
-from app.sandbox.port import Bounds, Command, Probe, ProbeReport
-from app.sandbox.start_handshake import asking, guarded
+from app.sandbox.container_engines import (
+    PATH,
+    ContainerEngine,
+    ask,
+    client_environment,
+    find_engines,
+)
 from app.sandbox.container_errors import diagnose
-from app.sandbox.container_options import Body, create_arguments, wrapped, write_files
-from app.sandbox.disk_quota import Disk
-from app.sandbox.container_engines import Engine, PATH, ask, client_environment, find_engines
+from app.sandbox.container_options import ContainerConfig, create_arguments, wrapped, write_files
+from app.sandbox.disk_quota import DiskQuota
 from app.sandbox.orphan_containers import labels, remove, remove_leftovers
-from app.sandbox.output_buffer import HeadTail
-from app.sandbox.process_group import Ended, run_group
-from app.sandbox.path_permissions import Written
+from app.sandbox.output_buffer import HeadTailBuffer
+from app.sandbox.path_permissions import WritablePaths
+from app.sandbox.port import OperatorLimits, Probe, ProbeReport, SandboxCommand
+from app.sandbox.process_group import ProcessExit, run_group
 from app.sandbox.results import FLOOD, as_result
+from app.sandbox.start_handshake import asking, guarded
 from app.sandbox.unmounted import sandbox_owner
 
 NEEDED = ("bash", "cat", "git", "perl", "timeout")
@@ -43,7 +49,7 @@ class Container:
         self,
         sandbox_uid: int,
         toolchains: Sequence[Path] = (),
-        bounds: Bounds | None = None,
+        bounds: OperatorLimits | None = None,
         *,
         image: str,
         path: str = PATH,
@@ -51,11 +57,11 @@ class Container:
         self.owner = sandbox_owner(sandbox_uid)
         self._toolchains = tuple(toolchains)
         self._image = image
-        self._bounds = bounds or Bounds()
-        self._disk = Disk(self._bounds)
-        self._written = Written(self.owner)
+        self._bounds = bounds or OperatorLimits()
+        self._disk = DiskQuota(self._bounds)
+        self._written = WritablePaths(self.owner)
         self._path = path
-        self._body: Body | None = None
+        self._body: ContainerConfig | None = None
         self._finding = asyncio.Lock()
         self._report: ProbeReport | None = None
 
@@ -68,15 +74,15 @@ class Container:
                 self._report = self._refusing(error)
         return self._report
 
-    async def run(self, command: Command) -> CommandResult:
+    async def run(self, command: SandboxCommand) -> CommandResult:
         """Run the command until it ends, its time is up, or it takes too much; nothing survives."""
         body = await self._common()
         started = time.monotonic()
         self._written.check(command.mounts)
         room = self._disk.room(command)
         name = f"fettle-{secrets.token_hex(8)}"
-        output = HeadTail(command.max_output, FLOOD)
-        ended: Ended | None = None
+        output = HeadTailBuffer(command.max_output, FLOOD)
+        ended: ProcessExit | None = None
         try:
             with _files(body) as files, asking(output) as (out, guard_end):
                 await self._make(body, name, files, command)
@@ -97,14 +103,16 @@ class Container:
         full = ended.why == "exit" and await room.overrun()
         return as_result(ended, output.text(), time.monotonic() - started, disk=full)
 
-    async def _make(self, body: Body, name: str, files: Path, command: Command) -> None:
+    async def _make(
+        self, body: ContainerConfig, name: str, files: Path, command: SandboxCommand
+    ) -> None:
         arguments = create_arguments(body, name, labels(), files, command)
         inside = wrapped(body, command, guarded(command.argv))
         made = await ask(body.engine.program, *arguments, *inside, timeout=_MAKING)
         if made.code:
             self._explain(body.engine, made.text)
 
-    async def _common(self) -> Body:
+    async def _common(self) -> ContainerConfig:
         """Find the engine, once, and remove what a killed Fettle left in it."""
         async with self._finding:
             if self._body is None:
@@ -117,7 +125,7 @@ class Container:
                     )
                 engine = found[0]
                 await remove_leftovers(engine)
-                self._body = Body(
+                self._body = ContainerConfig(
                     engine, self._image, self.owner, self._toolchains, self._bounds.memory
                 )
         return self._body
@@ -125,7 +133,7 @@ class Container:
     async def _lacking(self) -> ProbeReport | None:
         """Return a report of what the image lacks; None when it has all that Fettle needs."""
         script = 'for p; do command -v "$p" >/dev/null || echo "$p"; done'
-        asked = Command(("sh", "-c", script, "sh", *NEEDED), folder="/", timeout=_MAKING)
+        asked = SandboxCommand(("sh", "-c", script, "sh", *NEEDED), folder="/", timeout=_MAKING)
         lacking = (await self.run(asked)).output.split()
         if not lacking:
             return None
@@ -137,7 +145,7 @@ class Container:
         )
 
     async def _attacked(self) -> ProbeReport:
-        asked = Command(("cat", "/proc/net/dev"), folder="/", timeout=_MAKING)
+        asked = SandboxCommand(("cat", "/proc/net/dev"), folder="/", timeout=_MAKING)
         devices = re.findall(r"^ *([^\s:|]+):", (await self.run(asked)).output, re.MULTILINE)
         others = [name for name in devices if name != "lo"]
         network = Probe("see a network", held=devices != [] and not others, detail=" ".join(others))
@@ -163,7 +171,7 @@ class Container:
             remedy="let engine and Fettle run on one machine, or install bubblewrap",
         )
 
-    def _explain(self, engine: Engine, text: str) -> NoReturn:
+    def _explain(self, engine: ContainerEngine, text: str) -> NoReturn:
         """Say why the command never began, and who can mend it."""
         if "temporarily unavailable" in text:
             raise TransientError(f"The sandbox could not start: {text[-300:].strip()}")
@@ -175,7 +183,7 @@ class Container:
 
 
 @contextmanager
-def _files(body: Body) -> Iterator[Path]:
+def _files(body: ContainerConfig) -> Iterator[Path]:
     """Give the folder with what the engine reads for one container."""
     with tempfile.TemporaryDirectory(prefix="fettle-container-") as folder:
         write_files(Path(folder), body.inside)

@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from typing import Literal
 
-from app.sandbox.output_buffer import HeadTail
+from app.sandbox.output_buffer import HeadTailBuffer
 from app.sandbox.process_group import run_group
 
 NAMES: tuple[Literal["podman", "docker"], ...] = ("podman", "docker")
@@ -21,7 +21,7 @@ _PATIENCE = 20.0
 
 
 @dataclass(frozen=True)
-class Engine:
+class ContainerEngine:
     """A container engine's command line, which answered."""
 
     program: str
@@ -30,24 +30,24 @@ class Engine:
 
 
 @dataclass(frozen=True)
-class Said:
+class EngineAnswer:
     """What an engine's command line answered."""
 
     code: int
     text: str
 
 
-async def ask(program: str, *arguments: str, timeout: float = _PATIENCE) -> Said:
+async def ask(program: str, *arguments: str, timeout: float = _PATIENCE) -> EngineAnswer:
     """Run one of the engine's own commands to its end."""
-    kept = HeadTail(64_000, 4_000_000)
+    kept = HeadTailBuffer(64_000, 4_000_000)
     ended = await run_group(
         [program, *arguments], environment=client_environment(), timeout=timeout, out=kept
     )
     late = f"no answer in {timeout:.0f} s" if ended.why == "timeout" else ""
-    return Said(ended.code, f"{kept.text()}{late}")
+    return EngineAnswer(ended.code, f"{kept.text()}{late}")
 
 
-async def find_engines(path: str = PATH) -> tuple[list[Engine], list[str]]:
+async def find_engines(path: str = PATH) -> tuple[list[ContainerEngine], list[str]]:
     """Return the engines that answer, rootless ones first, and why the others do not."""
     found, silent = [], []
     for name in NAMES:
@@ -61,7 +61,7 @@ async def find_engines(path: str = PATH) -> tuple[list[Engine], list[str]]:
             silent.append(f"{name} does not answer: {lines[-1][:200]}")
             continue
         rootless = "true" in said.text if name == "podman" else "name=rootless" in said.text
-        found.append(Engine(program, name, rootless))
+        found.append(ContainerEngine(program, name, rootless))
     return sorted(found, key=lambda engine: not engine.rootless), silent
 
 

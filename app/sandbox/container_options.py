@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from agents.errors import ConfigError
-from app.sandbox.port import Command, Limits, Mount
-from app.sandbox.container_engines import Engine
 from app.sandbox.bubblewrap_profile import HOME, environment
+from app.sandbox.container_engines import ContainerEngine
+from app.sandbox.port import Mount, ResourceLimits, SandboxCommand
 from app.sandbox.seccomp import denied_calls
 
 GRACE = 30
@@ -35,10 +35,10 @@ _TERMINAL_INPUT = (0x5412, 0x541C)
 
 
 @dataclass(frozen=True)
-class Body:
+class ContainerConfig:
     """What every container of this sandbox has in common."""
 
-    engine: Engine
+    engine: ContainerEngine
     image: str
     owner: tuple[int, int]
     toolchains: Sequence[Path]
@@ -54,7 +54,7 @@ class Body:
 
 
 def create_arguments(
-    body: Body, name: str, labels: Sequence[str], files: Path, command: Command
+    body: ContainerConfig, name: str, labels: Sequence[str], files: Path, command: SandboxCommand
 ) -> list[str]:
     """Return the arguments of the engine that make a container, not yet started.
 
@@ -87,7 +87,7 @@ def write_files(folder: Path, owner: tuple[int, int]) -> None:
         (folder / name).chmod(0o644)
 
 
-def wrapped(body: Body, command: Command, argv: Sequence[str]) -> list[str]:
+def wrapped(body: ContainerConfig, command: SandboxCommand, argv: Sequence[str]) -> list[str]:
     """Return what runs inside: an environment from nothing, and an end even without us."""
     variables = environment(command.environment, body.toolchains)
     seconds = math.ceil(command.timeout) + GRACE
@@ -112,7 +112,7 @@ def _hold(profile: Path) -> Iterator[str]:
     yield "--security-opt=label=disable"
 
 
-def _user(body: Body) -> list[str]:
+def _user(body: ContainerConfig) -> list[str]:
     """Return as whom the command runs, so that its files belong to the owner outside."""
     uid, gid = body.inside
     if not body.engine.rootless:
@@ -121,7 +121,7 @@ def _user(body: Body) -> list[str]:
     return [*mapping, f"--user={uid}:{gid}"]
 
 
-def _limits(limits: Limits, memory: int) -> Iterator[str]:
+def _limits(limits: ResourceLimits, memory: int) -> Iterator[str]:
     yield f"--pids-limit={limits.nproc}"
     yield f"--memory={memory}b"
     yield f"--memory-swap={memory}b"
@@ -140,7 +140,7 @@ def _limits(limits: Limits, memory: int) -> Iterator[str]:
     yield "--ulimit=core=0:0"
 
 
-def _mounts(body: Body, files: Path, command: Command) -> Iterator[str]:
+def _mounts(body: ContainerConfig, files: Path, command: SandboxCommand) -> Iterator[str]:
     # Not `-v`, which would make a folder of root's where the source is missing.
     names = (Mount(files / name, f"/etc/{name}") for name in _NAMED)
     tools = (Mount(tool, str(tool)) for tool in body.toolchains)

@@ -16,8 +16,8 @@ from pathlib import Path
 from cachetools import LRUCache
 
 from agents.errors import TransientError
-from app.sandbox.port import Bounds, Command
-from app.sandbox.output_buffer import HeadTail
+from app.sandbox.output_buffer import HeadTailBuffer
+from app.sandbox.port import OperatorLimits, SandboxCommand
 from app.sandbox.process_group import run_group
 
 MB = 1024 * 1024
@@ -33,7 +33,7 @@ _FEWEST = 200  # one in so many names for files (inodes) stays free
 
 
 @dataclass
-class _Seen:
+class _DiskUsage:
     """How large a run's folders were, and what was free then; `known` once they were walked."""
 
     size: int
@@ -43,19 +43,19 @@ class _Seen:
     known: bool = False
 
 
-class Disk:
+class DiskQuota:
     """Remembers how full the folders of runs are."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: OperatorLimits) -> None:
         self.bounds = bounds
-        self._seen: LRUCache[Path, _Seen] = LRUCache(_RUNS)
+        self._seen: LRUCache[Path, _DiskUsage] = LRUCache(_RUNS)
 
-    def room(self, command: Command) -> Room:
+    def room(self, command: SandboxCommand) -> DiskAllowance:
         """Return the room of a command. Raises TransientError when the disk has none to give."""
         folders = tuple(mount.source for mount in command.mounts if mount.writable)
         if folders:
             self.require_free(folders[0], self.bounds.reserve)
-        return Room(self, folders)
+        return DiskAllowance(self, folders)
 
     def require_free(self, folder: Path, reserve: int) -> None:
         """Raise TransientError, with the remedy, when less than this is free on a folder's disk."""
@@ -75,22 +75,22 @@ class Disk:
                 retry_after=_RETRY,
             )
 
-    def seen(self, folder: Path) -> _Seen:
+    def seen(self, folder: Path) -> _DiskUsage:
         """Return what is known of a run, by the first of its folders."""
         if folder not in self._seen:
             unseen = max(0, self.bounds.disk - _UNSEEN)
-            self._seen[folder] = _Seen(unseen, _free(folder), time.monotonic())
+            self._seen[folder] = _DiskUsage(unseen, _free(folder), time.monotonic())
         return self._seen[folder]
 
-    def remember(self, folder: Path, seen: _Seen) -> None:
+    def remember(self, folder: Path, seen: _DiskUsage) -> None:
         """Keep what a walk found."""
         self._seen[folder] = seen
 
 
-class Room:
+class DiskAllowance:
     """The disk of one command, from its beginning to its end."""
 
-    def __init__(self, disk: Disk, folders: Sequence[Path]) -> None:
+    def __init__(self, disk: DiskQuota, folders: Sequence[Path]) -> None:
         self._disk = disk
         self._folders = folders
         self._most = disk.bounds.disk
@@ -136,7 +136,9 @@ class Room:
         before = self._disk.seen(self._folders[0])
         if not whole:  # what the command hides from us is still missing from the disk
             size = max(size, (before.size if before.known else 0) + before.free - free)
-        self._disk.remember(self._folders[0], _Seen(size, free, now, now - started, known=True))
+        self._disk.remember(
+            self._folders[0], _DiskUsage(size, free, now, now - started, known=True)
+        )
         return size > self._most
 
 
@@ -150,7 +152,7 @@ async def _measure(folders: Sequence[Path]) -> tuple[int, bool]:
 
     `du` is used to trees as deep and as quickly changing as agents make them.
     """
-    said, faults = HeadTail(10_000, 1_000_000), HeadTail(10_000, 100 * MB)
+    said, faults = HeadTailBuffer(10_000, 1_000_000), HeadTailBuffer(10_000, 100 * MB)
     await run_group(
         ["du", "-skxc", "--", *map(str, folders)],
         environment={"PATH": os.defpath, "LC_ALL": "C"},

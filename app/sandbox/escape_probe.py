@@ -16,9 +16,9 @@ from importlib import resources
 from pathlib import Path
 
 from agents.errors import ConfigError
-from app.sandbox.port import Command, Mount, Probe, ProbeReport, Sandbox
 from app.sandbox.bubblewrap_errors import diagnose
 from app.sandbox.bubblewrap_profile import environment
+from app.sandbox.port import Mount, Probe, ProbeReport, Sandbox, SandboxCommand
 
 ATTACKS = (
     "write outside the work tree",
@@ -46,7 +46,7 @@ _WRONG_HOLD_REMEDY = "update the kernel and bubblewrap, then run Fettle as an or
 
 
 @dataclass(frozen=True)
-class _Bait:
+class _Canaries:
     """What is laid out for the attacker, and shows afterwards whether it was touched."""
 
     folder: Path
@@ -76,20 +76,20 @@ async def attack(sandbox: Sandbox) -> ProbeReport:
     return ProbeReport(sandbox.name, probes, cause, remedy, time.monotonic() - started)
 
 
-def _attacker(bait: _Bait) -> Command:
+def _attacker(bait: _Canaries) -> SandboxCommand:
     script = resources.files("app.sandbox").joinpath("probe.pl").read_text("utf-8")
     known = [*environment({}, ()), "PWD", "SHLVL", "_", "OLDPWD"]
     outer = [str(Path("/proc/self/ns", kind).readlink()) for kind in ("pid", "net", "ipc")]
     calls = _CALLS.get(platform.machine(), ("-1", "-1", "-1"))
     argv = ("perl", "-e", script, str(bait.folder), str(bait.port), bait.name)
-    return Command(
+    return SandboxCommand(
         argv=(*argv, ",".join(known), ",".join(outer), *calls),
         mounts=(Mount(bait.tree, "/workspace", writable=True),),
         timeout=20,
     )
 
 
-def _judge(output: str, bait: _Bait) -> tuple[Probe, ...]:
+def _judge(output: str, bait: _Canaries) -> tuple[Probe, ...]:
     told = {}
     for line in output.splitlines():
         attack_name, _, rest = line.partition("\t")
@@ -114,7 +114,7 @@ def _why_not(output: str, mark: Path) -> str:
     return output[-300:].strip()
 
 
-def _touched(bait: _Bait) -> bool:
+def _touched(bait: _Canaries) -> bool:
     """Tell whether any canary listener heard of somebody, or the open folder got a file."""
     for listener in (bait.tcp, *bait.unix):
         try:
@@ -150,7 +150,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 @contextmanager
-def _laid_out(owner: tuple[int, int]) -> Iterator[_Bait]:
+def _laid_out(owner: tuple[int, int]) -> Iterator[_Canaries]:
     folder = Path(tempfile.mkdtemp(prefix="fettle-probe-"))
     try:
         with ExitStack() as stack:
@@ -159,7 +159,7 @@ def _laid_out(owner: tuple[int, int]) -> Iterator[_Bait]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _lay_out(folder: Path, owner: tuple[int, int], stack: ExitStack) -> _Bait:
+def _lay_out(folder: Path, owner: tuple[int, int], stack: ExitStack) -> _Canaries:
     folder.chmod(0o755)
     (folder / "canary").write_text("canary")
     (folder / "open").mkdir()
@@ -176,7 +176,7 @@ def _lay_out(folder: Path, owner: tuple[int, int], stack: ExitStack) -> _Bait:
     (folder / "socket").chmod(0o777)
     for listener in (tcp, udp, *unix):
         listener.setblocking(False)
-    return _Bait(folder, tree, name, tcp, udp, unix)
+    return _Canaries(folder, tree, name, tcp, udp, unix)
 
 
 def _listener(address: str, stack: ExitStack) -> socket.socket:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agents.errors import RunError
-from app.sandbox.output_buffer import HeadTail
+from app.sandbox.output_buffer import HeadTailBuffer
 from app.sandbox.process_group import run_group
 
 _PATIENCE = 600.0
@@ -16,7 +16,7 @@ _PATIENCE = 600.0
 
 async def copy_tree(source: Path, target: Path) -> None:
     """Copy a file or folder with owners and times, following no link."""
-    said = HeadTail(4_000, 1_000_000)
+    said = HeadTailBuffer(4_000, 1_000_000)
     ended = await run_group(
         ["cp", "-a", "--reflink=auto", "--", str(source), str(target)],
         environment={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},

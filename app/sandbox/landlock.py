@@ -15,10 +15,10 @@ from typing import Literal
 from agents.errors import ConfigError
 from agents.ports import CommandResult
 from app.sandbox import escape_probe as probe
-from app.sandbox.port import Bounds, Command, Mount, ProbeReport
-from app.sandbox.supervisor import landlock_abi
 from app.sandbox.landlock_rules import Rights, system_rules
+from app.sandbox.port import Mount, OperatorLimits, ProbeReport, SandboxCommand
 from app.sandbox.seccomp import build_filter
+from app.sandbox.supervisor import landlock_abi
 from app.sandbox.unmounted import Holds, Unmounted, scratch_folder
 
 OLDEST, SCOPED = 3, 6
@@ -41,7 +41,10 @@ class Landlock:
     )
 
     def __init__(
-        self, sandbox_uid: int, toolchains: Sequence[Path] = (), bounds: Bounds | None = None
+        self,
+        sandbox_uid: int,
+        toolchains: Sequence[Path] = (),
+        bounds: OperatorLimits | None = None,
     ) -> None:
         self._ground = Unmounted(sandbox_uid, toolchains, bounds)
         self.owner = self._ground.owner
@@ -55,7 +58,7 @@ class Landlock:
             self._report = self._admitting(await probe.attack(self))
         return self._report
 
-    async def run(self, command: Command) -> CommandResult:
+    async def run(self, command: SandboxCommand) -> CommandResult:
         """Run the command until it ends, its time is up, or it takes too much; nothing survives."""
         rights = Rights(self._require_kernel())
         with scratch_folder(self.owner) as scratch:

@@ -15,8 +15,8 @@ from typing import Literal
 from agents.errors import RunError
 from agents.ports import CommandResult
 from app.sandbox import escape_probe as probe
-from app.sandbox.port import Bounds, Command, Mount, ProbeReport
 from app.sandbox.file_copies import copy_tree, fingerprint
+from app.sandbox.port import Mount, OperatorLimits, ProbeReport, SandboxCommand
 from app.sandbox.unmounted import Holds, Unmounted, scratch_folder
 
 _AGENTS = "/workspace"
@@ -37,7 +37,10 @@ class NoSandbox:
     """The attacks of the probe that are held even so."""
 
     def __init__(
-        self, sandbox_uid: int, toolchains: Sequence[Path] = (), bounds: Bounds | None = None
+        self,
+        sandbox_uid: int,
+        toolchains: Sequence[Path] = (),
+        bounds: OperatorLimits | None = None,
     ) -> None:
         self._ground = Unmounted(sandbox_uid, toolchains, bounds)
         self.owner = self._ground.owner
@@ -60,7 +63,7 @@ class NoSandbox:
             )
         return self._report
 
-    async def run(self, command: Command) -> CommandResult:
+    async def run(self, command: SandboxCommand) -> CommandResult:
         """Run the command until it ends, its time is up, or it takes too much; nothing survives.
 
         Raises RunError when a command that may only read has changed the work tree.

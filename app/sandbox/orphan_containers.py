@@ -9,7 +9,7 @@ from pathlib import Path
 
 import structlog
 
-from app.sandbox.container_engines import Engine, ask
+from app.sandbox.container_engines import ContainerEngine, ask
 
 MARK = "fettle.sandbox"
 _OWNER = f"{MARK}.owner"
@@ -25,7 +25,7 @@ def labels() -> tuple[str, ...]:
     return (f"{MARK}=true", f"{_OWNER}={_owner(os.getpid())}")
 
 
-async def remove(engine: Engine, name: str) -> None:
+async def remove(engine: ContainerEngine, name: str) -> None:
     """Kill and remove a container, also one that the engine is just about to make."""
     for pause in _PAUSES:
         await asyncio.sleep(pause)
@@ -38,7 +38,7 @@ async def remove(engine: Engine, name: str) -> None:
     log.error("a container could not be removed", name=name, engine=engine.name)
 
 
-async def remove_leftovers(engine: Engine) -> None:
+async def remove_leftovers(engine: ContainerEngine) -> None:
     """Remove the containers of processes of this machine that are gone, as after kill -9."""
     form = '{{.Names}} {{.Label "' + _OWNER + '"}}'
     listed = await ask(

@@ -7,7 +7,7 @@ from collections import deque
 from typing import Protocol
 
 
-class Sink(Protocol):
+class OutputSink(Protocol):
     """Takes output piece by piece."""
 
     def feed(self, data: bytes) -> bool:
@@ -15,7 +15,7 @@ class Sink(Protocol):
         ...
 
 
-class Whole:
+class FullBuffer:
     """Keeps everything, up to a limit that is an error to pass."""
 
     def __init__(self, limit: int) -> None:
@@ -36,7 +36,7 @@ class Whole:
         return b"".join(self._pieces)
 
 
-class HeadTail:
+class HeadTailBuffer:
     """Keeps the first and the last half of `keep` bytes; more than `flood` bytes are too many."""
 
     def __init__(self, keep: int, flood: int) -> None:
@@ -74,7 +74,7 @@ class HeadTail:
         return (bytes(self._head) + tail).decode("utf-8", "replace")
 
 
-class ToFile:
+class FileSink:
     """Writes everything to a descriptor, up to a limit that is an error to pass."""
 
     def __init__(self, fd: int, limit: int) -> None:

@@ -18,7 +18,7 @@ from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 
 from agents.errors import FettleError
-from app.sandbox.port import Limits
+from app.sandbox.port import ResourceLimits
 
 _ASK = "printf '\\000' >&0 && read -r go"
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
@@ -101,7 +101,7 @@ def lifeline(hold: Callable[[int], None], threads: Executor | None) -> Iterator[
 
 
 def guarded(
-    argv: tuple[str, ...], limits: Limits, data: int | None, *, talking: bool = False
+    argv: tuple[str, ...], limits: ResourceLimits, data: int | None, *, talking: bool = False
 ) -> list[str]:
     """Return the command line that limits itself and asks before it becomes `argv`.
 

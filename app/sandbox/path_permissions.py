@@ -55,7 +55,7 @@ def _require_one(path: Path, owner: tuple[int, int]) -> None:
             )
 
 
-class Written:
+class WritablePaths:
     """Remembers what commands could write: nothing below it may be mounted.
 
     Whoever may write to a folder may put a link in the place of what lies in it, and the mount

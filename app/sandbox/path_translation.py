@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from agents.errors import ConfigError
-from app.sandbox.port import Command, Mount
 from app.sandbox.bubblewrap_profile import HOME
+from app.sandbox.port import Mount, SandboxCommand
 
 _SHELLS = {"bash", "sh", "dash"}
 _SCRATCH = {HOME: "home", "/tmp": "tmp"}  # noqa: S108 # inside, not ours
@@ -24,7 +24,7 @@ _HARMLESS = re.compile(r"[\w./@+:-]+")
 _BEFORE = r"(?:(?<![\w./~}*?-])|(?<=\s-[A-Za-z])|(?<=^-[A-Za-z]))"
 
 
-class Translation:
+class PathTranslation:
     """The paths of one command; `scratch` holds its own empty `home` and `tmp`."""
 
     def __init__(self, mounts: Sequence[Mount], scratch: Path) -> None:
@@ -36,7 +36,7 @@ class Translation:
         self._all = _pattern({**self._mounted, **self._fresh})
         self._back = _pattern({source: source for source in self._names()}, after=r"(?![\w-])")
 
-    def argv(self, command: Command) -> tuple[str, ...]:
+    def argv(self, command: SandboxCommand) -> tuple[str, ...]:
         """Return the arguments; in a shell's script also what names /tmp or the home folder.
 
         In other arguments those stay: there they are as likely the machine's own.

@@ -24,7 +24,7 @@ class Mount:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ResourceLimits:
     """What the kernel lets a command use. All but the first hold for each of its processes."""
 
     nproc: int = 512
@@ -40,7 +40,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class OperatorLimits:
     """What the operator lets commands take of this machine, whatever they ask for."""
 
     memory: int = 4096 * 1024**2
@@ -52,7 +52,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Command:
+class SandboxCommand:
     """One command for the sandbox. It sees `mounts` and `environment`, and nothing of ours."""
 
     argv: tuple[str, ...]
@@ -63,7 +63,7 @@ class Command:
     """Seconds."""
     max_output: int = 64_000
     """Bytes of output to keep: half from the start, half from the end."""
-    limits: Limits = Limits()
+    limits: ResourceLimits = ResourceLimits()
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Sandbox(Protocol):
         """Try to break out, as an agent would; the answer is kept until restart."""
         ...
 
-    async def run(self, command: Command) -> CommandResult:
+    async def run(self, command: SandboxCommand) -> CommandResult:
         """Run the command until it ends, its time is up, or it floods us; nothing survives it.
 
         Raises ConfigError when this machine cannot start the sandbox.

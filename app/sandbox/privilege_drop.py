@@ -23,7 +23,7 @@ _DROP_BOUND, _NO_NEW_PRIVS = 24, 38
 _CAPABILITIES_V3 = 0x20080522
 
 
-class Lowered:
+class UnprivilegedLauncher:
     """Starts programs as this user: without any capability, and with none to be had.
 
     The kernel ends a sandbox together with the thread that started it, so this one stays.

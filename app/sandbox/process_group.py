@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from app.sandbox.child_process import Child
-from app.sandbox.privilege_drop import Lowered
-from app.sandbox.output_buffer import Sink
+from app.sandbox.child_process import ChildProcess
+from app.sandbox.output_buffer import OutputSink
+from app.sandbox.privilege_drop import UnprivilegedLauncher
 
 _PIECE = 256 * 1024
 _LAST_BREATH = 1.0
@@ -24,7 +24,7 @@ Watch = Callable[[], Coroutine[object, object, None]]
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProcessExit:
     """How a process ended; `code` is negative when a signal ended it."""
 
     code: int
@@ -46,13 +46,13 @@ async def run_group(
     *,
     environment: Mapping[str, str],
     timeout: float | None,
-    out: Sink,
-    err: Sink | None = None,
+    out: OutputSink,
+    err: OutputSink | None = None,
     stdin: int | None = None,
     pass_fds: Sequence[int] = (),
     watch: Watch | None = None,
-    lowered: Lowered | None = None,
-) -> Ended:
+    lowered: UnprivilegedLauncher | None = None,
+) -> ProcessExit:
     """Run `argv` in a session of its own, in `/`, until it and its output end.
 
     Without `err` both streams go to `out`. When `watch` comes to its end, so does the process.
@@ -63,7 +63,7 @@ async def run_group(
         readers = [stack.enter_context(_reading(out))]
         if err is not None:
             readers.append(stack.enter_context(_reading(err)))
-        child = Child(
+        child = ChildProcess(
             argv,
             environment=environment,
             stdin=stdin,
@@ -78,12 +78,12 @@ async def run_group(
 
 
 async def _finish(
-    child: Child,
+    child: ChildProcess,
     reads: list[asyncio.Future[bool]],
     watch: Watch | None,
     timeout: float | None,
-) -> Ended:
-    over = _Over(child, reads)
+) -> ProcessExit:
+    over = _Completion(child, reads)
     watching = None if watch is None else asyncio.ensure_future(watch())
     if watching is not None:
         watching.add_done_callback(over.watched)
@@ -102,16 +102,16 @@ async def _finish(
             _kill(child.pid)
             code = await child.wait()
             await asyncio.wait(reads, timeout=_LAST_BREATH)
-    return Ended(code, why)
+    return ProcessExit(code, why)
 
 
-class _Over:
+class _Completion:
     """Why it is over: all output and the process have ended, or the first thing that was wrong.
 
     Callbacks and no coroutine: a command waits for every turn of the event loop until we know.
     """
 
-    def __init__(self, child: Child, reads: list[asyncio.Future[bool]]) -> None:
+    def __init__(self, child: ChildProcess, reads: list[asyncio.Future[bool]]) -> None:
         self.why: asyncio.Future[Why] = asyncio.get_running_loop().create_future()
         self._running = {child.ended, *reads}
         for read in reads:
@@ -147,10 +147,10 @@ def _kill(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-class _Reader:
+class _PipeReader:
     """One pipe whose output goes to a sink; a pipe of our own, so that nobody can hold it open."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: OutputSink) -> None:
         self._sink = sink
         self._loop = asyncio.get_running_loop()
         self._fd, self.write_end = os.pipe2(os.O_CLOEXEC)
@@ -188,8 +188,8 @@ class _Reader:
 
 
 @contextmanager
-def _reading(sink: Sink) -> Iterator[_Reader]:
-    reader = _Reader(sink)
+def _reading(sink: OutputSink) -> Iterator[_PipeReader]:
+    reader = _PipeReader(sink)
     try:
         yield reader
     finally:

@@ -6,7 +6,7 @@ import signal
 from typing import Literal
 
 from agents.ports import CommandResult
-from app.sandbox.process_group import Ended
+from app.sandbox.process_group import ProcessExit
 
 FLOOD = 64 * 1024 * 1024
 """Bytes of output after which a command is stopped."""
@@ -18,7 +18,7 @@ _ENDED_BY_LIMIT = {128 + signal.SIGKILL, 128 + signal.SIGXCPU, 128 + signal.SIGX
 
 
 def as_result(
-    ended: Ended, output: str, seconds: float, *, memory: bool = False, disk: bool = False
+    ended: ProcessExit, output: str, seconds: float, *, memory: bool = False, disk: bool = False
 ) -> CommandResult:
     """Return the result of a command; `memory` and `disk` tell that it used up what it may have."""
     if memory or disk or ended.why == "watch":

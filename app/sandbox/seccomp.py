@@ -14,7 +14,7 @@ import struct
 from dataclasses import dataclass
 
 from agents.errors import ConfigError
-from app.sandbox.syscall_numbers import CLONE3, DENIED_EVERYWHERE, MACHINES, Machine, OPENAT2
+from app.sandbox.syscall_numbers import CLONE3, DENIED_EVERYWHERE, MACHINES, OPENAT2, Architecture
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
@@ -34,7 +34,7 @@ _MAKES_A_FILE = 0x40 | 0x400000  # O_CREAT, O_TMPFILE: without them the mode is 
 
 
 @dataclass(frozen=True)
-class _Step:
+class _Instruction:
     """One instruction; jumps count the instructions to skip."""
 
     code: int
@@ -67,15 +67,15 @@ def denied_calls() -> list[str]:
     return sorted(named | set(DENIED_EVERYWHERE))
 
 
-def _program(machine: Machine, *, sockets: bool, modes: bool) -> list[_Step]:
+def _program(machine: Architecture, *, sockets: bool, modes: bool) -> list[_Instruction]:
     steps = [
-        _Step(_LOAD, _ARCHITECTURE),
-        _Step(_EQUAL, machine.architecture, if_true=1),
-        _Step(_RETURN, _KILL),
-        _Step(_LOAD, _NUMBER),
+        _Instruction(_LOAD, _ARCHITECTURE),
+        _Instruction(_EQUAL, machine.architecture, if_true=1),
+        _Instruction(_RETURN, _KILL),
+        _Instruction(_LOAD, _NUMBER),
     ]
     if machine.x32:
-        steps += [_Step(_AT_LEAST, _X32_BIT, if_false=1), _Step(_RETURN, _KILL)]
+        steps += [_Instruction(_AT_LEAST, _X32_BIT, if_false=1), _Instruction(_RETURN, _KILL)]
     for number in (*machine.denied.values(), *DENIED_EVERYWHERE.values()):
         steps += _call(number, _refuse(errno.EPERM))
     # What these ask for lies behind a pointer, where no filter sees it; libraries have a way back.
@@ -88,10 +88,10 @@ def _program(machine: Machine, *, sockets: bool, modes: bool) -> list[_Step]:
     families = _only(_FIRST, _FAMILIES, errno.EAFNOSUPPORT) if sockets else refusal
     steps += _call(machine.socket, families)
     steps += _without_set_id(machine, modes=modes)
-    return [*steps, _Step(_RETURN, _ALLOW)]
+    return [*steps, _Instruction(_RETURN, _ALLOW)]
 
 
-def _without_set_id(machine: Machine, *, modes: bool) -> list[_Step]:
+def _without_set_id(machine: Architecture, *, modes: bool) -> list[_Instruction]:
     """Return the steps that keep files from running as their owner, whoever starts them."""
     steps = []
     for number, at in machine.chmod.items():
@@ -105,54 +105,54 @@ def _without_set_id(machine: Machine, *, modes: bool) -> list[_Step]:
     return steps
 
 
-def _call(number: int, body: list[_Step]) -> list[_Step]:
-    return [_Step(_EQUAL, number, if_false=len(body)), *body]
+def _call(number: int, body: list[_Instruction]) -> list[_Instruction]:
+    return [_Instruction(_EQUAL, number, if_false=len(body)), *body]
 
 
-def _refuse(error: int) -> list[_Step]:
-    return [_Step(_RETURN, _ERRNO | error)]
+def _refuse(error: int) -> list[_Instruction]:
+    return [_Instruction(_RETURN, _ERRNO | error)]
 
 
-def _if_bits(argument: int, bits: int, body: list[_Step]) -> list[_Step]:
+def _if_bits(argument: int, bits: int, body: list[_Instruction]) -> list[_Instruction]:
     return [
-        _Step(_LOAD, argument),
-        _Step(_ANY_BIT, bits, if_true=1),
-        _Step(_RETURN, _ALLOW),
+        _Instruction(_LOAD, argument),
+        _Instruction(_ANY_BIT, bits, if_true=1),
+        _Instruction(_RETURN, _ALLOW),
         *body,
     ]
 
 
-def _unless_bits(argument: int, bits: int) -> list[_Step]:
+def _unless_bits(argument: int, bits: int) -> list[_Instruction]:
     return [
-        _Step(_LOAD, argument),
-        _Step(_ANY_BIT, bits, if_false=1),
+        _Instruction(_LOAD, argument),
+        _Instruction(_ANY_BIT, bits, if_false=1),
         *_refuse(errno.EPERM),
-        _Step(_RETURN, _ALLOW),
+        _Instruction(_RETURN, _ALLOW),
     ]
 
 
-def _unless_one_of(argument: int, values: tuple[int, ...]) -> list[_Step]:
+def _unless_one_of(argument: int, values: tuple[int, ...]) -> list[_Instruction]:
     return [
-        _Step(_LOAD, argument),
+        _Instruction(_LOAD, argument),
         *_match_any(values, otherwise=1),
         *_refuse(errno.EPERM),
-        _Step(_RETURN, _ALLOW),
+        _Instruction(_RETURN, _ALLOW),
     ]
 
 
-def _only(argument: int, values: tuple[int, ...], error: int) -> list[_Step]:
+def _only(argument: int, values: tuple[int, ...], error: int) -> list[_Instruction]:
     return [
-        _Step(_LOAD, argument),
+        _Instruction(_LOAD, argument),
         *_match_any(values, otherwise=1),
-        _Step(_RETURN, _ALLOW),
+        _Instruction(_RETURN, _ALLOW),
         *_refuse(error),
     ]
 
 
-def _match_any(values: tuple[int, ...], otherwise: int) -> list[_Step]:
+def _match_any(values: tuple[int, ...], otherwise: int) -> list[_Instruction]:
     """Return steps that go on for one of the values and skip `otherwise` steps for others."""
     last = len(values) - 1
     return [
-        _Step(_EQUAL, value, if_true=last - at, if_false=otherwise if at == last else 0)
+        _Instruction(_EQUAL, value, if_true=last - at, if_false=otherwise if at == last else 0)
         for at, value in enumerate(values)
     ]

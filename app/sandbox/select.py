@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import structlog
 
 from agents.errors import ConfigError
-from app.sandbox.port import Bounds, Probe, ProbeReport, Sandbox
+from app.config.settings import Settings
 from app.sandbox.bubblewrap import Bubblewrap
 from app.sandbox.container import Container
 from app.sandbox.landlock import Landlock
 from app.sandbox.none import NoSandbox
-from app.config.settings import Settings
+from app.sandbox.port import OperatorLimits, Probe, ProbeReport, Sandbox
 
 BACKENDS = ("bubblewrap", "container", "landlock", "none")
 AUTOMATIC = ("bubblewrap", "container")
@@ -50,7 +50,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Tried:
+class BackendTrial:
     """A backend and what its probe found; without a sandbox it could not even be made."""
 
     report: ProbeReport
@@ -82,20 +82,20 @@ def wanted(settings: Settings) -> Sequence[str]:
     return AUTOMATIC if settings.sandbox == "auto" else (settings.sandbox,)
 
 
-async def try_backend(name: str, settings: Settings) -> Tried:
+async def try_backend(name: str, settings: Settings) -> BackendTrial:
     """Attack a backend, and return what held."""
     if name == "none" and not settings.i_understand_agents_run_unsandboxed:
         return _refused(name, "the operator acknowledges it", _UNACKNOWLEDGED, _ACKNOWLEDGE)
     try:
         sandbox = make(name, settings)
-        return Tried(await sandbox.probe(), sandbox)
+        return BackendTrial(await sandbox.probe(), sandbox)
     except ConfigError as error:
         return _refused(name, "the sandbox starts", str(error), "see the cause")
 
 
 def make(name: str, settings: Settings) -> Sandbox:
     """Return the backend of this name, not yet probed. Raises ConfigError."""
-    bounds = Bounds(
+    bounds = OperatorLimits(
         memory=settings.sandbox_memory_mb * _MB,
         disk=settings.sandbox_disk_mb * _MB,
         reserve=settings.disk_reserve_mb * _MB,
@@ -112,7 +112,7 @@ def make(name: str, settings: Settings) -> Sandbox:
             return NoSandbox(*given)
 
 
-def refusal(settings: Settings, tried: Sequence[Tried]) -> str:
+def refusal(settings: Settings, tried: Sequence[BackendTrial]) -> str:
     """Return what the operator reads when no backend may be used."""
     return "\n\n".join([REFUSED, *(_failure(each.report) for each in tried), *otherwise(settings)])
 
@@ -135,8 +135,8 @@ def _failure(report: ProbeReport) -> str:
     )
 
 
-def _refused(name: str, probe: str, cause: str, remedy: str) -> Tried:
-    return Tried(ProbeReport(name, (Probe(probe, held=False),), cause, remedy), None)
+def _refused(name: str, probe: str, cause: str, remedy: str) -> BackendTrial:
+    return BackendTrial(ProbeReport(name, (Probe(probe, held=False),), cause, remedy), None)
 
 
 def _tell(sandbox: Sandbox, report: ProbeReport) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from app.sandbox.output_buffer import Sink
+from app.sandbox.output_buffer import OutputSink
 
 READY = b"\0"
 _GUARD = "printf '\\000' && read -r go && exec \"$@\" </dev/null"
@@ -15,7 +15,7 @@ _GUARD = "printf '\\000' && read -r go && exec \"$@\" </dev/null"
 class Begun:
     """Takes that byte away, and answers it; all else is output."""
 
-    def __init__(self, out: Sink, answer: int | None = None) -> None:
+    def __init__(self, out: OutputSink, answer: int | None = None) -> None:
         self._out = out
         self._answer = answer
         self.begun = False
@@ -39,7 +39,7 @@ def guarded(argv: tuple[str, ...]) -> list[str]:
 
 
 @contextmanager
-def asking(out: Sink) -> Iterator[tuple[Begun, int]]:
+def asking(out: OutputSink) -> Iterator[tuple[Begun, int]]:
     """Give the sink that answers a guard, and the descriptor that the guard listens on."""
     guards, ours = os.pipe2(os.O_CLOEXEC)
     try:

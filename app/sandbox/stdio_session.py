@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from app.sandbox.port import Command
 from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.output_buffer import HeadTailBuffer
 from app.sandbox.parent_watch import Lifeline
-from app.sandbox.output_buffer import HeadTail
-from app.sandbox.process_group import Ended, run_group
+from app.sandbox.port import SandboxCommand
+from app.sandbox.process_group import ProcessExit, run_group
 
 LONGEST_LINE = 4_000_000
 MOST_BYTES = 64_000_000
@@ -21,7 +21,7 @@ MOST_BYTES = 64_000_000
 START_SECONDS = 10.0
 
 
-class Talk:
+class StdioSession:
     """A program that is spoken to; made by `talking`. It is the sink of what that program says."""
 
     def __init__(self, line: Lifeline) -> None:
@@ -59,13 +59,13 @@ class Talk:
 
 
 @asynccontextmanager
-async def talking(sandbox: Bubblewrap, command: Command) -> AsyncIterator[Talk]:
+async def talking(sandbox: Bubblewrap, command: SandboxCommand) -> AsyncIterator[StdioSession]:
     """Start the program; at the end it is killed, with all that it started.
 
     Raises OSError when it does not start; the text is what it complained about.
     """
     async with sandbox.way_in(command, talking=True) as way:
-        talk, complaints = Talk(way.line), HeadTail(4_000, sys.maxsize)
+        talk, complaints = StdioSession(way.line), HeadTailBuffer(4_000, sys.maxsize)
         running = asyncio.create_task(
             run_group(
                 way.argv,
@@ -89,7 +89,7 @@ async def talking(sandbox: Bubblewrap, command: Command) -> AsyncIterator[Talk]:
             await asyncio.wait({running})
 
 
-async def _begun(line: Lifeline, running: asyncio.Future[Ended]) -> bool:
+async def _begun(line: Lifeline, running: asyncio.Future[ProcessExit]) -> bool:
     """Wait until the program may run; False when it never got as far."""
     beginning = asyncio.ensure_future(line.wait_begun())
     either: set[asyncio.Future[Any]] = {beginning, running}

@@ -24,7 +24,7 @@ CLONE3, OPENAT2 = 435, 437
 
 
 @dataclass(frozen=True)
-class Machine:
+class Architecture:
     """One kind of machine. Where a call takes a mode, the number says in which argument."""
 
     architecture: int  # AUDIT_ARCH_*
@@ -45,7 +45,7 @@ class Machine:
 
 
 MACHINES = {
-    "x86_64": Machine(
+    "x86_64": Architecture(
         architecture=0xC000003E,
         clone=56,
         unshare=272,
@@ -95,7 +95,7 @@ MACHINES = {
             "userfaultfd": 323,
         },
     ),
-    "aarch64": Machine(
+    "aarch64": Architecture(
         architecture=0xC00000B7,
         clone=220,
         unshare=97,

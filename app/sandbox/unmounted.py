@@ -19,16 +19,16 @@ from typing import Any, NoReturn
 from agents.errors import ConfigError, TransientError
 from agents.ports import CommandResult
 from app.sandbox import supervisor as keeper
-from app.sandbox.port import Bounds, Command, Limits, Mount
-from app.sandbox.start_handshake import Begun
-from app.sandbox.disk_quota import Disk
-from app.sandbox.mount_links import link_nested
-from app.sandbox.output_buffer import HeadTail, Sink
-from app.sandbox.process_group import Ended, Watch, memory_file, run_group
 from app.sandbox.bubblewrap_profile import environment
-from app.sandbox.path_permissions import Written, require_interpreter, require_reach
+from app.sandbox.disk_quota import DiskQuota
+from app.sandbox.mount_links import link_nested
+from app.sandbox.output_buffer import HeadTailBuffer, OutputSink
+from app.sandbox.path_permissions import WritablePaths, require_interpreter, require_reach
+from app.sandbox.path_translation import PathTranslation
+from app.sandbox.port import Mount, OperatorLimits, ResourceLimits, SandboxCommand
+from app.sandbox.process_group import ProcessExit, Watch, memory_file, run_group
 from app.sandbox.results import FLOOD, as_result
-from app.sandbox.path_translation import Translation
+from app.sandbox.start_handshake import Begun
 
 PATIENCE = 30.0
 """Seconds that everything a command started may take to end."""
@@ -74,12 +74,14 @@ def scratch_folder(owner: tuple[int, int]) -> Iterator[Path]:
 class Unmounted:
     """Runs commands at their real paths, within what the operator lets them take."""
 
-    def __init__(self, sandbox_uid: int, toolchains: Sequence[Path], bounds: Bounds | None) -> None:
+    def __init__(
+        self, sandbox_uid: int, toolchains: Sequence[Path], bounds: OperatorLimits | None
+    ) -> None:
         self.owner = sandbox_owner(sandbox_uid)
         self.toolchains = tuple(toolchains)
-        self._bounds = bounds or Bounds()
-        self._disk = Disk(self._bounds)
-        self._written = Written(self.owner)
+        self._bounds = bounds or OperatorLimits()
+        self._disk = DiskQuota(self._bounds)
+        self._written = WritablePaths(self.owner)
 
     def require_toolchains(self) -> None:
         """Raise ConfigError unless commands can use them."""
@@ -87,7 +89,7 @@ class Unmounted:
         for toolchain in self.toolchains:
             require_interpreter(toolchain, (Path("/usr"), *self.toolchains))
 
-    async def run(self, command: Command, scratch: Path, holds: Holds) -> CommandResult:
+    async def run(self, command: SandboxCommand, scratch: Path, holds: Holds) -> CommandResult:
         """Run the command until it ends, its time is up, or it takes too much.
 
         Raises ConfigError when this machine cannot start it. Nothing survives it.
@@ -97,8 +99,8 @@ class Unmounted:
         room = self._disk.room(command)
         link_nested(command.mounts, self.owner)
         own = (Mount(tool, str(tool)) for tool in self.toolchains)  # they stay what they are
-        paths = Translation((*own, *command.mounts), scratch)
-        output = HeadTail(command.max_output, FLOOD)
+        paths = PathTranslation((*own, *command.mounts), scratch)
+        output = HeadTailBuffer(command.max_output, FLOOD)
         out = Begun(output)
         ended = await _keep(self._orders(command, paths, holds), command.timeout, out, room.watch)
         text = paths.shown(output.text())
@@ -107,7 +109,9 @@ class Unmounted:
         full = ended.why == "exit" and await room.overrun()
         return as_result(ended, text, time.monotonic() - started, disk=full)
 
-    def _orders(self, command: Command, paths: Translation, holds: Holds) -> dict[str, Any]:
+    def _orders(
+        self, command: SandboxCommand, paths: PathTranslation, holds: Holds
+    ) -> dict[str, Any]:
         variables = environment(command.environment, self.toolchains)
         return {
             "argv": paths.argv(command),
@@ -120,7 +124,7 @@ class Unmounted:
             "filter": holds.filter,
         }
 
-    def _explain(self, command: Command, text: str) -> NoReturn:
+    def _explain(self, command: SandboxCommand, text: str) -> NoReturn:
         """Say why the command never began, and who can mend it."""
         if "temporarily unavailable" in text:
             raise TransientError(f"The sandbox could not start: {text[-300:].strip()}")
@@ -132,7 +136,9 @@ class Unmounted:
         )
 
 
-async def _keep(orders: dict[str, Any], timeout: float, out: Sink, watch: Watch) -> Ended:
+async def _keep(
+    orders: dict[str, Any], timeout: float, out: OutputSink, watch: Watch
+) -> ProcessExit:
     """Run the keeper, and return only when everything below it is gone."""
     line, ours = os.pipe2(os.O_CLOEXEC)
     gone, done = os.pipe2(os.O_CLOEXEC)
@@ -168,7 +174,7 @@ async def _closed(fd: int) -> None:
         os.close(fd)
 
 
-def _limits(limits: Limits, memory: int) -> dict[int, int]:
+def _limits(limits: ResourceLimits, memory: int) -> dict[int, int]:
     most = {
         resource.RLIMIT_NPROC: limits.nproc,
         resource.RLIMIT_FSIZE: limits.fsize,

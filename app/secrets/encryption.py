@@ -34,7 +34,7 @@ def fingerprint_of(key: str) -> str:
     return hashlib.sha256(base64.urlsafe_b64decode(key)).hexdigest()[:16]
 
 
-class Seal:
+class Cipher:
     """Seals and opens. Raises ConfigError for what none of the keys opens."""
 
     def __init__(self, keys: Sequence[str] = ()) -> None:
@@ -97,5 +97,5 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-OPEN = Seal()
+OPEN = Cipher()
 """Without keys: everything is stored as it is."""

@@ -28,7 +28,7 @@ LARGEST = 64 * 1024
 
 
 @dataclass(frozen=True)
-class Kept:
+class SecretFiles:
     """What the files say, and which of them cannot be trusted: variable and reason."""
 
     values: dict[str, str] = field(default_factory=dict)
@@ -44,7 +44,7 @@ def app_folder(data_dir: Path) -> Path:
     return data_dir / FOLDER / APP
 
 
-def kept_in(data_dir: Path) -> Kept:
+def kept_in(data_dir: Path) -> SecretFiles:
     """Return what the files of this data folder say; none is no fault."""
     values: dict[str, str] = {}
     problems = []
@@ -57,10 +57,10 @@ def kept_in(data_dir: Path) -> Kept:
                 continue
             if text is not None:
                 values[name] = text
-    return Kept(values, tuple(problems))
+    return SecretFiles(values, tuple(problems))
 
 
-def kept_beside(given: Collection[str], data_dir: Path) -> Kept:
+def kept_beside(given: Collection[str], data_dir: Path) -> SecretFiles:
     """Return what the files add to the variables that are given, named in lower case.
 
     A variable wins over its file. Id, key and webhook secrets of an App go together: with one of
@@ -70,7 +70,7 @@ def kept_beside(given: Collection[str], data_dir: Path) -> Kept:
     unread = {name for name in (*OF_APP, *ALONE) if name.lower() in given}
     if any(name.lower() in given for name in CREDENTIALS):
         unread |= set(OF_APP)
-    return Kept(
+    return SecretFiles(
         {name: text for name, text in kept.values.items() if name not in unread},
         tuple(each for each in kept.problems if each[0] not in unread),
     )

@@ -21,11 +21,11 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import InterfaceError, OperationalError
 
 from agents.errors import ConfigError, TransientError
-from app.secrets.encryption import OPEN, Seal
-from app.store.vacuum import compacted, slack
-from app.store.migrations import upgrade
+from app.secrets.encryption import OPEN, Cipher
 from app.store.encrypted_columns import seal_with
 from app.store.encryption_keys import TERMINAL, enrol
+from app.store.migrations import upgrade
+from app.store.vacuum import compacted, slack
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class Database:
     hundreds of milliseconds in the tail; a queue in front of one thread costs none.
     """
 
-    def __init__(self, url: str, seal: Seal = OPEN) -> None:
+    def __init__(self, url: str, seal: Cipher = OPEN) -> None:
         parsed = make_url(url)
         self.engine: Engine = _sqlite(parsed) if _is_sqlite(parsed) else _postgresql(parsed)
         self.seal = seal

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import lz4.frame
 from sqlalchemy import Connection, bindparam, func, select, update
 
-from app.secrets.encryption import Seal
+from app.secrets.encryption import Cipher
 from app.store.encrypted_columns import seal_of
 from app.store.tables import deliveries
 
@@ -65,7 +65,7 @@ def claim(connection: Connection, arrivals: Sequence[Arrival]) -> list[Claim]:
     return _sort_out(connection, arrivals)
 
 
-def _packed(arrival: Arrival, seal: Seal) -> Arrival:
+def _packed(arrival: Arrival, seal: Cipher) -> Arrival:
     """Return it with the body as it is stored: a fifth of the bytes, for a few microseconds."""
     return arrival._replace(body=seal.close_bytes(lz4.frame.compress(arrival.body)))
 

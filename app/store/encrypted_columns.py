@@ -8,18 +8,18 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Dialect, LargeBinary, Text
 from sqlalchemy.types import TypeDecorator
 
-from app.secrets.encryption import OPEN, Seal
+from app.secrets.encryption import OPEN, Cipher
 
-_SEALS: WeakKeyDictionary[Dialect, Seal] = WeakKeyDictionary()
+_SEALS: WeakKeyDictionary[Dialect, Cipher] = WeakKeyDictionary()
 """By the dialect, of which each database has its own: it is all that a column's type is told."""
 
 
-def seal_with(dialect: Dialect, seal: Seal) -> None:
+def seal_with(dialect: Dialect, seal: Cipher) -> None:
     """Have the columns of the database that this dialect belongs to sealed so."""
     _SEALS[dialect] = seal
 
 
-def seal_of(dialect: Dialect) -> Seal:
+def seal_of(dialect: Dialect) -> Cipher:
     """Return the seal of the database that this dialect belongs to."""
     return _SEALS.get(dialect, OPEN)
 

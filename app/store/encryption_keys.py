@@ -7,7 +7,7 @@ import time
 from sqlalchemy import Connection, delete, inspect, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from app.secrets.encryption import Seal, shut
+from app.secrets.encryption import Cipher, shut
 from app.store.tables import seals
 
 PLAIN = ""
@@ -16,7 +16,7 @@ TERMINAL = ""
 """Stands for a command of an operator, which is over in a moment, in the place of a worker."""
 
 
-def require_keys(connection: Connection, seal: Seal) -> None:
+def require_keys(connection: Connection, seal: Cipher) -> None:
     """Raise ConfigError when something may be sealed that this seal does not open."""
     if not inspect(connection).has_table(seals.name):
         return  # of an older version, which sealed nothing
@@ -25,7 +25,7 @@ def require_keys(connection: Connection, seal: Seal) -> None:
         raise shut(missing[0])
 
 
-def enrol(connection: Connection, seal: Seal, worker: str) -> None:
+def enrol(connection: Connection, seal: Cipher, worker: str) -> None:
     """Note, before anything is sealed with it, that the newest key is in use, or that none is.
 
     Raises ConfigError like `require_keys`.
@@ -44,7 +44,7 @@ def workers(connection: Connection) -> list[str]:
     return list(connection.scalars(query))
 
 
-def behind(connection: Connection, seal: Seal) -> list[str]:
+def behind(connection: Connection, seal: Cipher) -> list[str]:
     """Return the workers that last began to store otherwise than this seal does.
 
     They may be gone since then; on SQLite, where one works at a time, all but the last one are.
@@ -57,10 +57,10 @@ def behind(connection: Connection, seal: Seal) -> list[str]:
     return sorted(worker for worker, used in last.items() if used != _newest(seal))
 
 
-def forget_others(connection: Connection, seal: Seal) -> None:
+def forget_others(connection: Connection, seal: Cipher) -> None:
     """Note that nothing is stored otherwise than with the newest key, or none, any more."""
     connection.execute(delete(seals).where(seals.c.fingerprint != _newest(seal)))
 
 
-def _newest(seal: Seal) -> str:
+def _newest(seal: Cipher) -> str:
     return seal.fingerprints[0] if seal else PLAIN

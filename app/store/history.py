@@ -20,8 +20,8 @@ from agents.run import Outcome
 from app.store.approval_rows import StoredApproval
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.engine_tables import SCHEMA
 from app.store.encrypted_columns import SealedText
+from app.store.engine_tables import SCHEMA
 from app.store.tables import runs, turns
 
 _OF_A_RUN = (

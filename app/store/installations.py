@@ -11,7 +11,15 @@ from sqlalchemy import ColumnElement, Connection, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from app.store.database import Database
-from app.store.installation_rows import Changes, KnownInstallation, KnownRepository, installation_of, listed_but, repository_of, with_former
+from app.store.installation_rows import (
+    Changes,
+    KnownInstallation,
+    KnownRepository,
+    installation_of,
+    listed_but,
+    repository_of,
+    with_former,
+)
 from app.store.lane_queries import LIVE
 from app.store.tables import installations, owners, repositories, runs
 

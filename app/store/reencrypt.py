@@ -24,10 +24,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from app.secrets.encryption import Seal
+from app.secrets.encryption import Cipher
 from app.store.database import Database
-from app.store.engine_tables import KEYS, TEXTS, engine_table
 from app.store.encrypted_columns import SealedBytes, SealedText
+from app.store.engine_tables import KEYS, TEXTS, engine_table
 from app.store.tables import metadata
 
 AT_ONCE = 100
@@ -41,7 +41,7 @@ class _Place(NamedTuple):
     columns: tuple[str, ...]
 
 
-async def reseal(database: Database, to: Seal) -> int:
+async def reseal(database: Database, to: Cipher) -> int:
     """Have all texts stored as `to` does it; return how many were not.
 
     Raises ConfigError for one that the database's own seal does not open.
@@ -82,8 +82,8 @@ class _Batch(NamedTuple):
     """The next rows of one table."""
 
     place: _Place
-    by: Seal
-    to: Seal
+    by: Cipher
+    to: Cipher
     last: tuple[Any, ...] | None
 
     def do(self, connection: Connection) -> tuple[int, tuple[Any, ...] | None]:

@@ -74,7 +74,7 @@ class WebFetcher:
     @asynccontextmanager
     async def _answer(self, here: Target) -> AsyncIterator[aiohttp.ClientResponse]:
         """Ask the host at the addresses that were checked, whatever DNS says by now."""
-        pinned = _Pinned(here.host, await self._reach(here.host, here.port))
+        pinned = _PinnedResolver(here.host, await self._reach(here.host, here.port))
         connector = aiohttp.TCPConnector(
             resolver=pinned, use_dns_cache=False, force_close=True, ssl=self._trust or True
         )
@@ -93,7 +93,7 @@ class WebFetcher:
             yield response
 
 
-class _Pinned(AbstractResolver):
+class _PinnedResolver(AbstractResolver):
     """Knows one host, and of it only the addresses that passed."""
 
     def __init__(self, host: str, addresses: Sequence[Address]) -> None:

@@ -12,10 +12,10 @@ import structlog
 from sqlalchemy import Connection
 
 from agents.errors import DeliveryError, TransientError
-from app.webhooks.receiver import Delivery
 from app.store.database import Database
 from app.store.deliveries import Arrival, Claim, claim, counts
 from app.store.restore_recovery import Recoveries, recalled
+from app.webhooks.receiver import Delivery
 
 ROWS_PER_COMMIT = 100
 BYTES_IN_MEMORY = 256 * 1024 * 1024
@@ -24,16 +24,16 @@ BYTES_IN_MEMORY = 256 * 1024 * 1024
 log = structlog.get_logger(__name__)
 
 
-class Taken(NamedTuple):
+class AcceptedDelivery(NamedTuple):
     """What a delivery was, and the id of what comes of it."""
 
     claim: Claim
     run_id: str
 
 
-class _Entry(NamedTuple):
+class _PendingDelivery(NamedTuple):
     arrival: Arrival
-    taken: asyncio.Future[Taken]
+    taken: asyncio.Future[AcceptedDelivery]
 
 
 class Inbox:
@@ -48,7 +48,7 @@ class Inbox:
         self.depth = 0
         self._database = database
         self._limit = limit
-        self._gathering: list[_Entry] = []
+        self._gathering: list[_PendingDelivery] = []
         self._bytes = 0
         self._committing: asyncio.Task[None] | None = None
         self._last_us = 0
@@ -66,7 +66,7 @@ class Inbox:
         """Return once the delivery is on disk, with what it was. Raises what `take` does."""
         return (await self.take(delivery)).claim
 
-    async def take(self, delivery: Delivery) -> Taken:
+    async def take(self, delivery: Delivery) -> AcceptedDelivery:
         """Return once the delivery is on disk, with what it was and its run id.
 
         Raises DeliveryError 503 when too much waits already or the disk does not take it: then
@@ -74,7 +74,9 @@ class Inbox:
         """
         if self.depth >= self._limit or self._bytes >= BYTES_IN_MEMORY:
             raise DeliveryError(503, "The inbox is full; deliver this again later.")
-        entry = _Entry(self._arrival(delivery), asyncio.get_running_loop().create_future())
+        entry = _PendingDelivery(
+            self._arrival(delivery), asyncio.get_running_loop().create_future()
+        )
         self._gathering.append(entry)
         self.depth += 1
         self._bytes += len(delivery.body)
@@ -114,7 +116,7 @@ class Inbox:
             seen = len(self._gathering)
             await asyncio.sleep(0)
 
-    async def _commit(self, batch: Sequence[_Entry]) -> None:
+    async def _commit(self, batch: Sequence[_PendingDelivery]) -> None:
         arrivals = [entry.arrival for entry in batch]
         try:
             taken = await self._database.write(partial(self._claim, arrivals=arrivals))
@@ -129,14 +131,18 @@ class Inbox:
         else:
             self._acknowledge(batch, taken)
 
-    def _claim(self, connection: Connection, arrivals: Sequence[Arrival]) -> list[Taken]:
+    def _claim(self, connection: Connection, arrivals: Sequence[Arrival]) -> list[AcceptedDelivery]:
         """Store them; what was lost with a database gets the run id again that it had there."""
         if self._recalling:
             arrivals = recalled(connection, arrivals)
         claims = claim(connection, arrivals)
-        return [Taken(was, each.run_id) for was, each in zip(claims, arrivals, strict=True)]
+        return [
+            AcceptedDelivery(was, each.run_id) for was, each in zip(claims, arrivals, strict=True)
+        ]
 
-    def _acknowledge(self, batch: Sequence[_Entry], taken: Sequence[Taken]) -> None:
+    def _acknowledge(
+        self, batch: Sequence[_PendingDelivery], taken: Sequence[AcceptedDelivery]
+    ) -> None:
         for entry, each in zip(batch, taken, strict=True):
             self._bytes -= len(entry.arrival.body)
             if not entry.taken.done():  # done: the sender went away meanwhile
@@ -146,7 +152,7 @@ class Inbox:
         if repeated < len(taken):
             self.arrived.set()
 
-    def _refuse(self, batch: Sequence[_Entry], error: Exception) -> None:
+    def _refuse(self, batch: Sequence[_PendingDelivery], error: Exception) -> None:
         log.error("deliveries not stored", number=len(batch), error=str(error))
         for entry in batch:
             self._bytes -= len(entry.arrival.body)

@@ -14,7 +14,7 @@ from handlers.notifications import Notice
 log = structlog.get_logger()
 
 
-class Taker(Protocol):
+class NotificationHandler(Protocol):
     """Takes notices of one kind. The same one may come again after a crash."""
 
     async def take(self, notice: Any, ident: str) -> Json:
@@ -25,10 +25,10 @@ class Taker(Protocol):
         ...
 
 
-class Notices:
+class NotificationRouter:
     """Hands each notice to who takes its kind."""
 
-    def __init__(self, takers: Mapping[type[Any], Taker]) -> None:
+    def __init__(self, takers: Mapping[type[Any], NotificationHandler]) -> None:
         self._takers = takers
 
     async def take(self, notice: Notice, ident: str) -> Json:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from agents.errors import DeliveryError
-from app.config.allowed_owners import Owners
+from app.config.allowed_owners import AllowedOwners
 from handlers import ROUTES, known
 from handlers.check_suite import BROKEN
 
@@ -31,7 +31,7 @@ _ACTION_FIRST = re.compile(rb'\s*\{\s*"action"\s*:\s*"([a-z_]{1,60})"')
 _MAX_ID = 2**63
 
 
-class Head(NamedTuple):
+class DeliveryHeaders(NamedTuple):
     """What the headers say."""
 
     event: str
@@ -40,7 +40,7 @@ class Head(NamedTuple):
     """`sha256=` and 64 hex digits."""
 
 
-class Answer(NamedTuple):
+class ImmediateAnswer(NamedTuple):
     """A delivery that needs no storing, and what GitHub is told."""
 
     status: int
@@ -64,26 +64,26 @@ class Delivery(NamedTuple):
 
 
 @dataclass
-class Identity:
+class OwnIdentity:
     """Who we are on GitHub; learned after the start, so None at first."""
 
     bot_id: int | None = None
 
 
-class Intake:
+class WebhookReceiver:
     """The door: knows the secrets and who we are."""
 
     def __init__(
         self,
         secrets: Sequence[str],
-        identity: Identity,
+        identity: OwnIdentity,
         *,
         renewed: Callable[[], Sequence[str] | None] = lambda: None,
-        owners: Owners | None = None,
+        owners: AllowedOwners | None = None,
     ) -> None:
         self.accept(secrets)
         self._identity = identity
-        self._owners = owners or Owners()
+        self._owners = owners or AllowedOwners()
         self._renewed = renewed
         """Asked when a signature is unknown: the secret may have been replaced a moment ago."""
 
@@ -93,25 +93,25 @@ class Intake:
             raise ValueError("an empty webhook secret would let anybody in")
         self._secrets = [secret.encode() for secret in secrets]
 
-    def admit(self, headers: Mapping[str, str], body: bytes) -> Answer | Delivery:
+    def admit(self, headers: Mapping[str, str], body: bytes) -> ImmediateAnswer | Delivery:
         """Decide on a whole delivery. Raises DeliveryError."""
         if len(body) > MAX_BODY:
             raise too_large()
         return self.decide(read_head(headers), body)
 
-    def decide(self, head: Head, body: bytes) -> Answer | Delivery:
+    def decide(self, head: DeliveryHeaders, body: bytes) -> ImmediateAnswer | Delivery:
         """Decide on a delivery whose headers were read. Raises DeliveryError."""
         self._require_signed(body, head.signature)
         if _nothing_handles(head.event, body):
             return _UNHANDLED
         payload = _json_object(body)
         if head.event == "ping":
-            return Answer(200, "pong", "pong")
+            return ImmediateAnswer(200, "pong", "pong")
         action = payload.get("action")
         if not isinstance(action, str) or not known(head.event, action):
             return _UNHANDLED
         if dropped := self._dropped(head.event, action, payload):
-            return Answer(204, "", dropped)
+            return ImmediateAnswer(204, "", dropped)
         installation_id = _id_of(payload.get("installation"))
         return Delivery(
             head.delivery_id, head.event, action, installation_id, head.signature[7:], body
@@ -143,10 +143,10 @@ class Intake:
         return ROUTES[event, action].people_only and sender.get("type") == "Bot"
 
 
-_UNHANDLED = Answer(204, "", "unhandled")
+_UNHANDLED = ImmediateAnswer(204, "", "unhandled")
 
 
-def read_head(headers: Mapping[str, str]) -> Head:
+def read_head(headers: Mapping[str, str]) -> DeliveryHeaders:
     """Return what matters of the headers; called before the body is read. Raises DeliveryError.
 
     https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers
@@ -158,7 +158,7 @@ def read_head(headers: Mapping[str, str]) -> Head:
         raise DeliveryError(415, "Send application/json: set the webhook's content type to it.")
     if "Content-Encoding" in headers:
         raise DeliveryError(415, "Send the body as it was signed, without Content-Encoding.")
-    return Head(
+    return DeliveryHeaders(
         _well_formed(headers, "X-GitHub-Event", _EVENT),
         _well_formed(headers, "X-GitHub-Delivery", _DELIVERY_ID),
         _signature(headers),

@@ -19,10 +19,17 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from agents.errors import ConfigError, DeliveryError, TransientError
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import ACCEPTED, Answer, Intake, MAX_BODY, read_head, too_large
 from app.observability.metrics import CONTENT_TYPE, Metrics
 from app.store.database import Database
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import (
+    ACCEPTED,
+    MAX_BODY,
+    ImmediateAnswer,
+    WebhookReceiver,
+    read_head,
+    too_large,
+)
 
 BODY_SECONDS = 20
 """A sender that takes longer for its body is not GitHub, which gives up after 10."""
@@ -46,11 +53,15 @@ class Readiness:
 
 
 def build_server(
-    intake: Intake, inbox: Inbox, database: Database, metrics: Metrics, readiness: Readiness
+    intake: WebhookReceiver,
+    inbox: Inbox,
+    database: Database,
+    metrics: Metrics,
+    readiness: Readiness,
 ) -> web.Application:
     """Return the application; `start_server` makes it listen."""
-    door = _Door(intake, inbox, metrics)
-    watch = _Watch(database, metrics, readiness)
+    door = _WebhookEndpoint(intake, inbox, metrics)
+    watch = _HealthEndpoints(database, metrics, readiness)
     metrics.depth.set_function(lambda: inbox.depth)
     application = web.Application(client_max_size=MAX_BODY)
     application.add_routes(
@@ -112,10 +123,10 @@ def _is_our_fault(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
-class _Door:
+class _WebhookEndpoint:
     """Takes deliveries; whatever comes in, the answer is never a 500."""
 
-    def __init__(self, intake: Intake, inbox: Inbox, metrics: Metrics) -> None:
+    def __init__(self, intake: WebhookReceiver, inbox: Inbox, metrics: Metrics) -> None:
         self._intake = intake
         self._inbox = inbox
         self._count = metrics.count
@@ -127,26 +138,30 @@ class _Door:
             answer = await self._take(request)
         except DeliveryError as error:
             self._complain(error, request)
-            answer = Answer(error.status, str(error), "refused" if error.status < 500 else "full")
+            answer = ImmediateAnswer(
+                error.status, str(error), "refused" if error.status < 500 else "full"
+            )
         except Exception:
             log.exception("delivery broke the server")
-            answer = Answer(503, "Something is wrong here; deliver this again later.", "full")
+            answer = ImmediateAnswer(
+                503, "Something is wrong here; deliver this again later.", "full"
+            )
         self._count[answer.outcome]()
         if answer.status == 204:
             return web.Response(status=204)
         return web.Response(status=answer.status, text=f"{answer.text}\n")
 
-    async def _take(self, request: web.Request) -> Answer:
+    async def _take(self, request: web.Request) -> ImmediateAnswer:
         head = read_head(request.headers)
         admitted = self._intake.decide(head, await _body(request))
-        if isinstance(admitted, Answer):
+        if isinstance(admitted, ImmediateAnswer):
             return admitted
         taken = await self._inbox.take(admitted)
         if taken.claim == "duplicate":
-            return Answer(202, "received before", "duplicate")
+            return ImmediateAnswer(202, "received before", "duplicate")
         # GitHub keeps the answer: should our data be lost, it knows what came of the delivery.
         text = ACCEPTED.format(run=taken.run_id) if taken.claim == "stored" else "accepted"
-        return Answer(202, text, "accepted")
+        return ImmediateAnswer(202, text, "accepted")
 
     def _complain(self, error: DeliveryError, request: web.Request) -> None:
         """Log a refusal, but each kind once a minute: strangers must not fill the disk."""
@@ -177,7 +192,7 @@ async def _body(request: web.Request) -> bytes:
         raise DeliveryError(400, "The body did not arrive whole.") from None
 
 
-class _Watch:
+class _HealthEndpoints:
     """Tells whether the process lives, whether it can work, and how much it did."""
 
     def __init__(self, database: Database, metrics: Metrics, readiness: Readiness) -> None:

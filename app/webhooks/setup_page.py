@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from app.webhooks.server import start_server
 from app.web.page import page
+from app.webhooks.server import start_server
 
 LOOK_SECONDS = 2.0
 NOTHING = "no GitHub App is set up here: run `fettle setup` on the server\n"

@@ -11,22 +11,24 @@ from agents.errors import RunError
 from agents.pipelines.stages.waiting_label import LABEL
 from agents.requests import OnPull, RemediateAlert, Request, ResolveIssue
 from agents.run import Outcome, Ports
-from app.alerts.context import AboutAlerts
-from app.runs.admission import Admission
+from app.alerts.context import AlertContext
 from app.git.run_repository import GitSource
-from app.github.approvals.expire import OpenQuestions
-from app.github.transport.tokens import Profile
-from app.github.transport.client import GitHub
 from app.github.access.issue_facts import asker_role, issue_facts
+from app.github.access.pull_request_facts import pull_facts
+from app.github.access.roles import role_of
+from app.github.approvals.expire import OpenQuestions
+from app.github.reporting.reporter import GitHubReporter
+from app.github.transport.client import GitHub
+from app.github.transport.conversation import ConversationThread
 from app.github.transport.errors import InstallationGone, NotPermitted
 from app.github.transport.installation_client import InstallationClient
-from app.github.transport.conversation import Place
-from app.github.access.pull_request_facts import pull_facts
-from app.github.reporting.reporter import GitHubReporter
-from app.github.access.roles import role_of
+from app.github.transport.tokens import Profile
 from app.policies.gate import PolicyGate
+from app.runs.admission import Admission
 from app.store.handled_feedback import Batches
-from handlers.access import alerts as access_alerts, issues as access, pull_requests as access_pulls
+from handlers.access import alerts as access_alerts
+from handlers.access import issues as access
+from handlers.access import pull_requests as access_pulls
 from handlers.access.issues import AskerFacts, Refusal
 from handlers.access.permissions import permissions_granted
 
@@ -48,9 +50,9 @@ class GitHubEquipment:
     questions: OpenQuestions
     batches: Batches
     policy: PolicyGate
-    place: Place | None = None
+    place: ConversationThread | None = None
     """Where it speaks to people; None: on what it is about, which needs nothing done to it."""
-    about_alerts: AboutAlerts | None = None
+    about_alerts: AlertContext | None = None
     """For a run about alerts: what the store knows of others, and is to know of this one."""
 
     async def admit(self) -> Admission:

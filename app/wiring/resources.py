@@ -7,26 +7,26 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from agents.loop.budget import Limits
+from agents.loop.budget import RunLimits
 from agents.loop.model import ClaudeModel
 from agents.policy import Budget
-from app.git.mirrors import Mirrors
-from app.mcp.servers import ForRun, open_toolsets
-from app.observability.instrumented import MeasuredModel
-from app.observability.metrics import Metrics
-from app.config.allowed_owners import Owners
-from app.secrets.redaction import Redactor
-from app.sandbox.port import Sandbox
-from app.sandbox.select import choose
-from app.sandbox.path_permissions import make_data_folder, require_reach
+from app.config.allowed_owners import AllowedOwners
 from app.config.settings import Settings
 from app.dependencies.install_phase import SetUps
 from app.dependencies.start import make_set_ups
+from app.git.mirrors import Mirrors
+from app.mcp.servers import ForRun, open_toolsets
+from app.observability.instrumented import InstrumentedModel
+from app.observability.metrics import Metrics
+from app.observability.otlp import open_tracing
+from app.observability.tracing import Tracing, past
+from app.sandbox.path_permissions import make_data_folder, require_reach
+from app.sandbox.port import Sandbox
+from app.sandbox.select import choose
+from app.secrets.redaction import Redactor
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs
-from app.observability.tracing import Tracing, past
-from app.observability.otlp import open_tracing
 from app.web.fetch import WebFetcher
 
 
@@ -44,11 +44,11 @@ class Parts:
     sandbox: Sandbox
     mirrors: Mirrors
     set_ups: SetUps
-    model: MeasuredModel
+    model: InstrumentedModel
     web: WebFetcher
     toolsets: ForRun | None
     """None: the operator has no MCP servers."""
-    owners: Owners
+    owners: AllowedOwners
     """The accounts that Fettle works for."""
 
     def command_ran(self, seconds: float) -> None:
@@ -69,10 +69,10 @@ class Parts:
         return frozenset((*self.models.values(), *self.settings.models_allowed))
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> RunLimits:
         """Return what the operator lets one run use up; turns and minutes are the policy's."""
         most = Budget.model_fields
-        return Limits(
+        return RunLimits(
             usd=self.settings.run_budget_usd,
             turns=most["turns"].default * 10,
             minutes=most["minutes"].default * 10,
@@ -105,10 +105,10 @@ async def open_parts(settings: Settings, redactor: Redactor) -> AsyncIterator[Pa
                 sandbox=sandbox,
                 mirrors=Mirrors(settings.data_dir / "mirrors", group=sandbox.owner[1]),
                 set_ups=make_set_ups(settings, sandbox, redactor),
-                model=MeasuredModel(model, metrics),
+                model=InstrumentedModel(model, metrics),
                 web=WebFetcher(),
                 toolsets=open_toolsets(settings.mcp_servers, redactor, sandbox),
-                owners=Owners(settings.owners),
+                owners=AllowedOwners(settings.owners),
             )
     finally:
         await model.close()

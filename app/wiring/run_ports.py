@@ -8,46 +8,46 @@ from functools import partial
 from agents.ports import Steps
 from agents.requests import OnPull, RemediateAlert, Request, request_of
 from agents.run import Ports
-from app.alerts.context import AboutAlerts
-from app.runs.retry_from_stage import AgainSteps
-from app.wiring.github_run import GitHubEquipment
-from app.git.environment import Identity as Author
+from app.alerts.context import AlertContext
+from app.git.environment import CommitIdentity as Author
 from app.git.mirror import Mirror
 from app.git.run_repository import GitSource
-from app.github.alerts.tracking_issue import AlertPlace
 from app.github.alerts.adapter import GitHubAlerts
-from app.github.approvals.expire import OpenQuestions
+from app.github.alerts.tracking_issue import TrackingIssue
 from app.github.approvals.adapter import GitHubApprovals
-from app.github.transport.tokens import Profile, Scope
-from app.github.checks.adapter import GitHubChecking
-from app.github.transport.client import GitHub
-from app.github.read_tool.adapter import GitHubForge
-from app.github.transport.conversation import Place
+from app.github.approvals.expire import OpenQuestions
+from app.github.checks.adapter import GitHubCiChecks
+from app.github.issues.adapter import GitHubIssues
 from app.github.policy.file import read_policy
 from app.github.pulls.publisher import GitHubPublisher, Opened
+from app.github.read_tool.adapter import GitHubReads
 from app.github.reporting.reporter import GitHubReporter
-from app.github.reviews.adapter import GitHubReviewing
-from app.github.issues.adapter import GitHubTracker
-from app.webhooks.receiver import Identity
-from app.wiring.resources import Parts
+from app.github.reviews.adapter import GitHubReviews
+from app.github.transport.client import GitHub
+from app.github.transport.conversation import ConversationThread
+from app.github.transport.tokens import Profile, Scope
 from app.policies.gate import PolicyGate
-from app.sandbox.select import caution
+from app.runs.retry_from_stage import AgainSteps
 from app.runs.steering import Bells, RunSteering
+from app.sandbox.select import caution
 from app.store.handled_feedback import Batches
 from app.store.steers import StoredSteers
 from app.store.turns import StoredJournal
+from app.webhooks.receiver import OwnIdentity
+from app.wiring.github_run import GitHubEquipment
+from app.wiring.resources import Parts
 
 
 class GitHubRuns:
     """Equips runs on GitHub."""
 
-    def __init__(self, parts: Parts, github: GitHub, identity: Identity) -> None:
+    def __init__(self, parts: Parts, github: GitHub, identity: OwnIdentity) -> None:
         self._parts = parts
         self._github = github
         self._identity = identity
         self.bells = Bells()
         self._steers = StoredSteers(parts.database)
-        self._about_alerts = AboutAlerts.of(parts.database, github)
+        self._about_alerts = AlertContext.of(parts.database, github)
 
     async def alerts_of(self, run_id: str) -> GitHubAlerts | None:
         """Return the way to the alerts that this run is about, if it is known and about any."""
@@ -91,11 +91,11 @@ class GitHubRuns:
                     github, request, run_id, parts.approvals, parts.redactor, place=place
                 ),
                 web=parts.web,
-                forge=GitHubForge(github, request, run_id),
+                forge=GitHubReads(github, request, run_id),
                 toolsets=parts.toolsets(source.folder) if parts.toolsets else None,
                 tracker=None if alerts else self._tracker(run_id, request),
                 reviewing=self._reviewing(run_id, request),
-                checking=GitHubChecking(github, request, run_id, parts.redactor),
+                checking=GitHubCiChecks(github, request, run_id, parts.redactor),
                 steering=RunSteering(self._steers, self.bells, run_id),
                 alerts=alerts,
             ),
@@ -124,11 +124,13 @@ class GitHubRuns:
         lane_of = parts.runs.lane_of
         return GitHubAlerts(self._github, request, run_id, parts.redactor, lane_of=lane_of)
 
-    async def _place(self, run_id: str, request: Request, alerts: GitHubAlerts | None) -> Place:
+    async def _place(
+        self, run_id: str, request: Request, alerts: GitHubAlerts | None
+    ) -> ConversationThread:
         """Return where the run speaks to people; about alerts they talk where none was before."""
         if not isinstance(request, RemediateAlert) or alerts is None:
-            return Place(request)
-        place = AlertPlace(
+            return ConversationThread(request)
+        place = TrackingIssue(
             self._github,
             request,
             run_id,
@@ -148,9 +150,9 @@ class GitHubRuns:
         about = (self._github, mirror, request, run_id, parts.redactor)
         return GitHubPublisher(*about, caution=warned, opened=opened)
 
-    def _tracker(self, run_id: str, request: Request) -> GitHubTracker:
+    def _tracker(self, run_id: str, request: Request) -> GitHubIssues:
         redactor, policy = self._parts.redactor, self._policy_gate(request).read
-        return GitHubTracker(self._github, request, run_id, redactor, policy=policy)
+        return GitHubIssues(self._github, request, run_id, redactor, policy=policy)
 
     def _policy_gate(self, request: Request) -> PolicyGate:
         """Return the way to the policy of the request's repository, as it is on GitHub now."""
@@ -158,13 +160,13 @@ class GitHubRuns:
         read = partial(read_policy, self._github, *place)
         return PolicyGate(request, read, self._parts.models_allowed)
 
-    def _reviewing(self, run_id: str, request: Request) -> GitHubReviewing | None:
+    def _reviewing(self, run_id: str, request: Request) -> GitHubReviews | None:
         """Return the way to the run's pull request, if it is about one."""
         if not isinstance(request, OnPull):
             return None
         parts = self._parts
         batches = Batches(parts.database)
-        return GitHubReviewing(self._github, request, run_id, parts.redactor, batches)
+        return GitHubReviews(self._github, request, run_id, parts.redactor, batches)
 
     def _take_up(self, run_id: str, equipment: GitHubEquipment) -> None:
         """Have the run keep what an earlier one did, if that was asked for."""

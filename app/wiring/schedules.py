@@ -5,18 +5,27 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from app.maintenance import retention
-from app.runs.engine import Engine
+from app.alerts.confirm_fixed import NAME as MERGED
+from app.alerts.confirm_fixed import FixConfirmation
+from app.alerts.poll import NAME as ALERTS
+from app.alerts.poll import AlertPoll
+from app.alerts.recheck_overrides import NAME as OVERRIDES
+from app.alerts.recheck_overrides import OverrideRecheck
+from app.config.settings import Settings
 from app.git.mirrors import Mirrors
-from app.github.transport.client import GitHub
-from app.github.issues.find_labelled import LabelledIssues
 from app.github.alerts.list_open import OpenAlerts
+from app.github.issues.find_labelled import LabelledIssues
 from app.github.policy.file import read_policy
-from app.webhooks.inbox import Inbox
+from app.github.transport.client import GitHub
+from app.maintenance import retention
 from app.maintenance.retention import NAME as RETENTION
 from app.maintenance.retention import Retention
+from app.reconcile.missed_labels import NAME as LABELS
+from app.reconcile.missed_labels import MissedLabels
+from app.reconcile.redelivery import NAME as DELIVERIES
+from app.reconcile.redelivery import FailedDeliveries
+from app.runs.engine import Engine
 from app.runs.runner import Equip
-from app.config.settings import Settings
 from app.store.alert_poll_times import AlertLooks
 from app.store.alert_runs import AlertRuns
 from app.store.database import Database
@@ -24,16 +33,7 @@ from app.store.overrides import Overrides
 from app.store.remediations import Remediations
 from app.store.runs import Runs
 from app.store.schedule_leases import Sweeps
-from app.reconcile.redelivery import NAME as DELIVERIES
-from app.reconcile.redelivery import DeliverySweep
-from app.alerts.poll import NAME as ALERTS
-from app.alerts.poll import AlertSweep
-from app.reconcile.missed_labels import NAME as LABELS
-from app.reconcile.missed_labels import LabelSweep
-from app.alerts.confirm_fixed import NAME as MERGED
-from app.alerts.confirm_fixed import MergedSweep
-from app.alerts.recheck_overrides import NAME as OVERRIDES
-from app.alerts.recheck_overrides import OverrideSweep
+from app.webhooks.inbox import Inbox
 
 
 class Schedules:
@@ -53,7 +53,7 @@ class Schedules:
         self._every = settings.sweep_seconds
         sweeps, clock = Sweeps(database, settings.worker), github.app.jwt.now
         self._github, self._database, self._sweeps = github, database, sweeps
-        self._alerts = AlertSweep(
+        self._alerts = AlertPoll(
             OpenAlerts(github),
             partial(read_policy, github),
             sweeps=sweeps,
@@ -63,7 +63,7 @@ class Schedules:
             inbox=inbox,
             every=self._every,
         )
-        self._overrides = OverrideSweep(
+        self._overrides = OverrideRecheck(
             partial(read_policy, github),
             overrides=Overrides(database),
             alert_runs=AlertRuns(database),
@@ -74,10 +74,10 @@ class Schedules:
             clock=clock,
         )
         spacing = settings.github_write_spacing
-        self._deliveries = DeliverySweep.of(
+        self._deliveries = FailedDeliveries.of(
             github, database, sweeps, every=self._every, spacing=spacing
         )
-        self._labels = LabelSweep(LabelledIssues(github), sweeps, inbox, clock=clock)
+        self._labels = MissedLabels(LabelledIssues(github), sweeps, inbox, clock=clock)
         self._retention = Retention(
             database,
             mirrors,
@@ -89,7 +89,7 @@ class Schedules:
 
     async def begin(self, engine: Engine, equip: Equip) -> None:
         """Have the engine do them from now on, the first time at once."""
-        merged = MergedSweep(
+        merged = FixConfirmation(
             self._github,
             equip,
             runs=Runs(self._database),

@@ -10,33 +10,33 @@ import structlog
 
 from agents.errors import FettleError
 from app.alerts.closed import takers_of
-from app.commands.handler import Bounds, Desk
-from app.webhooks.dispatcher import Dispatcher
-from app.runs.restored_outcome import EndedBefore
-from app.runs.engine import Engine
-from app.wiring.run_ports import GitHubRuns
+from app.commands.handler import CommandHandler, SpendingBounds
+from app.config.allowed_owners import AllowedOwners
+from app.config.settings import Settings
 from app.github.transport.app_installations import AppInstallations
 from app.github.transport.client import GitHub
-from app.webhooks.inbox import Inbox
-from app.installations.lifecycle import Life
-from app.installations.static_allowlist import Listed
+from app.installations.lifecycle import InstallationLifecycle
 from app.installations.metrics import measure
 from app.installations.reconcile import EVERY as RECONCILE_SECONDS
 from app.installations.reconcile import NAME as RECONCILE
-from app.webhooks.receiver import Identity, Intake
-from app.webhooks.notifications import Notices
-from app.config.allowed_owners import Owners
-from app.wiring.resources import Parts, open_parts
+from app.installations.static_allowlist import StaticAllowlist
 from app.policies.pull_request_check import ProposedPolicies
-from app.secrets.redaction import Redactor
-from app.runs.runner import Current, Equip, LookBack, Obey, Runner, TakeNote
-from app.registration.reload_secrets import SecretWatch
-from app.webhooks.server import Readiness, build_server, start_server
-from app.config.settings import Settings
-from app.store.steers import StoredSteers
-from app.wiring.schedules import Schedules
+from app.registration.reload_secrets import SecretReloader
+from app.runs.engine import Engine
 from app.runs.reaper import Upkeep, kept_of
+from app.runs.restored_outcome import EndedBefore
+from app.runs.runner import Current, Equip, LookBack, Obey, Runner, TakeNote
 from app.runs.wakeup import Waking
+from app.secrets.redaction import Redactor
+from app.store.steers import StoredSteers
+from app.webhooks.dispatcher import Dispatcher
+from app.webhooks.inbox import Inbox
+from app.webhooks.notifications import NotificationRouter
+from app.webhooks.receiver import OwnIdentity, WebhookReceiver
+from app.webhooks.server import Readiness, build_server, start_server
+from app.wiring.resources import Parts, open_parts
+from app.wiring.run_ports import GitHubRuns
+from app.wiring.schedules import Schedules
 
 log = structlog.get_logger()
 
@@ -50,7 +50,7 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
         open_parts(settings, redactor) as parts,
         open_github(settings, redactor) as github,
     ):
-        identity = Identity()
+        identity = OwnIdentity()
         inbox = Inbox(parts.database, limit=settings.inbox_limit)
         await inbox.open()
         readiness = Readiness(settings.data_dir)
@@ -61,7 +61,7 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
             ident: left.remaining for ident, left in github.left.items()
         }
         renewed = watch.new_secrets
-        intake = Intake(secrets, identity, owners=parts.owners, renewed=renewed)
+        intake = WebhookReceiver(secrets, identity, owners=parts.owners, renewed=renewed)
         async with at_work(parts, github, identity, inbox, schedules) as dispatching:
             server = await start_server(
                 build_server(intake, inbox, parts.database, parts.metrics, readiness),
@@ -77,9 +77,9 @@ async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> 
             await server.cleanup()
 
 
-def _watched(settings: Settings, redactor: Redactor, secrets: list[str]) -> SecretWatch:
+def _watched(settings: Settings, redactor: Redactor, secrets: list[str]) -> SecretReloader:
     key = settings.credentials.private_key.get_secret_value()
-    return SecretWatch(settings.data_dir, redactor, secrets=secrets, key=key)
+    return SecretReloader(settings.data_dir, redactor, secrets=secrets, key=key)
 
 
 @asynccontextmanager
@@ -94,8 +94,8 @@ async def open_github(settings: Settings, redactor: Redactor) -> AsyncIterator[G
         write_spacing=settings.github_write_spacing,
     ) as github:
         if settings.owners:
-            owners = Owners(settings.owners)
-            github.broker.installed = Listed(AppInstallations(github), owners)
+            owners = AllowedOwners(settings.owners)
+            github.broker.installed = StaticAllowlist(AppInstallations(github), owners)
         yield github
 
 
@@ -103,7 +103,7 @@ async def open_github(settings: Settings, redactor: Redactor) -> AsyncIterator[G
 async def at_work(
     parts: Parts,
     github: GitHub,
-    identity: Identity,
+    identity: OwnIdentity,
     inbox: Inbox,
     schedules: Schedules | None = None,
 ) -> AsyncIterator[asyncio.Task[None]]:
@@ -112,15 +112,15 @@ async def at_work(
     Yields what dispatches, which ends by a fault alone. Raises ConfigError when another process
     does this already.
     """
-    life = Life(parts.database, github, parts.owners, parts.settings.worker)
+    life = InstallationLifecycle(parts.database, github, parts.owners, parts.settings.worker)
     await life.learn()
     measure(parts.metrics)
     runs = GitHubRuns(parts, github, identity)
-    bounds = Bounds(run=parts.settings.run_budget_usd, day=parts.settings.day_budget_usd)
-    desk = Desk(github, parts.database, parts.redactor, bounds=bounds)
+    bounds = SpendingBounds(run=parts.settings.run_budget_usd, day=parts.settings.day_budget_usd)
+    desk = CommandHandler(github, parts.database, parts.redactor, bounds=bounds)
     policies = ProposedPolicies(github, parts.redactor, parts.models_allowed)
     alerts = takers_of(parts.database, runs.alerts_of)
-    notices = Notices({**life.takers, **alerts, **policies.takers})
+    notices = NotificationRouter({**life.takers, **alerts, **policies.takers})
     runner = make_runner(
         parts,
         runs.equip,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import RemediateAlert, Request
-from handlers.access.issues import Refusal, WAYS, refusal, way_of
+from handlers.access.issues import WAYS, Refusal, refusal, way_of
 
 LEVELS = ("", "read", "write", "admin")
 CHANGING = {"contents": "write", "pull_requests": "write"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from agents.policy import POLICY_PATH, Fault, Found, Invalid, Policy, told
+from agents.policy import POLICY_PATH, Found, InvalidPolicy, Policy, PolicyFault, told
 from agents.policy.parts import Who
 from agents.requests import Command, Request
 from handlers.access.issues import AskerFacts, Refusal, may_write, refusal, way_of
@@ -37,7 +37,7 @@ def decide(
 ) -> Refusal | None:
     """Return the first rule of the policy that speaks against the request, or None."""
     silent = request.via in NOBODY_ASKS
-    if isinstance(found, Invalid):
+    if isinstance(found, InvalidPolicy):
         return refusal("policy_valid", invalid(found), silent=silent)
     rules = Rules(found.policy, asker, models)
     for rule in RULES:
@@ -54,7 +54,7 @@ def decide_command(
     Who may write may always say no, and call a run back: that lets nothing happen.
     """
     done = "decided" if command.verb == "approve" else "done"
-    if isinstance(found, Invalid):
+    if isinstance(found, InvalidPolicy):
         return Refusal(rule="policy-valid", text=f"Nothing was {done}: {invalid(found)}")
     who, login = found.policy.who, command.asked_by.login
     if is_among(who, login, role_name, permission):
@@ -70,7 +70,7 @@ def decide_command(
     return Refusal(rule="asker-among", text=f"Nothing was {done}: {text}")
 
 
-def invalid(found: Invalid) -> str:
+def invalid(found: InvalidPolicy) -> str:
     """Return what is wrong with the policy, for people, with where they can look at it."""
     origin = found.origin
     where = f"`{POLICY_PATH}` in `{origin.repository}`" if origin.owners else f"`{POLICY_PATH}`"
@@ -85,7 +85,7 @@ def invalid(found: Invalid) -> str:
     return f"{why}\n\n{listed}\n\n{then}"
 
 
-def _linked(fault: Fault, url: str) -> str:
+def _linked(fault: PolicyFault, url: str) -> str:
     place = f"line {fault.line}, column {fault.column}"
     return f"[{place}]({url}#L{fault.line}): {fault.text}" if url else f"{place}: {fault.text}"
 

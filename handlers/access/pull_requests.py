@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from agents.requests import FixChecks, OnPull, Person
-from handlers.access.issues import AskerFacts, Refusal, asker_human, asker_may_write, installation_active, refusal, way_of
+from handlers.access.issues import (
+    AskerFacts,
+    Refusal,
+    asker_human,
+    asker_may_write,
+    installation_active,
+    refusal,
+    way_of,
+)
 from handlers.pull_request import ADDRESS_LABEL
 from handlers.pull_request_review import ASKING
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
 from agents.requests import Command, Frozen, Verb
-from handlers.access.issues import Refusal
 from handlers.access.approvals import ABOUT_WHO, Facts
+from handlers.access.issues import Refusal
 from handlers.command_parser import VERBS
 from handlers.issue_comment import UNREADABLE
 from handlers.issues import RESOLVE_LABEL

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agents.errors import Moved, ToolError
-from agents.loop.budget import Limits
+from agents.loop.budget import RunLimits
 from agents.pipelines import PIPELINES
 from agents.ports import (
     Answer,
@@ -658,7 +658,7 @@ class World:
     alerts: object = None
     tainted: bool = False
     commands: dict = field(default_factory=dict)
-    limits: Limits = field(default_factory=lambda: Limits(usd=5, turns=100, minutes=60))
+    limits: RunLimits = field(default_factory=lambda: RunLimits(usd=5, turns=100, minutes=60))
     now: float = 1000.0
     wall: float = 1_767_225_600.0
     source: MemorySource = None

@@ -18,12 +18,12 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Identity, Intake
 from app.observability.metrics import Metrics
 from app.sandbox.bubblewrap import Bubblewrap
-from app.webhooks.server import Readiness, build_server, start_server
 from app.store.database import Database
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import OwnIdentity, WebhookReceiver
+from app.webhooks.server import Readiness, build_server, start_server
 
 SANDBOX_UID = 58999
 SECRETS = ["It's a Secret to Everybody", "next, with a comma"]
@@ -93,7 +93,7 @@ class Served:
     session: aiohttp.ClientSession
     database: Database
     inbox: Inbox
-    identity: Identity
+    identity: OwnIdentity
     metrics: Metrics
     readiness: Readiness
 
@@ -132,10 +132,10 @@ def serve(database, tmp_path):
 
     @asynccontextmanager
     async def serving(*, limit=10_000, secrets=SECRETS):
-        identity, metrics, readiness = Identity(), Metrics(), Readiness(tmp_path)
+        identity, metrics, readiness = OwnIdentity(), Metrics(), Readiness(tmp_path)
         inbox = Inbox(database, limit=limit)
         await inbox.open()
-        intake = Intake(secrets, identity)
+        intake = WebhookReceiver(secrets, identity)
         application = build_server(intake, inbox, database, metrics, readiness)
         runner = await start_server(application, "127.0.0.1", 0)
         port = runner.addresses[0][1]

@@ -7,9 +7,9 @@ import tracemalloc
 
 import pytest
 
-from agents.pipelines.address.suggestion import suggestions
-from agents.analysis.repository_files import Files
+from agents.analysis.repository_files import RepositoryFiles
 from agents.analysis.weakening.test_cases import name_in
+from agents.pipelines.address.suggestion import suggestions
 from agents.text import clean, publish
 from agents.tools.shell.script import read
 from app.secrets.redaction import Redactor
@@ -70,7 +70,7 @@ SETTINGS = {
 @pytest.mark.attack(15)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_no_settings_of_a_repository_take_long(attempts, name):
-    files = Files(frozenset({"pyproject.toml"}), {"pyproject.toml": SETTINGS[name]})
+    files = RepositoryFiles(frozenset({"pyproject.toml"}), {"pyproject.toml": SETTINGS[name]})
     took = seconds(files.toml, "pyproject.toml")
     attempts.note(name, blocked=took < ENOUGH and files.toml("pyproject.toml") == {}, detail=took)
 

@@ -19,23 +19,23 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from agents.loop.budget import Limits
+from agents.loop.budget import RunLimits
 from agents.policy import POLICY_PATH
 from agents.ports import Answer, CommandResult, SetupResult, Usage
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Ports
-from app.runs.admission import Admission
 from app.clone.ask_person import CloneApprovals
-from app.runs.engine import Engine
 from app.observability.logging import configure_logging
-from app.secrets.redaction import Redactor
+from app.runs.admission import Admission
+from app.runs.engine import Engine
+from app.runs.reaper import Upkeep
 from app.runs.runner import Runner
+from app.runs.wakeup import Waking
+from app.secrets.redaction import Redactor
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
-from app.runs.reaper import Upkeep
-from app.runs.wakeup import Waking
 
 POLICY = b"ask: [{command: 'deploy*'}]\nsetup: {run: []}\n"
 THOUGHT = "I have read the code and would like to see what the deployment says. " * 8
@@ -137,7 +137,7 @@ class Parked:
             self.runs,
             self.equip,
             models={"strong": "m", "fast": "m"},
-            limits=Limits(usd=9, turns=99, minutes=99),
+            limits=RunLimits(usd=9, turns=99, minutes=99),
             noreply="localhost",
         )
         self.runner.engine = Engine(url, self.conduct, executor="bench", stages_at_once=4)

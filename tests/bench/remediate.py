@@ -28,13 +28,13 @@ from typing import Any
 from remediate_set import SAMPLES, TROUBLES, VERSIONS, Sample, Trouble, alerts, releases
 from remediate_tools import Tools
 
+from app.demo.package_index import LocalIndex
+from app.demo.server_process import ServerProcess
 from app.simulator.github import LocalGitHub
 from app.simulator.github.admin.apps import EVENTS, PERMISSIONS
-from app.simulator.github.state.world import Repository
 from app.simulator.github.state.alerts import Affected
-from app.demo.package_index import LocalIndex
+from app.simulator.github.state.world import Repository
 from app.simulator.model import LocalModel, Script
-from app.demo.server_process import ServerProcess
 from app.store.database import Database
 from app.store.history import History, KeptRun
 from app.store.turns import StoredJournal

@@ -22,9 +22,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.sandbox.port import Command, Limits, Mount
 from app.sandbox.bubblewrap import Bubblewrap
-from app.sandbox.output_buffer import HeadTail
+from app.sandbox.output_buffer import HeadTailBuffer
+from app.sandbox.port import Mount, ResourceLimits, SandboxCommand
 from app.sandbox.process_group import run_group
 
 SANDBOX_UID = 58999
@@ -97,8 +97,8 @@ def _run_folder(sandbox: Bubblewrap, folder: Path) -> tuple[Mount, ...]:
 
 def _rows(sandbox: Bubblewrap, mounts: tuple[Mount, ...]) -> list[Row]:
     unlimited = Bubblewrap(SANDBOX_UID, find=lambda: (None, "not wanted for this row"))
-    command = Command(("true",), mounts=mounts)
-    sleeping = Command(("sleep", "0.2"), mounts=mounts, limits=Limits(nproc=64))
+    command = SandboxCommand(("true",), mounts=mounts)
+    sleeping = SandboxCommand(("sleep", "0.2"), mounts=mounts, limits=ResourceLimits(nproc=64))
 
     async def together() -> None:
         await asyncio.gather(*(sandbox.run(sleeping) for _ in range(AT_ONCE)))
@@ -114,14 +114,14 @@ def _rows(sandbox: Bubblewrap, mounts: tuple[Mount, ...]) -> list[Row]:
     ]
 
 
-async def _alone(sandbox: Bubblewrap, command: Command) -> None:
+async def _alone(sandbox: Bubblewrap, command: SandboxCommand) -> None:
     """Run it without guard, control group or any other limit: what bubblewrap itself costs."""
     with sandbox._prepared(command) as (start, fds):
         ended = await run_group(
             [*start, *command.argv],
             environment={"PATH": os.defpath},
             timeout=60,
-            out=HeadTail(1_000, 1_000),
+            out=HeadTailBuffer(1_000, 1_000),
             pass_fds=fds,
             lowered=sandbox._lowered,
         )

@@ -9,7 +9,7 @@ from turns_place import Place, Work, open_place
 from turns_processes import Watch, pss_of
 from turns_script import fettle_script
 
-from app.simulator.model.ledger import Asked
+from app.simulator.model.ledger import LoggedRequest
 
 DRAWN_OUT = 6
 MEETING = 2 * DRAWN_OUT + 5
@@ -43,7 +43,7 @@ class Meeting:
         self._all_there = asyncio.Event()
         place.model.on_request(self._met)
 
-    async def _met(self, asked: Asked) -> None:
+    async def _met(self, asked: LoggedRequest) -> None:
         if asked.messages != MEETING or self._all_there.is_set():
             return
         self._there.add(asked.prefix)  # who waits too long asks again

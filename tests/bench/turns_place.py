@@ -15,12 +15,12 @@ from sqlalchemy import select
 from turns_processes import Cpu, Orphans, cpu_of
 from turns_script import issue_text, repository_files
 
+from app.demo.server_process import ServerProcess
 from app.simulator.github import LocalGitHub
 from app.simulator.github.accounts import Account
 from app.simulator.github.state.world import Issue, Repository
 from app.simulator.model import LocalModel, Script
-from app.simulator.model.ledger import Asked
-from app.demo.server_process import ServerProcess
+from app.simulator.model.ledger import LoggedRequest
 from app.store.database import Database
 from app.store.tables import runs
 
@@ -41,7 +41,7 @@ class Work:
     """Seconds that the server waited for answers."""
     commands: float
     """Seconds that commands took in sandboxes."""
-    asked: list[Asked]
+    asked: list[LoggedRequest]
 
     def own_wall(self, latency: float) -> float:
         """Return the wall time that is neither the model's latency nor a command's."""

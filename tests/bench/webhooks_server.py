@@ -13,14 +13,14 @@ from aiohttp import web
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from app.webhooks.dispatcher import Dispatcher
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Identity, Intake, MAX_BODY
 from app.observability.logging import configure_logging
 from app.observability.metrics import Metrics
 from app.secrets.redaction import Redactor
-from app.webhooks.server import Readiness, build_server, start_server
 from app.store.database import Database
+from app.webhooks.dispatcher import Dispatcher
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import MAX_BODY, OwnIdentity, WebhookReceiver
+from app.webhooks.server import Readiness, build_server, start_server
 
 SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 
@@ -56,7 +56,7 @@ async def fettle(secret: str, folder: Path, *, dispatch: bool) -> web.Applicatio
     database.migrate()
     inbox = Inbox(database, limit=10**9)
     await inbox.open()
-    intake = Intake([secret], Identity(bot_id=1))
+    intake = WebhookReceiver([secret], OwnIdentity(bot_id=1))
     server = build_server(intake, inbox, database, Metrics(), Readiness(folder))
     if dispatch:
         dispatcher = Dispatcher(database, inbox, TakesAll())

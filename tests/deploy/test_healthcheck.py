@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from app.webhooks.receiver import Intake
 from app.observability.metrics import Metrics
+from app.webhooks.receiver import WebhookReceiver
 from app.webhooks.server import Readiness, build_server, start_server
 
 
@@ -47,7 +47,7 @@ class NoInbox:
 
 async def test_the_real_server_is_alive_also_while_it_drains(check, stack, tmp_path):
     readiness = Readiness(Path(tmp_path), draining=True)
-    server = build_server(Intake(["secret"], None), NoInbox(), None, Metrics(), readiness)
+    server = build_server(WebhookReceiver(["secret"], None), NoInbox(), None, Metrics(), readiness)
     port = await listening(server, stack)
     assert await check(port) == (0, "")
     assert await check(port, http_proxy="http://127.0.0.1:9", HTTP_PROXY="http://127.0.0.1:9") == (

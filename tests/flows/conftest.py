@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
+from app.demo.server_process import ServerProcess
+from app.sandbox.path_permissions import make_passable
 from app.simulator.github import LocalGitHub
 from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.world import Actor
 from app.simulator.model import LocalModel
-from app.demo.server_process import ServerProcess
-from app.sandbox.path_permissions import make_passable
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.tables import runs, turns

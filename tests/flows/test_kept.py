@@ -12,8 +12,8 @@ import pytest
 import yaml
 from cryptography.fernet import Fernet
 
+from app.secrets.encryption import Cipher
 from app.simulator.model import Script
-from app.secrets.encryption import Seal
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from tests.deploy.conftest import ROOT
@@ -104,7 +104,7 @@ async def test_sealed_backed_up_restored_and_gone_on_with(make_place, told):
         assert run.id == run_id
         assert len(place.pulls()) == 1
         assert not in_database(place.server.data)
-        database = Database(place.server.database_url, Seal([key]))
+        database = Database(place.server.database_url, Cipher([key]))
         place.databases.append(database)
         assert (await StoredApprovals(database).get(ident)).reason == WORDS[4]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.app.github.picture_samples import png
+
 from tests.flows.conftest import CALC
 
 FILES = CALC | {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.simulator.github.state.alerts import Affected
 from app.demo.made_up_releases import package_lock
+from app.simulator.github.state.alerts import Affected
 from tests.flows.remedied import (
     PAINTER,
     SETTINGS,

@@ -11,10 +11,10 @@ import pytest
 
 from agents.errors import ConfigError
 from app.demo.alert_case import real_cases
-from app.demo.exploit_check import Laboratory
+from app.demo.exploit_check import ExploitSandbox
+from app.sandbox.path_permissions import make_passable, require_reach
 from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.alerts import Affected
-from app.sandbox.path_permissions import make_passable, require_reach
 from tests.app.conftest import sandbox
 from tests.flows.forked import ForkedServer
 from tests.flows.remedied import remedied_at
@@ -79,7 +79,7 @@ async def test_the_exploits_work_before_and_not_on_what_was_pushed(make_place, s
         assert at.results(outcomes) == ["fixed"] * 3
         gitdir, folder = at.repository.gitdir, place.server.data.parent / "tries"
         make_passable(folder)
-        lab = Laboratory(sandbox, gitdir, folder)
+        lab = ExploitSandbox(sandbox, gitdir, folder)
         for case in cases:
             about, [pull] = case.about, [p for p in place.pulls() if case.about.package in p.head]
             assert LEVELS[about.package] in pull.issue.body

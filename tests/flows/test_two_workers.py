@@ -10,9 +10,9 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from app.reconcile.redelivery import NAME as DELIVERIES
 from app.store.database import Database
 from app.store.deliveries import counts
-from app.reconcile.redelivery import NAME as DELIVERIES
 from tests.flows.conftest import PATIENCE, UNFINISHED
 from tests.flows.forked import ForkedServer
 

@@ -7,10 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 import aiohttp
 
 from agents.requests import Person, Repository, ResolveIssue
-from app.github.transport.tokens import Profile
-from app.github.transport.client import GitHub
 from app.github.access.issue_facts import issue_facts
 from app.github.reporting.reporter import GitHubReporter
+from app.github.transport.client import GitHub
+from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
 from tests.referees.alert_calls import make_alert_calls
 from tests.referees.link_calls import make_link_calls

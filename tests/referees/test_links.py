@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 import pytest
 from anthropic.types import ImageBlockParam
 from pydantic import TypeAdapter, ValidationError
+from tests.app.github.picture_samples import gif, jpeg, png, webp
 
 from agents.ports import NewSubIssue, Tracker
-from app.github.issues.adapter import GitHubTracker
-from tests.app.github.picture_samples import gif, jpeg, png, webp
+from app.github.issues.adapter import GitHubIssues
 from tests.referees.link_calls import make_link_calls
 from tests.referees.our_client import REDACTOR, open_client, request_for
 
@@ -80,5 +80,5 @@ async def open_tracker(scene, issue):
     """Hold the tracker of a run on this issue."""
     async with open_client(scene) as us:
         run_id = f"{int(time.time() * 1e6):016x}-5e3f"
-        tracker: Tracker = GitHubTracker(us, request_for(scene, issue), run_id, REDACTOR, settle=0)
+        tracker: Tracker = GitHubIssues(us, request_for(scene, issue), run_id, REDACTOR, settle=0)
         yield tracker

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from agents.policy import Missing
+from agents.policy import MissingPolicy
 from agents.ports import Alerts
 from agents.requests import Person, RemediateAlert
 from agents.run import Outcome
-from app.github.alerts.tracking_issue import AlertPlace
 from app.github.alerts.adapter import GitHubAlerts
+from app.github.alerts.tracking_issue import TrackingIssue
 from app.simulator.github.state.alerts import Affected
 from app.store.database import Database
 from app.store.runs import Runs
@@ -40,7 +40,7 @@ async def test_what_is_asked_about_alerts_fits_githubs_description(scene, rest_r
     async with open_client(scene) as us:
         alerts = GitHubAlerts(us, request, RUN, REDACTOR, lane_of=runs.lane_of, settle=0)
         await _ask(alerts, pull.issue.number)
-        place = AlertPlace(
+        place = TrackingIssue(
             us, request, RUN, REDACTOR, runs=runs, alerts=alerts, policy=_no_policy, settle=0
         )
         assert await place.is_news(UNFIXED)
@@ -65,8 +65,8 @@ async def _ask(alerts: Alerts, pull: int) -> None:
     assert await alerts.say(pull, "remediate", "It holds.")
 
 
-async def _no_policy() -> Missing:
-    return Missing()
+async def _no_policy() -> MissingPolicy:
+    return MissingPolicy()
 
 
 def _request(scene) -> RemediateAlert:

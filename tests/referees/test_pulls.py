@@ -8,8 +8,8 @@ import graphql
 import pytest
 
 from app.git.mirror import Mirror
-from app.github.transport.tokens import Profile, Scope
 from app.github.pulls.publisher import GitHubPublisher
+from app.github.transport.tokens import Profile, Scope
 from tests.referees.our_client import REDACTOR, open_client, request_for
 
 BRANCH = "bot/1-mend-abc123"

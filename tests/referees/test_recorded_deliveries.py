@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import sqlalchemy
 
-from app.webhooks.dispatcher import Dispatcher
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Identity, Intake
 from app.observability.metrics import Metrics
-from app.webhooks.server import Readiness, build_server
 from app.store import tables
 from app.store.database import Database
+from app.webhooks.dispatcher import Dispatcher
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import OwnIdentity, WebhookReceiver
+from app.webhooks.server import Readiness, build_server
 
 EXAMPLES = 329
 
@@ -42,7 +42,7 @@ async def test_no_recorded_delivery_harms_the_server(packages, tmp_path, aiohttp
     database.migrate()
     inbox = Inbox(database, limit=10_000)
     await inbox.open()
-    intake = Intake(["s3cret"], Identity())
+    intake = WebhookReceiver(["s3cret"], OwnIdentity())
     server = build_server(intake, inbox, database, Metrics(), Readiness(tmp_path))
     client = await aiohttp_client(server)
     statuses: Counter[int] = Counter()

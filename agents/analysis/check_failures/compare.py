@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from agents.analysis.check_failures.reported import ALL_OF_IT, Failed, Told
+from agents.analysis.check_failures.reported import ALL_OF_IT, FailuresByProgram, ReportedFailures
 
 SILENT = "{name} no longer says which tests fail"
 _SILENCE = SILENT.format(name="")
 
 
-class Ended(Protocol):
+class CheckEnding(Protocol):
     """How a check ended."""
 
     @property
@@ -20,12 +20,12 @@ class Ended(Protocol):
         ...
 
     @property
-    def failures(self) -> Failed:
+    def failures(self) -> FailuresByProgram:
         """Return what failed by name."""
         ...
 
 
-def newly(before: Sequence[Ended], now: Ended) -> tuple[str, ...]:
+def newly(before: Sequence[CheckEnding], now: CheckEnding) -> tuple[str, ...]:
     """Return what fails now and did not in any of the runs before; nothing where nobody can tell.
 
     A program that said before how many tests fail and has not come to that now is worse than any
@@ -54,7 +54,7 @@ def both(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in first if name in set(second))
 
 
-def _tells(before: Failed, program: str, now: Told) -> bool:
+def _tells(before: FailuresByProgram, program: str, now: ReportedFailures) -> bool:
     """Return whether what the program told before can be compared with what it tells now."""
     told = before.told.get(program)
     if told is None or not told.whole:
@@ -62,7 +62,7 @@ def _tells(before: Failed, program: str, now: Told) -> bool:
     return not told.sessions or now.sessions <= told.sessions  # else it got further than before
 
 
-def _fewer(before: Told, name: str, count: int) -> bool:
+def _fewer(before: ReportedFailures, name: str, count: int) -> bool:
     """Return whether it failed less often before, and not as a part of something that did."""
     if before.names.get(name, 0) >= count:
         return False
@@ -70,7 +70,7 @@ def _fewer(before: Told, name: str, count: int) -> bool:
     return not any(name.startswith(each) for each in wholes)
 
 
-def _silent(red: Sequence[Failed], now: Failed) -> tuple[str, ...]:
+def _silent(red: Sequence[FailuresByProgram], now: FailuresByProgram) -> tuple[str, ...]:
     """Return a sentence where a program that always says how it ended says that no more."""
     for program in red[0].told if red else ():
         all_said = all(_said_all(each.told.get(program)) for each in red)
@@ -80,7 +80,7 @@ def _silent(red: Sequence[Failed], now: Failed) -> tuple[str, ...]:
     return ()
 
 
-def _said_all(told: Told | None) -> bool:
+def _said_all(told: ReportedFailures | None) -> bool:
     return bool(told and told.ended and told.whole)
 
 

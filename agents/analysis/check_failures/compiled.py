@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agents.analysis.check_failures.lines import left_out, named
-from agents.analysis.check_failures.reported import ALL_OF_IT, Format, Told, once, told
+from agents.analysis.check_failures.reported import (
+    ALL_OF_IT,
+    ReportedFailures,
+    ReportFormat,
+    once,
+    told,
+)
 
 _GO_TEST = re.compile(r" *--- FAIL: (\S+)")
 _GO_PACKAGE = re.compile(r"(ok  |FAIL|\?   )\t(\S+)(.*)$")
@@ -26,7 +32,7 @@ _DOTNET_BAD = re.compile(r" {1,2}Failed (\S.*)$")
 _DOTNET_END = re.compile(r"(?:Failed|Passed)! +- Failed: +(\d+),")
 
 
-def _go(lines: Sequence[str]) -> Told | None:
+def _go(lines: Sequence[str]) -> ReportedFailures | None:
     packages = [found for line in lines if (found := _GO_PACKAGE.match(line))]
     if not packages:
         return None
@@ -48,7 +54,7 @@ def _go(lines: Sequence[str]) -> Told | None:
     return result and result.model_copy(update={"ended": True})
 
 
-def _cargo(lines: Sequence[str]) -> Told | None:
+def _cargo(lines: Sequence[str]) -> ReportedFailures | None:
     counts = [int(found[1]) for line in lines if (found := _CARGO_RESULT.match(line))]
     builds = [
         f"{named(found[1])}{ALL_OF_IT}" for line in lines if (found := _CARGO_BUILD.match(line))
@@ -78,7 +84,7 @@ def _cargo_names(lines: Sequence[str]) -> Iterator[str]:
             inside = False
 
 
-def _nextest(lines: Sequence[str]) -> Told | None:
+def _nextest(lines: Sequence[str]) -> ReportedFailures | None:
     ends = [(found, line) for line in lines if (found := _NEXTEST_END.match(line))]
     if not ends:
         return None
@@ -93,7 +99,7 @@ def _nextest(lines: Sequence[str]) -> Told | None:
     return result and result.model_copy(update={"whole": not stopped and said <= result.total})
 
 
-def _dotnet(lines: Sequence[str]) -> Told | None:
+def _dotnet(lines: Sequence[str]) -> ReportedFailures | None:
     counts = [int(found[1]) for line in lines if (found := _DOTNET_END.match(line))]
     if not counts:
         return None
@@ -102,8 +108,8 @@ def _dotnet(lines: Sequence[str]) -> Told | None:
 
 
 FORMATS = (
-    Format("go test", ("ok  \t", "FAIL\t", "?   \t"), _go),
-    Format("cargo test", ("test result: ", "error: could not compile"), _cargo),
-    Format("nextest", (" tests run:", " test run:"), _nextest),
-    Format("dotnet test", ("! - Failed:", "!  - Failed:"), _dotnet),
+    ReportFormat("go test", ("ok  \t", "FAIL\t", "?   \t"), _go),
+    ReportFormat("cargo test", ("test result: ", "error: could not compile"), _cargo),
+    ReportFormat("nextest", (" tests run:", " test run:"), _nextest),
+    ReportFormat("dotnet test", ("! - Failed:", "!  - Failed:"), _dotnet),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from agents.analysis.check_failures.lines import named, without_numbers
-from agents.analysis.check_failures.reported import Format, Told, told
+from agents.analysis.check_failures.reported import ReportedFailures, ReportFormat, told
 
 _AT = re.compile(r"(?:\./)?([^\s:()]{1,300}):\d+(?::\d+)?(?:-\d+(?::\d+)?)?(?::| -) *(\S.*)$")
 _PAREN = re.compile(r"([^\s:()]{1,300})\(\d+,\d+\): +(error \S.*)$")  # tsc, csc
@@ -33,7 +33,7 @@ _CLEAN = re.compile(
 )
 
 
-def _findings(lines: Sequence[str]) -> Told | None:
+def _findings(lines: Sequence[str]) -> ReportedFailures | None:
     names = [*_placed(lines), *_arrows(lines), *_stylish(lines)]
     said = [int(n) for line in lines for found in _SAID.finditer(line) for n in found.groups() if n]
     said += [0 for line in lines if _CLEAN.match(line)]
@@ -82,4 +82,4 @@ def _name(file: str, words: str) -> str:
     return named(f"{file}: {without_numbers(' '.join(words.split()))}")
 
 
-FINDINGS = Format("findings", ("",), _findings)
+FINDINGS = ReportFormat("findings", ("",), _findings)

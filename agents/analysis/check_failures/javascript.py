@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from agents.analysis.check_failures.lines import named
-from agents.analysis.check_failures.reported import ALL_OF_IT, Format, Told, once, told
+from agents.analysis.check_failures.reported import (
+    ALL_OF_IT,
+    ReportedFailures,
+    ReportFormat,
+    once,
+    told,
+)
 
 _NOT_RUN = "Test suite failed to run"
 _JEST_FILE = re.compile(r"(?:FAIL|PASS) (\S.*)$")
@@ -38,7 +44,7 @@ _BUN_BAD = re.compile(r"\(fail\) (\S.*)$")
 _BUN_COUNT = re.compile(r" *(\d+) fail$")
 
 
-def _jest(lines: Sequence[str]) -> Told | None:
+def _jest(lines: Sequence[str]) -> ReportedFailures | None:
     counts = [line for line in lines if _JEST_COUNT.match(line)]
     if not counts:
         return None
@@ -56,7 +62,7 @@ def _jest(lines: Sequence[str]) -> Told | None:
     return result and result.model_copy(update={"whole": said <= len(tests)})
 
 
-def _vitest(lines: Sequence[str]) -> Told | None:
+def _vitest(lines: Sequence[str]) -> ReportedFailures | None:
     ends = [line for line in lines if _VITEST_FILES.match(line)]
     if not ends:
         return None
@@ -73,7 +79,7 @@ def _vitest(lines: Sequence[str]) -> Told | None:
     return result and result.model_copy(update={"whole": said <= len(tests)})
 
 
-def _mocha(lines: Sequence[str]) -> Told | None:
+def _mocha(lines: Sequence[str]) -> ReportedFailures | None:
     sessions = sum(1 for line in lines if _MOCHA_PASSING.match(line))
     counts = [int(found[1]) for line in lines if (found := _MOCHA_FAILING.match(line))]
     if not sessions and not counts:
@@ -96,7 +102,7 @@ def _mocha_names(lines: Sequence[str]) -> Iterator[str]:
             title = []
 
 
-def _nodejs(lines: Sequence[str]) -> Told | None:
+def _nodejs(lines: Sequence[str]) -> ReportedFailures | None:
     counts = [int(found[1]) for line in lines if (found := _NODEJS_COUNT.match(line))]
     if not counts or not any(line.startswith(_NODEJS_TESTS) for line in lines):
         return None
@@ -118,7 +124,7 @@ def _nodejs(lines: Sequence[str]) -> Told | None:
     return result and result.model_copy(update={"whole": said <= len(loose)})
 
 
-def _tap(lines: Sequence[str]) -> Told | None:
+def _tap(lines: Sequence[str]) -> ReportedFailures | None:
     plans = [int(found[1]) for line in lines if (found := _TAP_PLAN.match(line))]
     if not plans:
         return None
@@ -138,7 +144,7 @@ def _tap(lines: Sequence[str]) -> Told | None:
     return result and result.model_copy(update={"ended": not early})
 
 
-def _bun(lines: Sequence[str]) -> Told | None:
+def _bun(lines: Sequence[str]) -> ReportedFailures | None:
     counts = [int(found[1]) for line in lines if (found := _BUN_COUNT.match(line))]
     if not counts:
         return None
@@ -147,10 +153,10 @@ def _bun(lines: Sequence[str]) -> Told | None:
 
 
 FORMATS = (
-    Format("jest", ("Tests: ",), _jest),
-    Format("vitest", (" Test Files  ",), _vitest),
-    Format("mocha", (" passing", " failing"), _mocha),
-    Format("node --test", (_NODEJS_TESTS,), _nodejs),
-    Format("TAP", ("1..",), _tap),
-    Format("bun", (" fail\n", "(fail) "), _bun),
+    ReportFormat("jest", ("Tests: ",), _jest),
+    ReportFormat("vitest", (" Test Files  ",), _vitest),
+    ReportFormat("mocha", (" passing", " failing"), _mocha),
+    ReportFormat("node --test", (_NODEJS_TESTS,), _nodejs),
+    ReportFormat("TAP", ("1..",), _tap),
+    ReportFormat("bun", (" fail\n", "(fail) "), _bun),
 )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from agents.analysis.check_failures.lines import named
-from agents.analysis.check_failures.reported import Format, Told, once, told
+from agents.analysis.check_failures.reported import ReportedFailures, ReportFormat, once, told
 
 _RSPEC_BAD = re.compile(r"rspec (\S+) # (\S.*)$")
 _RSPEC_PLACE = re.compile(r"(?::\d+|\[[\d:]+\])'?$")
@@ -36,7 +36,7 @@ _GRADLE_END = re.compile(r"\d+ tests? completed, (\d+) failed")
 _HOOK_WHY = re.compile(r"\([^()]*\)$")
 
 
-def _rspec(lines: Sequence[str]) -> Told | None:
+def _rspec(lines: Sequence[str]) -> ReportedFailures | None:
     ends = [found for line in lines if (found := _RSPEC_END.match(line))]
     if not ends:
         return None
@@ -50,7 +50,7 @@ def _rspec(lines: Sequence[str]) -> Told | None:
     return told(names, said=said, early=outside, sessions=len(ends))
 
 
-def _minitest(lines: Sequence[str]) -> Told | None:
+def _minitest(lines: Sequence[str]) -> ReportedFailures | None:
     ends = [found for line in lines if (found := _RUBY_END.match(line))]
     if not ends:
         return None
@@ -60,7 +60,7 @@ def _minitest(lines: Sequence[str]) -> Told | None:
     return told(names, said=said, sessions=len(ends))
 
 
-def _phpunit(lines: Sequence[str]) -> Told | None:
+def _phpunit(lines: Sequence[str]) -> ReportedFailures | None:
     ends = [line for line in lines if _PHP_END.match(line)]
     if not ends:
         return None
@@ -76,7 +76,7 @@ def _phpunit(lines: Sequence[str]) -> Told | None:
     return told(names, said=said, sessions=len(ends))
 
 
-def _maven(lines: Sequence[str]) -> Told | None:
+def _maven(lines: Sequence[str]) -> ReportedFailures | None:
     ends = [found for line in lines if (found := _MAVEN_END.match(line))]
     if not ends:
         return None
@@ -92,7 +92,7 @@ def _maven(lines: Sequence[str]) -> Told | None:
     return told(names, said=said, early=early)
 
 
-def _gradle(lines: Sequence[str]) -> Told | None:
+def _gradle(lines: Sequence[str]) -> ReportedFailures | None:
     ends = [int(found[1]) for line in lines if (found := _GRADLE_END.match(line))]
     names = [
         named(line.removesuffix(" FAILED"))
@@ -107,7 +107,7 @@ def _gradle(lines: Sequence[str]) -> Told | None:
     return once(told(names, said=sum(ends) if ends else None, sessions=len(ends)))
 
 
-def _hooks(lines: Sequence[str]) -> Told | None:
+def _hooks(lines: Sequence[str]) -> ReportedFailures | None:
     found, bad = False, []
     for line in lines:
         if not line.endswith(_HOOK_ENDS):
@@ -117,17 +117,17 @@ def _hooks(lines: Sequence[str]) -> Told | None:
         if name.endswith("..."):
             found = True
             bad += [named(name.rstrip("."))] if end == "Failed" else []
-    return told(bad, said=None) or (Told(whole=True) if found else None)
+    return told(bad, said=None) or (ReportedFailures(whole=True) if found else None)
 
 
 HOOKS = "pre-commit"
 _HOOK_ENDS = ("Failed", "Passed", "Skipped")
 
 FORMATS = (
-    Format("rspec", (" examples, ", " example, "), _rspec),
-    Format("minitest", (" assertions, ",), _minitest),
-    Format("PHPUnit", ("Assertions: ", "OK ("), _phpunit),
-    Format("Maven", ("Tests run: ",), _maven),
-    Format("Gradle", ("> Task :", " tests completed, ", " test completed, "), _gradle),
-    Format(HOOKS, ("...Failed", "...Passed"), _hooks),
+    ReportFormat("rspec", (" examples, ", " example, "), _rspec),
+    ReportFormat("minitest", (" assertions, ",), _minitest),
+    ReportFormat("PHPUnit", ("Assertions: ", "OK ("), _phpunit),
+    ReportFormat("Maven", ("Tests run: ",), _maven),
+    ReportFormat("Gradle", ("> Task :", " tests completed, ", " test completed, "), _gradle),
+    ReportFormat(HOOKS, ("...Failed", "...Passed"), _hooks),
 )

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from agents.analysis.check_failures.lines import named
-from agents.analysis.check_failures.reported import ALL_OF_IT, Format, Told, once, told
+from agents.analysis.check_failures.reported import (
+    ALL_OF_IT,
+    ReportedFailures,
+    ReportFormat,
+    once,
+    told,
+)
 
 _COUNT = (
     r"\d+ (?:subtests )?"
@@ -28,7 +34,7 @@ _RESULT = re.compile(r"(?:FAILED|OK)(?: \((.*)\))?$")
 _RESULTS = re.compile(r"(?:failures|errors|unexpected successes)=(\d+)")
 
 
-def _pytest(lines: Sequence[str]) -> Told | None:
+def _pytest(lines: Sequence[str]) -> ReportedFailures | None:
     ends = [line for line in lines if _ENDED.match(line.strip("= "))]
     if not ends and not any(_SUMMARY in line for line in lines):
         return None
@@ -72,7 +78,7 @@ def _on_the_way(lines: Sequence[str]) -> Iterator[str]:
             yield named(found[1])
 
 
-def _unittest(lines: Sequence[str]) -> Told | None:
+def _unittest(lines: Sequence[str]) -> ReportedFailures | None:
     ran = [number for number, line in enumerate(lines) if _RAN.match(line)]
     if not ran:
         return None
@@ -101,6 +107,6 @@ def _of_case(case: str) -> str:
 
 
 FORMATS = (
-    Format("pytest", (" in ", _SUMMARY), _pytest),
-    Format("unittest", ("Ran ",), _unittest),
+    ReportFormat("pytest", (" in ", _SUMMARY), _pytest),
+    ReportFormat("unittest", ("Ran ",), _unittest),
 )

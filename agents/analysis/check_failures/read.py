@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 
-from agents.analysis.check_failures import compiled, javascript, other_tools as others, python
+from agents.analysis.check_failures import compiled, javascript, python
+from agents.analysis.check_failures import other_tools as others
 from agents.analysis.check_failures.findings import FINDINGS
 from agents.analysis.check_failures.lines import left_out, lines_of
-from agents.analysis.check_failures.reported import Failed, Format, Told
+from agents.analysis.check_failures.reported import (
+    FailuresByProgram,
+    ReportedFailures,
+    ReportFormat,
+)
 
 MOST = 500  # names that are kept of one program
 
-FORMATS: tuple[Format, ...] = (
+FORMATS: tuple[ReportFormat, ...] = (
     *python.FORMATS,
     *javascript.FORMATS,
     *compiled.FORMATS,
@@ -23,7 +28,7 @@ _STOPS_EARLY = re.compile(
 )
 
 
-def read(output: str, command: str, *, exited: bool) -> Failed:
+def read(output: str, command: str, *, exited: bool) -> FailuresByProgram:
     """Return what failed, by name, as far as the programs are known.
 
     `exited`: whether the command came to its end by itself. A test can write what it likes, so
@@ -39,10 +44,12 @@ def read(output: str, command: str, *, exited: bool) -> Failed:
         found[FINDINGS.name] = told
     cut = left_out(lines)
     early = not exited or bool(_STOPS_EARLY.search(command))
-    return Failed(told={name: _bounded(told, cut, early) for name, told in found.items()})
+    return FailuresByProgram(
+        told={name: _bounded(told, cut, early) for name, told in found.items()}
+    )
 
 
-def _bounded(told: Told, cut: bool, early: bool) -> Told:
+def _bounded(told: ReportedFailures, cut: bool, early: bool) -> ReportedFailures:
     """Return it with no more names than are kept; it is whole only if nothing can be missing."""
     kept = dict(list(told.names.items())[:MOST])
     missing = early or len(kept) < len(told.names) or (cut and not told.ended)

@@ -11,7 +11,7 @@ ALL_OF_IT = " (all of it)"
 """Ends the name of a file or package whose tests could not be run one by one."""
 
 
-class Told(Frozen):
+class ReportedFailures(Frozen):
     """What one program told of its failures."""
 
     names: Mapping[str, int] = {}
@@ -29,10 +29,10 @@ class Told(Frozen):
         return sum(self.names.values())
 
 
-class Failed(Frozen):
+class FailuresByProgram(Frozen):
     """What the programs of one check told, by their names; empty where none was recognised."""
 
-    told: Mapping[str, Told] = {}
+    told: Mapping[str, ReportedFailures] = {}
 
     @property
     def total(self) -> int:
@@ -46,20 +46,20 @@ class Failed(Frozen):
 
 
 @dataclass(frozen=True)
-class Format:
+class ReportFormat:
     """One program's way to say what failed."""
 
     name: str
     """What people call it, like `pytest`."""
     signs: tuple[str, ...]
     """One of these stands in all that it writes."""
-    read: Callable[[Sequence[str]], Told | None]
+    read: Callable[[Sequence[str]], ReportedFailures | None]
     """Takes lines without colours and white space at their ends; None if it is another's."""
 
 
 def told(
     names: Iterable[str], *, said: int | None, early: bool = False, sessions: int = 0
-) -> Told | None:
+) -> ReportedFailures | None:
     """Return what was told; None without a name and a number.
 
     `said`: how many failed by the program's own count, where it gave one.
@@ -69,7 +69,7 @@ def told(
         found[name] = found.get(name, 0) + 1
     if not found and said is None:
         return None
-    return Told(
+    return ReportedFailures(
         names=found,
         whole=not early and (said is None or said <= sum(found.values())),
         ended=said is not None,
@@ -77,6 +77,6 @@ def told(
     )
 
 
-def once(told: Told | None) -> Told | None:
+def once(told: ReportedFailures | None) -> ReportedFailures | None:
     """Return it with each name once: a test fails or does not, however often that is said."""
     return told and told.model_copy(update={"names": dict.fromkeys(told.names, 1)})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from agents.analysis.dependency_install.recipe import Recipe, TOOLS
-from agents.analysis.repository_files import Files, table
+from agents.analysis.dependency_install.recipe import TOOLS, InstallRecipe
+from agents.analysis.repository_files import RepositoryFiles, table
 
 MANIFESTS = (
     "package.json",
@@ -33,7 +33,7 @@ UNLOCKED = "npm install --no-package-lock --ignore-scripts --no-audit --no-fund"
 DEPENDENCIES = ("dependencies", "devDependencies", "optionalDependencies")
 
 
-def javascript(files: Files) -> Recipe | None:
+def javascript(files: RepositoryFiles) -> InstallRecipe | None:
     """Return how to install what a JavaScript repository needs."""
     if "package.json" not in files.paths:
         return None
@@ -45,32 +45,32 @@ def javascript(files: Files) -> Recipe | None:
     return None
 
 
-def package(files: Files) -> str:
+def package(files: RepositoryFiles) -> str:
     """Return the name of one package that the repository depends on, or nothing."""
     names = (name for kind in DEPENDENCIES for name in table(files.json("package.json"), kind))
     return next(names, "")
 
 
-def _npm(files: Files) -> Recipe:
+def _npm(files: RepositoryFiles) -> InstallRecipe:
     return _recipe("npm", NPM, "command -v npm", NO_NPM, files)
 
 
-def _bun(files: Files) -> Recipe:
+def _bun(files: RepositoryFiles) -> InstallRecipe:
     return _recipe("bun", BUN, "command -v bun", "bun; put it into FETTLE_TOOLCHAINS", files)
 
 
-def _pnpm(files: Files) -> Recipe:
+def _pnpm(files: RepositoryFiles) -> InstallRecipe:
     return _by("pnpm", PNPM, f"pnpm{_version(files, 'pnpm')}", files)
 
 
-def _yarn(files: Files) -> Recipe:
+def _yarn(files: RepositoryFiles) -> InstallRecipe:
     version = _version(files, "yarn")
     if ".yarnrc.yml" in files.paths or re.match(r"@[2-9]", version):
         return _by("yarn", YARN_BERRY, f"@yarnpkg/cli-dist{version}", files)
     return _by("yarn", YARN, f"yarn{version or '@1'}", files)
 
 
-def _by(tool: str, command: str, package: str, files: Files) -> Recipe:
+def _by(tool: str, command: str, package: str, files: RepositoryFiles) -> InstallRecipe:
     """Return the recipe of a tool that npm can fetch where it is absent."""
     fetch = f"npm install --global --prefix {TOOLS} --ignore-scripts {package}"
     missing = f"{tool}, or to fetch it {NO_NPM}"
@@ -83,13 +83,13 @@ def _recipe(
     command: str,
     available: str,
     missing: str,
-    files: Files,
+    files: RepositoryFiles,
     *,
     locked: bool = True,
-    instead: Recipe | None = None,
-) -> Recipe:
+    instead: InstallRecipe | None = None,
+) -> InstallRecipe:
     kind = f"JavaScript ({tool})"
-    return Recipe(
+    return InstallRecipe(
         kind,
         tuple(command.split(" && ")),
         f"{available} && command -v node",
@@ -101,14 +101,14 @@ def _recipe(
     )
 
 
-def _version(files: Files, tool: str) -> str:
+def _version(files: RepositoryFiles, tool: str) -> str:
     """Return the version that `packageManager` asks for, like `@9.1.0`, or nothing."""
     wanted = files.json("package.json").get("packageManager")
     found = re.match(rf"{tool}(@\d+\.\d+\.\d+)", wanted) if isinstance(wanted, str) else None
     return found[1] if found else ""
 
 
-_BY_LOCK: dict[str, Callable[[Files], Recipe]] = {
+_BY_LOCK: dict[str, Callable[[RepositoryFiles], InstallRecipe]] = {
     "pnpm-lock.yaml": _pnpm,
     "yarn.lock": _yarn,
     "bun.lock": _bun,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agents.analysis.dependency_install.recipe import Recipe
-from agents.analysis.repository_files import Files
+from agents.analysis.dependency_install.recipe import InstallRecipe
+from agents.analysis.repository_files import RepositoryFiles
 
 MANIFESTS = (
     *("go.mod", "go.sum", "go.work", "go.work.sum"),
@@ -13,7 +13,7 @@ MANIFESTS = (
 )
 
 
-def go(files: Files) -> Recipe | None:
+def go(files: RepositoryFiles) -> InstallRecipe | None:
     """Return how to fetch the modules of a Go repository."""
     if not files.paths & {"go.mod", "go.work"}:
         return None
@@ -21,7 +21,7 @@ def go(files: Files) -> Recipe | None:
     return _recipe("Go", "go", "go mod download", files, *decides, locked=True)
 
 
-def rust(files: Files) -> Recipe | None:
+def rust(files: RepositoryFiles) -> InstallRecipe | None:
     """Return how to fetch the crates of a Rust repository."""
     if "Cargo.toml" not in files.paths:
         return None
@@ -31,7 +31,7 @@ def rust(files: Files) -> Recipe | None:
     return _recipe("Rust", "cargo", command, files, *decides, locked=locked)
 
 
-def ruby(files: Files) -> Recipe | None:
+def ruby(files: RepositoryFiles) -> InstallRecipe | None:
     """Return how to install the gems of a Ruby repository."""
     if "Gemfile" not in files.paths:
         return None
@@ -41,7 +41,7 @@ def ruby(files: Files) -> Recipe | None:
     return _recipe("Ruby", "bundle", command, files, *decides, locked=locked)
 
 
-def php(files: Files) -> Recipe | None:
+def php(files: RepositoryFiles) -> InstallRecipe | None:
     """Return how to install the packages of a PHP repository."""
     if "composer.json" not in files.paths:
         return None
@@ -51,12 +51,14 @@ def php(files: Files) -> Recipe | None:
 
 
 def _recipe(
-    kind: str, program: str, command: str, files: Files, *decides: str, locked: bool
-) -> Recipe:
+    kind: str, program: str, command: str, files: RepositoryFiles, *decides: str, locked: bool
+) -> InstallRecipe:
     missing = (
         f"{kind} needs {program}, which sandboxes here do not have: install it for the whole "
         f"system, or put it into FETTLE_TOOLCHAINS"
     )
     decided_by = tuple(files.matching("|".join(decides)))
     tools = {program: ""}
-    return Recipe(kind, (command,), f"command -v {program}", missing, tools, decided_by, locked)
+    return InstallRecipe(
+        kind, (command,), f"command -v {program}", missing, tools, decided_by, locked
+    )

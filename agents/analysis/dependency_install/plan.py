@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from agents.analysis.dependency_install import javascript, other_languages as others, python
-from agents.analysis.dependency_install.recipe import Recipe
-from agents.analysis.repository_files import Files
+from agents.analysis.dependency_install import javascript, python
+from agents.analysis.dependency_install import other_languages as others
+from agents.analysis.dependency_install.recipe import InstallRecipe
+from agents.analysis.repository_files import RepositoryFiles
 from agents.policy import POLICY_PATH, Policy
 
 READ = ("pyproject.toml", "setup.cfg", "package.json")
@@ -28,10 +29,10 @@ _CALLS_PIP = re.compile(r"\bpip3?\b")
 
 
 @dataclass(frozen=True)
-class Plan:
+class InstallPlan:
     """What the set-up phase does for one commit."""
 
-    recipes: tuple[Recipe, ...]
+    recipes: tuple[InstallRecipe, ...]
     source: str
     """Where the recipes come from, for people."""
     timeout: float
@@ -43,17 +44,17 @@ class Plan:
         return {tool: name for recipe in self.recipes for tool, name in recipe.tools.items()}
 
 
-def make_plan(files: Files, policy: Policy) -> Plan:
+def make_plan(files: RepositoryFiles, policy: Policy) -> InstallPlan:
     """Return the plan; without recipes there is nothing to install."""
     setup = policy.setup
     if setup.run is not None:
         recipes = (_of_policy(setup.run, files),) if setup.run else ()
-        return Plan(recipes, f"`{POLICY_PATH}`", setup.timeout)
+        return InstallPlan(recipes, f"`{POLICY_PATH}`", setup.timeout)
     found = (find(files) for find in _FINDERS)
-    return Plan(tuple(r for r in found if r is not None), DETECTED, setup.timeout)
+    return InstallPlan(tuple(r for r in found if r is not None), DETECTED, setup.timeout)
 
 
-def _of_policy(commands: tuple[str, ...], files: Files) -> Recipe:
+def _of_policy(commands: tuple[str, ...], files: RepositoryFiles) -> InstallRecipe:
     """Return the policy's own commands as a recipe.
 
     Nobody can say what a command reads. So every file decides that is a manifest, or that a
@@ -73,4 +74,4 @@ def _of_policy(commands: tuple[str, ...], files: Files) -> Recipe:
         **{word: "" for word in words if word in _MORE_TOOLS},
     }
     decided_by = tuple(sorted(named | manifests | listed))
-    return Recipe("the policy's commands", commands, "true", "", tools, decided_by)
+    return InstallRecipe("the policy's commands", commands, "true", "", tools, decided_by)

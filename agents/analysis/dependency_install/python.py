@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
-from agents.analysis.dependency_install.recipe import Recipe, TOOLS, VENV
-from agents.analysis.repository_files import Files, strings, table
+from agents.analysis.dependency_install.recipe import TOOLS, VENV, InstallRecipe
+from agents.analysis.repository_files import RepositoryFiles, strings, table
 
 MAKE_VENV = f"python3 -m venv {VENV}"
 CAN_MAKE_VENV = "python3 -c 'import ensurepip, venv'"
@@ -45,7 +45,7 @@ LOCKED = {  # lock file: tool, commands
 }
 
 
-def python(files: Files) -> Recipe | None:
+def python(files: RepositoryFiles) -> InstallRecipe | None:
     """Return how to install what a Python repository needs."""
     for lock, (tool, commands) in LOCKED.items():
         if lock in files.paths:
@@ -54,7 +54,7 @@ def python(files: Files) -> Recipe | None:
     return _with_pip(files)
 
 
-def package(files: Files) -> str:
+def package(files: RepositoryFiles) -> str:
     """Return the name of one package that the repository depends on, or nothing."""
     project = files.toml("pyproject.toml")
     wanted = [
@@ -67,10 +67,10 @@ def package(files: Files) -> str:
 
 
 def _locked(
-    tool: str, commands: tuple[str, ...], decided_by: tuple[str, ...], files: Files
-) -> Recipe:
+    tool: str, commands: tuple[str, ...], decided_by: tuple[str, ...], files: RepositoryFiles
+) -> InstallRecipe:
     kind = f"Python ({tool})"
-    fetched = Recipe(
+    fetched = InstallRecipe(
         kind,
         (f"python3 -m venv {TOOLS}", f"{TOOLS}/bin/pip install --quiet {tool}", *commands),
         CAN_MAKE_VENV,
@@ -82,13 +82,13 @@ def _locked(
     return replace(fetched, commands=commands, available=f"command -v {tool}", instead=fetched)
 
 
-def _with_pip(files: Files) -> Recipe | None:
+def _with_pip(files: RepositoryFiles) -> InstallRecipe | None:
     installs = [*_installs(files)]
     if not installs:
         return None
     if files.any_named(r"test_.*\.py|.*_test\.py"):
         installs.append("python3 -c 'import pytest' 2>/dev/null || pip install pytest")
-    return Recipe(
+    return InstallRecipe(
         "Python (pip)",
         (MAKE_VENV, *installs),
         CAN_MAKE_VENV,
@@ -98,7 +98,7 @@ def _with_pip(files: Files) -> Recipe | None:
     )
 
 
-def _installs(files: Files) -> Iterator[str]:
+def _installs(files: RepositoryFiles) -> Iterator[str]:
     for path in files.matching(REQUIREMENTS):
         if not path.startswith("constraints"):
             yield f"pip install -r {path}"
@@ -136,18 +136,18 @@ def _group(groups: dict[str, object], name: str, seen: set[str]) -> Iterator[str
             yield from _group(groups, included, seen)
 
 
-def _extras(files: Files, project: dict[str, object]) -> list[str]:
+def _extras(files: RepositoryFiles, project: dict[str, object]) -> list[str]:
     declared = {*table(project, "project", "optional-dependencies")}
     declared |= {*table(project, "tool", "poetry", "extras")}
     declared |= {*_setup_cfg(files, "options.extras_require")}
     return [name for name in FOR_TESTS if name in declared]
 
 
-def _declares(files: Files) -> bool:
+def _declares(files: RepositoryFiles) -> bool:
     return bool(_setup_cfg(files, "metadata") or _setup_cfg(files, "options"))
 
 
-def _setup_cfg(files: Files, section: str) -> list[str]:
+def _setup_cfg(files: RepositoryFiles, section: str) -> list[str]:
     """Return the keys of a section of setup.cfg."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
@@ -157,5 +157,5 @@ def _setup_cfg(files: Files, section: str) -> list[str]:
     return parser.options(section) if parser.has_section(section) else []
 
 
-def _present(files: Files) -> list[str]:
+def _present(files: RepositoryFiles) -> list[str]:
     return [path for path in MANIFESTS if path in files.paths]

@@ -14,7 +14,7 @@ TOOLS = "/setup/tools"
 
 
 @dataclass(frozen=True)
-class Recipe:
+class InstallRecipe:
     """How the dependencies of one ecosystem are installed."""
 
     kind: str
@@ -31,5 +31,5 @@ class Recipe:
     """The files whose content decides what is installed."""
     locked: bool = False
     """Whether these files name every version."""
-    instead: Recipe | None = None
+    instead: InstallRecipe | None = None
     """What to do where the programs are not there."""

@@ -9,8 +9,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
-from agents.analysis.weakening.assertion_strength import Strength, broader, demands, looser, says_nothing
-from agents.analysis.weakening.diff_views import Line
+from agents.analysis.weakening.assertion_strength import (
+    Strength,
+    broader,
+    demands,
+    looser,
+    says_nothing,
+)
+from agents.analysis.weakening.diff_views import ViewLine
 
 LONGEST = 60  # lines of one assertion
 
@@ -96,7 +102,7 @@ class Assertion:
         )
 
 
-class Change(IntEnum):
+class AssertionChange(IntEnum):
     """How one assertion differs from the one whose place it took."""
 
     NONE = 0
@@ -104,7 +110,7 @@ class Change(IntEnum):
     WEAKER = 2
 
 
-def assertions(lines: Sequence[Line]) -> Iterator[Assertion]:
+def assertions(lines: Sequence[ViewLine]) -> Iterator[Assertion]:
     """Yield the assertions in the lines of a test, each with all of its lines."""
     at = 0
     while at < len(lines):
@@ -135,24 +141,24 @@ def alike(one: Assertion, other: Assertion) -> float:
     return 2 * (mine & theirs).total() / total if total else 0.0
 
 
-def compare(gone: Assertion, new: Assertion) -> Change:
+def compare(gone: Assertion, new: Assertion) -> AssertionChange:
     """Return what it means that the one took the place of the other."""
     before, after = demands(gone.text), demands(new.text)
     if Strength.RAISES in (before, after):
-        return _compare_raises(gone, new) if before is after else Change.NONE
+        return _compare_raises(gone, new) if before is after else AssertionChange.NONE
     if not _same_subject(gone, new):
-        return Change.NONE
+        return AssertionChange.NONE
     if after < before or looser(gone.text, new.text):
-        return Change.WEAKER
+        return AssertionChange.WEAKER
     if after is before and gone.skeleton == new.skeleton and gone.literals != new.literals:
-        return Change.EXPECTATION
-    return Change.NONE
+        return AssertionChange.EXPECTATION
+    return AssertionChange.NONE
 
 
-def _compare_raises(gone: Assertion, new: Assertion) -> Change:
+def _compare_raises(gone: Assertion, new: Assertion) -> AssertionChange:
     if broader(gone.text, new.text):
-        return Change.WEAKER
-    return Change.NONE if broader(new.text, gone.text) else Change.EXPECTATION
+        return AssertionChange.WEAKER
+    return AssertionChange.NONE if broader(new.text, gone.text) else AssertionChange.EXPECTATION
 
 
 def _same_subject(gone: Assertion, new: Assertion) -> bool:
@@ -162,7 +168,7 @@ def _same_subject(gone: Assertion, new: Assertion) -> bool:
     return len(mine & theirs) / min(len(mine), len(theirs)) > 0.5
 
 
-def _end(lines: Sequence[Line], start: int) -> int:
+def _end(lines: Sequence[ViewLine], start: int) -> int:
     """Return behind which line the assertion is over: where its brackets close."""
     depth, at = 0, start
     while at < len(lines) and at - start < LONGEST:

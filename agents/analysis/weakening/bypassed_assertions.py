@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from agents.analysis.weakening.test_cases import Case
+from agents.analysis.weakening.diff_views import ViewLine, is_comment
 from agents.analysis.weakening.finding import Finding, found
-from agents.analysis.weakening.test_changes import Suite
-from agents.analysis.weakening.diff_views import Line, is_comment
+from agents.analysis.weakening.test_cases import ParsedTest
+from agents.analysis.weakening.test_changes import ParsedSuite
 
 _BROAD = r"\b(?:Assert\w*|BaseException|Exception|StandardError|Throwable|Error)\b"
 # Within a test that was there: it ends before its assertions, or nobody hears of them.
@@ -42,7 +42,7 @@ _WIDE = re.compile(
 _BUILD = re.compile(r"^//\s*(?:go:build|\+build)\s")
 
 
-def around(suites: Sequence[Suite]) -> Iterator[Finding]:
+def around(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
     """Yield what is new of that kind in these files."""
     for suite in suites:
         path = suite.change.path
@@ -52,7 +52,7 @@ def around(suites: Sequence[Suite]) -> Iterator[Finding]:
             yield found(path, case.line, "around", f"{case.name} takes the place of one above it")
 
 
-def _in_tests(suite: Suite) -> Iterator[Line]:
+def _in_tests(suite: ParsedSuite) -> Iterator[ViewLine]:
     for before, after in suite.pairs:
         if not after.name or after.head is None:
             continue
@@ -66,7 +66,7 @@ def _empty_table(text: str) -> bool:
     return "parametrize" in text and _INSIDE.search(text) is not None
 
 
-def _in_file(suite: Suite) -> Iterator[Line]:
+def _in_file(suite: ParsedSuite) -> Iterator[ViewLine]:
     change = suite.change
     for line in _fresh(change.before, change.after):
         pattern = _BUILD if is_comment(line.text, change.language) else _WIDE
@@ -74,7 +74,7 @@ def _in_file(suite: Suite) -> Iterator[Line]:
             yield line
 
 
-def _fresh(before: Sequence[Line], after: Sequence[Line]) -> list[Line]:
+def _fresh(before: Sequence[ViewLine], after: Sequence[ViewLine]) -> list[ViewLine]:
     known = Counter(line.text for line in before)
     fresh = []
     for line in after:
@@ -85,7 +85,7 @@ def _fresh(before: Sequence[Line], after: Sequence[Line]) -> list[Line]:
     return fresh
 
 
-def _hidden(suite: Suite) -> Iterator[Case]:
+def _hidden(suite: ParsedSuite) -> Iterator[ParsedTest]:
     """Yield the functions that Python puts in the place of others of their name."""
     if suite.change.language != "python":
         return
@@ -97,5 +97,5 @@ def _hidden(suite: Suite) -> Iterator[Case]:
         seen.add(case.name)
 
 
-def _of_module(case: Case) -> bool:
+def _of_module(case: ParsedTest) -> bool:
     return case.head is not None and case.head.text[:1] in ("d", "a")

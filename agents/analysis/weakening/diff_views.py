@@ -26,7 +26,7 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True)
-class Line:
+class ViewLine:
     """One line of a file. Number 0: a gap, with what git says the next lines stand in."""
 
     number: int
@@ -34,7 +34,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Change:
+class FileDiff:
     """One file, as the diff shows it: the changed lines and those around them."""
 
     old: str | None
@@ -42,8 +42,8 @@ class Change:
     new: str | None
     """Its path after; None when it is deleted."""
     binary: bool
-    before: tuple[Line, ...] = field(repr=False)
-    after: tuple[Line, ...] = field(repr=False)
+    before: tuple[ViewLine, ...] = field(repr=False)
+    after: tuple[ViewLine, ...] = field(repr=False)
     executable: bool = False
     """Whether it can be run afterwards, as far as the diff says so."""
     link: bool = False
@@ -59,7 +59,7 @@ class Change:
         return language(self.path)
 
 
-def read(diff: str) -> tuple[Change, ...]:
+def read(diff: str) -> tuple[FileDiff, ...]:
     """Return the files of the diff. Raises Unreadable."""
     try:
         files = PatchSet(diff)
@@ -76,16 +76,16 @@ def is_comment(text: str, family: str) -> bool:
     return pattern.match(text) is not None
 
 
-def code(lines: tuple[Line, ...], family: str) -> Iterator[Line]:
+def code(lines: tuple[ViewLine, ...], family: str) -> Iterator[ViewLine]:
     """Yield the lines that are neither blank nor only a comment, and the gaps."""
     for line in lines:
         if not line.number or (line.text.strip() and not is_comment(line.text, family)):
             yield line
 
 
-def _change(file: PatchedFile) -> Change:
+def _change(file: PatchedFile) -> FileDiff:
     info = str(file.patch_info or "")
-    return Change(
+    return FileDiff(
         old=_path(file.source_file),
         new=_path(file.target_file),
         binary=file.is_binary_file,
@@ -96,12 +96,12 @@ def _change(file: PatchedFile) -> Change:
     )
 
 
-def _lines(hunk: Hunk, *, source: bool) -> Iterator[Line]:
-    yield Line(0, hunk.section_header)
+def _lines(hunk: Hunk, *, source: bool) -> Iterator[ViewLine]:
+    yield ViewLine(0, hunk.section_header)
     for line in hunk:
         if line.is_context or (line.is_removed if source else line.is_added):
             number = line.source_line_no if source else line.target_line_no
-            yield Line(number or 0, line.value.rstrip("\r\n")[:LONGEST])
+            yield ViewLine(number or 0, line.value.rstrip("\r\n")[:LONGEST])
 
 
 def _path(name: str) -> str | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from agents.analysis.weakening.test_cases import Case
+from agents.analysis.weakening.diff_views import FileDiff
 from agents.analysis.weakening.finding import Finding, found
-from agents.analysis.weakening.skip_markers import FILE, Mark, marks, silencers
-from agents.analysis.weakening.test_changes import Suite
-from agents.analysis.weakening.diff_views import Change
+from agents.analysis.weakening.skip_markers import FILE, SkipMarker, marks, silencers
+from agents.analysis.weakening.test_cases import ParsedTest
+from agents.analysis.weakening.test_changes import ParsedSuite
 
 
-def switched_off(suites: Sequence[Suite]) -> Iterator[Finding]:
+def switched_off(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
     """Yield the marks that are new: on tests that were there, or that leave out all others."""
     names = _names(suites)
     before = Counter((m.word, m.case) for suite in suites for m in marks(suite.before))
@@ -29,7 +29,7 @@ def switched_off(suites: Sequence[Suite]) -> Iterator[Finding]:
             yield from _told(suite.change.path, mark, new=new)
 
 
-def silenced(changes: Sequence[Change]) -> Iterator[Finding]:
+def silenced(changes: Sequence[FileDiff]) -> Iterator[Finding]:
     """Yield what is new of the comments and attributes that silence a tool."""
     before = Counter(s.word for c in changes for s in silencers(c.old or "", c.before))
     for change in changes:
@@ -40,7 +40,7 @@ def silenced(changes: Sequence[Change]) -> Iterator[Finding]:
                 yield found(change.path, each.line, "suppressed", each.text, grave=each.wide)
 
 
-def _told(path: str, mark: Mark, *, new: bool) -> Iterator[Finding]:
+def _told(path: str, mark: SkipMarker, *, new: bool) -> Iterator[Finding]:
     if mark.focus:
         yield found(path, mark.line, "focused", mark.text)
     elif not new:
@@ -49,7 +49,7 @@ def _told(path: str, mark: Mark, *, new: bool) -> Iterator[Finding]:
         yield found(path, mark.line, "skipped", mark.text, grave=False)
 
 
-def _names(suites: Sequence[Suite]) -> dict[str, str]:
+def _names(suites: Sequence[ParsedSuite]) -> dict[str, str]:
     """Return the old name of each test that has another one now."""
-    pairs: list[tuple[Case, Case]] = [pair for suite in suites for pair in suite.pairs]
+    pairs: list[tuple[ParsedTest, ParsedTest]] = [pair for suite in suites for pair in suite.pairs]
     return {after.name: before.name for before, after in pairs if after.name != before.name}

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from agents.analysis.weakening.bypassed_assertions import around
-from agents.analysis.weakening.test_cases import named
+from agents.analysis.weakening.diff_views import FileDiff, Unreadable, ViewLine, read
+from agents.analysis.weakening.disabled_tests import silenced, switched_off
 from agents.analysis.weakening.finding import Finding, found
 from agents.analysis.weakening.settings import Texts, altered, is_settings
-from agents.analysis.weakening.disabled_tests import silenced, switched_off
-from agents.analysis.weakening.test_changes import Suite, suites
-from agents.analysis.weakening.diff_views import Change, Line, Unreadable, read
+from agents.analysis.weakening.test_cases import named
+from agents.analysis.weakening.test_changes import ParsedSuite, suites
 from agents.analysis.weakening.weakened import weakened
 from agents.analysis.which_are_tests import has_test_name, is_test, is_test_code
 
@@ -46,7 +46,7 @@ def find(diff: str, settings: Mapping[str, Texts] | None = None) -> tuple[Findin
     return tuple(sorted(unique, key=lambda each: (not each.grave, each.path, each.line)))
 
 
-def _holds_tests(change: Change) -> bool:
+def _holds_tests(change: FileDiff) -> bool:
     """Return whether tests are looked for in it: in a test file, or beside the code as in Rust."""
     if change.binary:
         return False
@@ -55,7 +55,7 @@ def _holds_tests(change: Change) -> bool:
     )
 
 
-def _deleted(about: Sequence[Suite], changes: Sequence[Change]) -> Iterator[Finding]:
+def _deleted(about: Sequence[ParsedSuite], changes: Sequence[FileDiff]) -> Iterator[Finding]:
     """Yield the test files that are gone, or no longer found where tests are looked for."""
     shown = {suite.change.path: suite for suite in about}
     added = Counter(line.text.strip() for change in changes for line in change.after)
@@ -72,7 +72,7 @@ def _deleted(about: Sequence[Suite], changes: Sequence[Change]) -> Iterator[Find
             yield found(change.old, 0, "deleted", _content(shown.get(change.path)))
 
 
-def _moved(change: Change, suite: Suite | None, added: Counter[str]) -> bool:
+def _moved(change: FileDiff, suite: ParsedSuite | None, added: Counter[str]) -> bool:
     if suite is not None and any(named(suite.before)):
         return not suite.gone
     lines = [line.text.strip() for line in change.before if line.number and line.text.strip()]
@@ -80,7 +80,7 @@ def _moved(change: Change, suite: Suite | None, added: Counter[str]) -> bool:
     return there >= MOVED * len(lines)
 
 
-def _content(suite: Suite | None) -> str:
+def _content(suite: ParsedSuite | None) -> str:
     names = [case.name for case in named(suite.gone)] if suite else []
     if not names:
         return "what tests use"
@@ -88,7 +88,7 @@ def _content(suite: Suite | None) -> str:
     return f"with {', '.join(names[:3])}{more}"
 
 
-def _data(changes: Sequence[Change]) -> Iterator[Finding]:
+def _data(changes: Sequence[FileDiff]) -> Iterator[Finding]:
     """Yield the changed files that tests compare with, and test code that cannot be seen."""
     for change in changes:
         if change.old is None or change.new is None or not is_test(change.path):
@@ -100,10 +100,10 @@ def _data(changes: Sequence[Change]) -> Iterator[Finding]:
             yield found(change.path, line.number, "expectation", line.text, grave=False)
 
 
-def _first_gone(change: Change) -> Line | None:
+def _first_gone(change: FileDiff) -> ViewLine | None:
     """Return the first line that is not there any more."""
     if change.binary:
-        return Line(0, "binary data")
+        return ViewLine(0, "binary data")
     left = Counter(line.text for line in change.after)
     for line in change.before:
         if line.number and line.text.strip() and not left[line.text]:
@@ -112,7 +112,7 @@ def _first_gone(change: Change) -> Line | None:
     return None
 
 
-def _settings(changes: Sequence[Change], settings: Mapping[str, Texts]) -> Iterator[Finding]:
+def _settings(changes: Sequence[FileDiff], settings: Mapping[str, Texts]) -> Iterator[Finding]:
     for path, texts in settings.items():
         yield from altered(path, *texts)
     touched = dict.fromkeys(path for c in changes for path in (c.old, c.new) if path)

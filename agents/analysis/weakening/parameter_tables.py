@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from agents.analysis.weakening.assertions import normal
-from agents.analysis.weakening.test_cases import Case
-from agents.analysis.weakening.diff_views import Line
+from agents.analysis.weakening.diff_views import ViewLine
+from agents.analysis.weakening.test_cases import ParsedTest
 
 _OPENS = re.compile(
     r"""parametrize\s*\( | \.each\s*[(`] | \b(?:cases?|tests?|table|tt|tcs|testCases|scenarios)
@@ -26,22 +26,22 @@ _TEXTS = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"")
 _CLOSES = re.compile(r"^\s*[)\]}]+[,;:]?\s*(?:\{.*)?$")
 
 
-def rows(case: Case) -> Counter[str]:
+def rows(case: ParsedTest) -> Counter[str]:
     """Return the rows of the tables in a test or above it, without their formatting."""
     return Counter(normal(line.text) for line in _rows(case.lines))
 
 
-def row_lines(case: Case) -> dict[str, Line]:
+def row_lines(case: ParsedTest) -> dict[str, ViewLine]:
     """Return the rows with the lines on which they stand."""
     return {normal(line.text): line for line in _rows(case.lines)}
 
 
-def loops(lines: Sequence[Line]) -> bool:
+def loops(lines: Sequence[ViewLine]) -> bool:
     """Return whether something in these lines has one test do the work of several."""
     return any(_LOOPS.search(line.text) or _OPENS.search(line.text) for line in lines)
 
 
-def _rows(lines: Sequence[Line]) -> Iterator[Line]:
+def _rows(lines: Sequence[ViewLine]) -> Iterator[ViewLine]:
     depth = 0
     for line in lines:
         text = _TEXTS.sub('""', line.text)

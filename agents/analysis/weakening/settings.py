@@ -8,7 +8,13 @@ from pathlib import PurePosixPath
 
 from agents.analysis.weakening.finding import Finding, found
 from agents.analysis.weakening.flat_settings import Unparsable, Values, values
-from agents.analysis.weakening.settings_files import BUILDS, SCRIPTS, is_settings, is_wholly, partial
+from agents.analysis.weakening.settings_files import (
+    BUILDS,
+    SCRIPTS,
+    is_settings,
+    is_wholly,
+    partial,
+)
 
 __all__ = ["Texts", "altered", "is_settings"]
 

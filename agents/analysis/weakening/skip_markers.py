@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.analysis.weakening.test_cases import Case
-from agents.analysis.weakening.diff_views import Line
+from agents.analysis.weakening.diff_views import ViewLine
+from agents.analysis.weakening.test_cases import ParsedTest
 
 FILE = ""  # a mark of no test counts for the whole file
 
@@ -104,7 +104,7 @@ _PROSE = re.compile(r"\.(?:md|markdown|rst|txt|adoc|html?|ipynb|lock|svg|snap|am
 
 
 @dataclass(frozen=True)
-class Mark:
+class SkipMarker:
     """One mark, and the test it is for."""
 
     word: str
@@ -126,7 +126,7 @@ class Silencer:
     """Whether it holds for a whole file."""
 
 
-def marks(found: Sequence[Case]) -> Iterator[Mark]:
+def marks(found: Sequence[ParsedTest]) -> Iterator[SkipMarker]:
     """Yield the marks on the tests of a view, and those on its file."""
     for case in found:
         for line in [case.head, *case.lines] if case.head else case.lines:
@@ -135,7 +135,7 @@ def marks(found: Sequence[Case]) -> Iterator[Mark]:
                 yield mark
 
 
-def silencers(path: str, lines: Sequence[Line]) -> Iterator[Silencer]:
+def silencers(path: str, lines: Sequence[ViewLine]) -> Iterator[Silencer]:
     """Yield what silences tools in a file that is no prose."""
     if _PROSE.search(path):
         return
@@ -150,7 +150,7 @@ def silencers(path: str, lines: Sequence[Line]) -> Iterator[Silencer]:
                 break
 
 
-def _mark(line: Line, case: str) -> Mark | None:
+def _mark(line: ViewLine, case: str) -> SkipMarker | None:
     if not _SWITCHED.search(line.text):
         return None
     focus = _FOCUS.search(line.text)
@@ -162,6 +162,6 @@ def _mark(line: Line, case: str) -> Mark | None:
     conditional = bool(_CONDITIONAL.search(line.text)) and not _ALWAYS.search(line.text)
     if not conditional and word in ("skipif", "skipIf", "skipUnless"):
         word = "skip"
-    return Mark(
+    return SkipMarker(
         word, line.number, line.text, FILE if whole_file else case, bool(focus), conditional
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from agents.analysis.weakening.assertions import Assertion, assertions
-from agents.analysis.weakening.diff_views import Line, code
+from agents.analysis.weakening.diff_views import ViewLine, code
 
 _TITLE = r"\(?\s*(?P<quote>['\"`])(?P<name>(?:\\.|(?!(?P=quote)).)*)"
 _SCRIPT_CASE = (
@@ -61,14 +61,14 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass
-class Case:
+class ParsedTest:
     """One test as a view shows it."""
 
     name: str
     line: int
-    lines: list[Line] = field(default_factory=list, repr=False)
+    lines: list[ViewLine] = field(default_factory=list, repr=False)
     """Its code, and that of nothing else, but for the line that names it."""
-    head: Line | None = None
+    head: ViewLine | None = None
     """The line that names it."""
 
     @cached_property
@@ -82,18 +82,18 @@ class Case:
         return list(assertions(self.lines))
 
 
-def outside() -> Case:
+def outside() -> ParsedTest:
     """Return what stands in no test, as a test without a name."""
-    return Case("", 0)
+    return ParsedTest("", 0)
 
 
-def cases(lines: tuple[Line, ...], family: str) -> list[Case]:
+def cases(lines: tuple[ViewLine, ...], family: str) -> list[ParsedTest]:
     """Return the tests of a view in order; first what stands outside of them all.
 
     A line belongs to the test that begins above it. What decorates a test belongs to it as well.
     """
     made = [outside()]
-    waiting: list[Line] = []  # decorations of the test that comes next
+    waiting: list[ViewLine] = []  # decorations of the test that comes next
     marked = 0
     for line in code(lines, family):
         if not line.number:
@@ -102,7 +102,7 @@ def cases(lines: tuple[Line, ...], family: str) -> list[Case]:
             continue
         name, marked = _named(line.text, family, marked)
         if name:
-            made.append(Case(name, line.number, waiting, line))
+            made.append(ParsedTest(name, line.number, waiting, line))
             waiting = []
         elif _ANNOTATION.match(line.text) and family in ("python", *_MARKED):
             waiting.append(line)
@@ -112,12 +112,12 @@ def cases(lines: tuple[Line, ...], family: str) -> list[Case]:
     return made
 
 
-def named(found: Sequence[Case]) -> Iterator[Case]:
+def named(found: Sequence[ParsedTest]) -> Iterator[ParsedTest]:
     """Yield those that are tests: begun within the view, and not only continued there."""
     return (case for case in found if case.line)
 
 
-def alike(one: Case, other: Case) -> float:
+def alike(one: ParsedTest, other: ParsedTest) -> float:
     """Return how much two tests have in common, from 0 to 1."""
     mine, theirs = one.tokens, other.tokens
     total = mine.total() + theirs.total()
@@ -157,6 +157,6 @@ def _function(text: str, family: str) -> str:
     return found["name"] if found else ""
 
 
-def _gap(line: Line, family: str) -> Case:
+def _gap(line: ViewLine, family: str) -> ParsedTest:
     """Return the test in which git says the next lines stand, as far as it can know."""
-    return Case(name_in(line.text, family), 0)
+    return ParsedTest(name_in(line.text, family), 0)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from agents.analysis.weakening.test_cases import Case, alike, cases
+from agents.analysis.weakening.diff_views import FileDiff, ViewLine
 from agents.analysis.weakening.parameter_tables import loops, rows
-from agents.analysis.weakening.diff_views import Change, Line
+from agents.analysis.weakening.test_cases import ParsedTest, alike, cases
 
 RENAMED = 0.6  # share of the code that a test under another name has in common with the old one
 MOST_FRESH = 400  # new tests that are compared with one that is gone
@@ -20,20 +20,20 @@ _VALUE = re.compile(r"\"[^\"]*\"|'[^']*'|\b\d[\w.]*|\b(?:True|False|None|true|fa
 
 
 @dataclass
-class Suite:
+class ParsedSuite:
     """The tests of one file, before and after."""
 
-    change: Change
-    before: list[Case]
-    after: list[Case]
-    pairs: list[tuple[Case, Case]] = field(default_factory=list)
+    change: FileDiff
+    before: list[ParsedTest]
+    after: list[ParsedTest]
+    pairs: list[tuple[ParsedTest, ParsedTest]] = field(default_factory=list)
     """Tests that are there before and after, under whatever name, in whatever file."""
-    gone: list[Case] = field(default_factory=list)
-    merged: list[Case] = field(default_factory=list)
+    gone: list[ParsedTest] = field(default_factory=list)
+    merged: list[ParsedTest] = field(default_factory=list)
     """Tests whose values are in a table of another test now."""
 
     @cached_property
-    def fresh_lines(self) -> list[Line]:
+    def fresh_lines(self) -> list[ViewLine]:
         """Return the lines of code that the file did not have before."""
         known = Counter(line.text for case in self.before for line in case.lines)
         fresh = []
@@ -57,21 +57,23 @@ class Suite:
         return loops(self.fresh_lines) or bool(after - before)
 
 
-def suites(changes: Sequence[Change]) -> list[Suite]:
+def suites(changes: Sequence[FileDiff]) -> list[ParsedSuite]:
     """Return the tests of these files, paired as far as they still are somewhere."""
-    found = [Suite(c, cases(c.before, c.language), cases(c.after, c.language)) for c in changes]
+    found = [
+        ParsedSuite(c, cases(c.before, c.language), cases(c.after, c.language)) for c in changes
+    ]
     fresh = [(suite, case) for suite in found for case in _fresh(suite)]
     for suite in found:
         _pair(suite, fresh)
     return found
 
 
-def values(lines: Iterable[Line]) -> Counter[str]:
+def values(lines: Iterable[ViewLine]) -> Counter[str]:
     """Return the values that these lines write out."""
     return Counter(each.strip("\"'") for line in lines for each in _VALUE.findall(line.text))
 
 
-def _fresh(suite: Suite) -> list[Case]:
+def _fresh(suite: ParsedSuite) -> list[ParsedTest]:
     """Return the tests of a file that it did not have before."""
     known = Counter(case.name for case in suite.before)
     fresh = []
@@ -82,8 +84,8 @@ def _fresh(suite: Suite) -> list[Case]:
     return fresh
 
 
-def _pair(suite: Suite, fresh: list[tuple[Suite, Case]]) -> None:
-    there: dict[str, list[Case]] = {}
+def _pair(suite: ParsedSuite, fresh: list[tuple[ParsedSuite, ParsedTest]]) -> None:
+    there: dict[str, list[ParsedTest]] = {}
     for case in suite.after:
         there.setdefault(case.name, []).append(case)
     missing = []
@@ -96,7 +98,9 @@ def _pair(suite: Suite, fresh: list[tuple[Suite, Case]]) -> None:
         _find(case, suite, fresh)
 
 
-def _find(case: Case, suite: Suite, fresh: list[tuple[Suite, Case]]) -> None:
+def _find(
+    case: ParsedTest, suite: ParsedSuite, fresh: list[tuple[ParsedSuite, ParsedTest]]
+) -> None:
     """Look for a test that is not where it was: the same name first, then the same code."""
     if len(fresh) > MOST_FRESH:  # too many to compare each with each: the name has to do
         fresh_ones = [(place, other) for place, other in fresh if other.name == case.name]
@@ -116,13 +120,13 @@ def _find(case: Case, suite: Suite, fresh: list[tuple[Suite, Case]]) -> None:
         suite.gone.append(case)
 
 
-def _rank(case: Case, suite: Suite, other: Case, place: Suite) -> float:
+def _rank(case: ParsedTest, suite: ParsedSuite, other: ParsedTest, place: ParsedSuite) -> float:
     same = case.name == other.name
     likeness = alike(case, other)
     return likeness + (2 if same else 0) + (0.05 if place is suite else 0)
 
 
-def _explained(case: Case, suite: Suite) -> bool:
+def _explained(case: ParsedTest, suite: ParsedSuite) -> bool:
     """Return whether the values of a test are in a table of its file now."""
     wanted = values(case.lines)
     if not suite.has_table:

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.analysis.weakening.assertions import Assertion, Change, alike, compare
-from agents.analysis.weakening.test_cases import Case
-from agents.analysis.weakening.finding import Finding, found
 from agents.analysis.weakening.assertion_strength import demands
+from agents.analysis.weakening.assertions import Assertion, AssertionChange, alike, compare
+from agents.analysis.weakening.finding import Finding, found
 from agents.analysis.weakening.parameter_tables import row_lines, rows
-from agents.analysis.weakening.test_changes import Suite
+from agents.analysis.weakening.test_cases import ParsedTest
+from agents.analysis.weakening.test_changes import ParsedSuite
 from agents.analysis.which_are_tests import is_test
 
 SAME = 0.7  # share that an assertion elsewhere in the file has in common with one that is gone
@@ -20,7 +20,7 @@ MOST_FRESH = 300  # new assertions of a file that are looked at for one that is 
 RELATED = 0.2  # below that, one assertion did not take the place of another
 
 
-def weakened(suites: Sequence[Suite]) -> Iterator[Finding]:
+def weakened(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
     """Yield what is weaker in these files than it was."""
     all_assertions = _balance(suites, lambda case: (a.text for a in case.asserted))
     all_rows = _balance(suites, lambda case: rows(case).elements())
@@ -35,7 +35,7 @@ def weakened(suites: Sequence[Suite]) -> Iterator[Finding]:
             yield from _assertions(suite, before, after, all_assertions)
 
 
-def _told_as_a_whole(suite: Suite) -> bool:
+def _told_as_a_whole(suite: ParsedSuite) -> bool:
     """Return whether the file is a test file that is deleted, of which people are told once."""
     return suite.change.new is None and is_test(suite.change.path)
 
@@ -48,7 +48,9 @@ class _Balance:
     gained: Counter[str]
 
 
-def _balance(suites: Sequence[Suite], texts: Callable[[Case], Iterable[str]]) -> _Balance:
+def _balance(
+    suites: Sequence[ParsedSuite], texts: Callable[[ParsedTest], Iterable[str]]
+) -> _Balance:
     before = Counter(text for suite in suites for case in suite.before for text in texts(case))
     after = Counter(text for suite in suites for case in suite.after for text in texts(case))
     return _Balance(before - after, after - before)
@@ -57,7 +59,9 @@ def _balance(suites: Sequence[Suite], texts: Callable[[Case], Iterable[str]]) ->
 # --- tables -------------------------------------------------------------------------------------
 
 
-def _rows(suite: Suite, before: Case, after: Case, balance: _Balance) -> Iterator[Finding]:
+def _rows(
+    suite: ParsedSuite, before: ParsedTest, after: ParsedTest, balance: _Balance
+) -> Iterator[Finding]:
     old, new = rows(before), rows(after)
     fewer = old.total() > new.total()
     lines = row_lines(before)
@@ -72,7 +76,7 @@ def _rows(suite: Suite, before: Case, after: Case, balance: _Balance) -> Iterato
             yield found(suite.change.path, line, "removed", what)
 
 
-def _spread(row: str, suite: Suite) -> bool:
+def _spread(row: str, suite: ParsedSuite) -> bool:
     """Return whether the values of a row stand in the code now, as after taking a table apart."""
     wanted = Counter(Assertion(0, row).literals)
     return wanted.total() > 1 and wanted <= suite.added_values
@@ -81,16 +85,18 @@ def _spread(row: str, suite: Suite) -> bool:
 # --- assertions ---------------------------------------------------------------------------------
 
 
-def _assertions(suite: Suite, before: Case, after: Case, balance: _Balance) -> Iterator[Finding]:
+def _assertions(
+    suite: ParsedSuite, before: ParsedTest, after: ParsedTest, balance: _Balance
+) -> Iterator[Finding]:
     gone, new = _differing(before.asserted, after.asserted)
     gone = [one for one in gone if balance.lost[one.text]]
     path = suite.change.path
     for one, other in _matched(gone, new):
         change = compare(one, other)
         text = f"{one.text} → {other.text}"
-        if change is Change.WEAKER:
+        if change is AssertionChange.WEAKER:
             yield found(path, other.line, "weaker", text)
-        elif change is Change.EXPECTATION:
+        elif change is AssertionChange.EXPECTATION:
             yield found(path, other.line, "expectation", text, grave=False)
         gone.remove(one)
     for one in gone:
@@ -138,7 +144,7 @@ def _matched(
     return pairs
 
 
-def _elsewhere(one: Assertion, suite: Suite, balance: _Balance) -> bool:
+def _elsewhere(one: Assertion, suite: ParsedSuite, balance: _Balance) -> bool:
     """Return whether something else in the file demands what this assertion did."""
     fresh = [a for case in suite.after for a in case.asserted if balance.gained[a.text]]
     fresh = fresh[:MOST_FRESH]

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.address.apply_suggestions import Applied
-from agents.pipelines.address.points import Point, points
-from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.address.points import FeedbackPoint, points
 from agents.pipelines.stages.install_dependencies import told
+from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import Feedback, Pull, SetupResult
 from agents.requests import Frozen
 from agents.run import Run, stage
@@ -63,7 +63,7 @@ class FeedbackAnalysis(Submission, tool="submit_analysis"):
 class Analysis(Frozen):
     """What reviewers said, sorted."""
 
-    points: tuple[Point, ...] = ()
+    points: tuple[FeedbackPoint, ...] = ()
     """All that was to be sorted, in reading order."""
     changes: Mapping[str, str] = {}
     """What to change, by the key of the point."""
@@ -71,7 +71,7 @@ class Analysis(Frozen):
     """Kind and answer, by the key of the point."""
 
     @property
-    def actionable(self) -> tuple[Point, ...]:
+    def actionable(self) -> tuple[FeedbackPoint, ...]:
         """Return the points that ask for a change."""
         return tuple(point for point in self.points if point.key in self.changes)
 
@@ -112,7 +112,9 @@ async def analyze_feedback(
     )
 
 
-def _objection(left: Sequence[Point], applied: Applied, submission: FeedbackAnalysis) -> str | None:
+def _objection(
+    left: Sequence[FeedbackPoint], applied: Applied, submission: FeedbackAnalysis
+) -> str | None:
     """Return what is missing, twice, unknown, argued a second time, or not applied at all."""
     named = Counter(item.about for item in submission.action_items)
     named.update(item.about for item in submission.out_of_scope)

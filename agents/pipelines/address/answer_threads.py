@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from agents.errors import RunError
 from agents.pipelines.address.answers import answer
 from agents.pipelines.address.ledger import Ledger
-from agents.pipelines.address.work import Work
-from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.check_summary import code, tally
-from agents.pipelines.stages.push_update import Landing
-from agents.pipelines.stages.run_checks import CheckRun, Quality
+from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.push_update import PushResult
+from agents.pipelines.stages.run_checks import CheckComparison, CheckResult
 from agents.ports import Batch
 from agents.run import Outcome, Run, stage
 
@@ -22,7 +22,7 @@ _ASKED = "Asked for another look: {logins}."
 
 
 @stage
-async def answer_threads(run: Run, work: Work, landing: Landing) -> Outcome:
+async def answer_threads(run: Run, work: FeedbackWork, landing: PushResult) -> Outcome:
     """Answer the reviewers."""
     run.lets_out()
     ledger = await answer(run, work, work.ledger_after(landing))
@@ -38,7 +38,7 @@ async def answer_threads(run: Run, work: Work, landing: Landing) -> Outcome:
     )
 
 
-async def _asked_again(run: Run, work: Work) -> str:
+async def _asked_again(run: Run, work: FeedbackWork) -> str:
     """Ask the reviewers for another look; return who was asked, for people."""
     try:
         asked = await reviewing(run).ask_again(work.feedback.reviewers)
@@ -47,7 +47,7 @@ async def _asked_again(run: Run, work: Work) -> str:
     return _ASKED.format(logins=", ".join(f"`{each}`" for each in asked)) if asked else ""
 
 
-async def summed_up(run: Run, work: Work, ledger: Ledger, notes: Sequence[str] = ()) -> str:
+async def summed_up(run: Run, work: FeedbackWork, ledger: Ledger, notes: Sequence[str] = ()) -> str:
     """Post the table of all that was said; return its URL."""
     missing = ledger.covers(work.feedback)
     assert not missing, f"the ledger is not whole: {missing}"
@@ -62,7 +62,7 @@ async def summed_up(run: Run, work: Work, ledger: Ledger, notes: Sequence[str] =
     return await run.ports.publisher.comment(KEY, body)
 
 
-async def remember(run: Run, work: Work, *, pushed: str, kept_back: bool = False) -> None:
+async def remember(run: Run, work: FeedbackWork, *, pushed: str, kept_back: bool = False) -> None:
     """Note what was dealt with, so that no later run does it again."""
     batch = Batch(
         kind="reviews",
@@ -75,7 +75,7 @@ async def remember(run: Run, work: Work, *, pushed: str, kept_back: bool = False
     await reviewing(run).dealt_with(batch)
 
 
-def told(quality: Quality | None) -> str:
+def told(quality: CheckComparison | None) -> str:
     """Return what the checks say, in a line."""
     if quality is None:
         return ""
@@ -85,7 +85,7 @@ def told(quality: Quality | None) -> str:
     return f"Checks before and after: {said}."
 
 
-def _word(before: CheckRun, now: CheckRun) -> str:
+def _word(before: CheckResult, now: CheckResult) -> str:
     words = _WORDS[bool(before.exit_code), bool(now.exit_code)]
     return f"{words} ({tally(now)})" if now.exit_code and tally(now) else words
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agents.errors import RunError
-from agents.pipelines.address.ledger import Entry, Ledger, reply
+from agents.pipelines.address.ledger import Ledger, LedgerEntry, reply
 from agents.pipelines.address.suggestion import stand
-from agents.pipelines.address.work import Work
+from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.ports import Thread
 from agents.run import Run
@@ -18,14 +18,14 @@ _UNDONE = "what was suggested was changed once more, so whoever suggested it may
 _NOT_OURS = "others have pushed the same meanwhile, so whoever opened it may want to look"
 
 
-async def answer(run: Run, work: Work, ledger: Ledger) -> Ledger:
+async def answer(run: Run, work: FeedbackWork, ledger: Ledger) -> Ledger:
     """Answer in each thread that waits, close what was fixed; return what came of it."""
     outsiders = (await run.policy()).address.outsiders
     found = await reviewing(run).feedback(outsiders=outsiders)
     now = {thread.id: thread for thread in found.threads}
     waiting = {thread.id: thread for thread in work.feedback.waiting}
     touched = await _touched(run)
-    entries: list[Entry] = []
+    entries: list[LedgerEntry] = []
     for entry in ledger.entries:
         thread = waiting.get(entry.about)
         if thread is None or entry.verdict == "kept_back":
@@ -36,7 +36,9 @@ async def answer(run: Run, work: Work, ledger: Ledger) -> Ledger:
     return Ledger(entries=tuple(entries))
 
 
-async def _answered(run: Run, thread: Thread, now: Thread | None, entry: Entry) -> Entry:
+async def _answered(
+    run: Run, thread: Thread, now: Thread | None, entry: LedgerEntry
+) -> LedgerEntry:
     """Answer in the thread, once; close it if it is fixed and nothing speaks against that."""
     if now is None:  # people have closed it, or we have before this process died
         return entry.model_copy(update={"resolved": True})
@@ -55,8 +57,12 @@ async def _answered(run: Run, thread: Thread, now: Thread | None, entry: Entry) 
 
 
 async def _judged(
-    run: Run, work: Work, thread: Thread, entry: Entry, touched: Mapping[str, set[str]]
-) -> Entry:
+    run: Run,
+    work: FeedbackWork,
+    thread: Thread,
+    entry: LedgerEntry,
+    touched: Mapping[str, set[str]],
+) -> LedgerEntry:
     """Return it with why the thread stays open although it is called fixed, if that is so."""
     if entry.verdict != "fixed":
         return entry

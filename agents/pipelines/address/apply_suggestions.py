@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from agents.errors import RunError, ToolError
-from agents.pipelines.address.choice import Change, Choice, choose, wanted
+from agents.pipelines.address.choice import ChosenSuggestion, LineReplacement, choose, wanted
 from agents.pipelines.address.replaced import replaced
 from agents.ports import Feedback, Thread
 from agents.requests import Frozen, Person
@@ -83,14 +83,14 @@ async def _texts(run: Run, paths: set[str]) -> tuple[dict[str, str], dict[str, s
 
 
 async def _commit(
-    run: Run, chosen: Sequence[Choice], texts: Mapping[str, str]
-) -> tuple[dict[Change, str], dict[Change, str]]:
+    run: Run, chosen: Sequence[ChosenSuggestion], texts: Mapping[str, str]
+) -> tuple[dict[LineReplacement, str], dict[LineReplacement, str]]:
     """Make one commit for each author; return which one each change is in, or why none."""
-    authors: dict[Change, Person] = {}
+    authors: dict[LineReplacement, Person] = {}
     for each in chosen:  # who wants the same as somebody before gets it with theirs
         authors.setdefault(each.change, each.author)
-    made: dict[Change, str] = {}
-    failed: dict[Change, str] = {}
+    made: dict[LineReplacement, str] = {}
+    failed: dict[LineReplacement, str] = {}
     for author in dict.fromkeys(authors.values()):
         theirs = [change for change, whose in authors.items() if whose == author]
         try:
@@ -108,7 +108,7 @@ async def _commit(
 
 
 def _changed(
-    theirs: Iterable[Change], taken: Iterable[Change], texts: Mapping[str, str]
+    theirs: Iterable[LineReplacement], taken: Iterable[LineReplacement], texts: Mapping[str, str]
 ) -> dict[str, bytes]:
     """Return the files of their changes, with all changes that were taken so far."""
     paths = {change.path for change in theirs}
@@ -120,7 +120,7 @@ def _changed(
     }
 
 
-def _words(author: Person, theirs: Sequence[Change]) -> tuple[str, str]:
+def _words(author: Person, theirs: Sequence[LineReplacement]) -> tuple[str, str]:
     """Return subject and body of the commit with these changes."""
     if len(theirs) == 1:
         return f"Apply {author.login}'s suggestion in {theirs[0].path}", ""

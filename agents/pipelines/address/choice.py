@@ -23,7 +23,7 @@ READERS = frozenset(("", "none", "read", "triage"))
 """GitHub's own roles; organisations make up others, whose names do not say what they allow."""
 
 
-class Change(NamedTuple):
+class LineReplacement(NamedTuple):
     """Lines of a file in the place of others."""
 
     path: str
@@ -35,20 +35,20 @@ class Change(NamedTuple):
         start, end, _ = self.lines
         return f"{one_line(self.path, 200)}:{start}" + (f"-{end}" if end > start else "")
 
-    def overlaps(self, other: Change) -> bool:
+    def overlaps(self, other: LineReplacement) -> bool:
         """Return whether both are about some of the same lines."""
         one, two = self.lines, other.lines
         return self.path == other.path and one.start <= two.end and two.start <= one.end
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenSuggestion:
     """A suggestion that could be applied."""
 
     thread: Thread
     said: Said
     suggestion: Suggestion
-    change: Change
+    change: LineReplacement
 
     @property
     def author(self) -> Person:
@@ -61,13 +61,15 @@ class Choice:
         return nothing_else(self.said.body) and self.thread.said[-1].id == self.said.id
 
 
-def wanted(threads: Iterable[Thread], *, strangers: bool) -> tuple[list[Choice], dict[str, str]]:
+def wanted(
+    threads: Iterable[Thread], *, strangers: bool
+) -> tuple[list[ChosenSuggestion], dict[str, str]]:
     """Return what the newest words of writers suggest, and why of some of them nothing is applied.
 
     Older words do not count: what was said after them may take them back. Whoever began first
     comes first. `strangers`: people who may not write have their say in the threads as well.
     """
-    found: list[Choice] = []
+    found: list[ChosenSuggestion] = []
     left: dict[str, str] = {}
     for thread in sorted(threads, key=lambda each: (each.said[0].at, each.root)):
         said = _newest(thread, strangers=strangers)
@@ -80,8 +82,8 @@ def wanted(threads: Iterable[Thread], *, strangers: bool) -> tuple[list[Choice],
         elif at is None:
             left[thread.id] = trouble("", thread, first)
         else:
-            change = Change(thread.path, Replacement(*at, first.lines))
-            found.append(Choice(thread, said, first, change))
+            change = LineReplacement(thread.path, Replacement(*at, first.lines))
+            found.append(ChosenSuggestion(thread, said, first, change))
     return found, left
 
 
@@ -100,14 +102,14 @@ def _may_write(role: str, *, strangers: bool) -> bool:
 
 
 def choose(
-    candidates: Sequence[Choice], texts: Mapping[str, str], unfit: Mapping[str, str]
-) -> tuple[list[Choice], dict[str, str]]:
+    candidates: Sequence[ChosenSuggestion], texts: Mapping[str, str], unfit: Mapping[str, str]
+) -> tuple[list[ChosenSuggestion], dict[str, str]]:
     """Return which of these are applied, and why the others are not.
 
     `texts` are the files as they are, `unfit` says why others are left alone. Of two that are
     about the same lines the first is taken; the second as well, where both want the same.
     """
-    chosen: list[Choice] = []
+    chosen: list[ChosenSuggestion] = []
     left: dict[str, str] = {}
     for each in candidates:
         path = each.thread.path
@@ -122,7 +124,7 @@ def choose(
     return chosen, left
 
 
-def _rival(one: Choice, chosen: Iterable[Choice]) -> Choice | None:
+def _rival(one: ChosenSuggestion, chosen: Iterable[ChosenSuggestion]) -> ChosenSuggestion | None:
     """Return what was chosen for some of the same lines, and wants something else there."""
     rivals = (each for each in chosen if one.change.overlaps(each.change))
     return next((each for each in rivals if each.change != one.change), None)

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.address.crafted import Crafted, PointReply
-from agents.pipelines.address.points import Point
-from agents.pipelines.address.work import Work
+from agents.pipelines.address.points import FeedbackPoint
+from agents.pipelines.address.work import FeedbackWork
 from agents.run import Run, stage
 from agents.run.regroup_commits import Group, regroup
 from agents.tools.base import Capability
@@ -54,7 +54,7 @@ CRAFT_UPDATE = Conversation(
 
 
 @stage
-async def craft_update(run: Run, work: Work, before: str) -> Crafted:
+async def craft_update(run: Run, work: FeedbackWork, before: str) -> Crafted:
     """Write the answers.
 
     `before`: the commit before the engineer's own ones, which are made anew with these words.
@@ -87,7 +87,9 @@ def _groups(update: Update, changed: Sequence[str]) -> list[Group]:
     return groups
 
 
-def _objection(points: Sequence[Point], changed: Sequence[str], update: Update) -> str | None:
+def _objection(
+    points: Sequence[FeedbackPoint], changed: Sequence[str], update: Update
+) -> str | None:
     """Return what does not fit together."""
     faults = [*_about_commits(changed, update), *_about_replies(points, update)]
     return " ".join(faults) if faults else None
@@ -110,7 +112,7 @@ def _about_commits(changed: Sequence[str], update: Update) -> list[str]:
     return [f"{fault}: {', '.join(paths)}." for fault, paths in faults.items() if paths]
 
 
-def _about_replies(points: Sequence[Point], update: Update) -> list[str]:
+def _about_replies(points: Sequence[FeedbackPoint], update: Update) -> list[str]:
     named = Counter(reply.about for reply in update.replies)
     known = {point.key: point for point in points}
     unfounded = [

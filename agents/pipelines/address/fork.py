@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchSet
 
-from agents.pipelines.address.neighbours import Group, groups
+from agents.pipelines.address.neighbours import LineGroup, groups
 from agents.ports import Pull, Suggested
 from agents.text import one_line, publish
 from agents.text.characters import without_hidden
@@ -128,7 +128,7 @@ def _endless(hunk: Hunk) -> Iterator[str]:
         last = line.line_type
 
 
-def _suggested(path: str, group: Group) -> Suggested | None:
+def _suggested(path: str, group: LineGroup) -> Suggested | None:
     ends = {line.endswith("\r") for line in (*group.old, *group.new)}
     lines = [line.removesuffix("\r") for line in group.new]
     text = "".join(f"{line}\n" for line in lines)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.address.work import Work
+from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.check_summary import wrote
-from agents.pipelines.stages.implement import Made, StepDone
-from agents.pipelines.stages.instruction_files import instructions
-from agents.pipelines.stages.run_checks import CheckRun
+from agents.pipelines.stages.implement import StepDone, StepResult
 from agents.pipelines.stages.install_dependencies import told
+from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.run_checks import CheckResult
 from agents.ports import SetupResult
 from agents.run import Run, stage
 from agents.tools.base import Capability
@@ -28,8 +28,8 @@ IMPLEMENT = Conversation(
 
 @stage
 async def implement(
-    run: Run, work: Work, setup: SetupResult, failing: Sequence[CheckRun] = ()
-) -> Made:
+    run: Run, work: FeedbackWork, setup: SetupResult, failing: Sequence[CheckResult] = ()
+) -> StepResult:
     """Make the changes.
 
     `failing`: checks that the applied suggestions broke, where nothing else is to be done.
@@ -51,4 +51,4 @@ async def implement(
     )
     commit = await run.commit(SUBJECT, done.summary)
     run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
-    return Made(title=SUBJECT, **done.model_dump(), commit=commit)
+    return StepResult(title=SUBJECT, **done.model_dump(), commit=commit)

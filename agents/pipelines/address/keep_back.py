@@ -5,17 +5,17 @@ from __future__ import annotations
 from agents.pipelines.address.answer_threads import remember, summed_up
 from agents.pipelines.address.answers import answer
 from agents.pipelines.address.ledger import Ledger
-from agents.pipelines.address.work import Work
+from agents.pipelines.address.work import FeedbackWork
+from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.save_unfinished import keep_apart
-from agents.pipelines.stages.push_update import Landing
 from agents.run import Outcome, Run, stage
 
-_NOT_TRIED = Landing()
+_NOT_TRIED = PushResult()
 _WHY = "The changes were made, but not pushed. {why} {kept}"
 
 
 @stage
-async def keep_back(run: Run, work: Work, landing: Landing = _NOT_TRIED) -> Outcome:
+async def keep_back(run: Run, work: FeedbackWork, landing: PushResult = _NOT_TRIED) -> Outcome:
     """Keep the changes back."""
     run.lets_out()
     work = work.after(landing)

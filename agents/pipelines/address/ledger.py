@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from agents.pipelines.address.summary import WORDS_LIMIT as SHORT
-from agents.pipelines.address.summary import Row, commit_link, summary
+from agents.pipelines.address.summary import SummaryRow, commit_link, summary
 from agents.ports import Feedback, Pull, Remark, ReviewText, Thread
 from agents.requests import Frozen
 from agents.text import one_line, publish
@@ -50,7 +50,7 @@ _EDITED = "{count} edited after the review was asked for; what counts is how {th
 _CONFLICTS = "This branch contradicts {base}. Write `/bot update` to have that merged in."
 
 
-class Entry(Frozen):
+class LedgerEntry(Frozen):
     """What became of one thread, review or remark."""
 
     about: str
@@ -84,9 +84,9 @@ def argued(thread: Thread) -> bool:
 class Ledger(Frozen):
     """The verdicts of one run."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[LedgerEntry, ...] = ()
 
-    def entry(self, about: str) -> Entry | None:
+    def entry(self, about: str) -> LedgerEntry | None:
         """Return the verdict on this."""
         return next((entry for entry in self.entries if entry.about == about), None)
 
@@ -148,7 +148,7 @@ class Ledger(Frozen):
         said = ", ".join(each for each in things if each)
         return f"{said}: {'; '.join(part for part in (', '.join(words), share) if part)}."
 
-    def _rows(self, feedback: Feedback, pull: Pull, repository_url: str) -> Iterator[Row]:
+    def _rows(self, feedback: Feedback, pull: Pull, repository_url: str) -> Iterator[SummaryRow]:
         for thread in feedback.threads:
             line = thread.line or thread.original_line
             place = f"{thread.path}:{line}" if line else thread.path
@@ -160,11 +160,11 @@ class Ledger(Frozen):
             url = page if repository_url else ""
             yield self._row(about_remark(remark), f"comment by {remark.author}", url)
 
-    def _row(self, about: str, place: str, url: str) -> Row:
+    def _row(self, about: str, place: str, url: str) -> SummaryRow:
         entry = self.entry(about)
         if entry is None:
-            return Row(place=place, url=url, verdict="**No answer**")
-        return Row(
+            return SummaryRow(place=place, url=url, verdict="**No answer**")
+        return SummaryRow(
             place=place,
             url=url,
             verdict=_SAID[entry.verdict],
@@ -174,7 +174,7 @@ class Ledger(Frozen):
         )
 
 
-def reply(entry: Entry, *, repository_url: str) -> str:
+def reply(entry: LedgerEntry, *, repository_url: str) -> str:
     """Return the answer to one thread: what was decided, then why."""
     head = _SAID[entry.verdict]
     if entry.commit:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Group:
+class LineGroup:
     """Lines that stand together, and what is to stand in their place, all without line ends."""
 
     start: int | None = None
@@ -41,16 +41,16 @@ class Group:
         return not self.old or self.new == [""]
 
 
-def groups(lines: Iterable[tuple[str, str, int | None]]) -> list[Group]:
+def groups(lines: Iterable[tuple[str, str, int | None]]) -> list[LineGroup]:
     """Return the changes of a hunk's lines, which are (type, text, number in the old file)."""
-    found: list[Group] = []
-    group: Group | None = None
+    found: list[LineGroup] = []
+    group: LineGroup | None = None
     before: tuple[int, str] | None = None
     for kind, value, number in lines:
         text = value.removesuffix("\n")
         if kind in "+-":
             if group is None:
-                group = Group(before=before)
+                group = LineGroup(before=before)
                 found.append(group)
             _take(group, kind, text, number)
         elif kind == " " and number is not None:
@@ -64,7 +64,7 @@ def groups(lines: Iterable[tuple[str, str, int | None]]) -> list[Group]:
     return found
 
 
-def _take(group: Group, kind: str, text: str, number: int | None) -> None:
+def _take(group: LineGroup, kind: str, text: str, number: int | None) -> None:
     if kind == "+":
         group.new.append(text)
     else:

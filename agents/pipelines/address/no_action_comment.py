@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from agents.pipelines.address.answer_threads import remember, summed_up
 from agents.pipelines.address.answers import answer
-from agents.pipelines.address.work import Work
+from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.ports import Batch, Feedback
 from agents.requests import AddressReview
@@ -24,7 +24,7 @@ _UNREAD = (
 
 
 @stage
-async def no_action_comment(run: Run, work: Work) -> Outcome:
+async def no_action_comment(run: Run, work: FeedbackWork) -> Outcome:
     """Answer without a change."""
     run.lets_out()
     ledger = await answer(run, work, work.ledger)

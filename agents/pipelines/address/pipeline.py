@@ -11,16 +11,16 @@ from agents.pipelines.address.implement import IMPLEMENT, implement
 from agents.pipelines.address.keep_back import keep_back
 from agents.pipelines.address.no_action_comment import no_action_comment, nothing_new
 from agents.pipelines.address.suggest_changes import suggest_changes
-from agents.pipelines.address.work import Work
+from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import check_out
-from agents.pipelines.stages.implement import Made
-from agents.pipelines.stages.push_update import Landing, look_again
-from agents.pipelines.stages.pipeline import land, mend
-from agents.pipelines.stages.run_checks import check_quality, measure_base
-from agents.pipelines.stages.repair_checks import QUALITY_FIX
-from agents.pipelines.stages.install_dependencies import set_up
+from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.inspect_weakening import PUT_BACK, inspect, put_back
-from agents.pipelines.stages.verification import Verified
+from agents.pipelines.stages.install_dependencies import set_up
+from agents.pipelines.stages.pipeline import land, mend
+from agents.pipelines.stages.push_update import PushResult, look_again
+from agents.pipelines.stages.repair_checks import QUALITY_FIX
+from agents.pipelines.stages.run_checks import check_quality, measure_base
+from agents.pipelines.stages.verification import VerifiedChange
 from agents.ports import SetupResult
 from agents.requests import AddressReview
 from agents.run import Outcome, Run
@@ -38,16 +38,16 @@ async def address(run: Run, request: AddressReview) -> Outcome:
     applied = await run.stage(apply_suggestions, feedback)
     before = run.head
     analysis = await run.stage(analyze_feedback, pull, feedback, applied, setup)
-    work = Work(pull=pull, feedback=feedback, applied=applied, analysis=analysis)
+    work = FeedbackWork(pull=pull, feedback=feedback, applied=applied, analysis=analysis)
     if run.unchanged and not analysis.actionable:
         return await run.stage(no_action_comment, work)
     work = await change(run, work, setup, before)
     return await deliver(run, work)
 
 
-async def change(run: Run, work: Work, setup: SetupResult, before: str) -> Work:
+async def change(run: Run, work: FeedbackWork, setup: SetupResult, before: str) -> FeedbackWork:
     """Make the changes, and see that nothing is worse than it was."""
-    made: Made | None = None
+    made: StepResult | None = None
     if work.analysis.actionable:
         made = await run.stage(implement, work, setup)
         if run.unchanged:  # no check would say anything new
@@ -66,17 +66,17 @@ async def change(run: Run, work: Work, setup: SetupResult, before: str) -> Work:
         await run.stage(put_back, inspection)
         quality = await mend(run, baseline)
         inspection = await run.stage(inspect, inspection)
-    work = work.checked(Verified(quality=quality, inspection=inspection))
+    work = work.checked(VerifiedChange(quality=quality, inspection=inspection))
     if not made:
         return work
     crafted = await run.stage(craft_update, work, before)
     return work.worded(crafted)
 
 
-async def deliver(run: Run, work: Work) -> Outcome:
+async def deliver(run: Run, work: FeedbackWork) -> Outcome:
     """Let the changes out, then answer; what must not be pushed is kept back."""
     if run.unchanged:
-        return await run.stage(answer_threads, work, Landing())
+        return await run.stage(answer_threads, work, PushResult())
     if not work.ready:
         return await run.stage(keep_back, work)
     if work.pull.why_not:

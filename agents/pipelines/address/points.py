@@ -20,7 +20,7 @@ LONGEST = 40_000  # characters that are cleaned: a thread can hold millions, and
 _OUTDATED = "outdated: the code has changed since"
 
 
-class Point(Frozen):
+class FeedbackPoint(Frozen):
     """One thing that a reviewer said."""
 
     key: str
@@ -62,7 +62,7 @@ class Point(Frozen):
         return end if end == self.hunk else end.partition("\n")[2] or end
 
 
-def points(feedback: Feedback, applied: Applied) -> tuple[Point, ...]:
+def points(feedback: Feedback, applied: Applied) -> tuple[FeedbackPoint, ...]:
     """Return them in reading order, without the threads that suggestions have settled."""
     threads = [each for each in feedback.waiting if each.id not in applied.settled]
     return (
@@ -79,7 +79,7 @@ def _ends(text: str) -> str:
     return f"{text[: LONGEST // 2]}\n\n[…]\n\n{text[-LONGEST // 2 :]}"
 
 
-def _of_thread(key: str, thread: Thread, applied: Applied) -> Point:
+def _of_thread(key: str, thread: Thread, applied: Applied) -> FeedbackPoint:
     line = thread.line or thread.original_line
     path = one_line(thread.path, PLACE_LIMIT)
     place = f"{path}:{line}" if line else path
@@ -90,7 +90,7 @@ def _of_thread(key: str, thread: Thread, applied: Applied) -> Point:
         f"{'Fettle answered' if each.own else each.author.login + ' wrote'}:\n{each.body}"
         for each in thread.said
     )
-    return Point(
+    return FeedbackPoint(
         key=key,
         about=thread.id,
         where="in a thread",
@@ -103,8 +103,8 @@ def _of_thread(key: str, thread: Thread, applied: Applied) -> Point:
     )
 
 
-def _of_review(key: str, review: ReviewText) -> Point:
-    return Point(
+def _of_review(key: str, review: ReviewText) -> FeedbackPoint:
+    return FeedbackPoint(
         key=key,
         about=about_review(review),
         where="in the text of a review",
@@ -113,8 +113,8 @@ def _of_review(key: str, review: ReviewText) -> Point:
     )
 
 
-def _of_remark(key: str, remark: Remark) -> Point:
-    return Point(
+def _of_remark(key: str, remark: Remark) -> FeedbackPoint:
+    return FeedbackPoint(
         key=key,
         about=about_remark(remark),
         where="in a comment of the discussion",

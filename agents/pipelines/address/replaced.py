@@ -8,7 +8,7 @@ from typing import NamedTuple
 _MARK = "\ufeff"  # some programs begin UTF-8 with it; it belongs to no line
 
 
-class Line(NamedTuple):
+class CountedLine(NamedTuple):
     """A line as git counts it, and how it ends."""
 
     text: str
@@ -23,12 +23,12 @@ class Replacement(NamedTuple):
     lines: Sequence[str]
 
 
-def lines_of(text: str) -> list[Line]:
+def lines_of(text: str) -> list[CountedLine]:
     """Return the lines of a file, whichever way each of them ends; the last one may not."""
     parts = text.removeprefix(_MARK).split("\n")
     last = parts.pop()
     lines = [_line(part) for part in parts]
-    return [*lines, Line(last, "")] if last else lines
+    return [*lines, CountedLine(last, "")] if last else lines
 
 
 def replaced(text: str, replacements: Iterable[Replacement]) -> str:
@@ -42,13 +42,13 @@ def replaced(text: str, replacements: Iterable[Replacement]) -> str:
     for start, end, new in sorted(replacements, reverse=True):
         old = lines[start - 1 : end]
         ending = old[0].end or usual
-        written = [Line(each, ending) for each in new]
+        written = [CountedLine(each, ending) for each in new]
         if written and not old[-1].end:
-            written[-1] = Line(written[-1].text, "")
+            written[-1] = CountedLine(written[-1].text, "")
         lines[start - 1 : end] = written
     mark = _MARK if text.startswith(_MARK) else ""
     return mark + "".join(line.text + line.end for line in lines)
 
 
-def _line(part: str) -> Line:
-    return Line(part[:-1], "\r\n") if part.endswith("\r") else Line(part, "\n")
+def _line(part: str) -> CountedLine:
+    return CountedLine(part[:-1], "\r\n") if part.endswith("\r") else CountedLine(part, "\n")

@@ -6,7 +6,7 @@ from agents.pipelines.address.answer_threads import remember, summed_up, told
 from agents.pipelines.address.answers import answer
 from agents.pipelines.address.fork import body, suggested
 from agents.pipelines.address.ledger import Ledger
-from agents.pipelines.address.work import Work
+from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.run import Outcome, Run, stage
 
@@ -16,7 +16,7 @@ _SUGGESTED = "The changes are [suggestions]({url}), because {why}"
 
 
 @stage
-async def suggest_changes(run: Run, work: Work) -> Outcome:
+async def suggest_changes(run: Run, work: FeedbackWork) -> Outcome:
     """Suggest the changes."""
     run.lets_out()
     tree = await run.tree()

@@ -19,7 +19,7 @@ _BAR = re.compile(r"\\*\|")
 _LEFT_OUT = "{count} more rows do not fit here; each thread has its answer where it was opened."
 
 
-class Row(Frozen):
+class SummaryRow(Frozen):
     """What became of one thing that somebody said."""
 
     place: str
@@ -36,7 +36,7 @@ class Row(Frozen):
 
 def summary(
     first: str,
-    rows: Sequence[Row],
+    rows: Sequence[SummaryRow],
     notes: Sequence[str],
     answers: Sequence[tuple[str, str]] = (),
     *,
@@ -67,7 +67,7 @@ def commit_link(commit: str, repository_url: str) -> str:
     return f"[{short}]({repository_url}/commit/{commit})" if repository_url else short
 
 
-def _table(rows: Sequence[Row], repository_url: str) -> list[str]:
+def _table(rows: Sequence[SummaryRow], repository_url: str) -> list[str]:
     """Return the table's lines. Read and written as a table, no cell of it can leave its place."""
     lines = [*_HEAD, *(_row(row, repository_url) for row in rows)]
     safe = publish("\n".join(lines), repository_url=repository_url, limit=10 * LIMIT).split("\n")
@@ -75,7 +75,7 @@ def _table(rows: Sequence[Row], repository_url: str) -> list[str]:
     return safe
 
 
-def _row(row: Row, repository_url: str) -> str:
+def _row(row: SummaryRow, repository_url: str) -> str:
     place = code_span(one_line(row.place, PLACE_LIMIT))
     words = one_line(row.words, WORDS_LIMIT)
     note = one_line(row.note, WORDS_LIMIT)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from agents.pipelines.address.analyze_feedback import Analysis, Kind
 from agents.pipelines.address.apply_suggestions import Applied
 from agents.pipelines.address.crafted import Crafted
-from agents.pipelines.address.ledger import Entry, Ledger, Verdict, about_remark, about_review
-from agents.pipelines.stages.push_update import Landing
-from agents.pipelines.stages.run_checks import Quality
+from agents.pipelines.address.ledger import Ledger, LedgerEntry, Verdict, about_remark, about_review
 from agents.pipelines.stages.inspect_weakening import Inspection
-from agents.pipelines.stages.verification import Verified
+from agents.pipelines.stages.push_update import PushResult
+from agents.pipelines.stages.run_checks import CheckComparison
+from agents.pipelines.stages.verification import VerifiedChange
 from agents.ports import Feedback, Pull, Thread
 from agents.requests import Frozen
 
@@ -22,7 +22,7 @@ _VERDICTS: dict[Kind, Verdict] = {
 }
 
 
-class Work(Frozen):
+class FeedbackWork(Frozen):
     """What reviewers said, and what came of it."""
 
     pull: Pull
@@ -30,11 +30,11 @@ class Work(Frozen):
     applied: Applied
     analysis: Analysis
     crafted: Crafted = Crafted()
-    verified: Verified | None = None
+    verified: VerifiedChange | None = None
     """What was found when the changes were checked; None where nothing was changed."""
 
     @property
-    def quality(self) -> Quality | None:
+    def quality(self) -> CheckComparison | None:
         """Return what the checks say; None where nothing was changed."""
         return self.verified.quality if self.verified else None
 
@@ -48,15 +48,15 @@ class Work(Frozen):
         """Return whether what was changed is no worse than what was there before."""
         return self.verified is None or self.verified.ready
 
-    def checked(self, verified: Verified) -> Work:
+    def checked(self, verified: VerifiedChange) -> FeedbackWork:
         """Return it with what was found when the changes were checked."""
         return self.model_copy(update={"verified": verified})
 
-    def after(self, landing: Landing) -> Work:
+    def after(self, landing: PushResult) -> FeedbackWork:
         """Return it with what the checks say on top of what others pushed meanwhile."""
         return self.checked(self.verified.after(landing)) if self.verified else self
 
-    def worded(self, crafted: Crafted) -> Work:
+    def worded(self, crafted: Crafted) -> FeedbackWork:
         """Return it with what the engineer says of the changes."""
         return self.model_copy(update={"crafted": crafted})
 
@@ -68,7 +68,7 @@ class Work(Frozen):
         said = [self._of_thread(thread) for thread in feedback.threads]
         return Ledger(entries=(*said, *(self._of_point(about) for about in abouts)))
 
-    def ledger_after(self, landing: Landing) -> Ledger:
+    def ledger_after(self, landing: PushResult) -> Ledger:
         """Return it with the ids that the commits have since they were let out."""
         return Ledger(
             entries=tuple(
@@ -83,20 +83,20 @@ class Work(Frozen):
         kind, _ = self.analysis.answers.get(point.key, ("", "")) if point else ("applied", "")
         return self.applied.lines.get(thread.id, ()) if kind == "applied" else ()
 
-    def _of_thread(self, thread: Thread) -> Entry:
+    def _of_thread(self, thread: Thread) -> LedgerEntry:
         if thread.ours_is_last:
-            return Entry(about=thread.id, verdict="before")
+            return LedgerEntry(about=thread.id, verdict="before")
         if commit := self.applied.settled.get(thread.id):
-            return Entry(about=thread.id, verdict="fixed", commit=commit)
+            return LedgerEntry(about=thread.id, verdict="fixed", commit=commit)
         return self._of_point(thread.id)
 
-    def _of_point(self, about: str) -> Entry:
+    def _of_point(self, about: str) -> LedgerEntry:
         key = next(point.key for point in self.analysis.points if point.about == about)
         if key in self.analysis.answers:
             kind, words = self.analysis.answers[key]
             commit = self.applied.partly[about] if kind == "applied" else ""
-            return Entry(about=about, verdict=_VERDICTS[kind], commit=commit, words=words)
+            return LedgerEntry(about=about, verdict=_VERDICTS[kind], commit=commit, words=words)
         reply = next(each for each in self.crafted.replies if each.about == key)
         number = self.crafted.commit_of(reply)
         commit = self.crafted.commits[number] if number >= 0 else ""
-        return Entry(about=about, verdict=reply.verdict, commit=commit, words=reply.reply)
+        return LedgerEntry(about=about, verdict=reply.verdict, commit=commit, words=reply.reply)

@@ -27,7 +27,7 @@ _DONE = "An earlier run has dealt with the checks of this commit."
 _THEIRS = "Somebody else pushed this commit."
 
 
-class Due(Frozen):
+class ChecksDue(Frozen):
     """Whether there is something to be done."""
 
     covered: str = ""
@@ -42,15 +42,15 @@ class Due(Frozen):
 
 
 @stage
-async def consider(run: Run, request: FixChecks) -> Due:
+async def consider(run: Run, request: FixChecks) -> ChecksDue:
     """See whether these checks are Fettle's to mend."""
     why_not = await _why_not(run, request)
     if why_not:
         run.summary = why_not
-        return Due(covered=why_not)
+        return ChecksDue(covered=why_not)
     stops = in_a_row(await reviewing(run).batches(), request.head) >= MOST
     run.summary = "it was tried often enough" if stops else f"at {request.head[:10]}"
-    return Due(stops=stops)
+    return ChecksDue(stops=stops)
 
 
 async def _why_not(run: Run, request: FixChecks) -> str:

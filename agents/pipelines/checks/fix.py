@@ -12,8 +12,8 @@ from agents.loop.conversation import Conversation, beside
 from agents.pipelines.checks.consider import remember
 from agents.pipelines.checks.failures import Failure, Failures
 from agents.pipelines.checks.sort_checks import checking
-from agents.pipelines.stages.instruction_files import instructions
 from agents.pipelines.stages.install_dependencies import told
+from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult
 from agents.run import Run, stage
 from agents.text import clean, one_line

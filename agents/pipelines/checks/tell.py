@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from agents.pipelines.checks.consider import MOST, Due, remember
+from agents.pipelines.checks.consider import MOST, ChecksDue, remember
 from agents.pipelines.checks.failures import Failure, Failures, Kind
+from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.save_unfinished import keep_apart
-from agents.pipelines.stages.push_update import Landing
-from agents.pipelines.stages.verification import Verified, checks_table, code
+from agents.pipelines.stages.verification import VerifiedChange, checks_table, code
 from agents.requests import FixChecks
 from agents.run import Outcome, Run, stage
 from agents.text import publish
@@ -39,7 +39,7 @@ _NOTHING: dict[Kind, str] = {
 
 
 @stage
-async def leave(run: Run, request: FixChecks, due: Due) -> Outcome:
+async def leave(run: Run, request: FixChecks, due: ChecksDue) -> Outcome:
     """Leave the checks to others."""
     if not due.stops:
         run.summary = "nobody needs to hear of it"
@@ -56,8 +56,8 @@ async def leave(run: Run, request: FixChecks, due: Due) -> Outcome:
 async def report(
     run: Run,
     failures: Failures,
-    verified: Verified | None = None,
-    landing: Landing | None = None,
+    verified: VerifiedChange | None = None,
+    landing: PushResult | None = None,
 ) -> Outcome:
     """Report what came of the checks."""
     run.lets_out()
@@ -74,7 +74,7 @@ async def report(
 
 @stage
 async def keep_back(
-    run: Run, failures: Failures, verified: Verified, landing: Landing | None = None
+    run: Run, failures: Failures, verified: VerifiedChange, landing: PushResult | None = None
 ) -> Outcome:
     """Keep the change back."""
     run.lets_out()
@@ -117,7 +117,7 @@ def _row(run: Run, failure: Failure, failures: Failures, pushed: str) -> str:
     return f"| {name} | {kind}{why.replace('|', '&#124;')} | {done} |"
 
 
-def _checked(verified: Verified) -> str:
+def _checked(verified: VerifiedChange) -> str:
     """Return what our own process measured of the change."""
     loosened = verified.inspection.section
     table = f"**The repository's own checks, run here**\n\n{checks_table(verified.quality)}"

@@ -10,8 +10,8 @@ from agents.pipelines.remediate.dependency_files import is_dependency_file
 from agents.pipelines.remediate.shown import moves_shown
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.check_summary import wrote
-from agents.pipelines.stages.instruction_files import instructions
 from agents.pipelines.stages.install_dependencies import told
+from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult
 from agents.run import Run, stage
 from agents.text import one_line

@@ -16,8 +16,8 @@ from agents.pipelines.remediate.scan import known_ecosystem, terms
 from agents.pipelines.remediate.shown import alerts_shown
 from agents.pipelines.remediate.words import message, subject
 from agents.pipelines.remediate.work import Bump, Work
-from agents.pipelines.stages.instruction_files import instructions
 from agents.pipelines.stages.install_dependencies import told as told_of
+from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult, WorkTree
 from agents.run import Run, stage
 from agents.text import one_line

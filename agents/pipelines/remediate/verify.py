@@ -13,7 +13,7 @@ from agents.pipelines.remediate.work import Issue, VerifyResult, Work
 from agents.pipelines.stages.check_summary import some_names
 from agents.pipelines.stages.docs_review import DIFF_LIMIT
 from agents.pipelines.stages.instruction_files import instructions
-from agents.pipelines.stages.run_checks import CheckRun
+from agents.pipelines.stages.run_checks import CheckResult
 from agents.requests import RemediateAlert, Severity
 from agents.run import Run, stage
 from agents.tools.base import Capability
@@ -153,7 +153,7 @@ def _failing(work: Work) -> list[Issue]:
     ]
 
 
-def _said(work: Work, check: CheckRun) -> str:
+def _said(work: Work, check: CheckResult) -> str:
     assert work.quality is not None, "and checked"
     command = check.command[:200]
     if not work.quality.red_before(check):

@@ -7,8 +7,8 @@ from typing import Literal
 from agents.overrides import Overruled
 from agents.pipelines.remediate.found import AlertGroup
 from agents.pipelines.remediate.ladder import Fix, Level, Move, Refusal, Step
-from agents.pipelines.stages.run_checks import Quality
 from agents.pipelines.stages.inspect_weakening import Inspection
+from agents.pipelines.stages.run_checks import CheckComparison
 from agents.ports import SetupResult
 from agents.requests import Frozen, Severity
 
@@ -98,7 +98,7 @@ class Work(Frozen):
     """What was changed in the code beside the bump, in the engineer's words: untrusted."""
     setup: SetupResult | None = None
     """What installing as of the fix came to."""
-    quality: Quality | None = None
+    quality: CheckComparison | None = None
     inspection: Inspection = Inspection()
     verdict: VerifyResult | None = None
     failed: tuple[Failed, ...] = ()
@@ -141,10 +141,10 @@ class Work(Frozen):
         by_ladder = self.bump is None or self.bump.by != "engineer"
         return by_code and by_ladder and not self.adapted and not self.failed
 
-    def checked(self, setup: SetupResult, quality: Quality) -> Work:
+    def checked(self, setup: SetupResult, quality: CheckComparison) -> Work:
         """Return it with what installing and the checks say of it."""
         return self.model_copy(update={"setup": setup, "quality": quality})
 
-    def inspected(self, quality: Quality, inspection: Inspection) -> Work:
+    def inspected(self, quality: CheckComparison, inspection: Inspection) -> Work:
         """Return it with what was found after the code had been adapted."""
         return self.model_copy(update={"quality": quality, "inspection": inspection})

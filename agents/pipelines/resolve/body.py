@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from agents.pipelines.resolve.body_judged import asked_for, evaluated, sub_issues
-from agents.pipelines.resolve.checked import Checked
+from agents.pipelines.resolve.checked import MeasuredChange
 from agents.pipelines.resolve.craft_pr import PullRequestText
-from agents.pipelines.resolve.work import Work
+from agents.pipelines.resolve.work import ResolveWork
 from agents.pipelines.stages.check_summary import tally, wrote
-from agents.pipelines.stages.run_checks import Baseline, CheckRun, Quality
 from agents.pipelines.stages.install_dependencies import failed, tail
+from agents.pipelines.stages.run_checks import Baseline, CheckComparison, CheckResult
 from agents.ports import SetupResult, Usage
 from agents.requests import ResolveIssue
 from agents.text import one_line, publish
@@ -25,8 +25,8 @@ COMMANDS_SHOWN = 6  # commands of the set-up
 def pull_request_body(
     request: ResolveIssue,
     text: PullRequestText,
-    checked: Checked,
-    work: Work,
+    checked: MeasuredChange,
+    work: ResolveWork,
     spent: tuple[Usage, float, int],
 ) -> str:
     """Return the body in Markdown: why, what was rejected, how it was verified, what it cost."""
@@ -59,7 +59,7 @@ def _section(title: str, text: str) -> str:
     return f"### {title}\n\n{text.strip()}" if text.strip() else ""
 
 
-def _verification(quality: Quality) -> str:
+def _verification(quality: CheckComparison) -> str:
     baseline = quality.baseline
     if not quality.runs:
         return f"**Not verified by any check.** {_unavailable(baseline)}".strip()
@@ -75,13 +75,13 @@ def _verification(quality: Quality) -> str:
     return "\n\n".join(part for part in ("\n".join(rows), where, _unavailable(baseline)) if part)
 
 
-def _row(before: CheckRun, after: CheckRun) -> str:
+def _row(before: CheckResult, after: CheckResult) -> str:
     cells = (one_line(after.name, NAME_LIMIT), _command(after), _exit(before), _exit(after))
     escaped = (cell.replace("|", "\\|") for cell in cells)
     return f"| {' | '.join(escaped)} |"
 
 
-def _command(run: CheckRun) -> str:
+def _command(run: CheckResult) -> str:
     return _command_line(run.command)
 
 
@@ -90,7 +90,7 @@ def _command_line(command: str) -> str:
     return f"`{line}`" if len(line) <= COMMAND_LIMIT else f"`{line[:COMMAND_LIMIT]}…`"
 
 
-def _exit(run: CheckRun) -> str:
+def _exit(run: CheckResult) -> str:
     measured = f"exit {run.exit_code}, {run.seconds} s"
     if not run.exit_code:
         return f"passed ({measured})"
@@ -131,7 +131,7 @@ def _added(commands: Sequence[str]) -> str:
     return f"**Installed during the run, each with a person's yes,** for the checks too:\n\n{shown}"
 
 
-def _failing(quality: Quality) -> str:
+def _failing(quality: CheckComparison) -> str:
     shown, rest = quality.failing[:FAILING_SHOWN], quality.failing[FAILING_SHOWN:]
     parts = [
         f"{_command(run)} ended with exit code {run.exit_code}:\n\n{_fenced(wrote(run))}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agents.pipelines.resolve.evaluation import Criterion, Verdict
-from agents.pipelines.resolve.work import Part, Work
+from agents.pipelines.resolve.evaluation import Criterion, EvaluationFindings
+from agents.pipelines.resolve.work import ResolveWork, SubIssueWork
 from agents.text import one_line
 
 Safe = Callable[[str], str]
@@ -14,7 +14,7 @@ CELL = 200  # characters of a text in a table
 _NOT_ALL = "**Not all of this is fulfilled.**"
 
 
-def asked_for(verdict: Verdict | None, safe: Safe) -> str:
+def asked_for(verdict: EvaluationFindings | None, safe: Safe) -> str:
     """Return each criterion of the issue with the commit and the test that fulfil it."""
     if verdict is None or not verdict.criteria:
         return ""
@@ -24,7 +24,7 @@ def asked_for(verdict: Verdict | None, safe: Safe) -> str:
     return note + "\n".join(rows)
 
 
-def evaluated(work: Work, safe: Safe) -> str:
+def evaluated(work: ResolveWork, safe: Safe) -> str:
     """Return what the judge of the whole change said."""
     verdict = work.verdict
     if verdict is None:
@@ -33,7 +33,7 @@ def evaluated(work: Work, safe: Safe) -> str:
     return "\n\n".join(part for part in (safe(verdict.reasoning), flaws) if part)
 
 
-def sub_issues(work: Work, safe: Safe) -> str:
+def sub_issues(work: ResolveWork, safe: Safe) -> str:
     """Return each sub-issue with what came of it."""
     if not work.order.any:
         return ""
@@ -52,7 +52,7 @@ def sub_issues(work: Work, safe: Safe) -> str:
     return "\n".join(lines)
 
 
-def _line(number: int, part: Part | None, safe: Safe) -> str:
+def _line(number: int, part: SubIssueWork | None, safe: Safe) -> str:
     if part is None:
         return f"- [ ] #{number}: not begun"
     if part.done:

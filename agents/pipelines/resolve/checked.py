@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from agents.pipelines.stages.regression_proof import Proof
-from agents.pipelines.stages.run_checks import Quality
 from agents.pipelines.stages.inspect_weakening import Inspection
+from agents.pipelines.stages.regression_proof import RegressionProof
+from agents.pipelines.stages.run_checks import CheckComparison
 from agents.requests import Frozen
 
 
-class Checked(Frozen):
+class MeasuredChange(Frozen):
     """All that we measured of the change, none of it in the model's words."""
 
-    quality: Quality
-    proof: Proof
+    quality: CheckComparison
+    proof: RegressionProof
     inspection: Inspection
 
     @property

@@ -47,13 +47,13 @@ def _worded(text: str) -> str:
 Words = Annotated[str, AfterValidator(_worded)]
 
 
-class Part(BaseModel):
+class CommentPart(BaseModel):
     """A part of the comment, as the model fills it in."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-class Asked(Part):
+class CommentQuestion(CommentPart):
     """One question."""
 
     question: Words
@@ -64,7 +64,7 @@ class Asked(Part):
     """What you would assume without an answer."""
 
 
-class Approach(Part):
+class Approach(CommentPart):
     """One way to do it."""
 
     name: Words
@@ -76,10 +76,10 @@ class Approach(Part):
     complexity: Literal["small", "medium", "large"]
 
 
-class Comment(Submission):
+class ClarifyingComment(Submission):
     """Deliver the comment: questions or approaches, never both."""
 
-    questions: list[Asked] = Field(max_length=MOST_QUESTIONS)
+    questions: list[CommentQuestion] = Field(max_length=MOST_QUESTIONS)
     approaches: list[Approach] = Field(max_length=MOST_WAYS)
     recommendation: str
     """The `name` of the approach you would take; empty for questions."""
@@ -124,7 +124,7 @@ class Comment(Submission):
         return "\n\n".join([_PROPOSE, *ways, f"**I recommend: {chosen}.**", safe(self.reason)])
 
 
-def _questions(questions: Sequence[Asked], safe: Safe) -> str:
+def _questions(questions: Sequence[CommentQuestion], safe: Safe) -> str:
     items = [
         _item(
             number,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.resolve.comment import Comment
+from agents.pipelines.resolve.comment import ClarifyingComment
 from agents.pipelines.resolve.question import Question, comment_id, newest_before
 from agents.pipelines.resolve.triage import Triage
 from agents.pipelines.stages.waiting_label import show_waiting
@@ -13,7 +13,7 @@ from agents.tools.base import Capability
 COMMENT_DRAFT = Conversation(
     name="comment_draft",
     prompt=beside(__file__, "comment_draft.md"),
-    output=Comment,
+    output=ClarifyingComment,
     capability=Capability.READ_ONLY,
     resumes="triage",
 )
@@ -24,7 +24,7 @@ _LIST = {"ask": "questions", "propose": "approaches"}
 async def comment_draft(run: Run, finding: Triage) -> Question:
     """Ask on the issue."""
 
-    def objection(comment: Comment) -> str | None:
+    def objection(comment: ClarifyingComment) -> str | None:
         if comment.kind == finding.decision:
             return None
         wanted = _LIST[finding.decision]
@@ -36,7 +36,7 @@ async def comment_draft(run: Run, finding: Triage) -> Question:
     return question
 
 
-async def _posted(run: Run, finding: Triage, comment: Comment) -> Question:
+async def _posted(run: Run, finding: Triage, comment: ClarifyingComment) -> Question:
     number = int(run.current.rpartition("/")[2])
     days = (await run.policy()).answers.days
     steering, tracker = run.ports.steering, run.ports.tracker

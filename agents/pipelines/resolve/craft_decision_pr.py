@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.errors import BudgetExceeded, ModelRefused, RunError
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.resolve.decision_text import DecisionWords, answer_without_record
-from agents.pipelines.resolve.record_decision import Recorded
+from agents.pipelines.resolve.record_decision import RecordedDecision
 from agents.pipelines.stages.docs_review import whole_change
 from agents.ports import PullRequest
 from agents.ports.issues import DECISION
@@ -26,7 +26,7 @@ _COMMENT = "decision"
 
 
 @stage
-async def craft_decision_pr(run: Run, request: ResolveIssue, recorded: Recorded) -> Outcome:
+async def craft_decision_pr(run: Run, request: ResolveIssue, recorded: RecordedDecision) -> Outcome:
     """Tell people the decision."""
     if recorded.commit is None:
         return await _said(run, request, recorded, recorded.note)
@@ -47,7 +47,7 @@ async def craft_decision_pr(run: Run, request: ResolveIssue, recorded: Recorded)
     )
 
 
-async def _words(run: Run, recorded: Recorded) -> DecisionWords:
+async def _words(run: Run, recorded: RecordedDecision) -> DecisionWords:
     try:
         return await run.converse(CRAFT_DECISION_PR, diff=await whole_change(run))
     except (BudgetExceeded, ModelRefused):  # the record is made, and triage said why
@@ -55,7 +55,7 @@ async def _words(run: Run, recorded: Recorded) -> DecisionWords:
 
 
 async def _opened(
-    run: Run, request: ResolveIssue, recorded: Recorded, words: DecisionWords
+    run: Run, request: ResolveIssue, recorded: RecordedDecision, words: DecisionWords
 ) -> PullRequest:
     number = str(request.number or "")
     branch = await run.new_branch(number, f"{DECISION}{words.branch}", run.mark)
@@ -69,7 +69,7 @@ async def _opened(
     )
 
 
-async def _said(run: Run, request: ResolveIssue, recorded: Recorded, note: str) -> Outcome:
+async def _said(run: Run, request: ResolveIssue, recorded: RecordedDecision, note: str) -> Outcome:
     """Tell the decision on the issue alone."""
     body = answer_without_record(request, recorded.finding, note)
     url = await run.ports.publisher.comment(_COMMENT, body)

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.resolve.branch_words import BranchWords
-from agents.pipelines.resolve.checked import Checked
-from agents.pipelines.resolve.work import Work
+from agents.pipelines.resolve.checked import MeasuredChange
+from agents.pipelines.resolve.work import ResolveWork
 from agents.pipelines.stages.check_summary import wrote
 from agents.pipelines.stages.docs_review import whole_change
 from agents.run import Run, stage
@@ -49,13 +49,13 @@ CRAFT_DRAFT_PR = Conversation(
 
 
 @stage
-async def craft_pr(run: Run, checked: Checked, work: Work) -> PullRequestText:
+async def craft_pr(run: Run, checked: MeasuredChange, work: ResolveWork) -> PullRequestText:
     """Write the pull request."""
     return await _crafted(run, CRAFT_PR, checked, work, {})
 
 
 @stage
-async def craft_draft_pr(run: Run, checked: Checked, work: Work) -> PullRequestText:
+async def craft_draft_pr(run: Run, checked: MeasuredChange, work: ResolveWork) -> PullRequestText:
     """Write the draft pull request."""
     failing = "\n\n".join(
         f"`{check.command}` ended with exit code {check.exit_code}:\n\n{wrote(check)}"
@@ -75,8 +75,8 @@ async def craft_draft_pr(run: Run, checked: Checked, work: Work) -> PullRequestT
 async def _crafted(
     run: Run,
     conversation: Conversation[PullRequestText],
-    checked: Checked,
-    work: Work,
+    checked: MeasuredChange,
+    work: ResolveWork,
     wrong: Mapping[str, str],
 ) -> PullRequestText:
     commits = await run.ports.source.commits(run.base, run.head)

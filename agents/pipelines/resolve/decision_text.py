@@ -7,7 +7,7 @@ from functools import partial
 from pydantic import Field, field_validator
 
 from agents.pipelines.resolve.branch_words import BranchWords
-from agents.pipelines.resolve.record_decision import Recorded
+from agents.pipelines.resolve.record_decision import RecordedDecision
 from agents.pipelines.resolve.triage import Triage
 from agents.ports import PullRequest
 from agents.requests import ResolveIssue
@@ -86,7 +86,7 @@ class DecisionWords(Submission):
         return value
 
     @classmethod
-    def of(cls, recorded: Recorded) -> DecisionWords:
+    def of(cls, recorded: RecordedDecision) -> DecisionWords:
         """Return the words that are there without the model."""
         return cls.model_construct(
             branch="record",
@@ -95,7 +95,7 @@ class DecisionWords(Submission):
             reconsider="",
         )
 
-    def pull_request(self, request: ResolveIssue, recorded: Recorded) -> str:
+    def pull_request(self, request: ResolveIssue, recorded: RecordedDecision) -> str:
         """Return the pull request's body."""
         safe = _safe(request)
         body = _PULL_REQUEST.format(
@@ -139,7 +139,7 @@ def _again(request: ResolveIssue) -> str:
     return _AGAIN if request.number else _AGAIN_LOCALLY
 
 
-def _put_back(recorded: Recorded) -> str:
+def _put_back(recorded: RecordedDecision) -> str:
     shown, rest = recorded.put_back[:PATHS_SHOWN], len(recorded.put_back[PATHS_SHOWN:])
     paths = ", ".join(f"`{one_line(path, 120).replace('`', '')}`" for path in shown)
     more = f" and {rest} more" if rest else ""

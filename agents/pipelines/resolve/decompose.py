@@ -14,7 +14,7 @@ from agents.tools.submit import Submission
 MOST_STEPS = 5
 
 
-class Step(BaseModel):
+class PlanStep(BaseModel):
     """One step of the plan."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
@@ -25,10 +25,10 @@ class Step(BaseModel):
     """Everything the engineer needs who starts fresh."""
 
 
-class Plan(Submission):
+class StepPlan(Submission):
     """Deliver the plan."""
 
-    steps: list[Step] = Field(min_length=1, max_length=MOST_STEPS)
+    steps: list[PlanStep] = Field(min_length=1, max_length=MOST_STEPS)
     """One to five steps, in the order in which they are made."""
 
     def assignments(self, request: ResolveIssue) -> list[Assignment]:
@@ -51,14 +51,14 @@ class Plan(Submission):
 DECOMPOSE = Conversation(
     name="decompose",
     prompt=beside(__file__, "decompose.md"),
-    output=Plan,
+    output=StepPlan,
     capability=Capability.READ_ONLY,
     resumes="triage",
 )
 
 
 @stage
-async def decompose(run: Run) -> Plan:
+async def decompose(run: Run) -> StepPlan:
     """Plan the steps."""
     plan = await run.converse(DECOMPOSE)
     run.summary = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.resolve.evaluation import Verdict
-from agents.pipelines.resolve.work import Aside
+from agents.pipelines.resolve.evaluation import EvaluationFindings
+from agents.pipelines.resolve.work import SetAsideWork
 from agents.pipelines.stages.save_unfinished import unfinished_branch
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run, stage
@@ -44,14 +44,14 @@ EVAL_COMMENT = Conversation(
 
 @stage
 async def eval_comment(
-    run: Run, request: ResolveIssue, verdict: Verdict, aside: Aside | None
+    run: Run, request: ResolveIssue, verdict: EvaluationFindings, aside: SetAsideWork | None
 ) -> Outcome:
     """Say what is missing."""
     missing = verdict.missing or "\n".join(f"- {flaw}" for flaw in verdict.flaws)
     drafted = await run.converse(EVAL_COMMENT, missing=run.fenced(missing))
     if aside is None:
         branch = await unfinished_branch(run)
-        aside = Aside(branch=branch, url=await run.ports.publisher.push(branch, run.head))
+        aside = SetAsideWork(branch=branch, url=await run.ports.publisher.push(branch, run.head))
     words = publish(drafted.comment, repository_url=request.repository_url, limit=WORDS_LIMIT)
     comment = _COMMENT.format(words=words, branch=aside.branch, url=aside.url)
     said = await run.ports.publisher.comment("evaluation", comment)

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.stages.change_goal import Aim
+from agents.pipelines.stages.change_goal import ChangeGoal
 from agents.pipelines.stages.docs_review import DIFF_LIMIT
 from agents.pipelines.stages.implement import WISH_LIMIT
 from agents.pipelines.stages.instruction_files import instructions
@@ -19,11 +19,11 @@ from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
 
-class _Entry(BaseModel):
+class _Judgement(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-class Flaw(_Entry):
+class Flaw(_Judgement):
     """Something that is wrong with the change."""
 
     where: str = Field(max_length=200)
@@ -32,7 +32,7 @@ class Flaw(_Entry):
     """What is wrong, and what shows it."""
 
 
-class Met(_Entry):
+class CriterionMet(_Judgement):
     """One criterion of the issue, held against the change."""
 
     number: int = Field(ge=1)
@@ -56,7 +56,7 @@ class Evaluation(Submission):
     """For `revise`: each thing that has to change. Else empty."""
     missing: str = Field(default="", max_length=4_000)
     """For `needs_context`: what only people can say, and why it decides. Else empty."""
-    criteria: tuple[Met, ...] = Field(default=(), max_length=12)
+    criteria: tuple[CriterionMet, ...] = Field(default=(), max_length=12)
     """Each criterion of the prompt, exactly once."""
 
 
@@ -79,7 +79,7 @@ class Criterion(Frozen):
     test: str = ""
 
 
-class Verdict(Frozen):
+class EvaluationFindings(Frozen):
     """What the judge found."""
 
     verdict: Literal["pass", "revise", "needs_context"]
@@ -105,7 +105,7 @@ class Verdict(Frozen):
 
 
 @stage
-async def evaluation(run: Run, aim: Aim) -> Verdict:
+async def evaluation(run: Run, aim: ChangeGoal) -> EvaluationFindings:
     """Look at the change with fresh eyes."""
     tree = await run.tree()
     commits = await run.ports.source.commits(aim.since, run.head)
@@ -125,7 +125,7 @@ async def evaluation(run: Run, aim: Aim) -> Verdict:
     return _verdict(evaluated, aim, [commit for commit, _ in commits])
 
 
-def _objection(found: Evaluation, aim: Aim, commits: int) -> str | None:
+def _objection(found: Evaluation, aim: ChangeGoal, commits: int) -> str | None:
     """Return what speaks against the submission: a judge must not leave anything out."""
     if sorted(met.number for met in found.criteria) != list(range(1, len(aim.criteria) + 1)):
         return f"`criteria` must hold each of the {len(aim.criteria)} criteria exactly once."
@@ -140,9 +140,9 @@ def _objection(found: Evaluation, aim: Aim, commits: int) -> str | None:
     return None
 
 
-def _verdict(found: Evaluation, aim: Aim, commits: Sequence[str]) -> Verdict:
+def _verdict(found: Evaluation, aim: ChangeGoal, commits: Sequence[str]) -> EvaluationFindings:
     met = sorted(found.criteria, key=lambda each: each.number)
-    return Verdict(
+    return EvaluationFindings(
         verdict=found.verdict,
         reasoning=found.reasoning,
         flaws=tuple(f"{flaw.where}: {flaw.what}" for flaw in found.flaws),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.stages.implement import Made
+from agents.pipelines.stages.implement import StepResult
 from agents.run import Outcome, Run, stage
 from agents.text import publish
 from agents.tools.base import Capability
@@ -52,7 +52,7 @@ INFEASIBLE_COMMENT = Conversation(
 
 
 @stage
-async def infeasible_comment(run: Run, made: Sequence[Made]) -> Outcome:
+async def infeasible_comment(run: Run, made: Sequence[StepResult]) -> Outcome:
     """Say why nothing changed."""
     reports = "\n\n".join(each.report for each in made)
     drafted = await run.converse(INFEASIBLE_COMMENT, made=run.fenced(reports))

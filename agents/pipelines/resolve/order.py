@@ -14,7 +14,7 @@ triage found:
 {detail}"""
 
 
-class Waiting(Frozen):
+class BlockedPart(Frozen):
     """A part that cannot be worked on, and the open issues that have to be closed before."""
 
     number: int
@@ -30,7 +30,7 @@ class Order(Frozen):
     """Closed already."""
     elsewhere: tuple[SubIssue, ...] = ()
     """In other repositories, where this run does nothing."""
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[BlockedPart, ...] = ()
     """Held up by issues that are no parts, or by parts that cannot be done themselves."""
     cycles: tuple[tuple[int, ...], ...] = ()
     """Numbers of parts that wait for each other: each for the next one, the last for the first."""
@@ -82,7 +82,7 @@ def in_order(parts: Sequence[SubIssue]) -> Order:
         done=tuple(part for part in ours if part.state == "closed"),
         elsewhere=tuple(part for part in parts if part.elsewhere),
         waiting=tuple(
-            Waiting(number=part.number, on=tuple(n for n in part.blocked_by if n in undone))
+            BlockedPart(number=part.number, on=tuple(n for n in part.blocked_by if n in undone))
             for part in left
             if part.number not in circling
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.resolve.checked import Checked
+from agents.pipelines.resolve.checked import MeasuredChange
 from agents.pipelines.resolve.comment_draft import COMMENT_DRAFT, comment_draft
 from agents.pipelines.resolve.craft_decision_pr import CRAFT_DECISION_PR, craft_decision_pr
 from agents.pipelines.resolve.craft_pr import (
@@ -14,7 +14,7 @@ from agents.pipelines.resolve.craft_pr import (
 from agents.pipelines.resolve.decompose import DECOMPOSE, decompose
 from agents.pipelines.resolve.divide import divide
 from agents.pipelines.resolve.eval_comment import EVAL_COMMENT, eval_comment
-from agents.pipelines.resolve.evaluation import EVALUATION, Verdict, evaluation
+from agents.pipelines.resolve.evaluation import EVALUATION, EvaluationFindings, evaluation
 from agents.pipelines.resolve.gather import gather
 from agents.pipelines.resolve.held_up import held_up
 from agents.pipelines.resolve.infeasible_comment import INFEASIBLE_COMMENT, infeasible_comment
@@ -25,17 +25,17 @@ from agents.pipelines.resolve.revise import REVISE, revise
 from agents.pipelines.resolve.set_aside import set_aside
 from agents.pipelines.resolve.triage import TRIAGE, Triage, triage
 from agents.pipelines.resolve.triage_again import TRIAGE_AGAIN, triage_again, unanswered
-from agents.pipelines.resolve.work import Aside, Part, Work
-from agents.pipelines.stages.change_goal import Aim
+from agents.pipelines.resolve.work import ResolveWork, SetAsideWork, SubIssueWork
+from agents.pipelines.stages.change_goal import ChangeGoal
 from agents.pipelines.stages.docs_review import DOCS_REVIEW, docs_review
-from agents.pipelines.stages.implement import IMPLEMENT, Made, implement
+from agents.pipelines.stages.implement import IMPLEMENT, StepResult, implement
+from agents.pipelines.stages.inspect_weakening import PUT_BACK
+from agents.pipelines.stages.install_dependencies import set_up
 from agents.pipelines.stages.pipeline import examine
 from agents.pipelines.stages.prepare import prepare
 from agents.pipelines.stages.regression_proof import PROVE_AGAIN, prove, prove_again
-from agents.pipelines.stages.run_checks import Baseline, measure_base
 from agents.pipelines.stages.repair_checks import QUALITY_FIX
-from agents.pipelines.stages.install_dependencies import set_up
-from agents.pipelines.stages.inspect_weakening import PUT_BACK
+from agents.pipelines.stages.run_checks import Baseline, measure_base
 from agents.ports import SetupResult
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run
@@ -102,41 +102,43 @@ async def change(
     return await open_pull_request(run, request, baseline, work)
 
 
-async def make_steps(run: Run, request: ResolveIssue, finding: Triage, setup: SetupResult) -> Work:
+async def make_steps(
+    run: Run, request: ResolveIssue, finding: Triage, setup: SetupResult
+) -> ResolveWork:
     """Make the change in one to five steps, each by an engineer who starts fresh."""
     plan = await run.stage(decompose)
-    made: tuple[Made, ...] = ()
+    made: tuple[StepResult, ...] = ()
     for assignment in plan.assignments(request):
         step = await run.stage(implement, assignment, setup)
         made = (*made, step)
     if run.unchanged:
-        return Work(finding=finding, made=made)
+        return ResolveWork(finding=finding, made=made)
     # Of a pull request that the run goes on with, all is judged: people merge all of it.
     verdict = await judge(run, finding.aim(request, run.base))
-    return Work(finding=finding, made=made, verdict=verdict)
+    return ResolveWork(finding=finding, made=made, verdict=verdict)
 
 
 async def make_parts(
     run: Run, request: ResolveIssue, finding: Triage, setup: SetupResult, order: Order
-) -> Work:
+) -> ResolveWork:
     """Resolve sub-issue by sub-issue; the first that cannot be done ends it."""
-    parts: tuple[Part, ...] = ()
-    aside: Aside | None = None
+    parts: tuple[SubIssueWork, ...] = ()
+    aside: SetAsideWork | None = None
     for assignment in order.assignments(request, finding.detail):
         before = run.head
         made = await run.stage(implement, assignment, setup)
         verdict = None
         if run.head != before:
             verdict = await judge(run, assignment.aim(before))
-        part = Part(assignment=assignment, made=made, verdict=verdict)
+        part = SubIssueWork(assignment=assignment, made=made, verdict=verdict)
         parts = (*parts, part)
         if not part.done:
             aside = await run.stage(set_aside, part, before)
             break
-    return Work(finding=finding, parts=parts, order=order, aside=aside)
+    return ResolveWork(finding=finding, parts=parts, order=order, aside=aside)
 
 
-async def judge(run: Run, aim: Aim) -> Verdict:
+async def judge(run: Run, aim: ChangeGoal) -> EvaluationFindings:
     """Have fresh eyes look at the change, and what they find mended once."""
     verdict = await run.stage(evaluation, aim)
     if verdict.mendable:
@@ -146,7 +148,7 @@ async def judge(run: Run, aim: Aim) -> Verdict:
 
 
 async def open_pull_request(
-    run: Run, request: ResolveIssue, baseline: Baseline, work: Work
+    run: Run, request: ResolveIssue, baseline: Baseline, work: ResolveWork
 ) -> Outcome:
     """Finish the change, check it, and let people see it."""
     await run.stage(docs_review)
@@ -158,7 +160,7 @@ async def open_pull_request(
     return await run.stage(publish, request, text, checked, work)
 
 
-async def verify(run: Run, baseline: Baseline, work: Work) -> Checked:
+async def verify(run: Run, baseline: Baseline, work: ResolveWork) -> MeasuredChange:
     """Check the change: a test that shows the bug, the repository's checks, what it loosens."""
     made = work.all_made
     proof = await run.stage(prove, work.finding.kind, made)
@@ -168,4 +170,4 @@ async def verify(run: Run, baseline: Baseline, work: Work) -> Checked:
     verified = await examine(run, baseline)
     if proof.commit != run.head:
         proof = await run.stage(prove, work.finding.kind, made)
-    return Checked(quality=verified.quality, proof=proof, inspection=verified.inspection)
+    return MeasuredChange(quality=verified.quality, proof=proof, inspection=verified.inspection)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agents.pipelines.resolve.body import pull_request_body
-from agents.pipelines.resolve.checked import Checked
+from agents.pipelines.resolve.checked import MeasuredChange
 from agents.pipelines.resolve.craft_pr import PullRequestText
-from agents.pipelines.resolve.work import Work
+from agents.pipelines.resolve.work import ResolveWork
 from agents.ports.issues import DECISION
 from agents.requests import ResolveIssue
 from agents.run import Outcome, Run, stage
@@ -18,8 +18,8 @@ async def publish(
     run: Run,
     request: ResolveIssue,
     text: PullRequestText,
-    checked: Checked,
-    work: Work,
+    checked: MeasuredChange,
+    work: ResolveWork,
 ) -> Outcome:
     """Open the pull request."""
     branch = run.branch or await _branch(run, request, text.branch)
@@ -54,7 +54,7 @@ async def _branch(run: Run, request: ResolveIssue, words: str) -> str:
     return await run.new_branch(str(request.number or ""), words, run.mark)
 
 
-def _closes(request: ResolveIssue, work: Work) -> tuple[int, ...]:
+def _closes(request: ResolveIssue, work: ResolveWork) -> tuple[int, ...]:
     """Return the issues that the merge closes: the whole one only when nothing of it is left."""
     parts = tuple(part.assignment.part for part in work.done)
     whole = not work.parts or work.whole

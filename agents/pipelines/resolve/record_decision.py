@@ -30,7 +30,7 @@ class DecisionRecord(Submission):
     """Why it is right, for the commit's body, in two to five lines; or which record says it."""
 
 
-class Recorded(Frozen):
+class RecordedDecision(Frozen):
     """A decision, and what came of recording it."""
 
     finding: Triage
@@ -58,26 +58,28 @@ _PROTECTED = (
 
 
 @stage
-async def record_decision(run: Run, request: ResolveIssue, finding: Triage) -> Recorded:
+async def record_decision(run: Run, request: ResolveIssue, finding: Triage) -> RecordedDecision:
     """Record the decision."""
     try:
         recorded = await _recorded(run, request, finding)
     except (RunError, ToolError) as error:  # people are told the decision all the same
-        recorded = Recorded(finding=finding, note=str(error))
+        recorded = RecordedDecision(finding=finding, note=str(error))
     run.summary = f"{recorded.path}: {recorded.commit[:10]}" if recorded.commit else "not recorded"
     return recorded
 
 
-async def _recorded(run: Run, request: ResolveIssue, finding: Triage) -> Recorded:
+async def _recorded(run: Run, request: ResolveIssue, finding: Triage) -> RecordedDecision:
     policy = await run.policy()
     if not policy.decisions.record:
-        return Recorded(finding=finding, note=_OFF)
+        return RecordedDecision(finding=finding, note=_OFF)
     # On the default branch, also where the run went on with an earlier pull request.
     run.stands(base=run.trunk, start=run.trunk, head=run.trunk, branch="")
     present = await run.ports.source.files(run.head)
     log = find_log(present, await _wanted(run, policy, present))
     if pattern := policy.protects(log.place):
-        return Recorded(finding=finding, note=_PROTECTED.format(path=log.place, pattern=pattern))
+        return RecordedDecision(
+            finding=finding, note=_PROTECTED.format(path=log.place, pattern=pattern)
+        )
     record = await run.converse(
         RECORD_DECISION,
         reference=request.reference,
@@ -87,9 +89,9 @@ async def _recorded(run: Run, request: ResolveIssue, finding: Triage) -> Recorde
     )
     kept, put_back = await _only_the_log(run, log, present)
     if not kept:
-        return Recorded(finding=finding, note=record.summary, put_back=put_back)
+        return RecordedDecision(finding=finding, note=record.summary, put_back=put_back)
     commit = await run.commit(f"Record the decision: {record.title}", record.summary)
-    return Recorded(
+    return RecordedDecision(
         finding=finding, commit=commit, title=record.title, path=kept[0], put_back=put_back
     )
 

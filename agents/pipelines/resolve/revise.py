@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.resolve.evaluation import Verdict
-from agents.pipelines.stages.change_goal import Aim
+from agents.pipelines.resolve.evaluation import EvaluationFindings
+from agents.pipelines.stages.change_goal import ChangeGoal
 from agents.run import Run, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -27,7 +27,7 @@ REVISE = Conversation(
 
 
 @stage
-async def revise(run: Run, verdict: Verdict, aim: Aim) -> Revised:
+async def revise(run: Run, verdict: EvaluationFindings, aim: ChangeGoal) -> Revised:
     """Mend what the evaluation found."""
     flaws = "\n".join(f"- {flaw}" for flaw in verdict.flaws)
     revised = await run.converse(REVISE, flaws=run.fenced(flaws))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from agents.pipelines.resolve.work import Aside, Part
+from agents.pipelines.resolve.work import SetAsideWork, SubIssueWork
 from agents.pipelines.stages.implement import IMPLEMENT
 from agents.run import Run, stage
 
 
 @stage
-async def set_aside(run: Run, part: Part, before: str) -> Aside | None:
+async def set_aside(run: Run, part: SubIssueWork, before: str) -> SetAsideWork | None:
     """Leave out what is not done."""
     _back_to_the_engineer_before(run, part)
     if run.head == before:
@@ -18,10 +18,10 @@ async def set_aside(run: Run, part: Part, before: str) -> Aside | None:
     url = await run.ports.publisher.push(branch, run.head)
     run.stands(head=before)
     run.summary = branch
-    return Aside(branch=branch, url=url)
+    return SetAsideWork(branch=branch, url=url)
 
 
-def _back_to_the_engineer_before(run: Run, part: Part) -> None:
+def _back_to_the_engineer_before(run: Run, part: SubIssueWork) -> None:
     """Have later stages go on with whoever made what stays: the other one believes it is there."""
     number = part.assignment.number - 1
     if number:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.resolve.gather import Material
 from agents.pipelines.resolve.order import Order
-from agents.pipelines.stages.change_goal import Aim
+from agents.pipelines.stages.change_goal import ChangeGoal
 from agents.pipelines.stages.implement import WISH_LIMIT
 from agents.pipelines.stages.install_dependencies import told
 from agents.ports import Block, EarlierPull, LinkedIssue, SetupResult
@@ -61,9 +61,9 @@ class Triage(Submission):
         """Return whether people have to say something first."""
         return self.decision in ("ask", "propose")
 
-    def aim(self, request: ResolveIssue, since: str) -> Aim:
+    def aim(self, request: ResolveIssue, since: str) -> ChangeGoal:
         """Return what the change after the commit `since` is to do."""
-        return Aim(
+        return ChangeGoal(
             source=f"The issue, {request.reference}, written by {request.author.login}",
             wish=request.text,
             detail=self.detail,

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from agents.pipelines.resolve.evaluation import Verdict
+from agents.pipelines.resolve.evaluation import EvaluationFindings
 from agents.pipelines.resolve.order import Order
 from agents.pipelines.resolve.triage import Triage
-from agents.pipelines.stages.implement import Assignment, Made
+from agents.pipelines.stages.implement import Assignment, StepResult
 from agents.requests import Frozen
 
 
-class Part(Frozen):
+class SubIssueWork(Frozen):
     """What came of one sub-issue."""
 
     assignment: Assignment
-    made: Made
-    verdict: Verdict | None = None
+    made: StepResult
+    verdict: EvaluationFindings | None = None
     """None when nothing was changed for it."""
 
     @property
@@ -30,35 +30,35 @@ class Part(Frozen):
         return self.verdict.missing or "; ".join(self.verdict.flaws) or self.verdict.reasoning
 
 
-class Aside(Frozen):
+class SetAsideWork(Frozen):
     """Where the work on a sub-issue went that is not part of the change."""
 
     branch: str
     url: str
 
 
-class Work(Frozen):
+class ResolveWork(Frozen):
     """All that was made."""
 
     finding: Triage
     """What triage found before."""
-    made: tuple[Made, ...] = ()
-    verdict: Verdict | None = None
+    made: tuple[StepResult, ...] = ()
+    verdict: EvaluationFindings | None = None
     """On the whole change of an issue without sub-issues; None when nothing was changed."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[SubIssueWork, ...] = ()
     order: Order = Order()
-    aside: Aside | None = None
+    aside: SetAsideWork | None = None
     """Where the work went on the sub-issue that could not be done."""
 
     @property
-    def stuck(self) -> Verdict | None:
+    def stuck(self) -> EvaluationFindings | None:
         """Return the verdict that leaves the whole work to people, if one does."""
         if self.verdict is not None:
             return self.verdict if self.verdict.stuck else None
         return self.parts[0].verdict if self.parts and not self.done else None
 
     @property
-    def done(self) -> tuple[Part, ...]:
+    def done(self) -> tuple[SubIssueWork, ...]:
         """Return the sub-issues that are resolved."""
         return tuple(part for part in self.parts if part.done)
 
@@ -72,12 +72,12 @@ class Work(Frozen):
         return not (left or order.waiting or order.cycles or order.elsewhere)
 
     @property
-    def all_made(self) -> tuple[Made, ...]:
+    def all_made(self) -> tuple[StepResult, ...]:
         """Return what every engineer says of what is in the change."""
         return self.made or tuple(part.made for part in self.done)
 
     @property
-    def tried(self) -> tuple[Made, ...]:
+    def tried(self) -> tuple[StepResult, ...]:
         """Return what every engineer says, also of what came to nothing."""
         return self.made or tuple(part.made for part in self.parts)
 

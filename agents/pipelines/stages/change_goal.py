@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.requests import Frozen
 
 
-class Aim(Frozen):
+class ChangeGoal(Frozen):
     """What was asked for, and where the change begins that answers it."""
 
     source: str

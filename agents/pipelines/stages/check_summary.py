@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.pipelines.stages.run_checks import CheckRun
+from agents.pipelines.stages.run_checks import CheckResult
 from agents.text import one_line
 
 NAME_LIMIT = 60  # characters of a check's name in a table
@@ -18,7 +18,7 @@ _FLAKY = "These failed once and not again when it was run once more, so leave th
 _WROTE = "What the check wrote:"
 
 
-def tally(run: CheckRun) -> str:
+def tally(run: CheckResult) -> str:
     """Return how much failed in a check, and what is new, as Markdown that fits into a table.
 
     Empty where the check does not say it in a way that is known.
@@ -40,7 +40,7 @@ def some_names(names: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def wrote(run: CheckRun) -> str:
+def wrote(run: CheckResult) -> str:
     """Return what a check wrote, the names of what newly fails first; none of it is fenced."""
     parts = [
         "\n".join((title, *(f"- {name}" for name in names[:NEW_TOLD]), *_more(names)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pydantic import Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.stages.change_goal import Aim
-from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.change_goal import ChangeGoal
 from agents.pipelines.stages.install_dependencies import told
+from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult
 from agents.requests import Frozen
 from agents.run import Run, stage
@@ -54,10 +54,10 @@ class Assignment(Frozen):
             return f"sub-issue {self.number} of {self.count} (#{self.part})"
         return f"step {self.number} of {self.count}"
 
-    def aim(self, since: str) -> Aim:
+    def aim(self, since: str) -> ChangeGoal:
         """Return what the change after the commit `since` is to do."""
         subject = self.subject if self.part else ""
-        return Aim(
+        return ChangeGoal(
             source=self.source, wish=self.wish, detail=self.brief, since=since, subject=subject
         )
 
@@ -69,7 +69,7 @@ class Assignment(Frozen):
         return f"Step {self.number}/{self.count}: {self.title}" if self.count > 1 else self.title
 
 
-class Made(Frozen):
+class StepResult(Frozen):
     """What came of a step, in the words of whoever made it."""
 
     title: str
@@ -96,7 +96,7 @@ IMPLEMENT = Conversation(
 
 
 @stage
-async def implement(run: Run, assignment: Assignment, setup: SetupResult) -> Made:
+async def implement(run: Run, assignment: Assignment, setup: SetupResult) -> StepResult:
     """Make the step and commit it."""
     done = await run.converse(
         IMPLEMENT,
@@ -108,7 +108,7 @@ async def implement(run: Run, assignment: Assignment, setup: SetupResult) -> Mad
     )
     commit = await run.commit(assignment.subject, done.summary)
     run.summary = f"{assignment.title}: {commit[:10] if commit else 'nothing to change'}"
-    return Made(
+    return StepResult(
         title=assignment.title,
         summary=done.summary,
         tried=done.tried,

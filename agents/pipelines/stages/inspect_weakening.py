@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
-from agents.errors import ToolError
-from agents.loop.conversation import Conversation, beside
-from agents.pipelines.stages.weakening_text import questions, section
 from agents.analysis.weakening.find import find
 from agents.analysis.weakening.finding import Finding, found
 from agents.analysis.weakening.settings_files import is_settings
 from agents.analysis.which_are_tests import is_test
+from agents.errors import ToolError
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.stages.weakening_text import questions, section
 from agents.ports import Approval
 from agents.requests import Frozen
 from agents.run import Run, stage

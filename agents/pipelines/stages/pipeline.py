@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from agents.pipelines.stages.push_update import Landing, catch_up, push_update
-from agents.pipelines.stages.run_checks import Baseline, Quality, check_quality, measure_base
-from agents.pipelines.stages.repair_checks import quality_fix
-from agents.pipelines.stages.install_dependencies import set_up
 from agents.pipelines.stages.inspect_weakening import inspect, put_back
-from agents.pipelines.stages.verification import Verified
+from agents.pipelines.stages.install_dependencies import set_up
+from agents.pipelines.stages.push_update import PushResult, catch_up, push_update
+from agents.pipelines.stages.repair_checks import quality_fix
+from agents.pipelines.stages.run_checks import (
+    Baseline,
+    CheckComparison,
+    check_quality,
+    measure_base,
+)
+from agents.pipelines.stages.verification import VerifiedChange
 from agents.run import Run
 
 
-async def mend(run: Run, baseline: Baseline) -> Quality:
+async def mend(run: Run, baseline: Baseline) -> CheckComparison:
     """Run the repository's checks, and have mended what they newly complain about."""
     quality = await run.stage(check_quality, baseline)
     for _ in range(3):
@@ -22,7 +27,7 @@ async def mend(run: Run, baseline: Baseline) -> Quality:
     return quality
 
 
-async def examine(run: Run, baseline: Baseline) -> Verified:
+async def examine(run: Run, baseline: Baseline) -> VerifiedChange:
     """Have the checks pass, and no test or check loosened that people want back."""
     quality = await mend(run, baseline)
     inspection = await run.stage(inspect)
@@ -30,12 +35,12 @@ async def examine(run: Run, baseline: Baseline) -> Verified:
         await run.stage(put_back, inspection)
         quality = await mend(run, baseline)
         inspection = await run.stage(inspect, inspection)
-    return Verified(quality=quality, inspection=inspection)
+    return VerifiedChange(quality=quality, inspection=inspection)
 
 
-async def land(run: Run) -> Landing:
+async def land(run: Run) -> PushResult:
     """Push to the pull request; where people pushed meanwhile, on top of theirs, checked anew."""
-    landing = await run.stage(push_update, Landing())
+    landing = await run.stage(push_update, PushResult())
     for _ in range(3):
         if not landing.moved:
             break

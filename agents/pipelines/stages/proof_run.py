@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from agents.pipelines.stages.run_checks import CheckRun
+from agents.pipelines.stages.run_checks import CheckResult
 from agents.ports import CommandResult
 from agents.text import plain_output, printable
 from agents.tools.shell.options import named
@@ -156,14 +156,14 @@ def says_too_little(trial: Trial) -> str:
     return ""
 
 
-def as_check(result: CommandResult, command: str, timeout: float) -> CheckRun:
+def as_check(result: CommandResult, command: str, timeout: float) -> CheckResult:
     """Return the run as a check, with the end of what it wrote."""
     text = printable(plain_output(result.output)).strip()
     if result.why != "exit":
         text = f"{text}\n[{_STOPPED[result.why]}]"
     if len(text) > OUTPUT_KEPT:
         text = f"[... {len(text) - OUTPUT_KEPT} characters left out ...]\n{text[-OUTPUT_KEPT:]}"
-    return CheckRun(
+    return CheckResult(
         name="proof",
         command=command,
         timeout=timeout,

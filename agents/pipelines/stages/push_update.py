@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from agents.errors import Moved
 from agents.pipelines.stages.checkout_pull_request import reviewing
-from agents.pipelines.stages.run_checks import Quality
+from agents.pipelines.stages.run_checks import CheckComparison
 from agents.requests import Frozen
 from agents.run import Run, stage
 from agents.text import one_line
@@ -29,7 +29,7 @@ _MOVED = (
 _MEANWHILE = "not yet: somebody has pushed meanwhile"
 
 
-class Landing(Frozen):
+class PushResult(Frozen):
     """What came of letting the run's commits out."""
 
     pushed: bool = False
@@ -40,10 +40,10 @@ class Landing(Frozen):
     had done already."""
     why_not: str = ""
     """Why they cannot be let out, for people."""
-    quality: Quality | None = None
+    quality: CheckComparison | None = None
     """What the checks say on top of others' commits; None where nobody had pushed."""
 
-    def checked(self, quality: Quality) -> Landing:
+    def checked(self, quality: CheckComparison) -> PushResult:
         """Return it with what the checks say on top of others' commits."""
         return self.model_copy(update={"quality": quality})
 
@@ -53,7 +53,7 @@ class Landing(Frozen):
 
 
 @stage
-async def look_again(run: Run) -> Landing:
+async def look_again(run: Run) -> PushResult:
     """See that the pull request is as it was: what is proposed for its lines fits no others."""
     pull = await reviewing(run).pull()
     why_not = ""
@@ -62,11 +62,11 @@ async def look_again(run: Run) -> Landing:
     elif pull.head != run.start:
         why_not = _MOVED.format(branch=code_span(pull.branch))
     run.summary = "it is not" if why_not else "it is"
-    return Landing(why_not=why_not)
+    return PushResult(why_not=why_not)
 
 
 @stage
-async def push_update(run: Run, landing: Landing) -> Landing:
+async def push_update(run: Run, landing: PushResult) -> PushResult:
     """Push to the pull request."""
     pull = await reviewing(run).pull()
     if pull.state != "open":
@@ -88,7 +88,7 @@ async def push_update(run: Run, landing: Landing) -> Landing:
 
 
 @stage
-async def catch_up(run: Run, landing: Landing) -> Landing:
+async def catch_up(run: Run, landing: PushResult) -> PushResult:
     """Make the commits anew on top of what people pushed."""
     source, names = run.ports.source, {new: old for old, new in landing.renamed.items()}
     newest, branch = await source.branch(run.branch), code_span(run.branch)

@@ -6,15 +6,21 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from agents.analysis.weakening.diff_views import FileDiff, Unreadable, read
+from agents.analysis.weakening.test_changes import suites
+from agents.analysis.which_are_tests import is_test
 from agents.errors import ToolError
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.stages.implement import Made
+from agents.pipelines.stages.implement import StepResult
+from agents.pipelines.stages.proof_run import (
+    Trial,
+    as_check,
+    runs_no_test,
+    says_too_little,
+    without_tests,
+)
 from agents.pipelines.stages.regression_proof_text import proof_section
-from agents.pipelines.stages.run_checks import CheckRun
-from agents.analysis.weakening.test_changes import suites
-from agents.analysis.weakening.diff_views import Change, Unreadable, read
-from agents.analysis.which_are_tests import is_test
-from agents.pipelines.stages.proof_run import Trial, as_check, runs_no_test, says_too_little, without_tests
+from agents.pipelines.stages.run_checks import CheckResult
 from agents.ports import CommandResult, WorkTree
 from agents.requests import Frozen
 from agents.run import Run, stage
@@ -37,7 +43,7 @@ INSIDE = (
 )
 
 
-class Proof(Frozen):
+class RegressionProof(Frozen):
     """Whether a test shows the bug, as our own process found it."""
 
     commit: str = ""
@@ -48,9 +54,9 @@ class Proof(Frozen):
     command: str = ""
     tests: tuple[str, ...] = ()
     """The changed test files."""
-    base: CheckRun | None = None
+    base: CheckResult | None = None
     """The command on the files from before the change, with the tests of the change."""
-    head: CheckRun | None = None
+    head: CheckResult | None = None
     why: str = ""
     """Why nothing shows it, or what weakens what does."""
     mendable: bool = False
@@ -84,9 +90,9 @@ PROVE_AGAIN = Conversation(
 
 
 @stage
-async def prove(run: Run, kind: str, made: Sequence[Made]) -> Proof:
+async def prove(run: Run, kind: str, made: Sequence[StepResult]) -> RegressionProof:
     """Run the new tests without the change and with it."""
-    proof = Proof(commit=run.head, wanted=kind == "bug")
+    proof = RegressionProof(commit=run.head, wanted=kind == "bug")
     if not proof.wanted:
         run.summary = "no bug to show"
         return proof
@@ -97,18 +103,18 @@ async def prove(run: Run, kind: str, made: Sequence[Made]) -> Proof:
 
 
 @stage
-async def prove_again(run: Run, proof: Proof) -> Made:
+async def prove_again(run: Run, proof: RegressionProof) -> StepResult:
     """Have a test made that shows the bug."""
     done = await run.converse(PROVE_AGAIN, why=run.fenced(proof.why), tried=_tried(run, proof))
     title = "Add a test that shows the bug"
     commit = await run.commit(title, done.summary)
     run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
-    return Made(
+    return StepResult(
         title=title, summary=done.summary, tried=done.proof, proof=done.proof, commit=commit
     )
 
 
-def _tried(run: Run, proof: Proof) -> str:
+def _tried(run: Run, proof: RegressionProof) -> str:
     """Return what was run, for whoever is to do better."""
     runs = (("Without the change", proof.base), ("With the change", proof.head))
     parts = [
@@ -120,7 +126,7 @@ def _tried(run: Run, proof: Proof) -> str:
     return "\n\n".join(parts)
 
 
-async def _proof(run: Run, proof: Proof, made: Sequence[Made]) -> Proof:
+async def _proof(run: Run, proof: RegressionProof, made: Sequence[StepResult]) -> RegressionProof:
     tree = await run.tree()
     paths = [path for path in await tree.changed(run.base, run.head) if is_test(path)]
     contents = {path: await tree.show(run.head, path) for path in paths}
@@ -143,7 +149,7 @@ async def _proof(run: Run, proof: Proof, made: Sequence[Made]) -> Proof:
 class _Files:
     """The test files of the change, with what the diff says of them."""
 
-    def __init__(self, contents: dict[str, bytes], changes: Sequence[Change]) -> None:
+    def __init__(self, contents: dict[str, bytes], changes: Sequence[FileDiff]) -> None:
         about = {change.path: change for change in changes}
         links = {path for path, change in about.items() if change.link}
         self.contents = {path: data for path, data in contents.items() if path not in links}
@@ -158,7 +164,7 @@ class _Files:
             await tree.run(["chmod", "+x", "--", *self.executable], timeout=30)
 
 
-async def _try(run: Run, proof: Proof, files: _Files, command: str) -> Proof:
+async def _try(run: Run, proof: RegressionProof, files: _Files, command: str) -> RegressionProof:
     """Return the proof with this command: before, which has to fail, and after."""
     refused = await _refused(run, command)
     if refused:
@@ -216,7 +222,7 @@ async def _refused(run: Run, command: str) -> str:
     return verdict.reason or f"the rule {verdict.rule} is against it"
 
 
-def _without(proof: Proof, changes: Sequence[Change]) -> Proof:
+def _without(proof: RegressionProof, changes: Sequence[FileDiff]) -> RegressionProof:
     """Return the proof of a change without a changed test file."""
     inside = [path for path in _with_new_tests(changes) if not is_test(path)]
     if inside:
@@ -225,14 +231,14 @@ def _without(proof: Proof, changes: Sequence[Change]) -> Proof:
     return proof.model_copy(update={"why": NO_TEST, "mendable": True})
 
 
-def _read(diff: str) -> tuple[Change, ...]:
+def _read(diff: str) -> tuple[FileDiff, ...]:
     try:
         return read(diff)
     except Unreadable:
         return ()
 
 
-def _with_new_tests(changes: Sequence[Change]) -> list[str]:
+def _with_new_tests(changes: Sequence[FileDiff]) -> list[str]:
     inline = [change for change in changes if change.language == "rust" and change.new]
     return [
         suite.change.path
@@ -241,7 +247,7 @@ def _with_new_tests(changes: Sequence[Change]) -> list[str]:
     ]
 
 
-def _new_names(changes: Sequence[Change]) -> list[str]:
+def _new_names(changes: Sequence[FileDiff]) -> list[str]:
     """Return the names of the tests that the change adds."""
     tests = [change for change in changes if change.new and is_test(change.new)]
     return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.stages.run_checks import CheckRun
+from agents.pipelines.stages.run_checks import CheckResult
 from agents.text import one_line, publish
 
 COMMAND_LIMIT = 200
@@ -17,7 +17,7 @@ NOT_SHOWN = "**No test shows the bug**: {why}."
 
 
 def proof_section(
-    command: str, base: CheckRun | None, head: CheckRun | None, *, shown: bool, why: str
+    command: str, base: CheckResult | None, head: CheckResult | None, *, shown: bool, why: str
 ) -> str:
     """Return it as Markdown that is safe to publish: a sentence, the runs, what failed before."""
     sentence = SHOWN if shown else NOT_SHOWN.format(why=_line(why))
@@ -35,7 +35,7 @@ def _line(text: str) -> str:
     return publish(one_line(text, WHY_LIMIT)).strip().rstrip(".")
 
 
-def _table(command: str, base: CheckRun, head: CheckRun | None) -> str:
+def _table(command: str, base: CheckResult, head: CheckResult | None) -> str:
     cells = (NAME, _code(command), _exit(base), _exit(head))
     return "\n".join(
         (
@@ -51,7 +51,7 @@ def _code(command: str) -> str:
     return f"`{line}`" if len(line) <= COMMAND_LIMIT else f"`{line[:COMMAND_LIMIT]}…`"
 
 
-def _exit(check: CheckRun | None) -> str:
+def _exit(check: CheckResult | None) -> str:
     if check is None:
         return "not run"
     word = "failed" if check.exit_code else "passed"

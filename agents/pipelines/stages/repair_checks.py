@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.stages.check_summary import wrote
-from agents.pipelines.stages.run_checks import Quality
+from agents.pipelines.stages.run_checks import CheckComparison
 from agents.run import Run, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -32,7 +32,7 @@ QUALITY_FIX = Conversation(
 
 
 @stage
-async def quality_fix(run: Run, quality: Quality) -> FixDone:
+async def quality_fix(run: Run, quality: CheckComparison) -> FixDone:
     """Mend the failing checks."""
     checks = [
         {

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from agents.analysis.check_commands import Candidate, SETTINGS_FILES, detect
+from agents.analysis.check_commands import SETTINGS_FILES, SuggestedCheck, detect
 from agents.analysis.check_failures.compare import both, newly
 from agents.analysis.check_failures.read import read
-from agents.analysis.check_failures.reported import Failed
-from agents.analysis.repository_files import Files
+from agents.analysis.check_failures.reported import FailuresByProgram
+from agents.analysis.repository_files import RepositoryFiles
 from agents.policy import POLICY_PATH, Check
 from agents.ports import CommandResult, SetupResult, WorkTree
 from agents.requests import Frozen
@@ -25,7 +25,7 @@ OUTPUT_KEPT = 6_000  # characters of a check's output that prompts and people se
 OUTPUT_READ = 400_000  # bytes, half of them at the end, in which names are looked for
 
 
-class CheckRun(Frozen):
+class CheckResult(Frozen):
     """One check as it ran on one commit."""
 
     name: str
@@ -34,7 +34,7 @@ class CheckRun(Frozen):
     exit_code: int
     seconds: float
     output: str
-    failures: Failed = Failed()
+    failures: FailuresByProgram = FailuresByProgram()
     """What it says fails, by name."""
     new: tuple[str, ...] = ()
     """The names of what fails in it and did not before the change, so far as that can be told."""
@@ -45,8 +45,8 @@ class CheckRun(Frozen):
 class Baseline(Frozen):
     """What the checks say about the default branch."""
 
-    runs: tuple[CheckRun, ...]
-    other: tuple[CheckRun, ...] = ()
+    runs: tuple[CheckResult, ...]
+    other: tuple[CheckResult, ...] = ()
     """What they say about the other branch of a merge; empty where nothing is merged."""
     unavailable: tuple[str, ...] = ()
     """Commands that the repository suggests but that cannot run in the sandbox."""
@@ -56,27 +56,27 @@ class Baseline(Frozen):
     """What was installed for them."""
 
     @property
-    def before(self) -> tuple[tuple[CheckRun, ...], ...]:
+    def before(self) -> tuple[tuple[CheckResult, ...], ...]:
         """Return how each check ended before, in both branches of a merge."""
         return tuple(zip(self.runs, self.other or self.runs, strict=True))
 
 
-class Quality(Frozen):
+class CheckComparison(Frozen):
     """What the checks say about the change, against the default branch."""
 
     commit: str
-    runs: tuple[CheckRun, ...]
+    runs: tuple[CheckResult, ...]
     baseline: Baseline
     added: tuple[str, ...] = ()
     """Commands that installed something, with people's approval, which the checks could use."""
 
     @property
-    def compared(self) -> tuple[tuple[CheckRun, CheckRun], ...]:
+    def compared(self) -> tuple[tuple[CheckResult, CheckResult], ...]:
         """Return each check as it ran before and after the change."""
         return tuple(zip(self.baseline.runs, self.runs, strict=True))
 
     @property
-    def failing(self) -> tuple[CheckRun, ...]:
+    def failing(self) -> tuple[CheckResult, ...]:
         """Return the checks that are worse than before, in both branches of a merge.
 
         They fail and passed there, or tests and findings fail in them that did not fail there.
@@ -92,7 +92,7 @@ class Quality(Frozen):
         """Return whether nothing fails that passed before."""
         return not self.failing
 
-    def red_before(self, check: CheckRun) -> bool:
+    def red_before(self, check: CheckResult) -> bool:
         """Return whether one of these checks failed before the change, too."""
         pairs = zip(self.baseline.before, self.runs, strict=True)
         return any(each.exit_code for before, now in pairs if now == check for each in before)
@@ -108,7 +108,7 @@ async def measure_base(run: Run, setup: SetupResult) -> Baseline:
 
 
 @stage
-async def check_quality(run: Run, baseline: Baseline) -> Quality:
+async def check_quality(run: Run, baseline: Baseline) -> CheckComparison:
     """Run the checks with the change."""
     checks = [Check(name=r.name, run=r.command, timeout=r.timeout) for r in baseline.runs]
     measured = await _measure(run, run.head, checks)
@@ -116,10 +116,10 @@ async def check_quality(run: Run, baseline: Baseline) -> Quality:
     runs = tuple([await _told_apart(run, before, now) for before, now in pairs])
     run.summary = _say(runs) or run.summary
     added = tuple(await (await run.tree()).added())
-    return Quality(commit=run.head, runs=runs, baseline=baseline, added=added)
+    return CheckComparison(commit=run.head, runs=runs, baseline=baseline, added=added)
 
 
-async def _told_apart(run: Run, before: Sequence[CheckRun], now: CheckRun) -> CheckRun:
+async def _told_apart(run: Run, before: Sequence[CheckResult], now: CheckResult) -> CheckResult:
     """Return how a check ended with what is new in it.
 
     A check that failed before is run once more first: a flaky test may have passed there.
@@ -134,13 +134,13 @@ async def _told_apart(run: Run, before: Sequence[CheckRun], now: CheckRun) -> Ch
     return now.model_copy(update={"new": certain, "flaky": flaky})
 
 
-async def _measure(run: Run, commit: str, checks: Sequence[Check]) -> tuple[CheckRun, ...]:
+async def _measure(run: Run, commit: str, checks: Sequence[Check]) -> tuple[CheckResult, ...]:
     """Run the checks on exactly that commit.
 
     What the engineer left in ignored files is not part of the change, and what one check did to
     the files must not decide the next; what it built may help the next.
     """
-    runs: list[CheckRun] = []
+    runs: list[CheckResult] = []
     for check in checks:
         tree = await run.tree(commit, changing=True, pristine=not runs)
         runs.append(await _run_check(tree, check))
@@ -165,7 +165,7 @@ async def _find_checks(run: Run) -> tuple[list[Check], tuple[str, ...], str]:
     return list(chosen.values()), tuple(missing.values()), "found in the repository's files"
 
 
-async def _files(run: Run) -> Files:
+async def _files(run: Run) -> RepositoryFiles:
     source = run.ports.source
     paths = frozenset(await source.files(run.base))
     texts = {
@@ -173,20 +173,20 @@ async def _files(run: Run) -> Files:
         for path in SETTINGS_FILES
         if path in paths
     }
-    return Files(paths, texts)
+    return RepositoryFiles(paths, texts)
 
 
-async def _available(tree: WorkTree, candidate: Candidate) -> bool:
+async def _available(tree: WorkTree, candidate: SuggestedCheck) -> bool:
     result = await tree.run(["bash", "-c", candidate.available], timeout=30, writable=False)
     return result.exit_code == 0
 
 
-async def _run_check(tree: WorkTree, check: Check) -> CheckRun:
+async def _run_check(tree: WorkTree, check: Check) -> CheckResult:
     argv = ["bash", "-c", check.run]
     result = await tree.run(argv, timeout=check.timeout, max_output=OUTPUT_READ)
     exited = result.why == "exit"
     failures = await asyncio.to_thread(read, result.output, check.run, exited=exited)
-    return CheckRun(
+    return CheckResult(
         name=check.name,
         command=check.run,
         timeout=check.timeout,
@@ -206,11 +206,11 @@ def _kept(result: CommandResult, check: Check) -> str:
     return f"{text[:third]}\n[... {left_out} characters left out ...]\n{text[-2 * third :]}"
 
 
-def _say(runs: Sequence[CheckRun]) -> str:
+def _say(runs: Sequence[CheckResult]) -> str:
     return ", ".join(f"{r.name} {_said(r)}" for r in runs)
 
 
-def _said(run: CheckRun) -> str:
+def _said(run: CheckResult) -> str:
     if not run.exit_code:
         return "passed"
     return f"failed ({len(run.new)} new)" if run.new else "failed"

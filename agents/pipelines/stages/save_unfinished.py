@@ -32,7 +32,7 @@ _THERE = "What it had made until then is pushed already."
 _UNCOMMITTED = "Unfinished work of the stage {stage}"
 
 
-class Stopped(Frozen):
+class EarlyEnd(Frozen):
     """Why a run ended before its pipeline did."""
 
     kind: Literal["failed", "cancelled"]
@@ -44,7 +44,7 @@ class Stopped(Frozen):
 
 
 @stage
-async def keep_work(run: Run, stopped: Stopped) -> Outcome:
+async def keep_work(run: Run, stopped: EarlyEnd) -> Outcome:
     """Keep what was made."""
     with suppress(RunError):  # a label that cannot be taken off is no reason to lose anything
         await show_waiting(run, on=False)
@@ -78,7 +78,7 @@ async def _commit_what_is_left(run: Run) -> None:
     await run.commit(_UNCOMMITTED.format(stage=run.left_by))
 
 
-async def _published(run: Run, stopped: Stopped) -> Outcome:
+async def _published(run: Run, stopped: EarlyEnd) -> Outcome:
     draft = await _draft(run) if stopped.draft else ""
     branch = draft or await unfinished_branch(run)
     url = await run.ports.publisher.push(branch, run.head)

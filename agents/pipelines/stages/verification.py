@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agents.pipelines.stages.check_summary import code, tally
-from agents.pipelines.stages.push_update import Landing
-from agents.pipelines.stages.run_checks import CheckRun, Quality
 from agents.pipelines.stages.inspect_weakening import Inspection
+from agents.pipelines.stages.push_update import PushResult
+from agents.pipelines.stages.run_checks import CheckComparison, CheckResult
 from agents.requests import Frozen
 
 __all__ = ["Verified", "checks_table", "code"]
@@ -20,10 +20,10 @@ _PUSHING = "Others kept pushing to the branch while Fettle checked its work on t
 _NO_CHECKS = "**Not verified:** no checks of the repository can run here."
 
 
-class Verified(Frozen):
+class VerifiedChange(Frozen):
     """All that we measured of the change, none of it in the model's words."""
 
-    quality: Quality
+    quality: CheckComparison
     inspection: Inspection = Inspection()
 
     @property
@@ -31,11 +31,11 @@ class Verified(Frozen):
         """Return whether it is no worse than what was there before."""
         return self.quality.passed and self.inspection.accepted
 
-    def after(self, landing: Landing) -> Verified:
+    def after(self, landing: PushResult) -> VerifiedChange:
         """Return it with what the checks say on top of what others pushed meanwhile."""
         return self.model_copy(update={"quality": landing.quality or self.quality})
 
-    def why_not(self, landing: Landing | None = None) -> str:
+    def why_not(self, landing: PushResult | None = None) -> str:
         """Return why it is not pushed, for people."""
         if landing is not None and landing.why_not:
             return landing.why_not
@@ -44,7 +44,7 @@ class Verified(Frozen):
         return _PUSHING if self.inspection.accepted else _LOOSENED
 
 
-def checks_table(quality: Quality, *, other: str = "") -> str:
+def checks_table(quality: CheckComparison, *, other: str = "") -> str:
     """Return the repository's own checks, before and after, as Markdown that is safe to publish.
 
     `other`: what to call the other branch of a merge.
@@ -60,12 +60,12 @@ def checks_table(quality: Quality, *, other: str = "") -> str:
     return "\n".join(rows)
 
 
-def _worse(quality: Quality) -> str:
+def _worse(quality: CheckComparison) -> str:
     passed = [code(e.name) for e in quality.failing if not quality.red_before(e)]
     red = [f"{code(e.name)} ({tally(e)})" for e in quality.failing if quality.red_before(e)]
     said = ((_WORSE, passed), (_MORE, red))
     return " ".join(text.format(checks=", ".join(checks)) for text, checks in said if checks)
 
 
-def _ended(run: CheckRun) -> str:
+def _ended(run: CheckResult) -> str:
     return f"failed ({tally(run) or f'exit {run.exit_code}'})" if run.exit_code else "passed"

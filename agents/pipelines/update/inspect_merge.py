@@ -13,12 +13,14 @@ from collections.abc import Iterator, Sequence
 from agents.analysis.weakening.finding import Finding
 from agents.pipelines.stages.inspect_weakening import Inspection, findings, judged
 from agents.pipelines.update.lost_tests import Versions, lost
-from agents.pipelines.update.merge import Merge
+from agents.pipelines.update.merge import BaseMerge
 from agents.run import Run, stage
 
 
 @stage
-async def inspect_merge(run: Run, merge: Merge, earlier: Inspection | None = None) -> Inspection:
+async def inspect_merge(
+    run: Run, merge: BaseMerge, earlier: Inspection | None = None
+) -> Inspection:
     """Look for tests and checks that the merge loosens.
 
     `earlier`: what was found before the engineer put things back, as for `inspect`.
@@ -33,12 +35,12 @@ async def inspect_merge(run: Run, merge: Merge, earlier: Inspection | None = Non
     return await judged(run, tuple(reversed(unique.values())), earlier)
 
 
-async def _versions(run: Run, merge: Merge, path: str) -> Versions:
+async def _versions(run: Run, merge: BaseMerge, path: str) -> Versions:
     sides = (merge.fork, merge.ours, merge.theirs, run.head)
     return Versions(*[await run.ports.source.show(side, path) for side in sides])
 
 
-async def _lost_of(run: Run, merge: Merge, side: str, other: str) -> list[Finding]:
+async def _lost_of(run: Run, merge: BaseMerge, side: str, other: str) -> list[Finding]:
     """Return what is weaker than on this side, and not because the other side had made it so."""
     blended = run.ports.source.blended
     before = await blended(merge.tree, side, merge.conflicts)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from agents.analysis.weakening.test_cases import cases, named
+from agents.analysis.weakening.diff_views import LONGEST, ViewLine
 from agents.analysis.weakening.finding import Finding, found
-from agents.analysis.weakening.diff_views import LONGEST, Line
+from agents.analysis.weakening.test_cases import cases, named
 from agents.analysis.which_are_tests import is_test_code, language
 
 
@@ -41,5 +41,5 @@ def lost(files: Mapping[str, Versions]) -> Iterator[Finding]:
 
 def _names(path: str, text: bytes | None) -> set[str]:
     lines = (text or b"").decode("utf-8", "replace").splitlines()
-    view = tuple(Line(number, line[:LONGEST]) for number, line in enumerate(lines, 1))
+    view = tuple(ViewLine(number, line[:LONGEST]) for number, line in enumerate(lines, 1))
     return {case.name for case in named(cases(view, language(path)))}

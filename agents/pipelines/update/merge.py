@@ -6,14 +6,14 @@ from agents.pipelines.stages.verification import code
 from agents.requests import Frozen
 
 
-class Told(Frozen):
+class FileStatement(Frozen):
     """What the engineer says of one file: untrusted."""
 
     path: str
     words: str
 
 
-class Merge(Frozen):
+class BaseMerge(Frozen):
     """The merge of the base branch into the pull request's."""
 
     title: str
@@ -34,9 +34,9 @@ class Merge(Frozen):
     """The files as git merged them; with marks in those where the two contradict each other."""
     conflicts: tuple[str, ...] = ()
     """The paths where they do."""
-    settled: tuple[Told, ...] = ()
+    settled: tuple[FileStatement, ...] = ()
     """How each of these was settled."""
-    besides: tuple[Told, ...] = ()
+    besides: tuple[FileStatement, ...] = ()
     """Which other files were changed, and why."""
     why_not: str = ""
     """Why nothing is merged, for people, safe to publish; empty where it is."""
@@ -56,6 +56,6 @@ class Merge(Frozen):
         """Return what is merged, for people: the base branch and where it is."""
         return f"{code(self.base)} at {self.theirs[:10]}"
 
-    def ended(self, why_not: str) -> Merge:
+    def ended(self, why_not: str) -> BaseMerge:
         """Return it with the reason for which nothing is merged."""
         return self.model_copy(update={"why_not": why_not})

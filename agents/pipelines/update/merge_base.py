@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.pipelines.stages.verification import code
-from agents.pipelines.update.merge import Merge
+from agents.pipelines.update.merge import BaseMerge
 from agents.policy import NEVER, Policy
 from agents.ports import Pull
 from agents.requests import UpdateBranch
@@ -32,9 +32,9 @@ Settle these by hand: merge {base} on your machine, and push. What else has to b
 
 
 @stage
-async def merge_base(run: Run, request: UpdateBranch, pull: Pull) -> Merge:
+async def merge_base(run: Run, request: UpdateBranch, pull: Pull) -> BaseMerge:
     """Merge the base branch."""
-    found = Merge(title=request.title, base=pull.base, branch=pull.branch, ours=run.head)
+    found = BaseMerge(title=request.title, base=pull.base, branch=pull.branch, ours=run.head)
     if pull.why_not:
         run.summary = "this branch cannot be pushed to"
         return found.ended(_FORK.format(base=code(pull.base), why=pull.why_not))
@@ -45,7 +45,7 @@ async def merge_base(run: Run, request: UpdateBranch, pull: Pull) -> Merge:
     return await _merged(run, found.model_copy(update={"theirs": theirs}))
 
 
-async def _merged(run: Run, found: Merge) -> Merge:
+async def _merged(run: Run, found: BaseMerge) -> BaseMerge:
     source, theirs = run.ports.source, found.theirs
     fork = await source.fork_point(run.head, theirs)
     if fork == theirs:
@@ -74,7 +74,7 @@ def _for_people(run: Run, policy: Policy, paths: tuple[str, ...]) -> list[tuple[
     return [(path, by) for path, by in protected if nobody or by in NEVER]
 
 
-async def commit_merge(run: Run, found: Merge, files: str, body: str = "") -> str:
+async def commit_merge(run: Run, found: BaseMerge, files: str, body: str = "") -> str:
     """Commit these files as the merge; from here on the work tree has what the merge needs."""
     commit = await merge(run, found.theirs, files, found.subject, body)
     run.stands(foundation=commit)

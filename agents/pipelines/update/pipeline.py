@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from agents.pipelines.stages.checkout_pull_request import check_out
-from agents.pipelines.stages.pipeline import land, mend
-from agents.pipelines.stages.run_checks import Baseline, check_quality, measure_base
-from agents.pipelines.stages.repair_checks import QUALITY_FIX
-from agents.pipelines.stages.install_dependencies import set_up
 from agents.pipelines.stages.inspect_weakening import PUT_BACK, put_back
-from agents.pipelines.stages.verification import Verified
+from agents.pipelines.stages.install_dependencies import set_up
+from agents.pipelines.stages.pipeline import land, mend
+from agents.pipelines.stages.repair_checks import QUALITY_FIX
+from agents.pipelines.stages.run_checks import Baseline, check_quality, measure_base
+from agents.pipelines.stages.verification import VerifiedChange
 from agents.pipelines.update.inspect_merge import inspect_merge
-from agents.pipelines.update.merge import Merge
+from agents.pipelines.update.merge import BaseMerge
 from agents.pipelines.update.merge_base import merge_base
 from agents.pipelines.update.resolution import IMPLEMENT
 from agents.pipelines.update.resolve_conflicts import reconcile, resolve_conflicts
@@ -37,7 +37,7 @@ async def update(run: Run, request: UpdateBranch) -> Outcome:
     return await deliver(run, merge, baseline)
 
 
-async def deliver(run: Run, merge: Merge, baseline: Baseline) -> Outcome:
+async def deliver(run: Run, merge: BaseMerge, baseline: Baseline) -> Outcome:
     """Mend what the merge broke, and push it; what is worse than both branches is kept back."""
     if merge.conflicts:
         quality = await mend(run, baseline)
@@ -51,7 +51,7 @@ async def deliver(run: Run, merge: Merge, baseline: Baseline) -> Outcome:
         await run.stage(put_back, inspection)
         quality = await mend(run, baseline)
         inspection = await run.stage(inspect_merge, merge, inspection)
-    verified = Verified(quality=quality, inspection=inspection)
+    verified = VerifiedChange(quality=quality, inspection=inspection)
     if not verified.ready:
         return await run.stage(keep_back, merge, verified)
     landing = await land(run)

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.update.merge import Told
+from agents.pipelines.update.merge import FileStatement
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
 LINES_SHOWN = 5  # of each file with marks
 
 
-class Settled(BaseModel):
+class SettledFile(BaseModel):
     """How one file was settled."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -26,7 +26,7 @@ class Settled(BaseModel):
     """What became of both sides: what each of them wanted there, and how the file has both now."""
 
 
-class Changed(BaseModel):
+class ChangedFile(BaseModel):
     """One file that was changed without being in conflict."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -37,7 +37,7 @@ class Changed(BaseModel):
     """What of the other branch made it necessary."""
 
 
-class Undecided(BaseModel):
+class UndecidedFile(BaseModel):
     """One file that only people can settle."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -51,24 +51,24 @@ class Undecided(BaseModel):
 class Resolution(Submission):
     """Deliver the merge: the files are committed as they are now."""
 
-    settled: tuple[Settled, ...]
+    settled: tuple[SettledFile, ...]
     """Each file in conflict that you settled."""
-    besides: tuple[Changed, ...]
+    besides: tuple[ChangedFile, ...]
     """Each other file that you changed, made or took away."""
-    undecided: tuple[Undecided, ...]
+    undecided: tuple[UndecidedFile, ...]
     """Each file in conflict that people have to settle; with one, nothing is merged."""
     summary: str = Field(min_length=10)
     """What the two branches had to do with each other, in two to six lines: the commit's body."""
 
     @property
-    def how(self) -> tuple[Told, ...]:
+    def how(self) -> tuple[FileStatement, ...]:
         """Return how each file was settled."""
-        return tuple(Told(path=each.path, words=each.how) for each in self.settled)
+        return tuple(FileStatement(path=each.path, words=each.how) for each in self.settled)
 
     @property
-    def why(self) -> tuple[Told, ...]:
+    def why(self) -> tuple[FileStatement, ...]:
         """Return why each other file was changed."""
-        return tuple(Told(path=each.path, words=each.why) for each in self.besides)
+        return tuple(FileStatement(path=each.path, words=each.why) for each in self.besides)
 
 
 IMPLEMENT = Conversation(

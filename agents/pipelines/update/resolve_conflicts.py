@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.pipelines.stages.check_summary import wrote
-from agents.pipelines.stages.instruction_files import instructions
-from agents.pipelines.stages.run_checks import CheckRun, Quality
+from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.pipelines.stages.install_dependencies import told
+from agents.pipelines.stages.instruction_files import instructions
+from agents.pipelines.stages.run_checks import CheckComparison, CheckResult
 from agents.pipelines.stages.verification import code
 from agents.pipelines.update.marks import left, marks
-from agents.pipelines.update.merge import Merge
+from agents.pipelines.update.merge import BaseMerge
 from agents.pipelines.update.merge_base import commit_merge
 from agents.pipelines.update.resolution import IMPLEMENT, Resolution, objection
 from agents.ports import SetupResult
@@ -37,7 +37,7 @@ hand._"""
 
 
 @stage
-async def resolve_conflicts(run: Run, merge: Merge, setup: SetupResult) -> Merge:
+async def resolve_conflicts(run: Run, merge: BaseMerge, setup: SetupResult) -> BaseMerge:
     """Settle the conflicts."""
     done = await _settle(run, merge, setup, merge.tree)
     if done.undecided:
@@ -49,7 +49,7 @@ async def resolve_conflicts(run: Run, merge: Merge, setup: SetupResult) -> Merge
 
 
 @stage
-async def reconcile(run: Run, merge: Merge, quality: Quality) -> Merge:
+async def reconcile(run: Run, merge: BaseMerge, quality: CheckComparison) -> BaseMerge:
     """Mend what git merged without a conflict and what fails all the same."""
     setup = quality.baseline.setup
     done = await _settle(run, merge, setup, run.head, quality.failing)
@@ -61,10 +61,10 @@ async def reconcile(run: Run, merge: Merge, quality: Quality) -> Merge:
 
 async def _settle(
     run: Run,
-    merge: Merge,
+    merge: BaseMerge,
     setup: SetupResult,
     begin: str,
-    failing: Sequence[CheckRun] = (),
+    failing: Sequence[CheckResult] = (),
 ) -> Resolution:
     conflicts = _Conflicts(run, merge, begin)
 
@@ -94,7 +94,7 @@ async def _settle(
 class _Conflicts:
     """The files where the two branches contradict each other, and what became of them."""
 
-    def __init__(self, run: Run, merge: Merge, begin: str) -> None:
+    def __init__(self, run: Run, merge: BaseMerge, begin: str) -> None:
         self.run, self.merge, self.begin = run, merge, begin
         self.show = run.ports.source.show
 
@@ -140,13 +140,13 @@ async def _remarks(run: Run) -> str:
     return run.fenced("\n\n".join(words), limit=REMARKS_LIMIT) if words else ""
 
 
-async def _subjects(run: Run, merge: Merge) -> str:
+async def _subjects(run: Run, merge: BaseMerge) -> str:
     commits = await run.ports.source.commits(merge.ours, merge.theirs)
     listed = "\n".join(f"{commit[:10]} {subject}" for commit, subject in reversed(commits))
     return run.fenced(clean(listed).text, limit=SUBJECTS_LIMIT)
 
 
-def _questions(run: Run, merge: Merge, done: Resolution) -> str:
+def _questions(run: Run, merge: BaseMerge, done: Resolution) -> str:
     url = run.request.repository_url
     asked: Sequence[str] = [
         f"- {code(each.path)}: {publish(' '.join(each.question.split()), repository_url=url)}"

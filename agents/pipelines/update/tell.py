@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.save_unfinished import keep_apart
-from agents.pipelines.stages.push_update import Landing
-from agents.pipelines.stages.verification import Verified, checks_table, code
-from agents.pipelines.update.merge import Merge, Told
+from agents.pipelines.stages.verification import VerifiedChange, checks_table, code
+from agents.pipelines.update.merge import BaseMerge, FileStatement
 from agents.ports import Batch
 from agents.run import Outcome, Run, stage
 from agents.text import one_line, publish
@@ -28,7 +28,7 @@ _FAILS_BOTH = "What failed before on either side is not held against the merge."
 
 
 @stage
-async def say_why_not(run: Run, merge: Merge) -> Outcome:
+async def say_why_not(run: Run, merge: BaseMerge) -> Outcome:
     """Say why nothing is merged."""
     run.lets_out()
     url = await run.ports.publisher.comment(KEY, merge.why_not)
@@ -38,7 +38,7 @@ async def say_why_not(run: Run, merge: Merge) -> Outcome:
 
 @stage
 async def keep_back(
-    run: Run, merge: Merge, verified: Verified, landing: Landing | None = None
+    run: Run, merge: BaseMerge, verified: VerifiedChange, landing: PushResult | None = None
 ) -> Outcome:
     """Keep the merge back."""
     run.lets_out()
@@ -55,7 +55,9 @@ async def keep_back(
 
 
 @stage
-async def report(run: Run, merge: Merge, verified: Verified, landing: Landing) -> Outcome:
+async def report(
+    run: Run, merge: BaseMerge, verified: VerifiedChange, landing: PushResult
+) -> Outcome:
     """Report the merge."""
     run.lets_out()
     commits = "1 commit" if merge.behind == 1 else f"{merge.behind} commits"
@@ -69,7 +71,7 @@ async def report(run: Run, merge: Merge, verified: Verified, landing: Landing) -
     return Outcome(kind="comment", text=f"Merged {merge.named} into this branch.", url=url)
 
 
-async def _kept(run: Run, merge: Merge) -> str:
+async def _kept(run: Run, merge: BaseMerge) -> str:
     """Put what was made beside git's own merge on a branch; say where it is."""
     tree = await run.tree()
     if not await tree.changed(merge.tree, run.head):
@@ -77,7 +79,7 @@ async def _kept(run: Run, merge: Merge) -> str:
     return await keep_apart(run, then="write `/bot update`")
 
 
-def _what_was_done(run: Run, merge: Merge, verified: Verified) -> Sequence[str]:
+def _what_was_done(run: Run, merge: BaseMerge, verified: VerifiedChange) -> Sequence[str]:
     """Return the sections about conflicts, other files and checks."""
     url, baseline = run.request.repository_url, verified.quality.baseline
     problems = "\n".join(f"- {one_line(each, PROBLEM)}" for each in baseline.setup.problems)
@@ -91,7 +93,7 @@ def _what_was_done(run: Run, merge: Merge, verified: Verified) -> Sequence[str]:
     )
 
 
-def _listed(title: str, told: Sequence[Told], url: str) -> str:
+def _listed(title: str, told: Sequence[FileStatement], url: str) -> str:
     if not told:
         return ""
     lines = [f"- {code(each.path)}: {_words(each.words, url)}" for each in told[:SHOWN]]

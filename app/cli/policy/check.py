@@ -11,11 +11,11 @@ from typing import Annotated
 import typer
 
 from agents.errors import ConfigError
-from agents.policy import POLICY_PATH, Fault, Listed, Policy, examine, listed_policy
+from agents.policy import POLICY_PATH, FolderEntry, Policy, PolicyFault, examine, listed_policy
 from agents.policy.schema import json_schema
 from agents.text import printable
-from app.cli.options import JsonObject
 from app.cli.exit_codes import DONE, FAILED, say
+from app.cli.options import JsonObject
 
 LONGEST_READ = 1_000_001  # bytes
 
@@ -53,12 +53,12 @@ def content_of(file: Path) -> bytes:
         raise ConfigError(f"The policy `{file}` cannot be read: {error.strerror}.") from error
 
 
-def _faults(file: Path) -> tuple[Fault, ...]:
+def _faults(file: Path) -> tuple[PolicyFault, ...]:
     """Return what is wrong with the file, also with its name and what it is."""
     data, link = content_of(file), file.is_symlink()
     if file.absolute().parent.name == Path(POLICY_PATH).parent.name:
-        listed = Listed(file.name, "symlink" if link else "file", len(data), "")
-        if isinstance(found := listed_policy([listed]), Fault):
+        listed = FolderEntry(file.name, "symlink" if link else "file", len(data), "")
+        if isinstance(found := listed_policy([listed]), PolicyFault):
             return (found,)
     found_in = examine(data)
     return () if isinstance(found_in, Policy) else found_in

@@ -17,10 +17,10 @@ from agents.errors import ConfigError, PolicyInvalid
 from agents.policy import POLICY_PATH
 from agents.text import one_line, printable
 from app.cli import manual
+from app.cli.exit_codes import DONE, FAILED
 from app.cli.help import policy as policy_manual
 from app.cli.options import JsonObject, add
 from app.cli.policy.check import check, content_of, schema
-from app.cli.exit_codes import DONE, FAILED
 
 if TYPE_CHECKING:
     from app.cli.policy.replay import Compared, RecordedCall, Rulebook, Said
@@ -118,12 +118,12 @@ def _content(file: Path) -> bytes:
 
 async def _committed(folder: Path) -> bytes | None:
     """Return the policy that the folder's clone has committed; None for the defaults."""
-    from app.git.user_clone import LocalClone
-    from app.git.objects import Objects
+    from app.git.objects import GitObjects
+    from app.git.user_clone import UserClone
 
     try:
-        clone = LocalClone(folder)
-        return await Objects(clone.git).show((await clone.head()).commit, POLICY_PATH)
+        clone = UserClone(folder)
+        return await GitObjects(clone.git).show((await clone.head()).commit, POLICY_PATH)
     except ConfigError:
         return None
 

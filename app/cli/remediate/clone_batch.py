@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from agents.errors import Cancelled, ConfigError, FettleError
 from agents.pipelines.remediate.found import AlertGroup
 from agents.requests import Repository
-from app.cli.progress import TerminalProgress
 from app.cli.approval_prompt import ask_here
-from app.cli.remediate.one_repository import LONG, Seat
 from app.cli.exit_codes import say
+from app.cli.progress import TerminalProgress
+from app.cli.remediate.one_repository import LONG, Seat
 from app.cli.safe_text import line
+from app.clone.ask_person import CloneWaits
+from app.clone.preconditions import CloneStart
 from app.clone.resolve import resolve_clone
 from app.clone.result import CloneResult
-from app.clone.run import Wish
-from app.clone.preconditions import Start
-from app.clone.ask_person import CloneWaits
+from app.clone.run import CloneRequest
+from app.git.objects import GitObjects
 from app.git.ref_names import any_branch
-from app.git.objects import Objects
 from app.operator.remediation_report import GroupReport, Report, RepositoryReport, ended, left_alone
 from app.operator.repository_reference import RepositoryName
 from app.operator.scan_file import Scan
@@ -31,7 +31,7 @@ KEPT = "{text} Conversation and log are kept in `{folder}`."
 class RemediatingClone(Seat):
     """One command of the operator, in a clone."""
 
-    async def report(self, start: Start, name: RepositoryName, scan: Scan) -> Report:
+    async def report(self, start: CloneStart, name: RepositoryName, scan: Scan) -> Report:
         """Work on each group that the scan found, and return what came of it."""
         self.here = True
         asked = self.wanted.asked
@@ -62,17 +62,19 @@ class RemediatingClone(Seat):
         self.leave()
         return Report.of(asked.command, [done], complete=complete)
 
-    async def _commit(self, start: Start) -> str:
+    async def _commit(self, start: CloneStart) -> str:
         """Return what is to be mended: what is checked out, or the branch that was named."""
         base = self.wanted.asked.base
         if not base:
             return start.head.commit
-        commit = await Objects(start.clone.git).resolve(any_branch(base))
+        commit = await GitObjects(start.clone.git).resolve(any_branch(base))
         if commit is None:
             raise ConfigError(f"The clone has no branch `{line(base, 80)}`. Name another one.")
         return commit
 
-    async def _group(self, start: Start, name: RepositoryName, found: AlertGroup) -> GroupReport:
+    async def _group(
+        self, start: CloneStart, name: RepositoryName, found: AlertGroup
+    ) -> GroupReport:
         asked = self.wanted.asked
         if why_not := asked.choice.why_not(found.group) or found.over:
             return left_alone(found.group, why_not)
@@ -82,7 +84,7 @@ class RemediatingClone(Seat):
         request = asked.request(found.group, repository, installation_id=0, url="", found=found)
         asks = sys.stdin.isatty() and not self.wanted.machine_readable
         progress = self.progress()
-        wish = Wish(request.title, "", say, progress, ask_here if asks else None, request)
+        wish = CloneRequest(request.title, "", say, progress, ask_here if asks else None, request)
         try:
             result = await resolve_clone(self.settings, self.redactor, start, wish, self.stop)
         except CloneWaits as waits:

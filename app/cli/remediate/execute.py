@@ -9,24 +9,24 @@ from typing import get_args
 
 from agents.errors import ConfigError, FettleError
 from agents.requests import Severity
+from app.cli.exit_codes import STOPPED, say
+from app.cli.remediate.clone_batch import RemediatingClone
 from app.cli.remediate.commands import Command, Options, Said
 from app.cli.remediate.github_batch import Remediating
-from app.cli.remediate.clone_batch import RemediatingClone
 from app.cli.remediate.one_repository import Wanted
 from app.cli.remediate.show import show
-from app.cli.exit_codes import STOPPED, say
 from app.cli.safe_text import redactor_of
 from app.clone.preconditions import start_at
-from app.github.transport.client import GitHub
-from app.secrets.redaction import Redactor
 from app.config.settings import Settings, load_settings
+from app.github.transport.client import GitHub
 from app.operator.find_clone import Found, Places, clone_at
 from app.operator.open_alerts import Choice
-from app.operator.remediation_requests import Asked
 from app.operator.remediation_report import EXIT_CODES, Report
+from app.operator.remediation_requests import Asked
 from app.operator.repositories import Installed, repositories_of, repository_at
 from app.operator.repository_reference import RepositoryName, no_folder, repository_named
 from app.operator.scan_file import Scan, read_scan
+from app.secrets.redaction import Redactor
 
 ALL = "all"
 HERE = "."

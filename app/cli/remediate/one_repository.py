@@ -14,31 +14,31 @@ from agents.errors import ConfigError, FettleError
 from agents.pipelines.remediate.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from agents.requests import RemediateAlert, request_of
-from app.cli.work_on_issue import SHORT
-from app.cli.progress import TerminalProgress
 from app.cli.approval_prompt import ask_here
 from app.cli.exit_codes import say, stop_event
+from app.cli.progress import TerminalProgress
 from app.cli.safe_text import line
-from app.runs.follow import Follower, Seen
+from app.cli.work_on_issue import SHORT
+from app.config.settings import Settings
 from app.github.alerts.access_errors import NoAlerts
 from app.github.transport.client import GitHub
+from app.operator.find_clone import Places
+from app.operator.follow_run import Companion, Deserted
+from app.operator.lend_clone import lend
+from app.operator.open_alerts import open_alerts
+from app.operator.remediation_report import GroupReport, RepositoryReport, ended, left_alone
+from app.operator.remediation_requests import Asked, same
+from app.operator.repositories import Installed, newest_commit
+from app.operator.repository_reference import RepositoryName
+from app.operator.submit import hand_over, served
+from app.runs.follow import Follower, Seen
 from app.secrets.redaction import Redactor
-from app.config.settings import Settings
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.history import History
 from app.store.lane_queries import Lanes
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
-from app.operator.find_clone import Places
-from app.operator.follow_run import Companion, Deserted
-from app.operator.submit import hand_over, served
-from app.operator.lend_clone import lend
-from app.operator.open_alerts import open_alerts
-from app.operator.remediation_requests import Asked, same
-from app.operator.remediation_report import GroupReport, RepositoryReport, ended, left_alone
-from app.operator.repositories import Installed, newest_commit
-from app.operator.repository_reference import RepositoryName
 
 T = TypeVar("T")
 

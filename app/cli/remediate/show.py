@@ -16,8 +16,8 @@ from agents.pipelines.remediate.report import LEVELS
 from agents.pipelines.stages.verification import code
 from agents.text import one_line, publish
 from app.cli.safe_text import cleaned, line
-from app.secrets.redaction import Redactor
 from app.operator.remediation_report import Ending, GroupReport, Report, RepositoryReport
+from app.secrets.redaction import Redactor
 
 Format = Literal["table", "json", "markdown"]
 

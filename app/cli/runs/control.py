@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from agents.errors import ConfigError
+from app.cli.exit_codes import DONE, FAILED, PERSON, say
 from app.cli.help import runs as runs_manual
 from app.cli.options import DatabaseFile, JsonAtEnd, add
-from app.cli.exit_codes import DONE, FAILED, PERSON, say
 from app.cli.safe_text import visible
 
 if TYPE_CHECKING:
     from app.cli.runs.find import FoundRun
     from app.config.settings import Settings
+    from app.operator.issue_request import Kind, Wanted
     from app.store.database import Database
     from app.store.history import KeptRun
-    from app.operator.issue_request import Kind, Wanted
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -169,9 +169,9 @@ async def _wanted(found: FoundRun, stage: str) -> Wanted:
     """Return what the run was to do, to be done once more."""
     from agents.requests import Again
     from app.cli.databases import opened
-    from app.store.runs import Runs
-    from app.operator.issue_request import Wanted
     from app.operator.issue_reference import IssueName
+    from app.operator.issue_request import Wanted
+    from app.store.runs import Runs
 
     if found.run.kind == "remediate_alert":
         raise ConfigError(BY_ALERT.format(reference=found.run.reference, name=found.run.repository))

@@ -14,10 +14,10 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli import manual
-from app.cli.help import runs as runs_manual
-from app.cli.runs import control as runs_steered
-from app.cli.options import DatabaseFile, Json, add
 from app.cli.exit_codes import PERSON
+from app.cli.help import runs as runs_manual
+from app.cli.options import DatabaseFile, Json, add
+from app.cli.runs import control as runs_steered
 
 if TYPE_CHECKING:
     from app.config.settings import Settings

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from app.dependencies.loopback_bridge import CARGO
+from app.dependencies.indexes.operator_config import Operator
 from app.dependencies.indexes.parse_url import add
 from app.dependencies.indexes.result import Configured
-from app.dependencies.indexes.operator_config import Operator
+from app.dependencies.loopback_bridge import CARGO
 
 _SPARSE = "sparse+"
 _KEPT = ("registry", "replace-with", "directory", "local-registry")

@@ -10,18 +10,18 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from app.network.addresses import Resolver, system_resolver
 from app.dependencies.certificate_authority import trust
 from app.dependencies.indexes.cargo import cargo_indexes
-from app.dependencies.indexes.local_folders import mounts_of
-from app.dependencies.indexes.result import Configured, Index, Indexes
 from app.dependencies.indexes.go import go_indexes
+from app.dependencies.indexes.local_folders import mounts_of
 from app.dependencies.indexes.npm import npm_indexes, yarn_indexes
 from app.dependencies.indexes.operator_config import Operator
-from app.dependencies.indexes.pip import pip_indexes, unconfigured_index
 from app.dependencies.indexes.origins_of import Places
+from app.dependencies.indexes.pip import pip_indexes, unconfigured_index
+from app.dependencies.indexes.result import Configured, Index, Indexes
 from app.dependencies.indexes.uv import uv_indexes
 from app.dependencies.origins import scrubbed
+from app.network.addresses import Resolver, system_resolver
 
 Reader = Callable[[Operator], Awaitable[Configured]]
 

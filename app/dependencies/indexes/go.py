@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 
+from app.dependencies.indexes.operator_config import Operator
 from app.dependencies.indexes.parse_url import add
 from app.dependencies.indexes.result import Configured
-from app.dependencies.indexes.operator_config import Operator
 
 _PASSED_ON = ("GOSUMDB", "GONOSUMDB", "GONOSUMCHECK", "GOPRIVATE", "GONOPROXY")
 _SEPARATOR = re.compile(r"([,|])")

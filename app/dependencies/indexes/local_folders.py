@@ -8,9 +8,9 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 from agents.errors import ConfigError
-from app.sandbox.port import Mount
-from app.sandbox.path_permissions import require_reach
 from app.dependencies.indexes.file_hosts import links_of
+from app.sandbox.path_permissions import require_reach
+from app.sandbox.port import Mount
 
 _NEVER = tuple(map(Path, ("/proc", "/dev", "/sys", "/run", "/etc", "/boot", "/workspace", "/root")))
 _SEEN_ANYWAY = Path("/usr")

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from app.dependencies.loopback_bridge import INSIDE
+from app.dependencies.indexes.operator_config import Operator
 from app.dependencies.indexes.parse_url import add
 from app.dependencies.indexes.result import Configured, Index, key_path
-from app.dependencies.indexes.operator_config import Operator
+from app.dependencies.loopback_bridge import INSIDE
 from app.dependencies.origins import Key, place_of
 
 RC = "npmrc"

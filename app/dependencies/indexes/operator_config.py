@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.sandbox.output_buffer import Whole
+from app.sandbox.output_buffer import FullBuffer
 from app.sandbox.process_group import run_group
 
 TOOL_VARIABLES = ("PIP_", "UV_", "NPM_CONFIG_", "YARN_", "CARGO_", "POETRY_", "GO")
@@ -71,7 +71,7 @@ class Operator:
         found = shutil.which(program, path=path)
         if found is None:
             return None
-        out, err = Whole(_ANSWER_LARGEST), Whole(_ANSWER_LARGEST)
+        out, err = FullBuffer(_ANSWER_LARGEST), FullBuffer(_ANSWER_LARGEST)
         ended = await run_group(
             [found, *arguments],
             environment={**self._tool_variables(), "PATH": path, "COLUMNS": "1000"},

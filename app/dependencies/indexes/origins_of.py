@@ -7,11 +7,11 @@ import ssl
 from collections.abc import Iterable, Mapping
 
 from agents.errors import ConfigError
-from app.network.addresses import AddressRefused, Resolver, is_public, resolve_public
 from app.dependencies.index_client import Checked, web_session
 from app.dependencies.indexes.file_hosts import Silent, file_places
 from app.dependencies.indexes.result import Index
 from app.dependencies.origins import Origin, Place, place_of, scrubbed
+from app.network.addresses import AddressRefused, Resolver, is_public, resolve_public
 
 _SECONDS = 60.0
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from app.dependencies.indexes.result import Configured, Index, Kind, index_of, key_path
 from app.dependencies.indexes.operator_config import Operator
+from app.dependencies.indexes.result import Configured, Index, Kind, index_of, key_path
 from app.dependencies.origins import Key, place_of, scrubbed, without_credentials
 
 

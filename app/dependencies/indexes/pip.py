@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
+from app.dependencies.indexes.operator_config import Operator
 from app.dependencies.indexes.parse_url import add, plain_hosts
 from app.dependencies.indexes.result import Configured
-from app.dependencies.indexes.operator_config import Operator
 
 _LINE = re.compile(r"^(?P<section>[a-z]+|:env:)\.(?P<key>[a-z-]+)=(?P<value>.*)$")
 _DEFAULT = re.compile(r"--index-url <url>.*?\(default\s+(https?://[^\s)]+)\)", re.DOTALL)

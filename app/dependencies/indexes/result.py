@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from app.sandbox.port import Mount
 from app.dependencies.origins import Key, Origin, place_of, without_credentials
+from app.sandbox.port import Mount
 
 Kind = Literal["simple", "links", "npm", "cargo", "go", "plain"]
 """How an index answers: Python's simple API, a page of links, npm's, cargo's, Go's, or unasked."""

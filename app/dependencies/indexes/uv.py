@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from app.dependencies.indexes.parse_url import add
-from app.dependencies.indexes.result import Configured
 from app.dependencies.indexes.operator_config import Operator
+from app.dependencies.indexes.parse_url import add
 from app.dependencies.indexes.pip import default_index, pip_options
+from app.dependencies.indexes.result import Configured
 
 
 class _Entry(NamedTuple):

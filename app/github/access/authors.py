@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.requests import Person
-from app.github.access.run_reader import Reading
+from app.github.access.run_reader import RunReader
 from app.github.transport.installation_client import InstallationClient
 
 NO_ROLE = "none"
 
 
 @dataclass(frozen=True)
-class Speaker:
+class Author:
     """Whose words a text is."""
 
     person: Person
@@ -24,18 +24,18 @@ class Speaker:
     outsider: bool = False
 
 
-class Speakers:
+class Authors:
     """Tells them apart by their ids; each person's role is asked for once in a run.
 
     `outsiders`: whether people without write access are listened to as well; bots never are.
     """
 
-    def __init__(self, reading: Reading, client: InstallationClient, *, outsiders: bool) -> None:
+    def __init__(self, reading: RunReader, client: InstallationClient, *, outsiders: bool) -> None:
         self._reading = reading
         self._client = client
         self._outsiders = outsiders
 
-    async def of(self, item: Mapping[str, Any]) -> Speaker | None:
+    async def of(self, item: Mapping[str, Any]) -> Author | None:
         """Return who wrote this (GraphQL); None for bots, and for people who are not listened to.
 
         What an account wrote that is gone by now is nobody's.
@@ -45,12 +45,12 @@ class Speakers:
             return None
         own = await self._reading.github.identity(self._client)
         if author["databaseId"] == own.bot.id:
-            return Speaker(own.bot, own=True)
+            return Author(own.bot, own=True)
         if author["__typename"] != "User":
             return None
         person = Person(id=author["databaseId"], login=author["login"])
         role = await self._reading.writers.role(self._client, person)
         name = role.role_name or role.permission or NO_ROLE
         if role.may_write or (self._outsiders and not role.is_bot):
-            return Speaker(person, name, outsider=not role.may_write)
+            return Author(person, name, outsider=not role.may_write)
         return None

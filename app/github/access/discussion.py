@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agents.requests import Frozen, Person, Request
-from app.github.transport.bot_identity import Identity
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.idempotent_comments import COMMENTS
 from app.github.access.roles import Role, role_of
+from app.github.transport.bot_identity import BotIdentity
+from app.github.transport.idempotent_comments import COMMENTS
+from app.github.transport.installation_client import InstallationClient
 
 MOST_PEOPLE = 30
 """How many people's roles are asked for; more are taken for outsiders."""
@@ -39,7 +39,7 @@ class Discussion(Frozen):
 
 
 async def discussion(
-    client: InstallationClient, request: Request, own: Identity, *, until: float
+    client: InstallationClient, request: Request, own: BotIdentity, *, until: float
 ) -> Discussion:
     """Return what was said before `until` (unix seconds); Fettle's own comments do not count."""
     repository = request.repository

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from app.github.graphql.documents import document
-from app.github.transport.errors import Invalid, Missing, NotPermitted
+from app.github.transport.errors import NotFound, NotPermitted, Unprocessable
 from app.github.transport.installation_client import InstallationClient
 
 LEFT_OUT = (
@@ -17,7 +17,7 @@ LEFT_OUT = (
 MOST_PAGES = 5
 
 
-class AsAsked:
+class EditHistory:
     """Looks up texts for one run. What was said after `until` counts as it was said first."""
 
     def __init__(self, client: InstallationClient, until: float) -> None:
@@ -55,7 +55,7 @@ class AsAsked:
             asked = {"id": ident, "after": after}
             try:
                 found = await self._client.graphql(document("text_edits"), asked)
-            except (Missing, Invalid, NotPermitted):
+            except (NotFound, Unprocessable, NotPermitted):
                 return []
             page = (found["node"] or {}).get("userContentEdits")
             if page is None:

@@ -7,10 +7,10 @@ from typing import Any
 
 from agents.errors import RunError
 from agents.requests import Person, Request, ResolveIssue
-from app.github.graphql.documents import document
-from app.github.transport.errors import Missing, Suspended
-from app.github.transport.installation_client import InstallationClient
 from app.github.access.roles import role_of
+from app.github.graphql.documents import document
+from app.github.transport.errors import NotFound, Suspended
+from app.github.transport.installation_client import InstallationClient
 from handlers.access.issues import Facts
 
 
@@ -61,7 +61,7 @@ async def found_at(
     variables = {"owner": repository.owner, "name": repository.name, "number": request.number}
     try:
         found = (await client.graphql(document, variables))["repository"]
-    except Missing:
+    except NotFound:
         found = None
     if found is None or found["databaseId"] != repository.id or not found["issueOrPullRequest"]:
         raise RunError(

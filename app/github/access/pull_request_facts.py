@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import AddressReview, FixChecks, OnPull
-from app.github.graphql.documents import document
 from app.github.access.issue_facts import asker_role, found_at, person_of
-from app.github.transport.errors import Invalid, Missing, Suspended
-from app.github.access.run_reader import REPOSITORY
-from app.github.transport.bot_identity import Identity
-from app.github.transport.installation_client import InstallationClient
 from app.github.access.roles import role_of
-from handlers.access.pull_requests import PullFacts, UNCALLED
+from app.github.access.run_reader import REPOSITORY
+from app.github.graphql.documents import document
+from app.github.transport.bot_identity import BotIdentity
+from app.github.transport.errors import NotFound, Suspended, Unprocessable
+from app.github.transport.installation_client import InstallationClient
+from handlers.access.pull_requests import UNCALLED, PullFacts
 from handlers.pull_request import ADDRESS_LABEL
 
 REVIEWS = f"{REPOSITORY}/pulls/{{number}}/reviews"
@@ -21,7 +21,7 @@ COMMIT = f"{REPOSITORY}/commits/{{ref}}"
 
 
 async def pull_facts(
-    client: InstallationClient, request: OnPull, own: Identity, *, covered: bool
+    client: InstallationClient, request: OnPull, own: BotIdentity, *, covered: bool
 ) -> PullFacts:
     """Return what holds now; `covered`: another run has dealt with it, as the store knows.
 
@@ -65,7 +65,7 @@ async def _label_on(client: InstallationClient, request: OnPull, pull: Mapping[s
     return (await role_of(client, request.repository, labeler)).may_write
 
 
-async def _about(client: InstallationClient, request: OnPull, own: Identity) -> dict[str, Any]:
+async def _about(client: InstallationClient, request: OnPull, own: BotIdentity) -> dict[str, Any]:
     """Return what matters for this way of asking alone."""
     where = {"owner": request.repository.owner, "repo": request.repository.name}
     numbered = {**where, "number": str(request.number)}
@@ -84,7 +84,7 @@ async def _review(client: InstallationClient, where: Mapping[str, str]) -> dict[
     """Return how the review stands. One of mere replies is told from others by its comments."""
     try:
         review = await client.getitem(f"{REVIEWS}/{{id}}", where, named=True)
-    except Missing:
+    except NotFound:
         return {}
     state = review["state"].lower()
     substance = state == "changes_requested" or bool((review["body"] or "").strip())
@@ -94,11 +94,11 @@ async def _review(client: InstallationClient, where: Mapping[str, str]) -> dict[
     return {"review_state": state, "has_substance": substance}
 
 
-async def _is_ours(client: InstallationClient, where: Mapping[str, str], own: Identity) -> bool:
+async def _is_ours(client: InstallationClient, where: Mapping[str, str], own: BotIdentity) -> bool:
     """Tell whether Fettle made the commit."""
     try:
         commit = await client.getitem(COMMIT, where, named=True)
-    except (Missing, Invalid):  # 422 for what is no commit of this repository
+    except (NotFound, Unprocessable):  # 422 for what is no commit of this repository
         return False
     return bool((commit["author"] or {}).get("id") == own.bot.id)
 

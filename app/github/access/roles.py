@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.requests import Frozen, Person, Repository
-from app.github.transport.errors import Missing
+from app.github.transport.errors import NotFound
 from app.github.transport.installation_client import InstallationClient
 from handlers.access.issues import may_write
 
@@ -36,7 +36,7 @@ async def role_of(client: InstallationClient, repository: Repository, person: Pe
             "/repos/{owner}/{repo}/collaborators/{login}/permission",
             {"owner": repository.owner, "repo": repository.name, "login": person.login},
         )
-    except Missing:
+    except NotFound:
         return Role()
     user = answer.get("user") or {}
     if user.get("id") != person.id:  # the login belongs to somebody else by now

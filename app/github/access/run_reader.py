@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.requests import Request
-from app.github.transport.tokens import Profile
-from app.github.transport.client import GitHub
 from app.github.access.discussion import discussion
+from app.github.access.writers import Writers
+from app.github.transport.client import GitHub
 from app.github.transport.incoming_text import body, left_out, sections
 from app.github.transport.installation_client import InstallationClient
-from app.github.access.writers import Writers
+from app.github.transport.tokens import Profile
 
 REPOSITORY = "/repos/{owner}/{repo}"
 
 
 @dataclass(frozen=True)
-class Reading:
+class RunReader:
     """One run's way to GitHub."""
 
     github: GitHub
@@ -28,7 +28,7 @@ class Reading:
     writers: Writers
 
     @classmethod
-    def of(cls, github: GitHub, request: Request, until: float) -> Reading:
+    def of(cls, github: GitHub, request: Request, until: float) -> RunReader:
         """Return the way of a run; nothing is asked of GitHub yet."""
         return cls(github, request, until, Writers(github, request.repository))
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import Person, Repository
+from app.github.access.roles import Role, role_of
 from app.github.transport.client import GitHub
 from app.github.transport.installation_client import InstallationClient
-from app.github.access.roles import Role, role_of
 
 MOST_PEOPLE = 60
 """Roles that one run asks for at most; more people are taken for outsiders."""

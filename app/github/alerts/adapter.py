@@ -9,18 +9,18 @@ from typing import get_args
 from agents.errors import RunError
 from agents.ports import Advisory, AlertState, Knowledge, OtherPull
 from agents.requests import RemediateAlert
-from app.github.alerts.advisories import Advisories
+from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.alerts.access_errors import alert_refusal
+from app.github.alerts.advisories import Advisories
 from app.github.alerts.schema import alert_in, ecosystem_name, is_package, same_package
-from app.github.transport.tokens import Profile
-from app.github.transport.client import GitHub
-from app.github.transport.errors import Endless, InstallationGone, Missing, NotPermitted
+from app.github.pulls.competing import CompetingPullRequests
 from app.github.read_tool.adapter import asked_at
-from app.github.access.run_reader import REPOSITORY, Reading
+from app.github.transport.client import GitHub
+from app.github.transport.errors import InstallationGone, NotFound, NotPermitted, TooManyPages
+from app.github.transport.idempotent_comments import SETTLE, MarkedComments
 from app.github.transport.installation_client import InstallationClient
-from app.github.transport.idempotent_comments import MarkedComments, SETTLE
-from app.github.pulls.competing import OtherPulls
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
 
 ALERTS = f"{REPOSITORY}/dependabot/alerts"
@@ -75,10 +75,10 @@ class GitHubAlerts:
         self._request = request
         self._redactor = redactor
         self._settle = settle
-        self._wording = Wording(github.urls, request, redactor)
-        self._reading = Reading.of(github, request, asked_at(run_id))
+        self._wording = OutgoingText(github.urls, request, redactor)
+        self._reading = RunReader.of(github, request, asked_at(run_id))
         self._advisories = Advisories(self._alerts_client, redactor.clean)
-        self._others = OtherPulls(self._reading, request, lane_of)
+        self._others = CompetingPullRequests(self._reading, request, lane_of)
 
     async def open(self, ecosystem: str, package: str) -> tuple[Advisory, ...]:
         """Return all open alerts about this package, those of every folder, newest first.
@@ -105,7 +105,7 @@ class GitHubAlerts:
         for number in wanted:
             try:
                 said = await client.getitem(ALERT, self._reading.where(number=int(number)))
-            except Missing:
+            except NotFound:
                 continue
             except NotPermitted as error:
                 raise self._why(error) from error
@@ -162,7 +162,7 @@ class GitHubAlerts:
                 alert = alert_in(each, self._redactor.clean)
                 if alert is not None and alert.ecosystem == ecosystem:
                     found.append(alert)
-        except Endless as error:
+        except TooManyPages as error:
             raise RunError(self._told(_TOO_MANY, package=package, most=PAGES * 100)) from error
         except NotPermitted as error:
             raise self._why(error) from error

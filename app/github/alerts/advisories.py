@@ -13,7 +13,7 @@ import structlog
 from agents.errors import RunError
 from agents.ports import Advisory, Knowledge
 from app.github.alerts.schema import Clean, is_package, is_version, published_in
-from app.github.transport.errors import InstallationGone, Invalid, Missing
+from app.github.transport.errors import InstallationGone, NotFound, Unprocessable
 from app.github.transport.installation_client import InstallationClient
 
 ADVISORIES = "/advisories{?ecosystem,type,affects}"
@@ -81,7 +81,7 @@ class Advisories:
         client = await self._client()
         try:
             found = await client.getitem(ADVISORY, {"ghsa_id": ghsa_id})
-        except (Missing, Invalid):
+        except (NotFound, Unprocessable):
             return False
         return isinstance(found, dict) and bool(found.get("published_at"))
 

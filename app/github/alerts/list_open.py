@@ -14,10 +14,10 @@ from pydantic import ValidationError
 
 from agents.requests import Repository
 from app.github.alerts.schema import alert_in
-from app.github.transport.tokens import Profile
 from app.github.transport.client import GitHub
-from app.github.transport.errors import Endless, Missing
+from app.github.transport.errors import NotFound, TooManyPages
 from app.github.transport.installation_client import InstallationClient
+from app.github.transport.tokens import Profile
 from handlers.payloads.alerts import AlertView
 
 ALERTS = "/repos/{owner}/{repo}/dependabot/alerts{?state}"
@@ -45,7 +45,7 @@ class OpenAlerts:
                 alert = _alert(each)
                 if alert is not None and alert.state == "open" and not alert.fault:
                     found.append(alert)
-        except Endless:  # these come first; the others have their turn when they are mended
+        except TooManyPages:  # these come first; the others have their turn when they are mended
             pass
         return found
 
@@ -88,6 +88,6 @@ async def _files(
     where |= {"ref": ref} if ref else {}
     try:
         found = await client.getitem(FOLDER, where)
-    except Missing:
+    except NotFound:
         return {}
     return {each["name"]: each["sha"] for each in found} if isinstance(found, list) else {}

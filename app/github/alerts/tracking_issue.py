@@ -15,19 +15,19 @@ import structlog
 
 from agents.errors import RunError, ToolError
 from agents.pipelines.remediate.result import rule_of
-from agents.policy import Found, Invalid
+from agents.policy import Found, InvalidPolicy
 from agents.ports import Alerts, Asking
 from agents.requests import RemediateAlert, Request
 from agents.run import Outcome
-from app.github.alerts.issue_text import BODY, IN_PUBLIC, PUBLIC_REASON, TITLE, in_folder
-from app.github.transport.tokens import Profile
-from app.github.transport.client import GitHub
-from app.github.transport.errors import Endless, Missing
 from app.github.access.run_reader import REPOSITORY
-from app.github.transport.installation_client import InstallationClient
+from app.github.alerts.issue_text import BODY, IN_PUBLIC, PUBLIC_REASON, TITLE, in_folder
+from app.github.transport.client import GitHub
+from app.github.transport.conversation import ConversationThread
+from app.github.transport.errors import NotFound, TooManyPages
 from app.github.transport.idempotent_comments import SETTLE, made_once, marker
-from app.github.transport.conversation import Place
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
 from app.store.runs import Runs
 
@@ -50,7 +50,7 @@ Issue = Mapping[str, Any]
 log = structlog.get_logger()
 
 
-class AlertPlace(Place):
+class TrackingIssue(ConversationThread):
     """The place of a run about alerts. Every call may be repeated."""
 
     speaker = SPEAKER
@@ -75,7 +75,7 @@ class AlertPlace(Place):
         self._alerts = alerts
         self._policy = policy
         self._settle = settle
-        self._wording = Wording(github.urls, request, redactor)
+        self._wording = OutgoingText(github.urls, request, redactor)
         self._mark = marker(SPEAKER, f"place-{_digest(request)}")
         self._opening = asyncio.Lock()
         self._open = False
@@ -130,7 +130,7 @@ class AlertPlace(Place):
         if issue is not None and not await self._closed_by_us(client, issue):
             return False
         found = await self._policy()
-        return not isinstance(found, Invalid) and found.policy.remediation.tell_failures
+        return not isinstance(found, InvalidPolicy) and found.policy.remediation.tell_failures
 
     async def worded(self, asking: Asking) -> Asking:
         """Return the question without what the public must not learn from it."""
@@ -181,7 +181,7 @@ class AlertPlace(Place):
         where = self._where(number=self.request.number)
         try:
             issue: Issue = await client.getitem(ISSUE, where)
-        except Missing:
+        except NotFound:
             return None
         return issue if await self._is_ours(client, issue) else None
 
@@ -193,7 +193,7 @@ class AlertPlace(Place):
                 if await self._is_ours(client, issue):
                     found: Issue = issue
                     return found
-        except Endless:
+        except TooManyPages:
             pass
         return None
 

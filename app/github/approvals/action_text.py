@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agents.errors import ToolError
 from agents.ports import Json
 from agents.text.literal import Literal, literal
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.outgoing_text import OutgoingText
 from app.secrets.redaction import Redactor
 
 LONGEST = 55_000
@@ -29,7 +29,7 @@ _CHANGED = (
 
 
 @dataclass(frozen=True)
-class Action:
+class ToolCallText:
     """A tool call as people read it."""
 
     shown: Literal
@@ -42,7 +42,7 @@ class Action:
         return f"{fence}text\n{self.shown.text}\n{fence}"
 
 
-def shown_action(arguments: Json, redactor: Redactor, wording: Wording) -> Action:
+def shown_action(arguments: Json, redactor: Redactor, wording: OutgoingText) -> ToolCallText:
     """Return the call's arguments as people read them.
 
     Raises ToolError, for the model, when they are too long or hold what must not be shown.
@@ -52,7 +52,7 @@ def shown_action(arguments: Json, redactor: Redactor, wording: Wording) -> Actio
         raise ToolError(_CONFIDENTIAL)
     if len(shown.text) > LONGEST:
         raise ToolError(_TOO_LONG.format(length=len(shown.text), most=LONGEST))
-    action = Action(shown)
+    action = ToolCallText(shown)
     if wording.text(action.block) != action.block:
         raise ToolError(_CHANGED)
     return action

@@ -11,7 +11,7 @@ from agents.ports import Approval, Asking
 from agents.requests import Request
 from app.github.approvals.comment import ApprovalComment
 from app.github.transport.client import GitHub
-from app.github.transport.conversation import Place
+from app.github.transport.conversation import ConversationThread
 from app.secrets.redaction import Redactor
 from app.store.approvals import StoredApproval, StoredApprovals
 
@@ -29,10 +29,10 @@ class GitHubApprovals:
         approvals: StoredApprovals,
         redactor: Redactor,
         *,
-        place: Place | None = None,
+        place: ConversationThread | None = None,
     ) -> None:
         self._run_id = run_id
-        self._place = place or Place(request)
+        self._place = place or ConversationThread(request)
         self._approvals = approvals
         self._comment = ApprovalComment(github, request, approvals, redactor)
         self._shown: dict[str, str] = {}

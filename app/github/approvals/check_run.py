@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import Repository
-from app.github.transport.errors import Invalid, Missing
-from app.github.transport.bot_identity import Identity
+from app.github.transport.bot_identity import BotIdentity
+from app.github.transport.errors import NotFound, Unprocessable
 from app.github.transport.installation_client import InstallationClient
 from app.store.approval_rows import StoredApproval
 
@@ -35,7 +35,7 @@ SUMMARY = "Fettle asks [in the discussion]({url}) whether it may do this."
 
 async def show_check(
     client: InstallationClient,
-    own: Identity,
+    own: BotIdentity,
     repository: Repository,
     stored: StoredApproval,
     *,
@@ -60,7 +60,7 @@ async def show_check(
 
 
 async def find_check(
-    client: InstallationClient, own: Identity, repository: Repository, ident: str, ref: str
+    client: InstallationClient, own: BotIdentity, repository: Repository, ident: str, ref: str
 ) -> dict[str, Any] | None:
     """Return our check run of this approval on that commit; None when it shows none."""
     where = {"owner": repository.owner, "repo": repository.name, "ref": ref}
@@ -68,12 +68,12 @@ async def find_check(
         async for each in client.getiter(OF_COMMIT, where, iterable_key="check_runs"):
             if is_own(each, own, ident):
                 return dict(each)
-    except (Missing, Invalid):  # the branch is gone
+    except (NotFound, Unprocessable):  # the branch is gone
         return None
     return None
 
 
-def is_own(check_run: Mapping[str, Any], own: Identity, ident: str) -> bool:
+def is_own(check_run: Mapping[str, Any], own: BotIdentity, ident: str) -> bool:
     """Tell whether this check run is one of ours, about this approval."""
     app = check_run.get("app") or {}
     return check_run.get("external_id") == ident and app.get("id") == own.app_id

@@ -5,13 +5,13 @@ from __future__ import annotations
 import structlog
 
 from agents.requests import Command, Request
-from app.github.approvals.action_text import Action, shown_action
+from app.github.approvals.action_text import ToolCallText, shown_action
 from app.github.approvals.check_run import show_check
 from app.github.approvals.text import question
-from app.github.transport.tokens import Profile
 from app.github.transport.client import GitHub
-from app.github.transport.idempotent_comments import MarkedComments, SETTLE
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.idempotent_comments import SETTLE, MarkedComments
+from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
 from app.store.approvals import StoredApproval, StoredApprovals
 
@@ -39,7 +39,7 @@ class ApprovalComment:
         self._request = request
         self._approvals = approvals
         self._redactor = redactor
-        self._wording = Wording(github.urls, request, redactor)
+        self._wording = OutgoingText(github.urls, request, redactor)
         self._settle = settle
 
     def at(self, request: Request | Command) -> ApprovalComment:
@@ -48,7 +48,7 @@ class ApprovalComment:
             self._github, request, self._approvals, self._redactor, settle=self._settle
         )
 
-    def action(self, arguments: object) -> Action:
+    def action(self, arguments: object) -> ToolCallText:
         """Return the call as people will see it; ToolError when they could not see it whole."""
         return shown_action(arguments, self._redactor, self._wording)
 
@@ -75,7 +75,7 @@ class ApprovalComment:
             await self._buttons(stored, action, posted.url, branch_head)
 
     async def _buttons(
-        self, stored: StoredApproval, action: Action, url: str, branch_head: str
+        self, stored: StoredApproval, action: ToolCallText, url: str, branch_head: str
     ) -> None:
         request = self._request
         client = await self._github.installation(

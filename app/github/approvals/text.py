@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import partial
 
-from app.github.approvals.action_text import Action
-from app.github.transport.outgoing_text import Wording
+from app.github.approvals.action_text import ToolCallText
+from app.github.transport.outgoing_text import OutgoingText
 from app.store.approval_rows import StoredApproval
 
 LONGEST_REASON = 1000
@@ -48,7 +48,9 @@ Whoever may write to this repository can answer, and the first answer counts. It
 call and nothing else. Edited comments and comments of bots do not count."""
 
 
-def question(stored: StoredApproval, action: Action, wording: Wording, *, login: str) -> str:
+def question(
+    stored: StoredApproval, action: ToolCallText, wording: OutgoingText, *, login: str
+) -> str:
     """Return the comment as it reads now. `login`: whose request the run works on."""
     parts = [_standing(stored, wording, login), *_call(stored, action, wording)]
     if stored.state == "waiting":
@@ -56,7 +58,7 @@ def question(stored: StoredApproval, action: Action, wording: Wording, *, login:
     return wording.text("\n\n".join(parts))
 
 
-def _standing(stored: StoredApproval, wording: Wording, login: str) -> str:
+def _standing(stored: StoredApproval, wording: OutgoingText, login: str) -> str:
     at = _moment(stored.decided_at or stored.expires_at)
     by, via = wording.quoted(stored.decided_by, LONGEST_NAME), VIA.get(stored.decided_via, "")
     said = wording.quoted(stored.reason, LONGEST_REASON)
@@ -78,7 +80,7 @@ def _because(told: str, reason: str) -> str:
     return f"{told} Reason: {reason}" if reason else told
 
 
-def _call(stored: StoredApproval, action: Action, wording: Wording) -> list[str]:
+def _call(stored: StoredApproval, action: ToolCallText, wording: OutgoingText) -> list[str]:
     asking = stored.asking
     assert asking is not None
     name = partial(wording.quoted, limit=LONGEST_NAME)

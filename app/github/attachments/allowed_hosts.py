@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from yarl import URL
 
 from agents.requests import Repository
-from app.github.attachments.image_header import Unfit
+from app.github.attachments.image_header import UnusableImage
 from app.github.transport.urls import Urls
 
 GITHUB_COM = frozenset(
@@ -41,7 +41,7 @@ _STORED = re.compile(r"/(?:storage/)?user/\d+/files/.+")
 
 
 @dataclass(frozen=True)
-class Place:
+class ImageLocation:
     """Where a picture can be had."""
 
     url: URL
@@ -50,7 +50,7 @@ class Place:
     accept: str = "*/*"
 
 
-class AssetPlaces:
+class AllowedHosts:
     """The places of one GitHub, for one repository."""
 
     def __init__(self, urls: Urls, repository: Repository) -> None:
@@ -59,19 +59,19 @@ class AssetPlaces:
         self._repository = repository
         self._is_github_com = self._web.host == "github.com"
 
-    def find(self, address: str) -> Place:
+    def find(self, address: str) -> ImageLocation:
         """Return where the picture of a text can be had. Raises Unfit for foreign places."""
         url = _absolute(address)
         if not self.allows(url):
-            raise Unfit("does not lie on this GitHub")
+            raise UnusableImage("does not lie on this GitHub")
         if url.origin() == self._web.origin():
             return self._on_web(url)
         if url.host in {"raw.githubusercontent.com", f"raw.{self._web.host}"}:
             return self._in_repository(_RAW.fullmatch(url.path))
         if self.takes_token(url) or (self._is_github_com and url.host not in GITHUB_COM):
-            raise Unfit("does not lie where GitHub keeps pictures")
+            raise UnusableImage("does not lie where GitHub keeps pictures")
         signed = _SIGNED.fullmatch(url.path)
-        return Place(url, signed["id"].lower() if signed else "")
+        return ImageLocation(url, signed["id"].lower() if signed else "")
 
     def allows(self, url: URL) -> bool:
         """Tell whether a picture may be asked for there, without credentials."""
@@ -103,28 +103,28 @@ class AssetPlaces:
     def _api(self) -> str:
         return self._rest.path.rstrip("/")
 
-    def _on_web(self, url: URL) -> Place:
+    def _on_web(self, url: URL) -> ImageLocation:
         if (attached := _ATTACHMENT.fullmatch(url.path)) is not None:
-            return Place(url.with_query(None).with_fragment(None), attached["id"].lower())
+            return ImageLocation(url.with_query(None).with_fragment(None), attached["id"].lower())
         if _STORED.fullmatch(url.path):
-            return Place(url)
+            return ImageLocation(url)
         return self._in_repository(_IN_REPOSITORY.fullmatch(url.path))
 
-    def _in_repository(self, found: re.Match[str] | None) -> Place:
+    def _in_repository(self, found: re.Match[str] | None) -> ImageLocation:
         """Return a file of the repository, which the API hands out for the token."""
         if found is None:
-            raise Unfit("does not lie where GitHub keeps pictures")
+            raise UnusableImage("does not lie where GitHub keeps pictures")
         if found["name"].lower() != self._repository.full_name.lower():
-            raise Unfit("lies in another repository")
+            raise UnusableImage("lies in another repository")
         if ".." in found["path"].split("/"):
-            raise Unfit("does not lie where GitHub keeps pictures")
+            raise UnusableImage("does not lie where GitHub keeps pictures")
         url = self.api("contents", *found["path"].split("/"), ref=found["ref"])
-        return Place(url, accept="application/vnd.github.raw+json")
+        return ImageLocation(url, accept="application/vnd.github.raw+json")
 
 
 def _absolute(address: str) -> URL:
     if address[:5].lower() == "data:":
-        raise Unfit("stands in the text itself instead of being attached")
+        raise UnusableImage("stands in the text itself instead of being attached")
     try:
         url = URL(address)
         absolute = url.scheme in {"http", "https"} and bool(url.host)
@@ -132,5 +132,5 @@ def _absolute(address: str) -> URL:
     except ValueError:
         absolute = False
     if not absolute:
-        raise Unfit("has no complete address")
+        raise UnusableImage("has no complete address")
     return url

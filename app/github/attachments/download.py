@@ -10,11 +10,11 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from app.github.transport.http import API_VERSION, MAX_REDIRECTS, Refused, TIMEOUT, USER_AGENT
-from app.github.attachments.allowed_hosts import AssetPlaces, Place
+from app.github.attachments.allowed_hosts import AllowedHosts, ImageLocation
+from app.github.attachments.image_header import UnusableImage
+from app.github.transport.http import API_VERSION, MAX_REDIRECTS, TIMEOUT, USER_AGENT, RequestFailed
 from app.github.transport.installation_client import InstallationClient
-from app.github.transport.rate_limits import Call, NO_ANSWER, Reply
-from app.github.attachments.image_header import Unfit
+from app.github.transport.rate_limits import NO_ANSWER, Call, Reply
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LONGEST_REFUSAL = 4_000
@@ -25,7 +25,7 @@ class AssetLoader:
     """Loads files; `client` brings the token, waits where GitHub asks for it, and classifies."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, client: InstallationClient, places: AssetPlaces
+        self, session: aiohttp.ClientSession, client: InstallationClient, places: AllowedHosts
     ) -> None:
         self._session = session
         self._client = client
@@ -34,7 +34,7 @@ class AssetLoader:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, client: InstallationClient, places: AssetPlaces
+        cls, client: InstallationClient, places: AllowedHosts
     ) -> AsyncIterator[AssetLoader]:
         """Hold a session of its own: no cookies, no proxy of the environment, nothing unpacked."""
         async with aiohttp.ClientSession(
@@ -42,7 +42,7 @@ class AssetLoader:
         ) as session:
             yield cls(session, client, places)
 
-    async def load(self, place: Place, most: int) -> bytes:
+    async def load(self, place: ImageLocation, most: int) -> bytes:
         """Return the file, at most `most` bytes long.
 
         Raises Unfit when it is longer or lies elsewhere in truth, and what the client raises when
@@ -55,17 +55,17 @@ class AssetLoader:
             call, lambda token: self._follow(place, most, token=token)
         )
 
-    async def _follow(self, place: Place, most: int, *, token: str | None) -> bytes:
+    async def _follow(self, place: ImageLocation, most: int, *, token: str | None) -> bytes:
         url, accept = place.url, place.accept
         for _ in range(MAX_REDIRECTS + 1):
             if not self._places.allows(url):
-                raise Unfit("leads to a place outside of this GitHub")
+                raise UnusableImage("leads to a place outside of this GitHub")
             mine = token if self._places.takes_token(url) else None
             found = await self._once(url, accept, most, mine)
             if isinstance(found, bytes):
                 return found
             url = found
-        raise Unfit("leads from one place to the next")
+        raise UnusableImage("leads from one place to the next")
 
     async def _once(self, url: URL, accept: str, most: int, token: str | None) -> bytes | URL:
         """Return the file, or where it is said to be."""
@@ -83,36 +83,36 @@ class AssetLoader:
                 return await _body(answer, most)
         except (aiohttp.ClientError, TimeoutError) as error:
             if token is not None:
-                raise Refused(Reply(NO_ANSWER, type(error).__name__)) from error
-            raise Unfit("cannot be loaded: its place does not answer") from error
+                raise RequestFailed(Reply(NO_ANSWER, type(error).__name__)) from error
+            raise UnusableImage("cannot be loaded: its place does not answer") from error
 
 
 def _joined(url: URL, location: str) -> URL:
     try:
         return url.join(URL(location))
     except ValueError:
-        raise Unfit("leads nowhere") from None
+        raise UnusableImage("leads nowhere") from None
 
 
 async def _refusal(answer: aiohttp.ClientResponse, *, ours: bool) -> Exception:
     """Return what a refusal is: GitHub's own, with its reason, or a storage's."""
     if not ours:
-        return Unfit(f"cannot be loaded: its place answers with status {answer.status}")
+        return UnusableImage(f"cannot be loaded: its place answers with status {answer.status}")
     headers = {name.lower(): value for name, value in answer.headers.items()}
     try:
         said: Any = json.loads(await answer.content.read(LONGEST_REFUSAL))
     except ValueError:
         said = None
     message = said.get("message") if isinstance(said, dict) else None
-    return Refused(Reply(answer.status, str(message or ""), headers))
+    return RequestFailed(Reply(answer.status, str(message or ""), headers))
 
 
 async def _body(answer: aiohttp.ClientResponse, most: int) -> bytes:
     if answer.headers.get("Content-Encoding", "identity") != "identity":
-        raise Unfit("comes packed, which nobody asked for")
+        raise UnusableImage("comes packed, which nobody asked for")
     body = bytearray()
     async for piece in answer.content.iter_chunked(65_536):
         body += piece
         if len(body) > most:
-            raise Unfit(f"is larger than {most / 1e6:.1f} MB")
+            raise UnusableImage(f"is larger than {most / 1e6:.1f} MB")
     return bytes(body)

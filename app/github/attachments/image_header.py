@@ -21,12 +21,12 @@ _NO_FRAME = frozenset({0xC4, 0xC8, 0xCC})
 _BARE = frozenset({0x01, *range(0xD0, 0xD9)})
 
 
-class Unfit(Exception):
+class UnusableImage(Exception):
     """The file is none that a model may get; the text says why, to follow "it"."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class ImageHeader:
     """A picture as its header describes it."""
 
     media_type: MediaType
@@ -36,23 +36,25 @@ class Measured:
     """The file up to the end of the picture."""
 
 
-def measured(data: bytes) -> Measured:
+def measured(data: bytes) -> ImageHeader:
     """Return kind and size of a file that is a whole picture. Raises Unfit."""
     for magic, (media_type, read) in _KINDS.items():
         if data.startswith(magic):
             try:
                 width, height, end = read(data)
             except IndexError:
-                raise Unfit("is a broken picture") from None
-            return Measured(media_type, *_sides(width, height), data[:end])
-    raise Unfit("is no PNG, JPEG, GIF or WebP picture")
+                raise UnusableImage("is a broken picture") from None
+            return ImageHeader(media_type, *_sides(width, height), data[:end])
+    raise UnusableImage("is no PNG, JPEG, GIF or WebP picture")
 
 
 def _sides(width: int, height: int) -> tuple[int, int]:
     if width < 1 or height < 1:
-        raise Unfit("is a broken picture")
+        raise UnusableImage("is a broken picture")
     if max(width, height) > LONGEST_SIDE:
-        raise Unfit(f"measures {width} x {height} pixels, more than {LONGEST_SIDE} on a side")
+        raise UnusableImage(
+            f"measures {width} x {height} pixels, more than {LONGEST_SIDE} on a side"
+        )
     return width, height
 
 

@@ -13,12 +13,12 @@ from yarl import URL
 
 from agents.errors import RunError, TransientError
 from agents.ports.issues import Picture, Pictures
+from app.github.access.run_reader import RunReader
+from app.github.attachments.allowed_hosts import AllowedHosts, ImageLocation
 from app.github.attachments.download import AssetLoader
-from app.github.attachments.allowed_hosts import AssetPlaces, Place
-from app.github.access.run_reader import Reading
-from app.github.transport.incoming_text import line
+from app.github.attachments.image_header import UnusableImage, measured
 from app.github.attachments.markdown_links import Image, seen
-from app.github.attachments.image_header import Unfit, measured
+from app.github.transport.incoming_text import line
 
 MOST_SHOWN = 5
 MOST_TRIED = 10
@@ -39,13 +39,13 @@ LONGEST_HTML = 3_000_000
 _SOURCE = re.compile(r"""\bsrc=["']([^"'\s<>]{1,4000})["']""")
 
 
-async def read_pictures(reading: Reading, text: str, number: int) -> Pictures:
+async def read_pictures(reading: RunReader, text: str, number: int) -> Pictures:
     """Return the pictures of a text of the issue `number`, in its order."""
     images = _each_once(seen(text).images)
     if not images:
         return Pictures()
     client = await reading.client()
-    places = AssetPlaces(reading.github.urls, reading.request.repository)
+    places = AllowedHosts(reading.github.urls, reading.request.repository)
     async with AssetLoader.open(client, places) as loader:
         album = _Album(_Signed(loader, places, number), loader, places)
         for image in images:
@@ -56,7 +56,7 @@ async def read_pictures(reading: Reading, text: str, number: int) -> Pictures:
 class _Album:
     """Collects pictures until there are enough."""
 
-    def __init__(self, signed: _Signed, loader: AssetLoader, places: AssetPlaces) -> None:
+    def __init__(self, signed: _Signed, loader: AssetLoader, places: AllowedHosts) -> None:
         self._signed = signed
         self._loader = loader
         self._places = places
@@ -70,7 +70,7 @@ class _Album:
         try:
             place = self._places.find(image.address)
             self._shown.append(await self._loaded(image, place))
-        except Unfit as why:
+        except UnusableImage as why:
             self._leave_out(image, str(why))
         except TimeoutError:
             self._leave_out(image, f"did not come within {SECONDS:.0f} s")
@@ -86,15 +86,15 @@ class _Album:
         notes = [f"{more} more pictures are left out"] if more else []
         return Pictures(shown=tuple(self._shown), left_out=(*named, *notes))
 
-    async def _loaded(self, image: Image, place: Place) -> Picture:
+    async def _loaded(self, image: Image, place: ImageLocation) -> Picture:
         if len(self._shown) >= MOST_SHOWN or self._tried >= MOST_TRIED:
-            raise Unfit(f"comes after the {MOST_SHOWN} pictures that are looked at")
+            raise UnusableImage(f"comes after the {MOST_SHOWN} pictures that are looked at")
         self._tried += 1
         async with asyncio.timeout(SECONDS):
             data = await self._loader.load(await self._signed.instead_of(place), MOST_BYTES)
         found = measured(data)
         if self._bytes + len(found.data) > MOST_TOGETHER:
-            raise Unfit("is too large together with those before it")
+            raise UnusableImage("is too large together with those before it")
         self._bytes += len(found.data)
         return Picture(
             alt=line(image.alt),
@@ -112,13 +112,13 @@ class _Album:
 class _Signed:
     """Addresses that GitHub signs for a few minutes when it renders a text for somebody."""
 
-    def __init__(self, loader: AssetLoader, places: AssetPlaces, number: int) -> None:
+    def __init__(self, loader: AssetLoader, places: AllowedHosts, number: int) -> None:
         self._loader = loader
         self._places = places
         self._number = number
         self._found: list[str] | None = None
 
-    async def instead_of(self, place: Place) -> Place:
+    async def instead_of(self, place: ImageLocation) -> ImageLocation:
         """Return the signed address of an attached file, or its plain one when there is none.
 
         Attached files of private repositories have no call of their own in the API.
@@ -131,16 +131,16 @@ class _Signed:
             if place.attachment in address.lower():
                 url = URL(address)
                 if self._places.allows(url) and not self._places.takes_token(url):
-                    return Place(url)
+                    return ImageLocation(url)
         return place
 
     async def _ask(self) -> list[str]:
         """Return the sources of the pictures that the issue's text shows to us."""
         url = self._places.api("issues", str(self._number))
         try:
-            data = await self._loader.load(Place(url, accept=HTML), LONGEST_HTML)
+            data = await self._loader.load(ImageLocation(url, accept=HTML), LONGEST_HTML)
             rendered = str(json.loads(data).get("body_html") or "")
-        except (RunError, TransientError, Unfit, ValueError):
+        except (RunError, TransientError, UnusableImage, ValueError):
             return []  # the plain addresses are tried then, and say what is wrong
         return [html.unescape(found) for found in _SOURCE.findall(rendered)]
 

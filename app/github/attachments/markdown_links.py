@@ -24,7 +24,7 @@ class Image:
 
 
 @dataclass
-class Seen:
+class MarkdownLinks:
     """What is there outside of code and hidden comments, in its order."""
 
     words: list[str] = field(default_factory=list)
@@ -32,9 +32,9 @@ class Seen:
     images: list[Image] = field(default_factory=list)
 
 
-def seen(text: str) -> Seen:
+def seen(text: str) -> MarkdownLinks:
     """Return what the text shows."""
-    found = Seen()
+    found = MarkdownLinks()
     for token in parsed(text[:LONGEST]):
         if token.type == "html_block":
             _read_html(token.content, found)
@@ -43,7 +43,7 @@ def seen(text: str) -> Seen:
     return found
 
 
-def _read_inline(token: Token, found: Seen) -> None:
+def _read_inline(token: Token, found: MarkdownLinks) -> None:
     if token.type == "text":
         found.words.append(token.content)
     elif token.type == "link_open":
@@ -54,14 +54,14 @@ def _read_inline(token: Token, found: Seen) -> None:
         _read_html(token.content, found)
 
 
-def _read_html(html: str, found: Seen) -> None:
+def _read_html(html: str, found: MarkdownLinks) -> None:
     _Html(found).feed_part(html)
 
 
 class _Html(HtmlReader):
     """Reads the HTML that stands in Markdown; comments are not for people and stay out."""
 
-    def __init__(self, found: Seen) -> None:
+    def __init__(self, found: MarkdownLinks) -> None:
         super().__init__()
         self._found = found
 

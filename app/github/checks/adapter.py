@@ -10,14 +10,14 @@ from agents.ports import ForeignCheck
 from agents.ports.ci_checks import Ending
 from agents.requests import Request
 from agents.text import printable
-from app.github.transport.tokens import Profile
-from app.github.transport.client import GitHub
-from app.github.transport.errors import Invalid, Missing, NotPermitted
+from app.github.access.run_reader import REPOSITORY, RunReader
+from app.github.checks.job_log import read_part_log
 from app.github.read_tool.adapter import asked_at
-from app.github.access.run_reader import REPOSITORY, Reading
+from app.github.transport.client import GitHub
+from app.github.transport.errors import NotFound, NotPermitted, Unprocessable
 from app.github.transport.incoming_text import body, line
 from app.github.transport.installation_client import InstallationClient
-from app.github.checks.job_log import read_part_log
+from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
 
 RUNS = f"{REPOSITORY}/commits/{{sha}}/check-runs?filter=all"
@@ -51,12 +51,12 @@ BY_OUTSIDERS = (
 Run = Mapping[str, Any]
 
 
-class GitHubChecking:
+class GitHubCiChecks:
     """Reads with the profiles `checks` and `logs`, which can do nothing else."""
 
     def __init__(self, github: GitHub, request: Request, run_id: str, redactor: Redactor) -> None:
         self._github = github
-        self._reading = Reading.of(github, request, asked_at(run_id))
+        self._reading = RunReader.of(github, request, asked_at(run_id))
         self._redactor = redactor
 
     async def of(self, commit: str) -> tuple[ForeignCheck, ...]:
@@ -81,7 +81,7 @@ class GitHubChecking:
             log = await read_part_log(self._reading, check.id, keep=KEPT)
         except NotPermitted:
             return NOT_PERMITTED
-        except (Missing, Invalid):
+        except (NotFound, Unprocessable):
             return LOST
         if log is None:
             return BY_OUTSIDERS
@@ -117,7 +117,7 @@ class GitHubChecking:
             where = self._reading.where(head_sha=commit)
             runs = client.getiter(ORIGINS, where, iterable_key="workflow_runs")
             return {run["check_suite_id"]: (run["workflow_id"], run["event"]) async for run in runs}
-        except (NotPermitted, Missing):
+        except (NotPermitted, NotFound):
             return {}
 
     async def _check(self, client: InstallationClient, attempts: list[Run]) -> ForeignCheck:
@@ -145,7 +145,7 @@ class GitHubChecking:
         where = self._reading.where(id=run["id"], per_page=MOST_ANNOTATIONS)
         try:
             found = await client.getitem(ANNOTATIONS, where)
-        except Missing:
+        except NotFound:
             return []
         return [
             f"- {each['path']}:{each['start_line']}: {each['annotation_level']}: {each['message']}"

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agents.text import plain_output
+from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.transport.tokens import Profile
-from app.github.access.run_reader import REPOSITORY, Reading
 
 MOST = 50_000_000  # bytes of a log that are read at all
 CUT = "[… the beginning is left out …]\n"
@@ -22,7 +22,7 @@ _FAILED = ("failure", "timed_out", "cancelled")
 
 
 @dataclass(frozen=True)
-class PartLog:
+class JobLog:
     """What one part wrote, as plain text."""
 
     lines: tuple[tuple[str, str], ...]
@@ -55,7 +55,7 @@ class PartLog:
         return _end(lines, limit, whole=self.whole and len(lines) == len(self.lines))
 
 
-async def read_part_log(reading: Reading, number: object, *, keep: int) -> PartLog | None:
+async def read_part_log(reading: RunReader, number: object, *, keep: int) -> JobLog | None:
     """Return the last `keep` bytes of a log; None when it may hold the words of outsiders."""
     client, where = await reading.client(Profile.LOGS), reading.where(part=number)
     told = await client.getitem(PART, where)
@@ -69,10 +69,10 @@ async def read_part_log(reading: Reading, number: object, *, keep: int) -> PartL
         if found := _TIME.match(line):
             at = found[1]
         lines.append((at, _TIME.sub("", line)))
-    return PartLog(tuple(lines), whole, tuple(told.get("steps") or ()))
+    return JobLog(tuple(lines), whole, tuple(told.get("steps") or ()))
 
 
-async def _ours(reading: Reading, run: Mapping[str, Any]) -> bool:
+async def _ours(reading: RunReader, run: Mapping[str, Any]) -> bool:
     """Tell whether it ran on a commit of this repository, for somebody who may write to it.
 
     Whoever pushes may write. Other events outsiders cause as well, with words of their own.

@@ -7,22 +7,22 @@ from collections.abc import Awaitable, Callable, Sequence
 from agents.policy import Found
 from agents.ports.issues import EarlierPull, LinkedIssue, NewSubIssue, Pictures, Remarks, SubIssue
 from agents.requests import OnPull, Request
-from app.github.transport.client import GitHub
-from app.github.pulls.earlier_pull_request import read_earlier
-from app.github.read_tool.adapter import asked_at
-from app.github.access.run_reader import Reading
+from app.github.access.run_reader import RunReader
+from app.github.attachments.images import read_pictures
+from app.github.issues.create_sub_issues import SubIssueCreator
 from app.github.issues.labels import set_label
 from app.github.issues.linked import read_linked
-from app.github.transport.idempotent_comments import SETTLE
-from app.github.issues.create_sub_issues import NewSubIssues
-from app.github.attachments.images import read_pictures
 from app.github.issues.remarks import read_remarks
 from app.github.issues.sub_issues import read_sub_issues
-from app.github.transport.outgoing_text import Wording
+from app.github.pulls.earlier_pull_request import read_earlier
+from app.github.read_tool.adapter import asked_at
+from app.github.transport.client import GitHub
+from app.github.transport.idempotent_comments import SETTLE
+from app.github.transport.outgoing_text import OutgoingText
 from app.secrets.redaction import Redactor
 
 
-class GitHubTracker:
+class GitHubIssues:
     """Reads with the profile `read`, writes labels and parts with `report`, nothing wider."""
 
     def __init__(
@@ -38,9 +38,9 @@ class GitHubTracker:
         self._policy = policy
         """Reads the policy that holds now: it says who is heard."""
         self._number = request.number
-        self._reading = Reading.of(github, request, asked_at(run_id))
-        wording = Wording(github.urls, request, redactor)
-        self._new = NewSubIssues(self._reading, run_id, wording, settle=settle)
+        self._reading = RunReader.of(github, request, asked_at(run_id))
+        wording = OutgoingText(github.urls, request, redactor)
+        self._new = SubIssueCreator(self._reading, run_id, wording, settle=settle)
 
     async def sub_issues(self) -> tuple[SubIssue, ...]:
         """Return the parts in GitHub's order; none where GitHub knows no such thing."""

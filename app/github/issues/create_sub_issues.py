@@ -8,12 +8,12 @@ from typing import Any
 
 from agents.errors import RunError
 from agents.ports.issues import NewSubIssue, SubIssue
-from app.github.transport.tokens import Profile
-from app.github.access.run_reader import REPOSITORY, Reading
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.idempotent_comments import SETTLE, made_once, marker
+from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.issues.sub_issues import SUB_ISSUES, sub_issue, sub_issues_of
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.idempotent_comments import SETTLE, made_once, marker
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport.tokens import Profile
 
 ISSUES = f"{REPOSITORY}/issues"
 MOST = 20
@@ -27,11 +27,11 @@ CLOCKS = 300.0
 """Seconds by which GitHub's clock and ours may differ."""
 
 
-class NewSubIssues:
+class SubIssueCreator:
     """Makes the parts of one run; each takes four requests and a moment between two writes."""
 
     def __init__(
-        self, reading: Reading, run_id: str, wording: Wording, *, settle: float = SETTLE
+        self, reading: RunReader, run_id: str, wording: OutgoingText, *, settle: float = SETTLE
     ) -> None:
         self._reading = reading
         self._run_id = run_id

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from app.github.transport.app_installations import AppInstallations
-from app.github.access.edit_history import AsAsked
-from app.github.transport.tokens import Profile
-from app.github.transport.client import GitHub
+from app.github.access.edit_history import EditHistory
 from app.github.graphql.documents import document
-from app.github.transport.errors import InstallationGone, Missing, NotPermitted
-from app.github.transport.installation_client import InstallationClient
+from app.github.transport.app_installations import AppInstallations
+from app.github.transport.client import GitHub
+from app.github.transport.errors import InstallationGone, NotFound, NotPermitted
 from app.github.transport.idempotent_comments import COMMENTS
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.tokens import Profile
 from handlers.payloads.common import Issue, RepositoryView
 
 SEARCH = "/search/issues{?q,sort,per_page}"
@@ -24,7 +24,7 @@ Json = Any
 
 
 @dataclass(frozen=True)
-class Installed:
+class InstallationSince:
     """Where the App is installed, and since when (unix seconds)."""
 
     id: int
@@ -36,7 +36,7 @@ class Installed:
 class Candidate:
     """An open issue that carries the label, as a search shows it."""
 
-    installation: Installed
+    installation: InstallationSince
     owner: str
     repository: str
     item: Mapping[str, Json]
@@ -68,7 +68,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelEvent:
     """That somebody put the label on: the event, and what it would have been delivered with."""
 
     event_id: str
@@ -84,13 +84,15 @@ class LabelledIssues:
     def __init__(self, github: GitHub) -> None:
         self._github = github
 
-    async def installations(self) -> AsyncIterator[Installed]:
+    async def installations(self) -> AsyncIterator[InstallationSince]:
         """Yield where the App is installed and may act."""
         async for each in AppInstallations(self._github).every():
             if each.suspended_at is None:
-                yield Installed(each.id, each.account, each.since)
+                yield InstallationSince(each.id, each.account, each.since)
 
-    async def open_with(self, label: str, installation: Installed, since: float) -> list[Candidate]:
+    async def open_with(
+        self, label: str, installation: InstallationSince, since: float
+    ) -> list[Candidate]:
         """Return open issues of the installation that carry it and were touched since then."""
         day = datetime.fromtimestamp(since, UTC).date().isoformat()
         words = ("is:issue", "is:open", f'label:"{label}"', f"user:{installation.owner}")
@@ -102,7 +104,7 @@ class LabelledIssues:
             return []
         return [_candidate(installation, item) for item in found["items"]]
 
-    async def how(self, candidate: Candidate, label: str) -> Labelled | None:
+    async def how(self, candidate: Candidate, label: str) -> LabelEvent | None:
         """Return how the label came on; None when a person's doing cannot be made out.
 
         Bots' doing does not count, as little as it would at the door; nor does what lies outside of
@@ -114,7 +116,7 @@ class LabelledIssues:
                 candidate.installation.id, repository["id"], Profile.READ
             )
             issue = await self._issue(client, candidate, repository["id"])
-        except (Missing, NotPermitted, InstallationGone):
+        except (NotFound, NotPermitted, InstallationGone):
             return None
         event = _event(issue, label) if issue else None
         if issue is None or event is None:
@@ -135,7 +137,7 @@ class LabelledIssues:
             "sender": {"id": asker["databaseId"], "login": asker["login"], "type": "User"},
             "installation": {"id": candidate.installation.id},
         }
-        return Labelled(event["id"], at, repository["id"], payload)
+        return LabelEvent(event["id"], at, repository["id"], payload)
 
     async def _repository(self, candidate: Candidate) -> dict[str, Json]:
         where = {"owner": candidate.owner, "repo": candidate.repository}
@@ -169,7 +171,7 @@ class LabelledIssues:
         return False
 
 
-def _candidate(installation: Installed, item: Mapping[str, Json]) -> Candidate:
+def _candidate(installation: InstallationSince, item: Mapping[str, Json]) -> Candidate:
     owner, _, name = str(item["repository_url"]).rpartition("/repos/")[2].partition("/")
     return Candidate(installation, owner, name, item)
 
@@ -198,7 +200,7 @@ async def _text(
     client: InstallationClient, issue: Mapping[str, Json], event: Mapping[str, Json]
 ) -> str:
     """Return the text that the asker saw; of later edits only the asker's own count."""
-    asked = AsAsked(client, datetime.fromisoformat(event["createdAt"]).timestamp())
+    asked = EditHistory(client, datetime.fromisoformat(event["createdAt"]).timestamp())
     return await asked.text({**issue, "author": event["actor"]})
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from app.github.transport.tokens import Profile
-from app.github.transport.errors import Invalid, Missing
-from app.github.access.run_reader import REPOSITORY, Reading
+from app.github.access.run_reader import REPOSITORY, RunReader
+from app.github.transport.errors import NotFound, Unprocessable
 from app.github.transport.installation_client import InstallationClient
+from app.github.transport.tokens import Profile
 
 ON_ISSUE = f"{REPOSITORY}/issues/{{number}}/labels"
 LABELS = f"{REPOSITORY}/labels"
@@ -16,7 +16,7 @@ LONGEST_DESCRIPTION = 100
 """Characters that GitHub takes."""
 
 
-async def set_label(reading: Reading, name: str, *, on: bool, description: str) -> None:
+async def set_label(reading: RunReader, name: str, *, on: bool, description: str) -> None:
     """Have the label on the run's issue, or not have it there; at most four requests."""
     client = await reading.client(Profile.REPORT)
     where = reading.where(number=reading.request.number, name=name)
@@ -33,7 +33,7 @@ async def set_label(reading: Reading, name: str, *, on: bool, description: str) 
 async def _take_off(client: InstallationClient, where: dict[str, str]) -> None:
     try:
         await client.delete(f"{ON_ISSUE}/{{name}}", where)
-    except Missing:
+    except NotFound:
         return  # it is not on, or the issue is gone and with it the label
 
 
@@ -52,11 +52,11 @@ async def make_label(
     try:
         await client.getitem(f"{LABELS}/{{name}}", where)
         return False
-    except Missing:
+    except NotFound:
         pass
     words = description[:LONGEST_DESCRIPTION]
     data = {"name": where["name"], "color": colour, "description": words}
-    with suppress(Invalid):  # made meanwhile; if it was not, putting it on says why
+    with suppress(Unprocessable):  # made meanwhile; if it was not, putting it on says why
         await client.post(LABELS, where, data=data, yielding=yielding)
         return True
     return False

@@ -9,10 +9,10 @@ from typing import Any
 from agents.ports.issues import LinkedIssue
 from agents.requests import Repository
 from agents.tools.room import cut
-from app.github.transport.errors import Missing
-from app.github.access.run_reader import REPOSITORY, Reading
-from app.github.transport.incoming_text import BODY
+from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.attachments.markdown_links import seen
+from app.github.transport.errors import NotFound
+from app.github.transport.incoming_text import BODY
 
 MOST = 20
 """Numbers that are looked up for one text at most, however many it is said to need."""
@@ -36,7 +36,7 @@ def references(text: str, repository: Repository, web: str) -> list[int]:
     return list(dict.fromkeys(int(each["short"] or each["url"]) for each in found))
 
 
-async def read_linked(reading: Reading, text: str, *, limit: int) -> tuple[LinkedIssue, ...]:
+async def read_linked(reading: RunReader, text: str, *, limit: int) -> tuple[LinkedIssue, ...]:
     """Return what the text refers to; numbers that do not exist count as looked up.
 
     At most `limit` requests and one for each author, never more than 2 * MOST.
@@ -50,13 +50,13 @@ async def read_linked(reading: Reading, text: str, *, limit: int) -> tuple[Linke
             thing = await client.getitem(
                 f"{REPOSITORY}/issues/{{number}}", reading.where(number=number)
             )
-        except Missing:
+        except NotFound:
             continue
         linked.append(await _linked(reading, thing))
     return tuple(linked)
 
 
-async def _linked(reading: Reading, thing: Mapping[str, Any]) -> LinkedIssue:
+async def _linked(reading: RunReader, thing: Mapping[str, Any]) -> LinkedIssue:
     pull = thing.get("pull_request")
     return LinkedIssue(
         number=thing["number"],

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from agents.policy import Found, Invalid
+from agents.policy import Found, InvalidPolicy
 from agents.ports.issues import Remark, Remarks
 from app.github.access.discussion import MOST_COMMENTS, roles_of
-from app.github.access.run_reader import Reading
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.idempotent_comments import COMMENTS
 from app.github.access.roles import Role
+from app.github.access.run_reader import RunReader
+from app.github.transport.idempotent_comments import COMMENTS
+from app.github.transport.installation_client import InstallationClient
 from handlers.access.policy import is_among
 from handlers.command_parser import without_commands
 
@@ -24,7 +24,7 @@ MOST_READ = 500
 
 
 async def read_remarks(
-    reading: Reading, after: int, policy: Callable[[], Awaitable[Found]] | None = None
+    reading: RunReader, after: int, policy: Callable[[], Awaitable[Found]] | None = None
 ) -> Remarks:
     """Return what was said beyond the comment `after`; Fettle's own words do not count.
 
@@ -52,7 +52,7 @@ async def read_remarks(
 
 def _among(found: Found, roles: dict[int, Role], heard: list[dict[str, Any]]) -> dict[int, Role]:
     """Return the roles of those whom the policy lets steer; of one that is not valid, nobody's."""
-    if isinstance(found, Invalid):
+    if isinstance(found, InvalidPolicy):
         return {}
     who, logins = found.policy.who, {_person(each): each["user"]["login"] for each in heard}
     return {
@@ -63,7 +63,7 @@ def _among(found: Found, roles: dict[int, Role], heard: list[dict[str, Any]]) ->
 
 
 async def _heard(
-    reading: Reading, client: InstallationClient, after: int
+    reading: RunReader, client: InstallationClient, after: int
 ) -> tuple[list[dict[str, Any]], int]:
     """Return what others said beyond `after`, oldest first, and the newest comment's id."""
     own = await reading.github.identity(client)

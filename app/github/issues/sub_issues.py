@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.ports.issues import SubIssue
-from app.github.transport.errors import Missing
-from app.github.access.run_reader import REPOSITORY, Reading
+from app.github.access.run_reader import REPOSITORY, RunReader
+from app.github.transport.errors import NotFound
 from app.github.transport.installation_client import InstallationClient
 
 SUB_ISSUES = f"{REPOSITORY}/issues/{{number}}/sub_issues"
@@ -16,7 +16,7 @@ MOST = 100
 """Parts of one issue; GitHub allows no more."""
 
 
-async def read_sub_issues(reading: Reading) -> tuple[SubIssue, ...]:
+async def read_sub_issues(reading: RunReader) -> tuple[SubIssue, ...]:
     """Return the parts of the run's issue.
 
     One request, one for each open part that waits for something, and one for each author.
@@ -24,13 +24,13 @@ async def read_sub_issues(reading: Reading) -> tuple[SubIssue, ...]:
     client = await reading.client()
     try:
         listed = await sub_issues_of(reading, client)
-    except Missing:  # an Enterprise Server that does not know them
+    except NotFound:  # an Enterprise Server that does not know them
         return ()
     blockers = _Blockers(reading, client)
     return tuple([await _whole(reading, each, blockers) for each in listed])
 
 
-async def sub_issues_of(reading: Reading, client: InstallationClient) -> list[dict[str, Any]]:
+async def sub_issues_of(reading: RunReader, client: InstallationClient) -> list[dict[str, Any]]:
     """Return the parts as GitHub has them; Missing where it knows no sub-issues."""
     where, found = reading.where(number=reading.request.number), []
     async for each in client.getiter(SUB_ISSUES, where):
@@ -40,7 +40,7 @@ async def sub_issues_of(reading: Reading, client: InstallationClient) -> list[di
     return found
 
 
-def elsewhere(reading: Reading, thing: Mapping[str, Any]) -> str:
+def elsewhere(reading: RunReader, thing: Mapping[str, Any]) -> str:
     """Return the `owner/name` that an issue lies in; empty when it is the run's repository."""
     full_name = "/".join(str(thing["repository_url"]).split("/")[-2:])
     ours = reading.request.repository
@@ -50,7 +50,7 @@ def elsewhere(reading: Reading, thing: Mapping[str, Any]) -> str:
 
 
 async def sub_issue(
-    reading: Reading, thing: Mapping[str, Any], blocked_by: tuple[int, ...] = ()
+    reading: RunReader, thing: Mapping[str, Any], blocked_by: tuple[int, ...] = ()
 ) -> SubIssue:
     """Return an issue of the run's repository as a part."""
     return SubIssue(
@@ -65,7 +65,7 @@ async def sub_issue(
     )
 
 
-async def _whole(reading: Reading, thing: Mapping[str, Any], blockers: _Blockers) -> SubIssue:
+async def _whole(reading: RunReader, thing: Mapping[str, Any], blockers: _Blockers) -> SubIssue:
     if not (other := elsewhere(reading, thing)):
         return await sub_issue(reading, thing, await blockers.of(thing))
     return SubIssue(
@@ -82,7 +82,7 @@ async def _whole(reading: Reading, thing: Mapping[str, Any], blockers: _Blockers
 class _Blockers:
     """What open parts wait for, as far as this GitHub knows such a thing."""
 
-    def __init__(self, reading: Reading, client: InstallationClient) -> None:
+    def __init__(self, reading: RunReader, client: InstallationClient) -> None:
         self._reading = reading
         self._client = client
         self._known = True
@@ -95,7 +95,7 @@ class _Blockers:
         where = self._reading.where(number=thing["number"], per_page=MOST)
         try:
             found = await self._client.getitem(f"{BLOCKED_BY}{{?per_page}}", where)
-        except Missing:
+        except NotFound:
             self._known = False
             return ()
         return tuple(

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agents.policy import POLICY_PATH, Fault
+from agents.policy import POLICY_PATH, PolicyFault
 from agents.requests import Repository
 from app.github.approvals.check_run import CHECK_RUN, CHECK_RUNS, OF_COMMIT, is_own
-from app.github.transport.bot_identity import Identity
+from app.github.transport.bot_identity import BotIdentity
 from app.github.transport.installation_client import InstallationClient
 from handlers.check_run import POLICY_CHECK
 
@@ -20,29 +20,29 @@ MOST = 200
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PolicyConclusion:
     """What is said of the proposal."""
 
     conclusion: Literal["success", "failure"]
     title: str
     summary: str
-    faults: tuple[Fault, ...]
+    faults: tuple[PolicyFault, ...]
 
 
 @dataclass(frozen=True)
-class PolicyCheck:
+class PolicyCheckRun:
     """The check run on one head of one pull request, made once.
 
     https://docs.github.com/rest/checks/runs
     """
 
     client: InstallationClient
-    own: Identity
+    own: BotIdentity
     repository: Repository
     number: int
     head: str
 
-    async def show(self, verdict: Verdict, *, again: bool = False) -> None:
+    async def show(self, verdict: PolicyConclusion, *, again: bool = False) -> None:
         """Show the verdict, unless it stands there; `again`: somebody asked for it once more.
 
         The same commit has the same faults: of those, what a crash left out is added.
@@ -82,12 +82,12 @@ class PolicyCheck:
         return {"owner": self.repository.owner, "repo": self.repository.name, **more}
 
 
-def _body(verdict: Verdict, annotations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _body(verdict: PolicyConclusion, annotations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     output = {"title": verdict.title, "summary": verdict.summary, "annotations": list(annotations)}
     return {"status": "completed", "conclusion": verdict.conclusion, "output": output}
 
 
-def _annotations(faults: Sequence[Fault]) -> list[dict[str, Any]]:
+def _annotations(faults: Sequence[PolicyFault]) -> list[dict[str, Any]]:
     return [
         {
             "path": POLICY_PATH,

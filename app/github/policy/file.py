@@ -15,21 +15,21 @@ from typing import Any, Protocol
 from agents.errors import TransientError
 from agents.policy import (
     POLICY_PATH,
-    Fault,
+    FolderEntry,
     Found,
-    Invalid,
-    Listed,
-    Missing,
-    Ok,
-    Origin,
+    InvalidPolicy,
+    MissingPolicy,
+    PolicyFault,
+    PolicyOrigin,
+    ValidPolicy,
     found_in,
     listed_policy,
 )
-from app.github.transport.tokens import Profile
 from app.github.transport.client import GitHub
-from app.github.transport.errors import Missing as NotThere
+from app.github.transport.errors import NotFound as NotThere
 from app.github.transport.errors import NotPermitted
 from app.github.transport.installation_client import InstallationClient
+from app.github.transport.tokens import Profile
 
 CONTENTS = "/repos/{owner}/{repo}/contents/{+path}{?ref}"
 REPOSITORY = "/repos/{owner}/{repo}"
@@ -40,7 +40,7 @@ MOST_ENTRIES = 1000
 """So many GitHub lists of a folder."""
 
 
-class Located(Protocol):
+class RepositoryLocation(Protocol):
     """A repository, as far as it has to be found."""
 
     @property
@@ -75,7 +75,7 @@ class PolicyFile:
     owner: str
     name: str
 
-    async def find(self, ref: str = "", *, named: bool = False) -> Listed | Fault | None:
+    async def find(self, ref: str = "", *, named: bool = False) -> FolderEntry | PolicyFault | None:
         """Return what lies there, or what is wrong with that; None where nothing does.
 
         A `.github` that is no folder holds no policy, as it holds nothing for GitHub itself.
@@ -88,10 +88,14 @@ class PolicyFile:
         if not isinstance(found, list):
             return None
         if len(found) >= MOST_ENTRIES:
-            return Fault(1, 1, f"`{FOLDER}` has more files than GitHub lists ({MOST_ENTRIES})")
+            return PolicyFault(
+                1, 1, f"`{FOLDER}` has more files than GitHub lists ({MOST_ENTRIES})"
+            )
         return listed_policy(map(_listed, found))
 
-    async def read(self, listed: Listed, origin: Origin, ref: str = "") -> Ok | Invalid:
+    async def read(
+        self, listed: FolderEntry, origin: PolicyOrigin, ref: str = ""
+    ) -> ValidPolicy | InvalidPolicy:
         """Return what is in the file. Raises TransientError when it changed since it was found."""
         file = await self.client.getitem(CONTENTS, self._where(POLICY_PATH, ref))
         if isinstance(file, list) or file["type"] != "file" or file["sha"] != listed.id:
@@ -99,14 +103,14 @@ class PolicyFile:
         data = base64.b64decode(file["content"])
         return await asyncio.to_thread(found_in, data, origin)  # a second's work at the worst
 
-    async def found(self, origin: Origin) -> Found:
+    async def found(self, origin: PolicyOrigin) -> Found:
         """Return the policy of the newest commit of the default branch."""
         listed = await self.find()
         if listed is None:
-            return Missing()
+            return MissingPolicy()
         origin = origin.model_copy(update={"repository": f"{self.owner}/{self.name}"})
-        if isinstance(listed, Fault):
-            return Invalid((listed,), origin)
+        if isinstance(listed, PolicyFault):
+            return InvalidPolicy((listed,), origin)
         return await self.read(listed, origin.model_copy(update={"url": listed.url}))
 
     async def secret(self) -> bool:
@@ -119,38 +123,40 @@ class PolicyFile:
         return {**where, "ref": ref} if ref else where
 
 
-async def read_policy(github: GitHub, installation_id: int, repository: Located) -> Found:
+async def read_policy(
+    github: GitHub, installation_id: int, repository: RepositoryLocation
+) -> Found:
     """Return the policy that holds in the repository now, or what is wrong with it.
 
     Raises InstallationGone, NotPermitted, TransientError or ConfigError.
     """
     client = await github.installation(installation_id, repository.id, Profile.READ)
-    found = await PolicyFile(client, repository.owner, repository.name).found(Origin())
-    if not isinstance(found, Missing) or repository.name == OWNERS:
+    found = await PolicyFile(client, repository.owner, repository.name).found(PolicyOrigin())
+    if not isinstance(found, MissingPolicy) or repository.name == OWNERS:
         return found
     return await _of_owner(github, installation_id, repository)
 
 
-async def _of_owner(github: GitHub, installation_id: int, repository: Located) -> Found:
+async def _of_owner(github: GitHub, installation_id: int, repository: RepositoryLocation) -> Found:
     """Return what the owner's own repository says, with a token that can read that one alone."""
     try:
         client = await github.named(installation_id, OWNERS, Profile.CONTENTS)
         named = (repository.id, repository.owner, repository.name)
         owner, _ = await github.installed.called(*named)  # a login is anybody's once it is given up
         file = PolicyFile(client, owner, OWNERS)
-        found = await file.found(Origin(owners=True))
-        if isinstance(found, Invalid) and not repository.private and await file.secret():
+        found = await file.found(PolicyOrigin(owners=True))
+        if isinstance(found, InvalidPolicy) and not repository.private and await file.secret():
             return replace(found, origin=found.origin.model_copy(update={"secret": True}))
     except (NotThere, NotPermitted):  # there is none, or the App is not installed on it
-        return Missing()
+        return MissingPolicy()
     return found
 
 
-def _listed(entry: Mapping[str, Any]) -> Listed:
+def _listed(entry: Mapping[str, Any]) -> FolderEntry:
     kind = _KINDS.get(entry["type"], "folder")
     if kind == "file" and entry["download_url"] is None:  # how GitHub lists submodules
         kind = "submodule"
-    return Listed(
+    return FolderEntry(
         name=entry["name"],
         kind=kind,
         size=entry["size"],

@@ -39,7 +39,7 @@ _GROUPED = re.compile(r"(?:multi|[a-z0-9][a-z0-9_.-]*)-[0-9a-f]{7,}", re.IGNOREC
 
 
 @dataclass(frozen=True)
-class Sought:
+class SoughtPackage:
     """The package that is looked for."""
 
     ecosystem: str
@@ -49,7 +49,7 @@ class Sought:
     """Of its manifest; empty: the repository's root."""
 
 
-def moves(author: str, branch: str, base: str, words: str, sought: Sought) -> bool:
+def moves(author: str, branch: str, base: str, words: str, sought: SoughtPackage) -> bool:
     """Tell whether this bot's pull request is for the package in the folder.
 
     `words` are its title and description, in which a group of updates names its members.
@@ -64,7 +64,7 @@ def moves(author: str, branch: str, base: str, words: str, sought: Sought) -> bo
     return False
 
 
-def names(words: str, sought: Sought) -> bool:
+def names(words: str, sought: SoughtPackage) -> bool:
     """Tell whether a bot's own sentence, or its table of updates, names the package."""
     name = re.escape(sought.package)
     said = re.compile(
@@ -75,7 +75,7 @@ def names(words: str, sought: Sought) -> bool:
     return said.search(words[:READ]) is not None
 
 
-def _behind(branch: str, base: str, sought: Sought) -> Iterator[tuple[str, str]]:
+def _behind(branch: str, base: str, sought: SoughtPackage) -> Iterator[tuple[str, str]]:
     """Yield what follows tool, folder and, where it names it, the base; with the separator."""
     for separator in "/-_":
         for tool in _TOOLS.get(sought.ecosystem, ()):
@@ -91,7 +91,7 @@ def _behind(branch: str, base: str, sought: Sought) -> Iterator[tuple[str, str]]
                     yield rest[len(before) :], separator
 
 
-def _leads(rest: str, sought: Sought, separator: str) -> bool:
+def _leads(rest: str, sought: SoughtPackage, separator: str) -> bool:
     """Tell whether it is the package, alone or with others, and a version."""
     plain = re.sub(r"[:\[\]]", "-", sought.package).replace("@", "").replace("/", separator)
     name = re.escape(plain)
@@ -99,7 +99,7 @@ def _leads(rest: str, sought: Sought, separator: str) -> bool:
     return re.match(pattern, rest, re.IGNORECASE) is not None
 
 
-def _topic(topic: str, sought: Sought) -> bool:
+def _topic(topic: str, sought: SoughtPackage) -> bool:
     """Tell whether Renovate named the branch for this package alone."""
     plain = re.sub(r"[/: ]", "-", sought.package.replace("@types/", "").replace("@", ""))
     name = re.escape(plain.lower())

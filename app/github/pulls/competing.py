@@ -10,13 +10,13 @@ from agents.pipelines.remediate.words import branch_words
 from agents.ports import OtherPull
 from agents.requests import RemediateAlert
 from app.git.ref_names import BRANCH_PREFIX
+from app.github.access.run_reader import REPOSITORY, RunReader
+from app.github.pulls.bot_branches import READ, SoughtPackage, moves
 from app.github.pulls.earlier_pull_request import ACTIVITY, MARKER, NOBODY_KNOWS
-from app.github.transport.errors import Endless, Missing
-from app.github.access.run_reader import REPOSITORY, Reading
-from app.github.transport.bot_identity import Identity
-from app.github.transport.installation_client import InstallationClient
-from app.github.pulls.bot_branches import READ, Sought, moves
 from app.github.pulls.head_branch import is_foreign
+from app.github.transport.bot_identity import BotIdentity
+from app.github.transport.errors import NotFound, TooManyPages
+from app.github.transport.installation_client import InstallationClient
 
 PULLS = f"{REPOSITORY}/pulls{{?state,sort,direction}}"
 COMMITS = f"{REPOSITORY}/pulls/{{number}}/commits"
@@ -30,12 +30,12 @@ WEB = 19_864_447
 Pull = Mapping[str, Any]
 
 
-class OtherPulls:
+class CompetingPullRequests:
     """Finds them by their author first, for a branch anybody can name as they like."""
 
     def __init__(
         self,
-        reading: Reading,
+        reading: RunReader,
         request: RemediateAlert,
         lane_of: Callable[[str], Awaitable[str | None]],
     ) -> None:
@@ -45,7 +45,7 @@ class OtherPulls:
 
     async def read(self, ecosystem: str, package: str, directory: str) -> tuple[OtherPull, ...]:
         """Return those for this package in this folder, newest first; none of a fork."""
-        client, sought = await self._reading.client(), Sought(ecosystem, package, directory)
+        client, sought = await self._reading.client(), SoughtPackage(ecosystem, package, directory)
         own = await self._reading.github.identity(client)
         where = self._reading.where(state="open", sort="created", direction="desc")
         found: list[OtherPull] = []
@@ -55,11 +55,11 @@ class OtherPulls:
                     found.append(await self._other(client, pull, own))
                 if len(found) == MOST:
                     break
-        except Endless:  # what is older than a thousand others nobody is at any more
+        except TooManyPages:  # what is older than a thousand others nobody is at any more
             pass
         return tuple(found)
 
-    async def _is_about(self, pull: Pull, own: Identity, sought: Sought) -> bool:
+    async def _is_about(self, pull: Pull, own: BotIdentity, sought: SoughtPackage) -> bool:
         if is_foreign(pull, self._request.repository):
             return False
         if own.wrote(pull):
@@ -71,7 +71,7 @@ class OtherPulls:
         branch, base = pull["head"]["ref"], pull["base"]["ref"]
         return moves(author["login"], branch, base, words, sought)
 
-    async def _is_ours(self, pull: Pull, sought: Sought) -> bool:
+    async def _is_ours(self, pull: Pull, sought: SoughtPackage) -> bool:
         """Tell whether a run about the same package made it: it knows, or else its branch."""
         marked = MARKER.findall(pull["body"] or "")
         about = self._request.model_copy(
@@ -87,7 +87,7 @@ class OtherPulls:
         own_name = rf"{BRANCH_PREFIX}(?:.+/)?{words}-[0-9a-f]{{6}}"
         return re.fullmatch(own_name, pull["head"]["ref"]) is not None
 
-    async def _other(self, client: InstallationClient, pull: Pull, own: Identity) -> OtherPull:
+    async def _other(self, client: InstallationClient, pull: Pull, own: BotIdentity) -> OtherPull:
         author = pull["user"] or {}
         return OtherPull(
             number=pull["number"],
@@ -111,7 +111,7 @@ class OtherPulls:
         try:
             found = await client.getitem(ACTIVITY, self._reading.where(ref=ref, per_page=100))
             actors = [move.get("actor") or {} for move in found]
-        except Missing:
+        except NotFound:
             found = await client.getitem(
                 f"{COMMITS}{{?per_page}}",
                 self._reading.where(number=pull["number"], per_page=100),

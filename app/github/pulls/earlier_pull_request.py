@@ -8,12 +8,12 @@ from typing import Any
 
 from agents.ports.issues import DECISION, EarlierPull
 from app.git.ref_names import BRANCH_PREFIX
-from app.github.transport.errors import Missing
-from app.github.access.run_reader import REPOSITORY, Reading
-from app.github.transport.bot_identity import Identity
-from app.github.transport.installation_client import InstallationClient
+from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.pulls.publisher import PULLS
 from app.github.pulls.text import KEY
+from app.github.transport.bot_identity import BotIdentity
+from app.github.transport.errors import NotFound
+from app.github.transport.installation_client import InstallationClient
 
 REFS = f"{REPOSITORY}/git/matching-refs/heads/{BRANCH_PREFIX}"
 ACTIVITY = f"{REPOSITORY}/activity{{?ref,per_page}}"
@@ -25,7 +25,7 @@ NOBODY_KNOWS = "(unknown)"
 MARKER = re.compile(rf"<!-- fettle run=([A-Za-z0-9._-]+) key={KEY} -->")
 
 
-async def read_earlier(reading: Reading) -> EarlierPull | None:
+async def read_earlier(reading: RunReader) -> EarlierPull | None:
     """Return the newest one that is surely ours.
 
     One request for the branches, one for each of them, one for the pushes.
@@ -57,7 +57,7 @@ def _named_for(branch: str, number: int) -> bool:
 
 
 async def _open_pulls(
-    reading: Reading, client: InstallationClient, branch: str
+    reading: RunReader, client: InstallationClient, branch: str
 ) -> list[Mapping[str, Any]]:
     where = reading.where(head=f"{reading.request.repository.owner}:{branch}", state="open")
     listed = await client.getitem(f"{PULLS}{{?head,state}}", where)
@@ -65,20 +65,20 @@ async def _open_pulls(
     return [pull for pull in listed if pull["head"]["ref"] == branch and pull["state"] == "open"]
 
 
-def _is_ours(reading: Reading, own: Identity, pull: Mapping[str, Any]) -> bool:
+def _is_ours(reading: RunReader, own: BotIdentity, pull: Mapping[str, Any]) -> bool:
     """Tell whether Fettle made it, in this repository: a name or a marker anybody can copy."""
     home = (pull["head"]["repo"] or {}).get("id") == reading.request.repository.id
     return home and own.wrote(pull) and MARKER.search(pull["body"] or "") is not None
 
 
 async def _others(
-    reading: Reading, client: InstallationClient, own: Identity, branch: str
+    reading: RunReader, client: InstallationClient, own: BotIdentity, branch: str
 ) -> tuple[str, ...]:
     """Return who else has pushed there, by GitHub's record: what commits say anybody can write."""
     where = reading.where(ref=f"refs/heads/{branch}", per_page=100)
     try:
         moves = await client.getitem(ACTIVITY, where)
-    except Missing:  # an Enterprise Server that keeps no record
+    except NotFound:  # an Enterprise Server that keeps no record
         return (NOBODY_KNOWS,)
     actors = [move.get("actor") or {} for move in moves]
     others = (actor.get("login", NOBODY_KNOWS) for actor in actors if actor.get("id") != own.bot.id)

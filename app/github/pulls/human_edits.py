@@ -10,15 +10,15 @@ import structlog
 
 from agents.requests import Repository
 from app.github.graphql.documents import document
-from app.github.transport.errors import Invalid, NotPermitted
-from app.github.transport.bot_identity import Identity
+from app.github.transport.bot_identity import BotIdentity
+from app.github.transport.errors import NotPermitted, Unprocessable
 from app.github.transport.installation_client import InstallationClient
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Touched:
+class HumanEdits:
     """What somebody else has changed of one of our pull requests: theirs from then on."""
 
     node_id: str
@@ -29,8 +29,8 @@ class Touched:
 
 
 async def read_touched(
-    client: InstallationClient, repository: Repository, number: int, own: Identity
-) -> Touched:
+    client: InstallationClient, repository: Repository, number: int, own: BotIdentity
+) -> HumanEdits:
     """Ask GitHub who last edited the description, and who renamed it or ended or began a draft."""
     variables = {"owner": repository.owner, "name": repository.name, "number": number}
     found = await client.graphql(document("pull_touched"), variables)
@@ -42,18 +42,18 @@ async def read_touched(
     }
     if pull["lastEditedAt"] and not _is_us(pull["editor"], own):
         theirs.add("body")
-    return Touched(pull["id"], pull["isDraft"], frozenset(theirs))
+    return HumanEdits(pull["id"], pull["isDraft"], frozenset(theirs))
 
 
-async def make_ready(client: InstallationClient, touched: Touched) -> bool:
+async def make_ready(client: InstallationClient, touched: HumanEdits) -> bool:
     """End the draft and return whether that is so; GitHub may not let the App."""
     try:
         await client.graphql(document("pull_ready"), {"id": touched.node_id}, writes=True)
-    except (NotPermitted, Invalid) as error:
+    except (NotPermitted, Unprocessable) as error:
         log.warning("the pull request stays a draft", reason=str(error))
         return False
     return True
 
 
-def _is_us(actor: Mapping[str, Any] | None, own: Identity) -> bool:
+def _is_us(actor: Mapping[str, Any] | None, own: BotIdentity) -> bool:
     return actor is not None and actor.get("databaseId") == own.bot.id

@@ -10,7 +10,7 @@ from agents.requests import RemediateAlert, Request
 from agents.text.inline import code_span
 from app.git.mirror import Mirror
 from app.git.ref_names import BRANCH_PREFIX, any_branch
-from app.github.transport.errors import Missing
+from app.github.transport.errors import NotFound
 from app.github.transport.installation_client import InstallationClient
 
 REPOSITORY = "/repos/{owner}/{repo}"
@@ -47,7 +47,7 @@ def is_named(request: Request, branch: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Meant:
+class IntendedPush:
     """A push to such a branch, before it is done."""
 
     request: RemediateAlert
@@ -58,7 +58,7 @@ class Meant:
     """The commit that the branch has now; None: it does not exist."""
 
 
-async def require_free(client: InstallationClient, mirror: Mirror, meant: Meant) -> None:
+async def require_free(client: InstallationClient, mirror: Mirror, meant: IntendedPush) -> None:
     """Raise RunError, for people, unless the commit may go to the branch that was named.
 
     What others have put there the run has not made, whatever the message of their commit says: it
@@ -78,7 +78,7 @@ async def require_free(client: InstallationClient, mirror: Mirror, meant: Meant)
         return
     try:
         found = await client.getitem(BRANCH, {**where, "branch": branch})
-    except Missing as error:  # it was deleted in this moment
+    except NotFound as error:  # it was deleted in this moment
         raise Moved(_THEIRS.format(branch=shown)) from error
     if found["protected"]:
         raise RunError(_PROTECTED.format(branch=shown))
@@ -95,7 +95,7 @@ async def _mains(
     return {name.casefold() for name in names}
 
 
-async def _is_ours(mirror: Mirror, meant: Meant, standing: str) -> bool:
+async def _is_ours(mirror: Mirror, meant: IntendedPush, standing: str) -> bool:
     """Tell whether the run, or the one that it takes up, has made what stands there."""
     if not await mirror.continues(meant.commit, standing):
         return False

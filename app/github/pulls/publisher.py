@@ -11,16 +11,16 @@ from agents.requests import OnPull, RemediateAlert, Request
 from agents.text.inline import code_span
 from app.git.mirror import Mirror
 from app.git.ref_names import BRANCH_PREFIX, branch_ref, pull_ref
-from app.github.transport.tokens import Profile, Scope
-from app.github.transport.client import GitHub
-from app.github.transport.errors import Invalid, Missing
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.idempotent_comments import MarkedComments, SETTLE, made_once
-from app.github.pulls.operator_branch import Meant, is_named, require_free
 from app.github.pulls.head_branch import PULL, require_pushable
-from app.github.pulls.text import PullText
 from app.github.pulls.human_edits import make_ready, read_touched
-from app.github.transport.outgoing_text import Wording
+from app.github.pulls.operator_branch import IntendedPush, is_named, require_free
+from app.github.pulls.text import PullRequestBody
+from app.github.transport.client import GitHub
+from app.github.transport.errors import NotFound, Unprocessable
+from app.github.transport.idempotent_comments import SETTLE, MarkedComments, made_once
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport.tokens import Profile, Scope
 from app.secrets.redaction import Redactor
 
 EDITED_KEY = "pull-request-text"
@@ -52,7 +52,7 @@ class GitHubPublisher:
         self._mirror = mirror
         self._request = request
         self._run_id = run_id
-        self._wording = Wording(github.urls, request, redactor)
+        self._wording = OutgoingText(github.urls, request, redactor)
         self._settle = settle
         self._comments = MarkedComments(github, request, run_id, settle=settle)
         self._where = {"owner": request.repository.owner, "repo": request.repository.name}
@@ -80,7 +80,7 @@ class GitHubPublisher:
             request.installation_id, request.repository.id, Profile.READ
         )
         standing = await self._head_of(branch)
-        meant = Meant(request, self._run_id, commit, standing)
+        meant = IntendedPush(request, self._run_id, commit, standing)
         await require_free(client, self._mirror, meant)
         await self._push(branch, commit, standing, branch)
         return urls.branch(request.repository.full_name, branch)
@@ -110,7 +110,7 @@ class GitHubPublisher:
         `closes`: numbers of the issues of this repository that its merge closes, and no others.
         """
         request = self._request
-        text = PullText(self._wording, title, body, closes)
+        text = PullRequestBody(self._wording, title, body, closes)
         wanted = {"title": text.title, "body": text.whole(self._caution, self._run_id)}
         async with self._github.leased(
             request.installation_id, request.repository.id, Profile.PULLS
@@ -148,7 +148,7 @@ class GitHubPublisher:
         where = {**self._where, "branch": branch}
         try:
             found = await client.getitem("/repos/{owner}/{repo}/git/ref/heads/{+branch}", where)
-        except Missing:
+        except NotFound:
             return None
         sha: str = found["object"]["sha"]
         return sha
@@ -210,7 +210,7 @@ class GitHubPublisher:
         data = {**wanted, "base": base or request.repository.default_branch}
         try:
             opened: dict[str, Any] = await client.post(PULLS, self._where, data=data)
-        except Invalid as error:
+        except Unprocessable as error:
             if wanted["draft"] and "draft" in str(error).lower():  # not in every plan
                 return await self._open(client, {**wanted, "draft": False})
             raise
@@ -221,7 +221,7 @@ class GitHubPublisher:
         client: InstallationClient,
         found: dict[str, Any],
         wanted: dict[str, str],
-        text: PullText,
+        text: PullRequestBody,
         *,
         draft: bool,
     ) -> dict[str, Any]:
@@ -247,7 +247,7 @@ class GitHubPublisher:
             found = {**found, "draft": not await make_ready(client, touched)}
         return found
 
-    async def _say_beside(self, number: int, text: PullText) -> None:
+    async def _say_beside(self, number: int, text: PullRequestBody) -> None:
         """Say in a comment what the description would have said."""
         there = self._request.model_copy(update={"number": number})
         comments = MarkedComments(self._github, there, self._run_id, settle=self._settle)

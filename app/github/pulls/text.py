@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from agents.text.lines import quiet_in_commits
 from agents.text.outgoing import LIMIT
 from app.github.transport.idempotent_comments import marker
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.outgoing_text import OutgoingText
 
 KEY = "pull-request"
 LONGEST_TITLE = 200
@@ -18,10 +18,10 @@ This is what it would say of the newest commits:
 CLOSES = "To have the merge close what they resolve, the description has to say {closing}."
 
 
-class PullText:
+class PullRequestBody:
     """What a run has to say about its pull request; `closes` are numbers of issues."""
 
-    def __init__(self, wording: Wording, title: str, body: str, closes: Iterable[int]) -> None:
+    def __init__(self, wording: OutgoingText, title: str, body: str, closes: Iterable[int]) -> None:
         self.title = wording.title(title, LONGEST_TITLE)
         self._wording = wording
         self._body = body

@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from agents.errors import ToolError, TransientError
 from agents.ports import Json
 from agents.requests import Request
-from app.github.transport.client import GitHub
-from app.github.transport.errors import Invalid, Missing, NotPermitted
+from app.github.access.run_reader import RunReader
 from app.github.read_tool.checks import read_checks, read_log
 from app.github.read_tool.issues import read_issue, read_pull_request
-from app.github.access.run_reader import Reading
 from app.github.read_tool.search import search
+from app.github.transport.client import GitHub
+from app.github.transport.errors import NotFound, NotPermitted, Unprocessable
 
-Verb = Callable[[Reading, Mapping[str, Json]], Awaitable[str]]
+Verb = Callable[[RunReader, Mapping[str, Json]], Awaitable[str]]
 
 VERBS: Mapping[str, Verb] = {
     "issue": read_issue,
@@ -25,11 +25,11 @@ VERBS: Mapping[str, Verb] = {
 }
 
 
-class GitHubForge:
+class GitHubReads:
     """Reads with tokens that can do nothing else; they never leave this process."""
 
     def __init__(self, github: GitHub, request: Request, run_id: str) -> None:
-        self._reading = Reading.of(github, request, asked_at(run_id))
+        self._reading = RunReader.of(github, request, asked_at(run_id))
 
     async def read(self, verb: str, arguments: Mapping[str, Json]) -> str:
         """Return what the verb finds; whatever GitHub refuses, the model can go on without."""
@@ -37,7 +37,7 @@ class GitHubForge:
             return await VERBS[verb](self._reading, arguments)
         except NotPermitted as error:
             raise ToolError(f"The App may not read this. {error}") from error
-        except (Missing, Invalid) as error:
+        except (NotFound, Unprocessable) as error:
             raise ToolError(f"Nothing was found. {error}") from error
         except TransientError as error:
             raise ToolError(f"GitHub cannot be read now; go on without. {error}") from error

@@ -7,11 +7,11 @@ from typing import Any
 
 from agents.errors import ToolError
 from agents.ports import Json
-from app.github.transport.tokens import Profile
-from app.github.transport.errors import Invalid, Missing
-from app.github.access.run_reader import REPOSITORY, Reading
-from app.github.transport.incoming_text import body, line
+from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.checks.job_log import read_part_log
+from app.github.transport.errors import NotFound, Unprocessable
+from app.github.transport.incoming_text import body, line
+from app.github.transport.tokens import Profile
 
 KEPT = 60_000  # bytes from the end of a log: what failed stands there
 SHOWN = 16_000  # characters
@@ -27,7 +27,7 @@ STARTED_BY_OUTSIDERS = (
 )
 
 
-async def read_checks(reading: Reading, arguments: Mapping[str, Json]) -> str:
+async def read_checks(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     """Return what checks and other services say about a commit."""
     client, where = await reading.client(Profile.CHECKS), reading.where(ref=arguments["ref"])
     path = f"{REPOSITORY}/commits/{{ref}}/check-runs"
@@ -63,7 +63,7 @@ def _state(run: Mapping[str, Any]) -> str:
     return str(run["conclusion"] or run["status"])
 
 
-async def _holds(reading: Reading, sha: str) -> bool:
+async def _holds(reading: RunReader, sha: str) -> bool:
     """Tell whether a branch of this repository holds the commit: forks' commits are seen here, too.
 
     https://docs.github.com/rest/commits/commits#compare-two-commits
@@ -75,12 +75,12 @@ async def _holds(reading: Reading, sha: str) -> bool:
     try:
         path = f"{REPOSITORY}/compare/{{main}}...{{sha}}{{?per_page}}"
         compared = await client.getitem(path, {**main, "per_page": "1"})
-    except (Missing, Invalid):  # nothing in common
+    except (NotFound, Unprocessable):  # nothing in common
         return False
     return bool(compared["ahead_by"] == 0)
 
 
-async def read_log(reading: Reading, arguments: Mapping[str, Json]) -> str:
+async def read_log(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     """Return the end of a job's log."""
     log = await read_part_log(reading, arguments["number"], keep=KEPT)
     if log is None:

@@ -8,7 +8,7 @@ from typing import Any
 from agents.ports import Json
 from agents.requests import ResolveIssue
 from agents.tools.room import cut
-from app.github.access.run_reader import REPOSITORY, Reading
+from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.transport.incoming_text import body, left_out, line, sections
 
 HIDDEN = "(by somebody without write access: not shown)"
@@ -16,7 +16,7 @@ MOST_FILES = 100
 DIFF = 12_000  # characters
 
 
-async def read_issue(reading: Reading, arguments: Mapping[str, Json]) -> str:
+async def read_issue(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     """Return an issue and what was said on it."""
     number = arguments["number"]
     client = await reading.client()
@@ -34,7 +34,7 @@ async def read_issue(reading: Reading, arguments: Mapping[str, Json]) -> str:
     )
 
 
-async def read_pull_request(reading: Reading, arguments: Mapping[str, Json]) -> str:
+async def read_pull_request(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     """Return a pull request: what it says, what was said about it, what it changes."""
     number = arguments["number"]
     client, where = await reading.client(), reading.where(number=number)
@@ -53,7 +53,7 @@ async def read_pull_request(reading: Reading, arguments: Mapping[str, Json]) -> 
     )
 
 
-async def _opening(reading: Reading, thing: Mapping[str, Any]) -> str:
+async def _opening(reading: RunReader, thing: Mapping[str, Any]) -> str:
     """Return title and description: the run's own issue as it was when the run was asked for."""
     request = reading.request
     if isinstance(request, ResolveIssue) and thing["number"] == request.number:
@@ -64,7 +64,7 @@ async def _opening(reading: Reading, thing: Mapping[str, Any]) -> str:
     return f"{line(thing['title'])} (by {author})\n\n{body(thing['body'])}"
 
 
-async def _reviews(reading: Reading, number: int) -> str:
+async def _reviews(reading: RunReader, number: int) -> str:
     client, where = await reading.client(), reading.where(number=number)
     reviews = [
         each async for each in client.getiter(f"{REPOSITORY}/pulls/{{number}}/reviews", where)
@@ -85,7 +85,7 @@ async def _reviews(reading: Reading, number: int) -> str:
     return sections([*said, left_out([(hidden, "reviews by people without write access")])])
 
 
-async def _files(reading: Reading, pull: Mapping[str, Any], *, diff: bool) -> str:
+async def _files(reading: RunReader, pull: Mapping[str, Any], *, diff: bool) -> str:
     """Return the names of what it changes; a fork's files are an outsider's words, too."""
     if not await _by_us(reading, pull):
         return f"{pull['changed_files']} changed files: {HIDDEN}"
@@ -105,7 +105,7 @@ async def _files(reading: Reading, pull: Mapping[str, Any], *, diff: bool) -> st
     return f"{listing}\n\n{whole}"
 
 
-async def _by_us(reading: Reading, pull: Mapping[str, Any]) -> bool:
+async def _by_us(reading: RunReader, pull: Mapping[str, Any]) -> bool:
     """Tell whether those who may write named its branch and wrote what it changes."""
     home = (pull["head"]["repo"] or {}).get("id") == reading.request.repository.id
     return home or await reading.shown(pull)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.ports import Json
-from app.github.access.run_reader import Reading
+from app.github.access.run_reader import RunReader
 from app.github.transport.incoming_text import left_out, line
 
 MOST = 20
@@ -16,7 +16,7 @@ KINDS = {"issues": "is:issue", "pull_requests": "is:pull-request"}
 _WORD = re.compile(r"[^\s\"\\]+")
 
 
-async def search(reading: Reading, arguments: Mapping[str, Json]) -> str:
+async def search(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     """Return what holds all of the words."""
     of = arguments["of"]
     # Quoted, nothing is a qualifier: `repo:` and `OR` are looked for as words.
@@ -40,7 +40,7 @@ async def search(reading: Reading, arguments: Mapping[str, Json]) -> str:
     return "\n".join([f"# Found ({of}): {len(own)}", *lines, *([notes] if notes else [])])
 
 
-def _ours(reading: Reading, name: str, item: Mapping[str, Any]) -> bool:
+def _ours(reading: RunReader, name: str, item: Mapping[str, Any]) -> bool:
     """Tell whether it is of this repository: the search might have a mind of its own."""
     if "repository" in item:
         return bool(item["repository"]["id"] == reading.request.repository.id)

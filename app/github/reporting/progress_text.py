@@ -14,7 +14,7 @@ from agents.requests import RemediateAlert, Request
 from agents.run import Outcome
 from app.github.alerts.issue_text import is_discreet, public_text
 from app.github.reporting.wording_by_kind import afresh, asked, words_of
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.outgoing_text import OutgoingText
 
 LONGEST_SUMMARY = 160
 LONGEST_WHY = 300
@@ -160,7 +160,7 @@ _BAD: Mapping[str, LineState] = {
 }
 
 
-def render(progress: Progress, wording: Wording) -> str:
+def render(progress: Progress, wording: OutgoingText) -> str:
     """Return the comment's Markdown."""
     stages = () if is_discreet(progress.request) else progress.stages
     parts = [
@@ -174,7 +174,7 @@ def render(progress: Progress, wording: Wording) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _headline(progress: Progress, wording: Wording) -> str:
+def _headline(progress: Progress, wording: OutgoingText) -> str:
     request, outcome = progress.request, progress.outcome
     if outcome is not None:
         answered = words_of(request).answered
@@ -191,7 +191,7 @@ def _headline(progress: Progress, wording: Wording) -> str:
     return headline.format(asked=asked(request, it), what=what)
 
 
-def _report(progress: Progress, wording: Wording) -> str:
+def _report(progress: Progress, wording: OutgoingText) -> str:
     """Return all that a run about alerts has to say of its failure: it says it nowhere else."""
     request, outcome = progress.request, progress.outcome
     if not isinstance(request, RemediateAlert) or is_discreet(request):
@@ -203,7 +203,7 @@ def _pause(progress: Progress) -> str:
     return next((line.pause for line in progress.stages if line.pause), "")
 
 
-def _line(line: StageLine, progress: Progress, wording: Wording) -> str:
+def _line(line: StageLine, progress: Progress, wording: OutgoingText) -> str:
     number = line.key.rpartition("/")[2]
     title = line.title + (f" ({number})" if number not in {"", "1"} else "")
     if line.waits_for:

@@ -16,14 +16,14 @@ from agents.ports import Usage
 from agents.requests import RemediateAlert, Request
 from agents.run import Outcome
 from app.github.approvals.comment import comment_key
-from app.github.transport.tokens import Profile
-from app.github.transport.client import GitHub
-from app.github.transport.errors import Missing
-from app.github.transport.idempotent_comments import MarkedComments, Posted
-from app.github.transport.conversation import Place
 from app.github.reporting.progress_text import Progress, render
 from app.github.reporting.wording_by_kind import called_for
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.client import GitHub
+from app.github.transport.conversation import ConversationThread
+from app.github.transport.errors import NotFound
+from app.github.transport.idempotent_comments import MarkedComments, Posted
+from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
 
 KEY = "progress"
@@ -59,13 +59,13 @@ class GitHubReporter:
         comment_id: int | None = None,
         interval: float = INTERVAL,
         caution: str = "",
-        place: Place | None = None,
+        place: ConversationThread | None = None,
     ) -> None:
         self._github = github
         self._request = request
         self._run_id = run_id
-        self._place = place or Place(request)
-        self._wording = Wording(github.urls, request, redactor)
+        self._place = place or ConversationThread(request)
+        self._wording = OutgoingText(github.urls, request, redactor)
         self._remember = remember
         self._comment_id = comment_id
         self._interval = interval
@@ -206,7 +206,7 @@ class GitHubReporter:
             log.info("progress not shown yet", reason=str(error))
             return error.retry_after or 0.0
         except RunError as error:
-            if isinstance(error, Missing) and self._comment_id is not None:
+            if isinstance(error, NotFound) and self._comment_id is not None:
                 self._comment_id, self._sent = None, None
                 return 0.0  # somebody removed the comment: make another
             log.warning("progress cannot be shown", reason=str(error))

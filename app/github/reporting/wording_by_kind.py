@@ -26,7 +26,7 @@ WITHOUT = "Fettle is to do without the override of {package}"
 
 
 @dataclass(frozen=True)
-class Words:
+class KindWording:
     """What is said of one kind of request."""
 
     next: str
@@ -39,31 +39,31 @@ class Words:
     """How it is asked for once more, from the beginning."""
 
 
-WORDS: Mapping[str, Words] = {
-    "resolve_issue": Words(
+WORDS: Mapping[str, KindWording] = {
+    "resolve_issue": KindWording(
         next="The result will be linked here.",
         answered="Answered.",
         link="the answer",
         afresh="set the label `{label}` again",
     ),
-    "address_review": Words(
+    "address_review": KindWording(
         next="Each thread gets its answer, and a summary of all will be linked here.",
         answered="Done.",
         link="the summary",
         afresh="write `/bot address`",
     ),
-    "update_branch": Words(
+    "update_branch": KindWording(
         next="The result will be linked here.",
         answered="Done.",
         link="the result",
         afresh="write `/bot update`",
     ),
-    "fix_checks": Words(
+    "fix_checks": KindWording(
         next="What is found out will be linked here.",
         answered="Looked at.",
         link="what was found out",
     ),
-    "remediate_alert": Words(
+    "remediate_alert": KindWording(
         next="The result will be linked here.",
         answered="Done.",
         link="the result",
@@ -71,7 +71,7 @@ WORDS: Mapping[str, Words] = {
 }
 
 
-def words_of(request: Request) -> Words:
+def words_of(request: Request) -> KindWording:
     """Return what is said of the request's kind."""
     return WORDS[request.kind]
 

@@ -10,22 +10,22 @@ from typing import Any
 from agents.errors import RunError
 from agents.ports import Batch, Feedback, Pull, Remark, ReviewText, Said, Suggested, Thread
 from agents.requests import AddressReview, OnPull, Person
-from app.github.access.edit_history import AsAsked
-from app.github.transport.client import GitHub
+from app.github.access.authors import Authors
+from app.github.access.edit_history import EditHistory
+from app.github.access.run_reader import RunReader
 from app.github.pulls.earlier_pull_request import ACTIVITY
-from app.github.transport.errors import Missing
-from app.github.read_tool.adapter import asked_at
-from app.github.access.run_reader import Reading
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.idempotent_comments import SETTLE
 from app.github.pulls.head_branch import PULL, is_foreign, state_of, why_not
-from app.github.reviews.replies import ReviewAnswers
+from app.github.read_tool.adapter import asked_at
+from app.github.reviews.replies import ReviewReplies
 from app.github.reviews.request_review import ask_again
 from app.github.reviews.suggestions import ReviewSuggestions
-from app.github.reviews.summaries import TextReader
+from app.github.reviews.summaries import ReviewTextReader
 from app.github.reviews.threads import ThreadReader
-from app.github.access.authors import Speakers
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.client import GitHub
+from app.github.transport.errors import NotFound
+from app.github.transport.idempotent_comments import SETTLE
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.outgoing_text import OutgoingText
 from app.secrets.redaction import Redactor
 from app.store.handled_feedback import Batches
 
@@ -33,7 +33,7 @@ LOOKS = 3
 """Times that GitHub is asked whether a pull request can be merged; it finds out meanwhile."""
 
 
-class GitHubReviewing:
+class GitHubReviews:
     """Reads with the profile `read`, answers with `report`; resolves with a token for just that."""
 
     def __init__(
@@ -51,9 +51,9 @@ class GitHubReviewing:
         self._run_id = run_id
         self._batches = batches
         self._settle = settle
-        self._reading = Reading.of(github, request, asked_at(run_id))
-        wording = Wording(github.urls, request, redactor)
-        self._answers = ReviewAnswers(self._reading, run_id, wording, settle=settle)
+        self._reading = RunReader.of(github, request, asked_at(run_id))
+        wording = OutgoingText(github.urls, request, redactor)
+        self._answers = ReviewReplies(self._reading, run_id, wording, settle=settle)
         self._suggestions = ReviewSuggestions(
             self._reading, run_id, wording, conceal=redactor.clean, settle=settle
         )
@@ -94,12 +94,12 @@ class GitHubReviewing:
         parts = (
             self._reading,
             client,
-            Speakers(self._reading, client, outsiders=outsiders),
-            AsAsked(client, self._asked_at),
+            Authors(self._reading, client, outsiders=outsiders),
+            EditHistory(client, self._asked_at),
         )
         done = [each for each in await self.batches() if not each.kept_back]
         threads = await ThreadReader(*parts).read(may_resolve=await self._may_resolve())
-        texts = await TextReader(*parts).read(
+        texts = await ReviewTextReader(*parts).read(
             dealt_with=frozenset(ident for batch in done for ident in batch.reviews),
             newest_remark=max((batch.newest_remark for batch in done), default=0),
         )
@@ -163,7 +163,7 @@ class GitHubReviewing:
         where = self._reading.where(ref=f"refs/heads/{head['ref']}", per_page=100)
         try:
             moves = await client.getitem(ACTIVITY, where)
-        except Missing:  # an Enterprise Server that keeps no record
+        except NotFound:  # an Enterprise Server that keeps no record
             return False
         own = await self._github.identity(client)
         actors = [move.get("actor") or {} for move in moves if move["after"] == head["sha"]]

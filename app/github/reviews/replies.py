@@ -9,14 +9,14 @@ from typing import Any
 from agents.errors import RunError
 from agents.ports import Thread
 from agents.text.inline import code_span
-from app.github.transport.tokens import Profile
+from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.graphql.documents import document
-from app.github.transport.errors import Invalid, Missing, NotPermitted
-from app.github.access.run_reader import REPOSITORY, Reading
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.idempotent_comments import made_once, marker
 from app.github.reviews.threads import MOST_SAID, VERDICT
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.errors import NotFound, NotPermitted, Unprocessable
+from app.github.transport.idempotent_comments import made_once, marker
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport.tokens import Profile
 
 REPLIES = f"{REPOSITORY}/pulls/{{number}}/comments/{{root}}/replies"
 ROOM = 64_000
@@ -31,10 +31,12 @@ REFUSED = "GitHub did not resolve it"
 _VERDICT = re.compile(r"[a-z][a-z_-]{0,39}")
 
 
-class ReviewAnswers:
+class ReviewReplies:
     """The answers of one run."""
 
-    def __init__(self, reading: Reading, run_id: str, wording: Wording, *, settle: float) -> None:
+    def __init__(
+        self, reading: RunReader, run_id: str, wording: OutgoingText, *, settle: float
+    ) -> None:
         self._reading = reading
         self._run_id = run_id
         self._wording = wording
@@ -50,7 +52,7 @@ class ReviewAnswers:
             return await made_once(
                 lambda: self._find(thread), lambda: self._post(thread, text), settle=self._settle
             )
-        except (Missing, Invalid, NotPermitted) as error:
+        except (NotFound, Unprocessable, NotPermitted) as error:
             why = UNANSWERABLE.format(path=code_span(thread.path))
             raise RunError(f"{why} {error}") from error
 
@@ -66,11 +68,11 @@ class ReviewAnswers:
             ) as leased:
                 asked = {"id": thread.id}
                 await leased.graphql(document("thread_resolved"), asked, writes=True)
-        except Missing:
+        except NotFound:
             return GONE
         except NotPermitted:
             return NOT_PERMITTED
-        except Invalid:
+        except Unprocessable:
             return REFUSED
         return ""
 
@@ -98,7 +100,7 @@ class ReviewAnswers:
         asked = {"id": thread.id, "before": before}
         item: Mapping[str, Any] = (await client.graphql(document("thread_comments"), asked))["node"]
         if not item:
-            raise Missing("Its comments were deleted.")
+            raise NotFound("Its comments were deleted.")
         return item
 
     async def _post(self, thread: Thread, text: str) -> str:

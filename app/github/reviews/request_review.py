@@ -8,11 +8,11 @@ from typing import Any
 import structlog
 
 from agents.requests import Person
-from app.github.transport.tokens import Profile
-from app.github.transport.errors import Invalid
-from app.github.access.run_reader import REPOSITORY, Reading
-from app.github.transport.installation_client import InstallationClient
+from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.pulls.head_branch import PULL
+from app.github.transport.errors import Unprocessable
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.tokens import Profile
 
 REQUESTED = f"{REPOSITORY}/pulls/{{number}}/requested_reviewers"
 MOST = 15
@@ -21,7 +21,7 @@ MOST = 15
 log = structlog.get_logger()
 
 
-async def ask_again(reading: Reading, reviewers: Sequence[Person]) -> tuple[str, ...]:
+async def ask_again(reading: RunReader, reviewers: Sequence[Person]) -> tuple[str, ...]:
     """Request reviews of these people; return who stands as asked, whoever did it."""
     client = await reading.client(Profile.REPORT)
     where = reading.where(number=reading.request.number)
@@ -40,7 +40,7 @@ async def ask_again(reading: Reading, reviewers: Sequence[Person]) -> tuple[str,
 
 
 async def _ask(
-    reading: Reading, client: InstallationClient, where: dict[str, str], person: Person
+    reading: RunReader, client: InstallationClient, where: dict[str, str], person: Person
 ) -> bool:
     """Ask one person, so that one who cannot be asked is in nobody's way."""
     role = await reading.writers.role(client, person)
@@ -48,7 +48,7 @@ async def _ask(
         return False  # gone, or somebody else has the name by now
     try:
         answer = await client.post(REQUESTED, where, data={"reviewers": [person.login]})
-    except Invalid as error:  # not a collaborator, or the pull request was closed
+    except Unprocessable as error:  # not a collaborator, or the pull request was closed
         log.info("not asked for a review", reason=str(error))
         return False
     return person.id in _ids(answer)

@@ -13,13 +13,13 @@ from agents.pipelines.address.suggestion import block
 from agents.ports import Suggested
 from agents.text.inline import code_span
 from agents.text.outgoing import LIMIT
-from app.github.transport.tokens import Profile
-from app.github.transport.errors import Invalid, Missing
-from app.github.access.run_reader import REPOSITORY, Reading
-from app.github.transport.installation_client import InstallationClient
-from app.github.transport.idempotent_comments import made_once, marker
+from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.pulls.head_branch import PULL
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.errors import NotFound, Unprocessable
+from app.github.transport.idempotent_comments import made_once, marker
+from app.github.transport.installation_client import InstallationClient
+from app.github.transport.outgoing_text import OutgoingText
+from app.github.transport.tokens import Profile
 
 REVIEWS = f"{REPOSITORY}/pulls/{{number}}/reviews"
 FILES = f"{REPOSITORY}/pulls/{{number}}/files"
@@ -41,9 +41,9 @@ class ReviewSuggestions:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: RunReader,
         run_id: str,
-        wording: Wording,
+        wording: OutgoingText,
         *,
         conceal: Callable[[str], str],
         settle: float,
@@ -82,7 +82,7 @@ class ReviewSuggestions:
         notes = [SECRET.format(path=code_span(path)) for path in secret]
         try:
             return await self._send(client, head, (mark, body, notes), fitting, beside)
-        except Invalid:  # somebody pushed meanwhile, or GitHub counts lines in another way
+        except Unprocessable:  # somebody pushed meanwhile, or GitHub counts lines in another way
             if not fitting:
                 raise
         return await self._send(client, head, (mark, body, notes), [], clean)
@@ -144,7 +144,7 @@ class ReviewSuggestions:
         try:
             found = await client.getitem(CONTENT, self._reading.where(path=path, ref=head))
             return base64.b64decode(found["content"]).decode()
-        except (Missing, Invalid, binascii.Error, UnicodeDecodeError, KeyError, TypeError):
+        except (NotFound, Unprocessable, binascii.Error, UnicodeDecodeError, KeyError, TypeError):
             return ""
 
     def _diff(self, change: Suggested, text: str) -> str:

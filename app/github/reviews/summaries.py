@@ -9,11 +9,11 @@ from typing import Any
 
 from agents.ports import Remark, ReviewText
 from agents.requests import Person
-from app.github.access.edit_history import AsAsked, said_at
+from app.github.access.authors import Authors
+from app.github.access.edit_history import EditHistory, said_at
+from app.github.access.run_reader import RunReader
 from app.github.graphql.documents import document
-from app.github.access.run_reader import Reading
 from app.github.transport.installation_client import InstallationClient
-from app.github.access.authors import Speakers
 from handlers.command_parser import without_commands
 
 MOST_REVIEWS = 2_000
@@ -21,7 +21,7 @@ MOST_REMARKS = 500
 
 
 @dataclass
-class Texts:
+class ReviewTexts:
     """What was found, newest first."""
 
     reviews: list[tuple[ReviewText, Person]] = field(default_factory=list)
@@ -34,19 +34,19 @@ class Texts:
     left_out: int = 0
 
 
-class TextReader:
+class ReviewTextReader:
     """Reads the reviews and the discussion of one pull request, a request for each 50 of them."""
 
     def __init__(
-        self, reading: Reading, client: InstallationClient, speakers: Speakers, texts: AsAsked
+        self, reading: RunReader, client: InstallationClient, speakers: Authors, texts: EditHistory
     ) -> None:
         self._reading = reading
         self._client = client
         self._speakers = speakers
         self._texts = texts
-        self._found = Texts()
+        self._found = ReviewTexts()
 
-    async def read(self, *, dealt_with: frozenset[int], newest_remark: int) -> Texts:
+    async def read(self, *, dealt_with: frozenset[int], newest_remark: int) -> ReviewTexts:
         """Return what no earlier run has dealt with: not these reviews, nor up to that remark."""
         found = self._found
         found.newest_remark = newest_remark

@@ -9,12 +9,12 @@ from typing import Any
 
 from agents.ports import Said, Thread
 from agents.requests import Person
-from app.github.access.edit_history import AsAsked, edited_by_author, said_at
+from app.github.access.authors import Author, Authors
+from app.github.access.edit_history import EditHistory, edited_by_author, said_at
+from app.github.access.run_reader import RunReader
 from app.github.graphql.documents import document
-from app.github.transport.errors import Missing
-from app.github.access.run_reader import Reading
+from app.github.transport.errors import NotFound
 from app.github.transport.installation_client import InstallationClient
-from app.github.access.authors import Speaker, Speakers
 
 MOST_THREADS = 1_000
 MOST_SAID = 200
@@ -50,7 +50,7 @@ class ThreadReader:
     """Reads the threads of one pull request: a request for 50 of them, more for the long ones."""
 
     def __init__(
-        self, reading: Reading, client: InstallationClient, speakers: Speakers, texts: AsAsked
+        self, reading: RunReader, client: InstallationClient, speakers: Authors, texts: EditHistory
     ) -> None:
         self._reading = reading
         self._client = client
@@ -130,7 +130,7 @@ class ThreadReader:
             asked = {"id": item["id"], "before": page["startCursor"]}
             try:
                 found = (await self._client.graphql(document("thread_comments"), asked))["node"]
-            except Missing:  # it was deleted since it was listed: answering it says so
+            except NotFound:  # it was deleted since it was listed: answering it says so
                 break
             if not found or not found["comments"]["nodes"]:
                 break
@@ -141,7 +141,7 @@ class ThreadReader:
             items = [first, *items[-MOST_SAID + 1 :]]
         return first, items, max(0, newest["totalCount"] - len(items))
 
-    async def _said(self, item: Mapping[str, Any], speaker: Speaker) -> Said:
+    async def _said(self, item: Mapping[str, Any], speaker: Author) -> Said:
         text = await self._texts.text(item)
         mark = VERDICT.match(text) if speaker.own else None
         untouched = item["lastEditedAt"] is None or edited_by_author(item)

@@ -9,10 +9,10 @@ from math import inf
 from typing import Any
 
 from agents.errors import FettleError
-from app.github.transport.http import Api, Refused
 from app.github.transport.app_jwt import AppJwt
 from app.github.transport.errors import fault
-from app.github.transport.rate_limits import Call, Reply, TRIES, again, limit_wait
+from app.github.transport.http import HttpApi, RequestFailed
+from app.github.transport.rate_limits import TRIES, Call, Reply, again, limit_wait
 
 Meaning = Callable[[Call, Reply], FettleError]
 
@@ -22,7 +22,7 @@ class AppClient:
 
     def __init__(
         self,
-        api: Api,
+        api: HttpApi,
         jwt: AppJwt,
         *,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -62,11 +62,11 @@ class AppClient:
                 return await self._api.send(
                     method, path, url_vars=url_vars, data=data, jwt=self.jwt.token()
                 )
-            except Refused as refused:
+            except RequestFailed as refused:
                 await self._sleep(self._wait(call, refused, tries, meaning))
         raise AssertionError("counting has no end")
 
-    def _wait(self, call: Call, refused: Refused, tries: int, meaning: Meaning) -> float:
+    def _wait(self, call: Call, refused: RequestFailed, tries: int, meaning: Meaning) -> float:
         """Return for how long to wait before the next try, or raise what the refusal means."""
         reply = refused.reply
         if tries < TRIES and _blames_clock(reply) and self.jwt.learn(reply.headers.get("date")):

@@ -22,7 +22,7 @@ WINDOW = 3 * 86_400.0
 """Seconds for which GitHub keeps a delivery and delivers it again; some servers do so longer."""
 
 
-class Page(NamedTuple):
+class DeliveryPage(NamedTuple):
     """A part of the log, newest first."""
 
     attempts: list[Attempt]
@@ -49,7 +49,7 @@ class AppDeliveries:
     def __init__(self, app: AppClient) -> None:
         self._app = app
 
-    async def page(self, cursor: str = "") -> Page:
+    async def page(self, cursor: str = "") -> DeliveryPage:
         """Return the newest attempts, or those from the cursor on.
 
         All are read, not only failures: GitHub's own filter leaves out those that got no answer.
@@ -57,7 +57,7 @@ class AppDeliveries:
         asked = {"per_page": str(PER_PAGE), **({"cursor": cursor} if cursor else {})}
         items, more = await self._app.page(LOG, asked)
         attempts = [attempt for item in items if (attempt := _attempt(item)) is not None]
-        return Page(attempts, _cursor_of(more))
+        return DeliveryPage(attempts, _cursor_of(more))
 
     async def pages(self, most: int) -> AsyncIterator[list[Attempt]]:
         """Yield at most so many pages, newest first."""

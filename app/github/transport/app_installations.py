@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from agents.errors import RunError
-from app.github.transport.tokens import Profile
 from app.github.transport.client import GitHub
-from app.github.transport.errors import Missing
+from app.github.transport.errors import NotFound
 from app.github.transport.installation_client import InstallationClient
+from app.github.transport.tokens import Profile
 from app.store.installation_rows import KnownInstallation, KnownRepository
 
 EVERY = "/app/installations{?per_page,page}"
@@ -47,7 +47,7 @@ class AppInstallations:
             found = await self._github.app.request(
                 "GET", ONE, url_vars={"id": str(installation_id)}
             )
-        except Missing:
+        except NotFound:
             return None
         known = _installation(found)
         if known is None:

@@ -12,7 +12,7 @@ from app.github.transport.installation_client import InstallationClient
 
 
 @dataclass(frozen=True)
-class Identity:
+class BotIdentity:
     """The App and the account it acts as."""
 
     app_id: int
@@ -30,8 +30,8 @@ class Identity:
         return author.get("id") == self.bot.id and (via is None or via.get("id") == self.app_id)
 
 
-async def learn_identity(as_app: AppClient, client: InstallationClient) -> Identity:
+async def learn_identity(as_app: AppClient, client: InstallationClient) -> BotIdentity:
     """Ask GitHub who we are: the App by its key, its bot user through any installation."""
     app = await as_app.request("GET", "/app")
     bot = await client.getitem("/users/{login}", {"login": f"{app['slug']}[bot]"})
-    return Identity(app["id"], app["slug"], Person(id=bot["id"], login=bot["login"]))
+    return BotIdentity(app["id"], app["slug"], Person(id=bot["id"], login=bot["login"]))

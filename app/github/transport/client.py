@@ -11,16 +11,16 @@ from functools import partial
 import aiohttp
 from cachetools import LRUCache
 
-from app.github.transport.http import Api
 from app.github.transport.app_client import AppClient
 from app.github.transport.app_jwt import AppJwt
+from app.github.transport.bot_identity import BotIdentity, learn_identity
+from app.github.transport.etag_cache import EtagCache
+from app.github.transport.http import HttpApi
+from app.github.transport.installation_cache import InstallationLookup
+from app.github.transport.installation_client import InstallationClient, Sleep, TokenSource
+from app.github.transport.rate_limits import RemainingRequests, left_of
+from app.github.transport.throttle import Throttle
 from app.github.transport.tokens import Profile, Scope, Token, TokenBroker
-from app.github.transport.bot_identity import Identity, learn_identity
-from app.github.transport.installation_client import InstallationClient, Sleep, Tokens
-from app.github.transport.installation_cache import Installed
-from app.github.transport.rate_limits import Left, left_of
-from app.github.transport.throttle import Pace
-from app.github.transport.etag_cache import Remembered
 from app.github.transport.urls import Urls
 from app.secrets.redaction import Redactor
 
@@ -47,15 +47,15 @@ class GitHub:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.urls = urls
-        self.app = AppClient(Api(session, urls), jwt, sleep=sleep)
-        self.broker = TokenBroker(self.app, Api(session, urls), redactor)
+        self.app = AppClient(HttpApi(session, urls), jwt, sleep=sleep)
+        self.broker = TokenBroker(self.app, HttpApi(session, urls), redactor)
         self._session = session
         self._write_spacing = write_spacing
         self._sleep = sleep
         self._clock = clock
-        self._identity: Identity | None = None
-        self._paces: LRUCache[int, Pace] = LRUCache(MOST_PACES)
-        self._remembered = Remembered()
+        self._identity: BotIdentity | None = None
+        self._paces: LRUCache[int, Throttle] = LRUCache(MOST_PACES)
+        self._remembered = EtagCache()
 
     @classmethod
     @asynccontextmanager
@@ -132,25 +132,25 @@ class GitHub:
         async with self.broker.lease(scope) as token:
             yield self._client(scope, _Leased(token))
 
-    async def identity(self, client: InstallationClient) -> Identity:
+    async def identity(self, client: InstallationClient) -> BotIdentity:
         """Return who we are on this GitHub; asked once, through any installation."""
         if self._identity is None:
             self._identity = await learn_identity(self.app, client)
         return self._identity
 
     @property
-    def installed(self) -> Installed:
+    def installed(self) -> InstallationLookup:
         """Return who knows where the App is installed."""
         return self.broker.installed
 
     @property
-    def left(self) -> dict[int, Left]:
+    def left(self) -> dict[int, RemainingRequests]:
         """Return what is left of the hour's requests, by installation, as far as GitHub told."""
         return {ident: pace.left for ident, pace in self._paces.items() if pace.left is not None}
 
-    def _client(self, scope: Scope, tokens: Tokens) -> InstallationClient:
+    def _client(self, scope: Scope, tokens: TokenSource) -> InstallationClient:
         pace = self._pace(scope.installation_id)
-        api = Api(
+        api = HttpApi(
             self._session,
             self.urls,
             kept=self._remembered.seen_by(scope),
@@ -162,10 +162,10 @@ class GitHub:
             api, tokens, pace, self.broker, sleep=self._sleep, called=called[0] if called else None
         )
 
-    def _pace(self, installation_id: int) -> Pace:
+    def _pace(self, installation_id: int) -> Throttle:
         pace = self._paces.get(installation_id)
         if pace is None:
-            pace = Pace(spacing=self._write_spacing, clock=self._clock, sleep=self._sleep)
+            pace = Throttle(spacing=self._write_spacing, clock=self._clock, sleep=self._sleep)
             self._paces[installation_id] = pace
         return pace
 

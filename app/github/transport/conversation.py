@@ -7,7 +7,7 @@ from agents.requests import Request
 from agents.run import Outcome
 
 
-class Place:
+class ConversationThread:
     """The issue or pull request that a run is about: it is there before the run is."""
 
     speaker = ""

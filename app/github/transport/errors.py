@@ -6,18 +6,18 @@ https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api
 from __future__ import annotations
 
 from agents.errors import ConfigError, FettleError, RunError, TransientError
-from app.github.transport.rate_limits import Call, NO_ANSWER, Reply
+from app.github.transport.rate_limits import NO_ANSWER, Call, Reply
 
 
-class Missing(RunError):
+class NotFound(RunError):
     """GitHub does not have it, or does not show it to the App."""
 
 
-class Invalid(RunError):
+class Unprocessable(RunError):
     """GitHub understood the request and will not do it, whoever asks."""
 
 
-class Endless(RunError):
+class TooManyPages(RunError):
     """GitHub has more of it than is read."""
 
 
@@ -92,8 +92,8 @@ def _refused(reply: Reply, asked: str, said: str) -> RunError:
     if reply.status == 403:  # like an archived repository; GitHub's own words are the best
         return NotPermitted(f"GitHub does not allow {asked}.{said}")
     if reply.status == 422:
-        return Invalid(f"GitHub will not do {asked}.{said}")
-    return Missing(
+        return Unprocessable(f"GitHub will not do {asked}.{said}")
+    return NotFound(
         f"GitHub has nothing at {asked}, or does not show it to the App.{said} If it is there, "
         "an owner can give the App access to this repository in the settings under GitHub Apps."
     )

@@ -21,18 +21,18 @@ LARGEST = 512 * 1024
 """Bytes of one answer: what is larger is rarely asked for twice."""
 
 
-class Remembered:
+class EtagCache:
     """All that is kept, bounded by its size. It is never used without asking GitHub about it."""
 
     def __init__(self) -> None:
         self._kept: LRUCache[tuple[Hashable, str], bytes] = LRUCache(MOST_BYTES, getsizeof=len)
 
-    def seen_by(self, scope: Hashable) -> View:
+    def seen_by(self, scope: Hashable) -> ScopedCache:
         """Return what was answered to tokens of this scope: no other may see it."""
-        return View(self._kept, scope)
+        return ScopedCache(self._kept, scope)
 
 
-class View(MutableMapping[str, Kept]):
+class ScopedCache(MutableMapping[str, Kept]):
     """The answers to one scope, by address, as gidgethub keeps them.
 
     Held as bytes, so that nobody's changes to an answer reach the next one who asks.

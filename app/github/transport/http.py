@@ -16,8 +16,8 @@ from gidgethub.aiohttp import GitHubAPI
 
 from agents.errors import RunError
 from app.github.transport.errors import graphql_reply
-from app.github.transport.rate_limits import NO_ANSWER, Reply
 from app.github.transport.etag_cache import Kept
+from app.github.transport.rate_limits import NO_ANSWER, Reply
 from app.github.transport.urls import Urls
 
 API_VERSION: Final = "2022-11-28"
@@ -29,7 +29,7 @@ MAX_REDIRECTS: Final = 3
 KEEPS_METHOD: Final = frozenset({301, 307, 308})
 
 
-class Refused(Exception):
+class RequestFailed(Exception):
     """GitHub did not do what was asked; `reply` has the plain values to decide on."""
 
     def __init__(self, reply: Reply) -> None:
@@ -37,7 +37,7 @@ class Refused(Exception):
         self.reply = reply
 
 
-class Api(GitHubAPI):
+class HttpApi(GitHubAPI):
     """The calls themselves: no retry and no waiting.
 
     `kept` has the answers that GitHub is asked about before they are fetched again: of one scope,
@@ -96,7 +96,7 @@ class Api(GitHubAPI):
                     sansio.decipher_response(*_tidied(status, said, body))
                     break
                 address = there  # the repository was renamed
-        raise Refused(Reply(502, "It leads nowhere."))
+        raise RequestFailed(Reply(502, "It leads nowhere."))
 
     async def tail(self, url: str, *, keep: int, most: int) -> bytes:
         """Return the last `keep` bytes of a file on a storage host, sent without credentials.
@@ -107,7 +107,7 @@ class Api(GitHubAPI):
         with _refusals():
             async with self._session.get(url, allow_redirects=False, timeout=TIMEOUT) as answer:
                 if answer.status != 200:
-                    raise Refused(Reply(answer.status, "The file is not there."))
+                    raise RequestFailed(Reply(answer.status, "The file is not there."))
                 async for piece in answer.content.iter_chunked(65_536):
                     kept += piece
                     del kept[:-keep]
@@ -127,9 +127,9 @@ class Api(GitHubAPI):
         answer, _ = await self.send("POST", self._graphql_url, data=asked, token=token)
         answer = answer if isinstance(answer, dict) else {}
         if errors := answer.get("errors"):
-            raise Refused(replace(graphql_reply(errors), headers=self._limit_headers()))
+            raise RequestFailed(replace(graphql_reply(errors), headers=self._limit_headers()))
         if not isinstance(answer.get("data"), dict):
-            raise Refused(Reply(502, "The answer has neither data nor errors."))
+            raise RequestFailed(Reply(502, "The answer has neither data nor errors."))
         data: dict[str, Any] = answer["data"]
         return data
 
@@ -181,11 +181,11 @@ def _refusals() -> Iterator[None]:
         yield
     except HTTPException as error:
         reply = Reply(int(error.status_code), str(error), _lowered(error.headers))
-        raise Refused(reply) from error
+        raise RequestFailed(reply) from error
     except (aiohttp.ClientError, TimeoutError) as error:
-        raise Refused(Reply(NO_ANSWER, type(error).__name__)) from error
+        raise RequestFailed(Reply(NO_ANSWER, type(error).__name__)) from error
     except (json.JSONDecodeError, UnicodeDecodeError, LookupError) as error:
-        raise Refused(Reply(502, "The answer cannot be read.")) from error
+        raise RequestFailed(Reply(502, "The answer cannot be read.")) from error
 
 
 def _tidied(

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from agents.errors import TransientError
 from agents.requests import Command, Request
-from app.github.transport.tokens import Profile
 from app.github.transport.client import GitHub
 from app.github.transport.installation_client import InstallationClient
+from app.github.transport.tokens import Profile
 
 COMMENTS = "/repos/{owner}/{repo}/issues/{number}/comments"
 COMMENT = "/repos/{owner}/{repo}/issues/comments/{id}"

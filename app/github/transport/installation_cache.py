@@ -13,7 +13,7 @@ from handlers.access.permissions import lacking
 READING = "read"
 
 
-class NotAllowed(InstallationGone):
+class OwnerNotAllowed(InstallationGone):
     """The operator of Fettle does not have it work for this account."""
 
 
@@ -51,7 +51,7 @@ class Permit:
         return bool(lacking(self.permissions or {}, {name: level}))
 
 
-class Asks(Protocol):
+class ClientForRepository(Protocol):
     """A client for one repository."""
 
     async def getitem(self, url: str) -> Any:
@@ -59,7 +59,7 @@ class Asks(Protocol):
         ...
 
 
-class Installed(Protocol):
+class InstallationLookup(Protocol):
     """Knows where the App is installed."""
 
     async def permit(self, installation_id: int, repository_ids: Sequence[int]) -> Permit:
@@ -84,12 +84,14 @@ class Installed(Protocol):
         """Tell whether everybody may see the repository, as far as is known."""
         ...
 
-    async def look(self, client: Asks, installation_id: int, repository: Repository) -> None:
+    async def look(
+        self, client: ClientForRepository, installation_id: int, repository: Repository
+    ) -> None:
         """Look how the one repository of this client is by now: GitHub may not have told."""
         ...
 
 
-class Anywhere:
+class UncachedInstallations:
     """Knows nothing, and lets GitHub decide."""
 
     async def permit(self, installation_id: int, repository_ids: Sequence[int]) -> Permit:  # noqa: ARG002 the port has it
@@ -108,5 +110,7 @@ class Anywhere:
         """Return that nobody knows."""
         return False
 
-    async def look(self, client: Asks, installation_id: int, repository: Repository) -> None:
+    async def look(
+        self, client: ClientForRepository, installation_id: int, repository: Repository
+    ) -> None:
         """Do nothing: it would not be remembered."""

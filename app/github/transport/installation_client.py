@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 from gidgethub import sansio
 
-from app.github.transport.http import Api, Refused
+from app.github.transport.errors import TooManyPages, fault
+from app.github.transport.http import HttpApi, RequestFailed
+from app.github.transport.rate_limits import TRIES, Call, again, limit_wait
+from app.github.transport.throttle import PATIENCE, Throttle
 from app.github.transport.tokens import Token, TokenBroker
-from app.github.transport.errors import Endless, fault
-from app.github.transport.rate_limits import Call, TRIES, again, limit_wait
-from app.github.transport.throttle import PATIENCE, Pace
 from app.observability.tracing import CLIENT, span
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ PAGE = 100
 _ENDLESS = "GitHub has more at `{path}` than Fettle reads."
 
 
-class Tokens(Protocol):
+class TokenSource(Protocol):
     """Where a client's token comes from."""
 
     renewable: bool
@@ -51,9 +51,9 @@ class InstallationClient:
 
     def __init__(
         self,
-        api: Api,
-        tokens: Tokens,
-        pace: Pace,
+        api: HttpApi,
+        tokens: TokenSource,
+        pace: Throttle,
         broker: TokenBroker,
         *,
         sleep: Sleep,
@@ -86,7 +86,7 @@ class InstallationClient:
         more: str | None = f"{url}{'&' if '?' in url else '?'}per_page={PAGE}"
         while more is not None:
             if pages < 1:
-                raise Endless(_ENDLESS.format(path=_path(url, url_vars)))
+                raise TooManyPages(_ENDLESS.format(path=_path(url, url_vars)))
             page, more = await self._get(more, url_vars)
             pages -= 1
             url_vars = None  # the address of the next page is complete
@@ -174,7 +174,7 @@ class InstallationClient:
                 async with self._turn(call, yielding=yielding) as asked_at:
                     with span(f"github {call.method}", kind=CLIENT, url__template=call.route):
                         answer = await send(token.value)
-            except Refused as refused:
+            except RequestFailed as refused:
                 remint = await self._recover(
                     call, refused, token, tries, reminted=reminted, asked_at=asked_at
                 )
@@ -191,7 +191,7 @@ class InstallationClient:
     async def _recover(
         self,
         call: Call,
-        refused: Refused,
+        refused: RequestFailed,
         token: Token,
         tries: int,
         *,

@@ -11,7 +11,7 @@ from app.github.transport.urls import Urls
 from app.secrets.redaction import Redactor
 
 
-class Wording:
+class OutgoingText:
     """Makes texts of a run fit to be published in its repository.
 
     Secrets are looked for before and after: markup can hide them, and taking it out can show them.

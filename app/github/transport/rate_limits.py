@@ -53,7 +53,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Left:
+class RemainingRequests:
     """What an answer says of the hour's requests of an installation."""
 
     remaining: int
@@ -63,7 +63,7 @@ class Left:
 
 
 @dataclass(frozen=True)
-class Again:
+class RetryAfter:
     """Make the same call once more."""
 
     after: float
@@ -74,7 +74,7 @@ class Again:
 
 def again(
     call: Call, reply: Reply, *, tries: int, token_age: float, reminted: bool
-) -> Again | None:
+) -> RetryAfter | None:
     """Return how to repeat the call, or None: its failure stands.
 
     `tries` counts the calls made so far with this token. A write is repeated only after a 401,
@@ -85,16 +85,16 @@ def again(
     if not call.repeatable or tries >= TRIES:
         return None
     if reply.status == NO_ANSWER or reply.status >= 500:
-        return Again(_retry_after(reply) or 2.0 ** (tries - 1))
+        return RetryAfter(_retry_after(reply) or 2.0 ** (tries - 1))
     if reply.status == 404 and call.named:
-        return Again(2.0 ** (tries - 2))
+        return RetryAfter(2.0 ** (tries - 2))
     return None
 
 
-def _again_with_token(tries: int, token_age: float, reminted: bool) -> Again | None:
+def _again_with_token(tries: int, token_age: float, reminted: bool) -> RetryAfter | None:
     if token_age < FRESH and tries < TRIES:
-        return Again(0.5 + tries / 2)
-    return None if reminted else Again(0, remint=True)
+        return RetryAfter(0.5 + tries / 2)
+    return None if reminted else RetryAfter(0, remint=True)
 
 
 def limit_wait(reply: Reply, *, strikes: int, now: float) -> float | None:
@@ -113,7 +113,7 @@ def limit_wait(reply: Reply, *, strikes: int, now: float) -> float | None:
     return min(wait, LONGEST_WAIT)
 
 
-def left_of(headers: Mapping[str, str]) -> Left | None:
+def left_of(headers: Mapping[str, str]) -> RemainingRequests | None:
     """Return what these headers say of the limit of REST; None for other limits, and for none.
 
     Searches and GraphQL have limits of their own: `x-ratelimit-resource` tells which one it is.
@@ -124,7 +124,7 @@ def left_of(headers: Mapping[str, str]) -> Left | None:
     remaining, limit, reset = (_number(headers.get(name)) for name in names)
     if remaining is None or limit is None or reset is None:
         return None
-    return Left(int(remaining), int(limit), reset)
+    return RemainingRequests(int(remaining), int(limit), reset)
 
 
 def _is_limit(reply: Reply) -> bool:

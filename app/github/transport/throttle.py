@@ -12,7 +12,7 @@ from itertools import count
 from math import inf
 
 from agents.errors import TransientError
-from app.github.transport.rate_limits import LONGEST_WAIT, Left
+from app.github.transport.rate_limits import LONGEST_WAIT, RemainingRequests
 
 AT_ONCE = 10
 """GitHub bears 100 at once for all that an App does; others share them."""
@@ -30,7 +30,7 @@ PATIENCE = 20.0
 """Seconds that a caller waits here; for longer pauses it should go and free its place."""
 
 
-class Turns:
+class PriorityLock:
     """A lock that answers to people get before progress updates, and equals in order."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Turns:
         self._taken = False
 
 
-class Pace:
+class Throttle:
     """The traffic rules of one installation."""
 
     def __init__(
@@ -84,12 +84,12 @@ class Pace:
         self._sleep = sleep
         self._places = asyncio.Semaphore(AT_ONCE)
         self._trying = asyncio.Lock()
-        self._turns = Turns()
+        self._turns = PriorityLock()
         self._written: deque[float] = deque()
         self._next_write = clock()
         self._held_until = clock()
         self._struck_at = -inf
-        self.left: Left | None = None
+        self.left: RemainingRequests | None = None
         """What GitHub said last of the hour's requests."""
 
     def strikes_at(self, asked_at: float) -> int:
@@ -113,7 +113,7 @@ class Pace:
         if asked_at > self._struck_at:
             self.strikes = 0
 
-    def hear(self, left: Left | None, now: float) -> None:
+    def hear(self, left: RemainingRequests | None, now: float) -> None:
         """Note what an answer says is left; with nothing left, keep away until there is again.
 
         `now` is GitHub's time, like that in `left`.

@@ -14,10 +14,10 @@ from cachetools import TLRUCache, TTLCache
 from pydantic import AwareDatetime, BaseModel, ConfigDict, SecretStr
 
 from agents.errors import FettleError
-from app.github.transport.http import Api, Refused
 from app.github.transport.app_client import AppClient
 from app.github.transport.errors import InstallationGone, NotPermitted, mint_fault
-from app.github.transport.installation_cache import Anywhere, Installed
+from app.github.transport.http import HttpApi, RequestFailed
+from app.github.transport.installation_cache import InstallationLookup, UncachedInstallations
 from app.github.transport.rate_limits import Call, Reply
 from app.secrets.redaction import Redactor
 
@@ -134,7 +134,7 @@ class _Minted(BaseModel):
 class TokenBroker:
     """Hand out installation tokens."""
 
-    def __init__(self, app: AppClient, api: Api, redactor: Redactor) -> None:
+    def __init__(self, app: AppClient, api: HttpApi, redactor: Redactor) -> None:
         self._app = app
         self._api = api
         self._redactor = redactor
@@ -145,7 +145,7 @@ class TokenBroker:
         self._absent: TTLCache[Scope, str] = TTLCache(
             MOST_TOKENS, ABSENT_SECONDS, timer=app.jwt.now
         )
-        self.installed: Installed = Anywhere()
+        self.installed: InstallationLookup = UncachedInstallations()
         """Asked before each token is made."""
 
     async def token(self, scope: Scope) -> Token:
@@ -200,7 +200,7 @@ class TokenBroker:
         """End the token's life. A failure is logged: the token ends by itself within the hour."""
         try:
             await self._api.send("DELETE", "/installation/token", token=token.value)
-        except (Refused, FettleError) as error:
+        except (RequestFailed, FettleError) as error:
             log.warning("token not revoked", reason=str(error))
 
     def age(self, token: Token) -> float:

@@ -37,7 +37,7 @@ class Answer:
         )
 
 
-class Refused(Exception):
+class ApiError(Exception):
     """A request is not done; turned into GitHub's error answer."""
 
     def __init__(
@@ -64,9 +64,9 @@ class Refused(Exception):
         return Answer(self.status, body, self.headers)
 
 
-def not_found() -> Refused:
+def not_found() -> ApiError:
     """Return the answer for what is not there, or may not be known to be there."""
-    return Refused(404, "Not Found")
+    return ApiError(404, "Not Found")
 
 
 def there(found: T | None) -> T:
@@ -76,13 +76,13 @@ def there(found: T | None) -> T:
     return found
 
 
-def invalid(resource: str, field_name: str, code: str = "invalid", **more: str) -> Refused:
+def invalid(resource: str, field_name: str, code: str = "invalid", **more: str) -> ApiError:
     """Return a 422 about one field."""
     error = {"resource": resource, "field": field_name, "code": code} | more
-    return Refused(422, "Validation Failed", errors=[error])
+    return ApiError(422, "Validation Failed", errors=[error])
 
 
-def custom(resource: str, message: str) -> Refused:
+def custom(resource: str, message: str) -> ApiError:
     """Return a 422 that says its reason in a sentence."""
     error = {"resource": resource, "code": "custom", "message": message}
-    return Refused(422, "Validation Failed", errors=[error])
+    return ApiError(422, "Validation Failed", errors=[error])

@@ -12,7 +12,7 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.simulator.github.accounts import Actor, App
-from app.simulator.github.answers import Answer, Refused, not_found, there
+from app.simulator.github.answers import Answer, ApiError, not_found, there
 from app.simulator.github.changes.alerts import AlertChanges
 from app.simulator.github.changes.checks import CheckChanges
 from app.simulator.github.changes.issues import IssueChanges
@@ -104,14 +104,14 @@ class Call:
         try:
             raw = orjson.loads(self.request[BODY] or b"{}")
         except orjson.JSONDecodeError:
-            raise Refused(400, "Problems parsing JSON") from None
+            raise ApiError(400, "Problems parsing JSON") from None
         try:
             return shape.model_validate(raw)
         except ValidationError as error:
             reasons = [
                 f"{'/'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
             ]
-            raise Refused(422, "Invalid request.\n\n" + "\n".join(reasons)) from None
+            raise ApiError(422, "Invalid request.\n\n" + "\n".join(reasons)) from None
 
     def page(self, items: Sequence[Json], wrap: Callable[[list[Json]], Json] = list) -> Answer:
         """Return one page of items, with the Link header that leads to the others."""

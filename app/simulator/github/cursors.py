@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from app.simulator.github.answers import Answer, Refused
-from app.simulator.github.calls import Call, LONGEST_PAGE
+from app.simulator.github.answers import Answer, ApiError
+from app.simulator.github.calls import LONGEST_PAGE, Call
 
 Json = Any
 Key = tuple[str, int]
@@ -22,7 +22,7 @@ def cursor_page(
     """Return the page that `after` or `before` asks for; Link leads on from the address `root`."""
     query = call.request.query
     if "page" in query:
-        raise Refused(400, "Pagination using the `page` parameter is not supported.")
+        raise ApiError(400, "Pagination using the `page` parameter is not supported.")
     size = min(call.query_number("per_page", 30), LONGEST_PAGE)
     ordered = sorted(items, key=lambda item: item[0], reverse=descending)
     after, before = _key(query.get("after")), _key(query.get("before"))
@@ -55,7 +55,7 @@ def _key(cursor: str | None) -> Key | None:
     except ValueError:
         mark = ""
     if mark != MARK:
-        raise Refused(400, "Invalid cursor")
+        raise ApiError(400, "Invalid cursor")
     return key
 
 

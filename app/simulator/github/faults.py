@@ -12,7 +12,7 @@ from datetime import datetime
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from app.simulator.github.answers import Refused
+from app.simulator.github.answers import ApiError
 from app.simulator.github.state.world import World
 
 GoOn = Callable[[], Awaitable[web.StreamResponse]]
@@ -176,7 +176,7 @@ def ledger_middleware(world: World, ledger: list[Exchange], faults: Faults) -> M
 
 def _refusal(status: int, message: str, headers: Mapping[str, str] | None = None) -> Fault:
     async def refuse(_request: web.Request, _go_on: GoOn) -> web.StreamResponse:
-        return Refused(status, message, headers=headers).answer().response()
+        return ApiError(status, message, headers=headers).answer().response()
 
     return refuse
 
@@ -184,7 +184,7 @@ def _refusal(status: int, message: str, headers: Mapping[str, str] | None = None
 def _redirection(status: int, to: str) -> Fault:
     async def send_away(request: web.Request, _go_on: GoOn) -> web.StreamResponse:
         url = to if "://" in to else f"{request.url.origin()}{to}"
-        refused = Refused(
+        refused = ApiError(
             status, "Moved Permanently", headers={"Location": url}, extra={"url": url}
         )
         return refused.answer().response()

@@ -8,7 +8,7 @@ import uuid
 from aiohttp import web
 from markdown_it import MarkdownIt
 
-from app.simulator.github.answers import Json, Refused
+from app.simulator.github.answers import ApiError, Json
 from app.simulator.github.calls import Call, Parts
 from app.simulator.github.state.world import World
 from app.simulator.github.tokens import bearer_of
@@ -72,5 +72,5 @@ def _may_see(parts: Parts, request: web.Request, kept: Attachment) -> bool:
         return not repository.private
     try:
         return parts.tokens.find(credential).sees(repository)
-    except Refused:
+    except ApiError:
         return False

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from app.simulator.github.answers import Refused
+from app.simulator.github.answers import ApiError
 from app.simulator.github.calls import Parts
 from app.simulator.github.gitdir import GitDir, git_environment
 from app.simulator.github.push_rules import push_refusal, report
@@ -38,7 +38,7 @@ class GitHttp:
         try:
             repository = self._repository(request)
             self._admit(request, repository, "write" if service == SERVICES[1] else "read")
-        except Refused as refused:
+        except ApiError as refused:
             return _refuse(refused)
         return await _backend(request, repository, "/info/refs", b"")
 
@@ -47,7 +47,7 @@ class GitHttp:
         try:
             repository = self._repository(request)
             self._admit(request, repository, "read")
-        except Refused as refused:
+        except ApiError as refused:
             return _refuse(refused)
         return await _backend(request, repository, "/git-upload-pack", await request.read())
 
@@ -56,7 +56,7 @@ class GitHttp:
         try:
             repository = self._repository(request)
             token = self._admit(request, repository, "write")
-        except Refused as refused:
+        except ApiError as refused:
             return _refuse(refused)
         assert token
         body = await request.read()
@@ -80,12 +80,12 @@ class GitHttp:
         if found is None and moved is not None:
             rest = request.path_qs.split(".git/", 1)[1]
             url = f"{world.url}/{moved.full_name}.git/{rest}"
-            raise Refused(301, "Moved Permanently", headers={"Location": url})
+            raise ApiError(301, "Moved Permanently", headers={"Location": url})
         if found is not None:
             return found
         if bearer_of(request.headers.get("Authorization")) is None:
-            raise Refused(401, "Authentication required")
-        raise Refused(404, "Repository not found.")
+            raise ApiError(401, "Authentication required")
+        raise ApiError(404, "Repository not found.")
 
     def _admit(self, request: web.Request, repository: Repository, level: str) -> Token | None:
         """Return the caller's token; None for the public; Refused as git understands it."""
@@ -93,20 +93,20 @@ class GitHttp:
         if credential is None and level == "read" and not repository.private:
             return None
         if credential is None:
-            raise Refused(401, "Authentication required")
+            raise ApiError(401, "Authentication required")
         token = self._parts.tokens.find(credential)
         if not token.sees(repository) and repository.private:
-            raise Refused(404, "Repository not found.")
+            raise ApiError(404, "Repository not found.")
         public = level == "read" and not repository.private
         if not public and not (token.sees(repository) and token.grants("contents", level)):
             bot = token.actor.account.login
-            raise Refused(403, f"Permission to {repository.full_name}.git denied to {bot}.")
+            raise ApiError(403, f"Permission to {repository.full_name}.git denied to {bot}.")
         if level == "write" and repository.archived:
-            raise Refused(403, "This repository was archived so it is read-only.")
+            raise ApiError(403, "This repository was archived so it is read-only.")
         return token
 
 
-def _refuse(refused: Refused) -> web.Response:
+def _refuse(refused: ApiError) -> web.Response:
     asking = {"WWW-Authenticate": 'Basic realm="GitHub"'} if refused.status == 401 else {}
     headers = {**refused.headers, **asking}
     return web.Response(status=refused.status, text=f"{refused}\n", headers=headers)

@@ -9,8 +9,8 @@ from wsgiref.handlers import format_date_time
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from app.simulator.github.answers import Json, Refused
-from app.simulator.github.calls import Call, TOKEN
+from app.simulator.github.answers import ApiError, Json
+from app.simulator.github.calls import TOKEN, Call
 from app.simulator.github.conditional import is_free
 from app.simulator.github.routing import Routes
 from app.simulator.github.state.world import World
@@ -75,10 +75,10 @@ def api_middleware(world: World, limits: RateLimits) -> Middleware:
         try:
             _check_version(request)
             response = await handler(request)
-        except Refused as refused:
+        except ApiError as refused:
             response = refused.answer().response()
         except (web.HTTPNotFound, web.HTTPMethodNotAllowed):
-            response = Refused(404, "Not Found").answer().response()
+            response = ApiError(404, "Not Found").answer().response()
         token = request.get(TOKEN)
         if not is_free(request, response) and not request.path.endswith("/rate_limit"):
             limits.count(token)
@@ -91,7 +91,7 @@ def api_middleware(world: World, limits: RateLimits) -> Middleware:
 def _check_version(request: web.Request) -> None:
     asked = request.headers.get("X-GitHub-Api-Version", VERSIONS[0])
     if asked not in VERSIONS:
-        raise Refused(400, f"{asked} is not a supported version of the API")
+        raise ApiError(400, f"{asked} is not a supported version of the API")
 
 
 def _headers(

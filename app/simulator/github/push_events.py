@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.simulator.github.accounts import Actor
-from app.simulator.github.gitdir import Commit, GitDir, ZERO
+from app.simulator.github.gitdir import ZERO, Commit, GitDir
 from app.simulator.github.patches import parse_diff
 from app.simulator.github.schemas.git import account_of_email
 from app.simulator.github.state.world import Repository, World

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 
-from app.simulator.github.gitdir import GitDir, GitFailed, ZERO
+from app.simulator.github.gitdir import ZERO, GitDir, GitFailed
 from app.simulator.github.state.world import Repository
 from app.simulator.github.tokens import Token
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from aiohttp import web
 
-from app.simulator.github.answers import Answer, Refused, not_found
-from app.simulator.github.calls import BODY, Call, Parts, TOKEN
+from app.simulator.github.answers import Answer, ApiError, not_found
+from app.simulator.github.calls import BODY, TOKEN, Call, Parts
 from app.simulator.github.conditional import conditional
 from app.simulator.github.state.world import Repository, World
 from app.simulator.github.tokens import bearer_of
@@ -76,7 +76,7 @@ def _admit(parts: Parts, route: Route, request: web.Request) -> Call:
     if credential is None and route.scope == "anyone":
         return call
     if credential is None:
-        raise Refused(401, "Requires authentication")
+        raise ApiError(401, "Requires authentication")
     if route.scope == "app":
         call.app = parts.tokens.app_of(credential)
         return call
@@ -93,7 +93,7 @@ def _visible(call: Call) -> Repository:
     if not call.token.sees(named):
         raise not_found()
     if named.archived and call.request.method != "GET":
-        raise Refused(403, "Repository was archived so is read-only.")
+        raise ApiError(403, "Repository was archived so is read-only.")
     return named
 
 
@@ -114,7 +114,7 @@ def find_repository(
             query = f"?{request.rel_url.raw_query_string}" if request.query else ""
             url = "/".join([world.api, "repositories", str(moved.id), *rest]) + query
             headers, extra = {"Location": url}, {"url": url}
-            raise Refused(301, "Moved Permanently", headers=headers, extra=extra)
+            raise ApiError(301, "Moved Permanently", headers=headers, extra=extra)
     if found is None:
         raise not_found()
     return found
@@ -131,7 +131,7 @@ def _check_permission(call: Call, needs: str) -> None:
         if all(call.token.grants(name, level) for name, level in pairs):
             return
     headers = {"X-Accepted-GitHub-Permissions": needs}
-    raise Refused(403, "Resource not accessible by integration", headers=headers)
+    raise ApiError(403, "Resource not accessible by integration", headers=headers)
 
 
 def _is_pull(call: Call) -> bool:

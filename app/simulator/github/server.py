@@ -6,13 +6,12 @@ from pathlib import Path
 
 from aiohttp import web
 
-from app.simulator.github.rest import actions as rest_actions, advisories as rest_advisories, alerts as rest_alerts, apps as rest_apps, checks as rest_checks, contents as rest_contents, issues as rest_issues, labels as rest_labels, links as rest_links, manifests as rest_manifests, pulls as rest_pulls, reading as rest_reading, remarks as rest_remarks, repositories as rest_repositories, reviews as rest_reviews
-from app.simulator.github.admin.people import Admin
 from app.simulator.github.admin.alerts import AlertsAdmin
 from app.simulator.github.admin.bots import BotsAdmin
 from app.simulator.github.admin.checks import ChecksAdmin
 from app.simulator.github.admin.installations import InstallationsAdmin
 from app.simulator.github.admin.links import LinksAdmin
+from app.simulator.github.admin.people import Admin
 from app.simulator.github.admin.pulls import PullsAdmin
 from app.simulator.github.admin.repositories import RepositoriesAdmin
 from app.simulator.github.admin.reviews import ReviewsAdmin
@@ -30,6 +29,21 @@ from app.simulator.github.git_http import GitHttp
 from app.simulator.github.graphql.api import Graphql
 from app.simulator.github.limits import RateLimits, api_middleware, limit_routes
 from app.simulator.github.pages.routes import Pages
+from app.simulator.github.rest import actions as rest_actions
+from app.simulator.github.rest import advisories as rest_advisories
+from app.simulator.github.rest import alerts as rest_alerts
+from app.simulator.github.rest import apps as rest_apps
+from app.simulator.github.rest import checks as rest_checks
+from app.simulator.github.rest import contents as rest_contents
+from app.simulator.github.rest import issues as rest_issues
+from app.simulator.github.rest import labels as rest_labels
+from app.simulator.github.rest import links as rest_links
+from app.simulator.github.rest import manifests as rest_manifests
+from app.simulator.github.rest import pulls as rest_pulls
+from app.simulator.github.rest import reading as rest_reading
+from app.simulator.github.rest import remarks as rest_remarks
+from app.simulator.github.rest import repositories as rest_repositories
+from app.simulator.github.rest import reviews as rest_reviews
 from app.simulator.github.routing import register
 from app.simulator.github.state.world import World
 from app.simulator.github.tokens import Tokens

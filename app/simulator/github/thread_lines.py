@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from unidiff.patch import Hunk, Line, PatchedFile, PatchSet
 
-from app.simulator.github.answers import Refused
+from app.simulator.github.answers import ApiError
 from app.simulator.github.gitdir import GitDir
 from app.simulator.github.patches import FileChange, parse_diff, rows_of
+from app.simulator.github.state.reviews import DiffPosition, Inline, Side, Thread
 from app.simulator.github.state.world import Pull
-from app.simulator.github.state.reviews import Inline, Place, Side, Thread
 
 BARE = ("--unified=0", "--no-renames")
 
@@ -29,14 +29,14 @@ class Diff:
         base = await git.merge_base(pull.base_sha, head) or pull.base_sha
         return cls(base, head, parse_diff(await git.diff(base, head)))
 
-    def place(self, path: str, side: Side, line: int) -> Place | None:
+    def place(self, path: str, side: Side, line: int) -> DiffPosition | None:
         """Return where a line is shown, or None when it is not."""
         for number, hunk, at in self._shown(path):
             if _number(hunk[at], side) == line:
-                return Place("\n".join(rows_of(hunk)[: at + 2]), number)
+                return DiffPosition("\n".join(rows_of(hunk)[: at + 2]), number)
         return None
 
-    def check(self, inline: Inline) -> Place:
+    def check(self, inline: Inline) -> DiffPosition:
         """Return where a new remark goes; Refused as GitHub words it."""
         if inline.path not in self._files:
             raise _unresolved("Path")
@@ -47,17 +47,17 @@ class Diff:
             self._check_start(inline, inline.start_line, found)
         return found
 
-    def _check_start(self, inline: Inline, start: int, end: Place) -> None:
+    def _check_start(self, inline: Inline, start: int, end: DiffPosition) -> None:
         side = inline.start_side or inline.side
         if side == inline.side and start >= inline.line:
             reason = "Pull request review thread start line must precede the end line."
-            raise Refused(422, "Unprocessable Entity", errors=[reason])
+            raise ApiError(422, "Unprocessable Entity", errors=[reason])
         found = self.place(inline.path, side, start)
         if found is None:
             raise _unresolved("Start line")
         if found.hunk.split("\n")[0] != end.hunk.split("\n")[0]:
             reason = "Pull request review thread start line must be part of the same hunk as the"
-            raise Refused(422, "Unprocessable Entity", errors=[f"{reason} line."])
+            raise ApiError(422, "Unprocessable Entity", errors=[f"{reason} line."])
 
     def _shown(self, path: str) -> Iterator[tuple[int, Hunk, int]]:
         """Yield each line's position, its hunk and its index there."""
@@ -74,8 +74,8 @@ def _number(line: Line, side: Side) -> int | None:
     return found
 
 
-def _unresolved(what: str) -> Refused:
-    return Refused(422, "Unprocessable Entity", errors=[f"{what} could not be resolved"])
+def _unresolved(what: str) -> ApiError:
+    return ApiError(422, "Unprocessable Entity", errors=[f"{what} could not be resolved"])
 
 
 async def follow(pull: Pull) -> None:

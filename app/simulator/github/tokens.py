@@ -12,7 +12,7 @@ from typing import Any
 import jwt
 
 from app.simulator.github.accounts import Actor, App
-from app.simulator.github.answers import Refused
+from app.simulator.github.answers import ApiError
 from app.simulator.github.state.world import Installation, Repository, World
 
 LONGEST_JWT = timedelta(minutes=10)
@@ -75,7 +75,7 @@ class Tokens:
             options: Any = {"verify_exp": False, "verify_iat": False, "verify_nbf": False}
             claims = jwt.decode(bearer, app.public_key, ["RS256"], options=options)
         except jwt.InvalidTokenError:
-            raise Refused(401, "A JSON web token could not be decoded") from None
+            raise ApiError(401, "A JSON web token could not be decoded") from None
         self._check_times(claims)
         return app
 
@@ -83,25 +83,25 @@ class Tokens:
         for app in self._world.apps.values():
             if issuer in (str(app.id), app.id, app.client_id):
                 return app
-        raise Refused(404, "Integration not found")
+        raise ApiError(404, "Integration not found")
 
     def _check_times(self, claims: Mapping[str, Any]) -> None:
         now = self._world.now().timestamp()
         issued, expires = claims.get("iat"), claims.get("exp")
         if not isinstance(issued, int) or issued > now:
-            raise Refused(
+            raise ApiError(
                 401,
                 "'Issued at' claim ('iat') must be an Integer representing the time that the"
                 " assertion was issued",
             )
         if not isinstance(expires, int) or expires <= now:
-            raise Refused(
+            raise ApiError(
                 401,
                 "'Expiration time' claim ('exp') must be a numeric value representing the future"
                 " time at which the assertion expires",
             )
         if expires > now + LONGEST_JWT.total_seconds():
-            raise Refused(401, "'Expiration time' claim ('exp') is too far in the future")
+            raise ApiError(401, "'Expiration time' claim ('exp') is too far in the future")
 
     def mint(
         self,
@@ -111,9 +111,9 @@ class Tokens:
     ) -> Token:
         """Make a token no wider than the installation; Refused when asked for more."""
         if installation.suspended_at:
-            raise Refused(403, "This installation has been suspended")
+            raise ApiError(403, "This installation has been suspended")
         if not set(repositories or ()) <= set(installation.repositories):
-            raise Refused(
+            raise ApiError(
                 422,
                 "There is at least one repository that does not exist or is not accessible to the"
                 " parent installation.",
@@ -133,11 +133,11 @@ class Tokens:
         """Return a live token; Refused 401 for any other text, 403 while suspended."""
         token = self._live.get(text)
         if token is None or token.expires_at <= self._world.now():
-            raise Refused(401, "Bad credentials")
+            raise ApiError(401, "Bad credentials")
         if self._world.installations.get(token.installation.id) is not token.installation:
-            raise Refused(401, "Bad credentials")
+            raise ApiError(401, "Bad credentials")
         if token.installation.suspended_at:
-            raise Refused(403, "This installation has been suspended")
+            raise ApiError(403, "This installation has been suspended")
         return token
 
     def revoke(self, token: Token) -> None:
@@ -162,7 +162,7 @@ def _claims_of(bearer: str) -> dict[str, Any]:
     try:
         claims: dict[str, Any] = jwt.decode(bearer, options={"verify_signature": False})
     except jwt.InvalidTokenError:
-        raise Refused(401, "A JSON web token could not be decoded") from None
+        raise ApiError(401, "A JSON web token could not be decoded") from None
     return claims
 
 
@@ -171,7 +171,7 @@ def _narrowed(held: Mapping[str, str], wanted: Mapping[str, str] | None) -> dict
         return {**held, "metadata": "read"}
     for permission, level in wanted.items():
         if LEVELS.get(level, 9) > LEVELS.get(held.get(permission, ""), 0):
-            raise Refused(422, "The permissions requested are not granted to this installation.")
+            raise ApiError(422, "The permissions requested are not granted to this installation.")
     return {**wanted, "metadata": "read"}
 
 

@@ -17,7 +17,12 @@ import aiohttp
 import orjson
 
 from app.simulator.github.accounts import Actor, App
-from app.simulator.github.schemas.common import account_json, moment, organization_json, repository_json
+from app.simulator.github.schemas.common import (
+    account_json,
+    moment,
+    organization_json,
+    repository_json,
+)
 from app.simulator.github.state.world import Installation, Repository, World
 
 Json = Any

@@ -10,7 +10,7 @@ from typing import Any
 from app.simulator.model.binding import sign
 from app.simulator.model.cache import PromptUsage, tokens_of
 from app.simulator.model.conversation import Message, canonical, result_texts
-from app.simulator.model.refusal import Refusal
+from app.simulator.model.refusal import ErrorAnswer
 from app.simulator.model.script import Cue
 
 _CAPTURE = re.compile(r"\{\{\s*match:\s*(.+?)\s*\}\}")
@@ -78,7 +78,7 @@ def _captured(pattern: str, messages: Sequence[Message]) -> str:
     for text in result_texts(messages):
         if found := re.search(pattern, text, re.MULTILINE):
             return found[1] if found.re.groups else found[0]
-    raise Refusal(f"the script looks for {pattern!r} in the tool results, and none has it")
+    raise ErrorAnswer(f"the script looks for {pattern!r} in the tool results, and none has it")
 
 
 def _usage(prompt: PromptUsage, content: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Sequence
 
 from app.simulator.model.conversation import Message, blocks_of, canonical
-from app.simulator.model.refusal import Refusal
+from app.simulator.model.refusal import ErrorAnswer
 
 
 def sign(model: str, before: Sequence[Message], thinking: str) -> str:
@@ -27,7 +27,7 @@ def check_bindings(model: str, messages: Sequence[Message]) -> None:
             if block["type"] != "thinking":
                 continue
             if block["signature"] != _signature(chain, block["thinking"]):
-                raise Refusal(
+                raise ErrorAnswer(
                     f"messages.{number}.content.{place}: Invalid `signature` in `thinking` block:"
                     " the block or a message before it is not what it was when it was signed"
                 )

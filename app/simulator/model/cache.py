@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.simulator.model.conversation import Block, blocks_of, canonical
-from app.simulator.model.refusal import Refusal
+from app.simulator.model.refusal import ErrorAnswer
 
 SECONDS = {"5m": 300.0, "1h": 3600.0}
 MOST_MARKERS = 4
@@ -88,12 +88,12 @@ class PrefixCache:
 
 def _check_markers(lifetimes: list[str]) -> None:
     if len(lifetimes) > MOST_MARKERS:
-        raise Refusal(
+        raise ErrorAnswer(
             f"A maximum of {MOST_MARKERS} blocks with cache_control may be provided."
             f" Found {len(lifetimes)}."
         )
     if lifetimes != sorted(lifetimes, key=lambda name: -SECONDS[name]):
-        raise Refusal("a ttl='1h' cache_control block must not come after a ttl='5m' one")
+        raise ErrorAnswer("a ttl='1h' cache_control block must not come after a ttl='5m' one")
 
 
 def _segments(request: Mapping[str, Any]) -> list[_Segment]:

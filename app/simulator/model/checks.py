@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from app.simulator.model.binding import check_bindings
 from app.simulator.model.conversation import Block, Message, blocks_of
-from app.simulator.model.refusal import Refusal
+from app.simulator.model.refusal import ErrorAnswer
 from app.simulator.model.shapes import CountRequest, MessagesRequest
 
 # What the API can enforce in a strict tool's schema; it refuses every other keyword.
@@ -23,9 +23,9 @@ STRICT_KEYWORDS |= {"$defs", "$ref"}
 def check_headers(headers: Mapping[str, str]) -> None:
     """Refuse a request without a key (any will do) or without the API's version."""
     if not (headers.get("x-api-key") or headers.get("authorization")):
-        raise Refusal("x-api-key or authorization header is required", 401)
+        raise ErrorAnswer("x-api-key or authorization header is required", 401)
     if not headers.get("anthropic-version"):
-        raise Refusal("anthropic-version: header is required")
+        raise ErrorAnswer("anthropic-version: header is required")
 
 
 def read_request(body: bytes, shape: type[MessagesRequest] = MessagesRequest) -> dict[str, Any]:
@@ -33,13 +33,13 @@ def read_request(body: bytes, shape: type[MessagesRequest] = MessagesRequest) ->
     try:
         request = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Refusal(f"The request body is not valid JSON: {error}") from error
+        raise ErrorAnswer(f"The request body is not valid JSON: {error}") from error
     try:
         shape.model_validate(request)
     except ValidationError as error:
         fault = error.errors()[0]
         place = ".".join(map(str, fault["loc"]))
-        raise Refusal(f"{place}: {fault['msg']}" if place else fault["msg"]) from error
+        raise ErrorAnswer(f"{place}: {fault['msg']}" if place else fault["msg"]) from error
     _check_tools(request.get("tools") or [])
     _check_turns(request["messages"])
     _check_calls(request["messages"])
@@ -55,24 +55,24 @@ def read_count_request(body: bytes) -> dict[str, Any]:
 def _check_tools(tools: Sequence[Mapping[str, Any]]) -> None:
     names = [tool["name"] for tool in tools]
     if len(names) != len(set(names)):
-        raise Refusal("tools: Tool names must be unique.")
+        raise ErrorAnswer("tools: Tool names must be unique.")
     for number, tool in enumerate(tools):
         place = f"tools.{number}.input_schema"
         if tool["input_schema"].get("type") != "object":
-            raise Refusal(f"{place}.type: Input should be 'object'")
+            raise ErrorAnswer(f"{place}.type: Input should be 'object'")
         if tool.get("strict"):
             _check_strict(tool["input_schema"], place)
 
 
 def _check_strict(schema: Any, place: str) -> None:
     if not isinstance(schema, dict):
-        raise Refusal(f"{place}: not a schema")
+        raise ErrorAnswer(f"{place}: not a schema")
     if unknown := sorted(schema.keys() - STRICT_KEYWORDS):
-        raise Refusal(f"{place}: strict schemas do not support {', '.join(unknown)}")
+        raise ErrorAnswer(f"{place}: strict schemas do not support {', '.join(unknown)}")
     if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
-        raise Refusal(f"{place}: 'additionalProperties' must be explicitly set to false")
+        raise ErrorAnswer(f"{place}: 'additionalProperties' must be explicitly set to false")
     if schema.get("minItems", 0) not in (0, 1):
-        raise Refusal(f"{place}: 'minItems' other than 0 or 1 is not supported")
+        raise ErrorAnswer(f"{place}: 'minItems' other than 0 or 1 is not supported")
     for key in ("properties", "$defs"):
         for name, inner in schema.get(key, {}).items():
             _check_strict(inner, f"{place}.{key}.{name}")
@@ -86,12 +86,12 @@ def _check_strict(schema: Any, place: str) -> None:
 def _check_turns(messages: Sequence[Message]) -> None:
     """Refuse other orders than ours. Several user messages in a row are one turn to the API."""
     if messages[0]["role"] != "user":
-        raise Refusal("messages.0: first message must use the user role")
+        raise ErrorAnswer("messages.0: first message must use the user role")
     if messages[-1]["role"] != "user":
-        raise Refusal("This model does not support assistant message prefill.")
+        raise ErrorAnswer("This model does not support assistant message prefill.")
     for number, (before, after) in enumerate(pairwise(messages), 1):
         if before["role"] == after["role"] == "assistant":
-            raise Refusal(f"messages.{number}: roles must alternate, expected user")
+            raise ErrorAnswer(f"messages.{number}: roles must alternate, expected user")
 
 
 def _check_calls(messages: Sequence[Message]) -> None:
@@ -103,21 +103,21 @@ def _check_calls(messages: Sequence[Message]) -> None:
             _check_results(number, blocks, open_calls)
         open_calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
         if len(open_calls) != len(set(open_calls)) or seen.intersection(open_calls):
-            raise Refusal(f"messages.{number}: `tool_use` ids must be unique")
+            raise ErrorAnswer(f"messages.{number}: `tool_use` ids must be unique")
         seen.update(open_calls)
 
 
 def _check_results(number: int, blocks: Sequence[Block], open_calls: Sequence[str]) -> None:
     answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
     if missing := sorted(set(open_calls) - set(answered)):
-        raise Refusal(
+        raise ErrorAnswer(
             f"messages.{number - 1}: `tool_use` ids were found without `tool_result` blocks"
             f" immediately after: {', '.join(missing)}"
         )
     if len(answered) != len(set(answered)) or set(answered) - set(open_calls):
-        raise Refusal(
+        raise ErrorAnswer(
             f"messages.{number}: each `tool_result` must have one `tool_use` in the previous"
             " message, and each `tool_use` a single result"
         )
     if any(block["type"] != "tool_result" for block in blocks[: len(answered)]):
-        raise Refusal(f"messages.{number}: `tool_result` blocks must come first in the content")
+        raise ErrorAnswer(f"messages.{number}: `tool_result` blocks must come first in the content")

@@ -18,7 +18,7 @@ STATUS = {"rate_limit": 429, "overloaded": 529}
 
 
 @dataclass(frozen=True)
-class Fault:
+class AnswerFault:
     """One disturbed answer.
 
     `rate_limit` and `overloaded` are error answers (429, 529); `stream_error` is an error event

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass
-class Asked:
+class LoggedRequest:
     """One request to `/v1/messages`, also when it was refused."""
 
     number: int

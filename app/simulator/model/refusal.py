@@ -14,7 +14,7 @@ TYPES = {
 }
 
 
-class Refusal(Exception):
+class ErrorAnswer(Exception):
     """The request gets an error answer with this status."""
 
     def __init__(self, text: str, status: int = 400) -> None:

@@ -21,7 +21,7 @@ from pydantic import (
 
 from agents.errors import ConfigError
 from app.simulator.model.conversation import Message, is_prompt, prompt_text
-from app.simulator.model.refusal import Refusal
+from app.simulator.model.refusal import ErrorAnswer
 
 
 class ScriptError(ConfigError):
@@ -68,7 +68,7 @@ class ScriptTurn(_Strict):
         return self
 
 
-class Part(_Strict):
+class ScriptPart(_Strict):
     """The turns that answer one prompt."""
 
     when: Annotated[str, Field(min_length=1)] | Pattern
@@ -97,7 +97,7 @@ class Cue:
     """From 1, repetitions counted."""
 
 
-class Script(RootModel[tuple[Part, ...]]):
+class Script(RootModel[tuple[ScriptPart, ...]]):
     """A whole script. Stateless: what to play follows from the conversation alone."""
 
     model_config = ConfigDict(frozen=True)
@@ -115,19 +115,19 @@ class Script(RootModel[tuple[Part, ...]]):
                 said = sum(message["role"] == "assistant" for message in messages[index:])
                 return _nth(part, said, messages)
         seen = prompt_text(messages[prompts[-1]]) if prompts else ""
-        raise Refusal(f"the script has no part for the prompt that begins {_begin(seen)!r}")
+        raise ErrorAnswer(f"the script has no part for the prompt that begins {_begin(seen)!r}")
 
-    def _part(self, prompt: str) -> Part | None:
+    def _part(self, prompt: str) -> ScriptPart | None:
         places = [(part.place_in(prompt), part) for part in self.root]
         found = [(place, part) for place, part in places if place is not None]
         return min(found, key=lambda pair: pair[0])[1] if found else None
 
 
-def _nth(part: Part, said: int, messages: Sequence[Message]) -> Cue:
+def _nth(part: ScriptPart, said: int, messages: Sequence[Message]) -> Cue:
     turns = [turn for turn in part.turns for _ in range(turn.repeat)]
     if said < len(turns):
         return Cue(turns[said], part.name, said + 1)
-    raise Refusal(
+    raise ErrorAnswer(
         f"the script's part {part.name!r} has only {len(turns)} turns, and the conversation goes"
         f" on; the last message begins {_begin(str(messages[-1]['content']))!r}"
     )

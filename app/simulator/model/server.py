@@ -14,13 +14,13 @@ from aiohttp import web
 from app.simulator.model.answer import message_for, prefix_of
 from app.simulator.model.cache import PrefixCache
 from app.simulator.model.checks import check_headers, read_count_request, read_request
-from app.simulator.model.faults import Fault, Kind, STATUS
-from app.simulator.model.ledger import Asked
-from app.simulator.model.refusal import Refusal, error_body
+from app.simulator.model.faults import STATUS, AnswerFault, Kind
+from app.simulator.model.ledger import LoggedRequest
+from app.simulator.model.refusal import ErrorAnswer, error_body
 from app.simulator.model.script import Script, load_script
 from app.simulator.model.stream import events_of, sse
 
-Hook = Callable[[Asked], Awaitable[None]]
+Hook = Callable[[LoggedRequest], Awaitable[None]]
 LARGEST_REQUEST = 32 * 1024 * 1024
 
 
@@ -31,11 +31,11 @@ class LocalModel:
     """
 
     def __init__(self, script: Script, *, latency: float = 0.0, pace: float = 0.0) -> None:
-        self.requests: list[Asked] = []
+        self.requests: list[LoggedRequest] = []
         self.url = ""
         self._script, self._latency, self._pace = script, latency, pace
         self._cache = PrefixCache()
-        self._faults: deque[Fault] = deque()
+        self._faults: deque[AnswerFault] = deque()
         self._before: list[Hook] = []
         self._after: list[Hook] = []
         self._runner: web.AppRunner | None = None
@@ -89,12 +89,12 @@ class LocalModel:
 
     def fail_next(self, kind: Kind, times: int = 1, retry_after: float | None = None) -> None:
         """Disturb the next answers in that way, after those that are already planned."""
-        self._faults.extend([Fault(kind, retry_after)] * times)
+        self._faults.extend([AnswerFault(kind, retry_after)] * times)
 
     # --- POST /v1/messages ----------------------------------------------------------------------
 
     async def _messages(self, request: web.Request) -> web.StreamResponse:
-        asked = Asked(number=len(self.requests) + 1)
+        asked = LoggedRequest(number=len(self.requests) + 1)
         self.requests.append(asked)
         try:
             check_headers(request.headers)
@@ -106,11 +106,11 @@ class LocalModel:
             for hook in self._before:
                 await hook(asked)
             return await self._answer(request, body, asked)
-        except Refusal as refusal:
+        except ErrorAnswer as refusal:
             return _refused(asked, str(refusal), refusal.status, {})
 
     async def _answer(
-        self, request: web.Request, body: Mapping[str, Any], asked: Asked
+        self, request: web.Request, body: Mapping[str, Any], asked: LoggedRequest
     ) -> web.StreamResponse:
         fault = self._faults.popleft() if self._faults else None
         asked.fault = fault.kind if fault else None
@@ -141,7 +141,7 @@ class LocalModel:
         request: web.Request,
         answer: web.StreamResponse,
         events: list[dict[str, Any]],
-        asked: Asked,
+        asked: LoggedRequest,
     ) -> None:
         broken = asked.fault in ("stream_error", "truncated", "drop")
         for event in events[: len(events) // 2] if broken else events:
@@ -157,7 +157,7 @@ class LocalModel:
             return
         await self._finish(answer, asked)
 
-    async def _finish(self, answer: web.StreamResponse, asked: Asked) -> None:
+    async def _finish(self, answer: web.StreamResponse, asked: LoggedRequest) -> None:
         await answer.write_eof()
         asked.answered = True
         for hook in self._after:
@@ -169,7 +169,7 @@ class LocalModel:
         try:
             check_headers(request.headers)
             usage = PrefixCache().account(read_count_request(await request.read()))
-        except Refusal as refusal:
+        except ErrorAnswer as refusal:
             return web.json_response(
                 error_body(refusal.status, str(refusal), "req_local_count"), status=refusal.status
             )
@@ -189,7 +189,9 @@ class LocalModel:
         )
 
 
-def _refused(asked: Asked, text: str, status: int, headers: Mapping[str, str]) -> web.Response:
+def _refused(
+    asked: LoggedRequest, text: str, status: int, headers: Mapping[str, str]
+) -> web.Response:
     asked.status, asked.error = status, text
     return web.json_response(
         error_body(status, text, asked.request_id),

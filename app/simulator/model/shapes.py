@@ -100,7 +100,7 @@ class AssistantMessage(_Shape):
     content: Annotated[list[Answered], BeforeValidator(_blocks), Field(min_length=1)]
 
 
-class Tool(_Markable):
+class ToolDefinition(_Markable):
     """A tool that the client runs."""
 
     name: Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,128}$")]
@@ -141,7 +141,7 @@ class MessagesRequest(_Shape):
         Field(min_length=1),
     ]
     system: str | list[Text] | None = None
-    tools: list[Tool] | None = None
+    tools: list[ToolDefinition] | None = None
     tool_choice: ToolChoice | None = None
     stream: bool = False
     thinking: Adaptive | None = None

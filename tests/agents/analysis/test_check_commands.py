@@ -3,11 +3,11 @@
 import pytest
 
 from agents.analysis.check_commands import detect
-from agents.analysis.repository_files import Files
+from agents.analysis.repository_files import RepositoryFiles
 
 
 def of(paths, texts=None):
-    return [c.check.run for c in detect(Files(frozenset(paths), texts or {}))]
+    return [c.check.run for c in detect(RepositoryFiles(frozenset(paths), texts or {}))]
 
 
 def test_python_tests_run_with_pytest_first_and_unittest_last():
@@ -63,4 +63,4 @@ def test_broken_or_unrelated_files_suggest_nothing(path, text):
 def test_each_candidate_says_how_to_see_whether_it_can_run():
     paths = ["test_a.py", "tox.ini", "go.mod", "Cargo.toml", ".pre-commit-config.yaml"]
 
-    assert all(c.available for c in detect(Files(frozenset(paths), {})))
+    assert all(c.available for c in detect(RepositoryFiles(frozenset(paths), {})))

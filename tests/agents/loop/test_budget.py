@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import BudgetExceeded, DayOver
-from agents.loop.budget import Limits, Spent
+from agents.loop.budget import RunLimits, Spent
 from agents.policy import Budget
 
-OPERATOR = Limits(usd=10, turns=100, minutes=60, usd_per_day=100)
+OPERATOR = RunLimits(usd=10, turns=100, minutes=60, usd_per_day=100)
 POLICY = Budget(usd=5, usd_per_day=40)
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from agents.errors import TransientError
-from agents.loop.budget import Limits
+from agents.loop.budget import RunLimits
 from agents.loop.session import WRAP_UP
 
 FILES = {"a.txt": "one\n", ".github/fettle.yml": "decisions: {record: false}"}
@@ -83,7 +83,7 @@ async def test_a_stage_that_reads_cannot_change(make_world, request_, talk):
 
 async def test_the_budget_ends_the_run_before_the_next_answer(make_world, request_, talk):
     answers = [[talk.use("read", path="a.txt")]] * 9
-    world = make_world(FILES, answers, limits=Limits(usd=0.025, turns=99, minutes=9))
+    world = make_world(FILES, answers, limits=RunLimits(usd=0.025, turns=99, minutes=9))
 
     assert "$0.03 of $0.03" in (await world.resolve(request_)).text
 
@@ -92,7 +92,7 @@ async def test_the_budget_ends_the_run_before_the_next_answer(make_world, reques
 
 async def test_near_the_limit_the_model_is_told_once_to_wrap_up(make_world, request_, talk):
     answers = [[talk.use("read", path="a.txt")]] * 9 + [[triage(talk.use)]]
-    world = make_world(FILES, answers, limits=Limits(usd=9, turns=11, minutes=9))
+    world = make_world(FILES, answers, limits=RunLimits(usd=9, turns=11, minutes=9))
 
     await world.resolve(request_)
 
@@ -166,7 +166,7 @@ async def test_what_is_submitted_with_the_last_answer_of_the_budget_counts(
     make_world, request_, talk
 ):
     answers = [[talk.use("read", path="a.txt")], [triage(talk.use)]]
-    world = make_world(FILES, answers, limits=Limits(usd=9, turns=2, minutes=9))
+    world = make_world(FILES, answers, limits=RunLimits(usd=9, turns=2, minutes=9))
 
     assert (await world.resolve(request_)).kind == "comment"
 

@@ -10,7 +10,7 @@ import agents.pipelines
 from agents.loop.prompt import render, system_prompt
 from agents.pipelines import PIPELINES
 from agents.pipelines.resolve.decision_log import find_log
-from agents.pipelines.resolve.order import Order, Waiting
+from agents.pipelines.resolve.order import BlockedPart, Order
 
 
 def called(prompt):
@@ -85,7 +85,7 @@ VARIABLES = {
     "instructions": "# AGENTS.md",
     "decisions": "What the project has decided before: nothing.",
     "linked": [{"number": 3, "kind": "issue", "state": "open", "author": "mara", "text": "So."}],
-    "parts": Order(waiting=(Waiting(number=8, on=(9,)),)),
+    "parts": Order(waiting=(BlockedPart(number=8, on=(9,)),)),
     "titles": "#8 A part",
     "discussion": "## mara (maintain): so",
     "earlier": {"number": 12, "diff": "diff --git a/lib.py"},

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from agents.policy.document import LONGEST, Faulty, read_document
+from agents.policy.document import LONGEST, MalformedPolicy, read_document
 
 BOMB = b"a: &a [x, x]\n" + b"".join(
     b"%c: &%c [*%c, *%c]\n" % (96 + n, 96 + n, 95 + n, 95 + n) for n in range(2, 26)
@@ -49,7 +49,7 @@ BOMB = b"a: &a [x, x]\n" + b"".join(
     ids=range(30),
 )
 def test_what_is_refused_is_refused_at_its_place(data, place, words):
-    with pytest.raises(Faulty) as caught:
+    with pytest.raises(MalformedPolicy) as caught:
         read_document(data)
 
     fault = caught.value.fault
@@ -62,7 +62,7 @@ def test_what_is_refused_is_refused_at_its_place(data, place, words):
 )
 def test_the_worst_of_the_longest_is_read_in_a_moment(data):
     begin = time.process_time()
-    with contextlib.suppress(Faulty):
+    with contextlib.suppress(MalformedPolicy):
         read_document(data)
     assert time.process_time() - begin < 8  # most machines take one
 
@@ -82,7 +82,7 @@ def test_a_mark_at_the_beginning_and_other_line_ends_are_no_fault():
 
 
 def test_what_the_file_says_cannot_get_out_of_its_quotes():
-    with pytest.raises(Faulty) as caught:
+    with pytest.raises(MalformedPolicy) as caught:
         read_document("a: 1\n'x` @all ![i](//e)\u202e': 1\n'x` @all ![i](//e)\u202e': 2\n".encode())
 
     assert "`x? @all ![i](//e)?` stands here" in caught.value.fault.text

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from tests.agents.pipelines.test_resolve import CHECK, FILES, ending, run_checks, story, subjects
 
-from agents.errors import BudgetExceeded
-from agents.loop.budget import Limits, Spent
 from agents.analysis.dependency_install.plan import make_plan
-from agents.analysis.repository_files import Files
+from agents.analysis.repository_files import RepositoryFiles
+from agents.errors import BudgetExceeded
+from agents.loop.budget import RunLimits, Spent
 from agents.policy import POLICY_PATH, parse_policy
 from agents.run.naming import conventional
 from agents.tools import tool_named
 from agents.tools.rules_policy import owners_word
-from tests.agents.pipelines.test_resolve import CHECK, FILES, ending, run_checks, story, subjects
 
-WIDE = Limits(usd=100, turns=1000, minutes=1000, usd_per_day=100)
+WIDE = RunLimits(usd=100, turns=1000, minutes=1000, usd_per_day=100)
 
 
 async def resolved(make_world, talk, request, policy):
@@ -94,7 +94,7 @@ def test_a_budget_ends_a_run(key, spent):
 
 def test_set_up_runs_what_it_says_for_as_long_as_it_says():
     policy = parse_policy(b"setup: {run: [make deps], timeout: 61}")
-    plan = make_plan(Files(frozenset({"requirements.txt"}), {}), policy)
+    plan = make_plan(RepositoryFiles(frozenset({"requirements.txt"}), {}), policy)
     assert [step for recipe in plan.recipes for step in recipe.commands] == ["make deps"]
     assert plan.timeout == 61
 

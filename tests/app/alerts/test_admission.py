@@ -8,10 +8,10 @@ import pytest
 
 from agents.requests import Person, Told
 from agents.run import Outcome
-from app.alerts.admission import AlertAccess, RecentPolicies
+from app.alerts.admission import AlertAdmission, RecentPolicies
 from app.github.policy.file import read_policy
-from app.simulator.github.state.alerts import Affected
 from app.policies.gate import PolicyGate
+from app.simulator.github.state.alerts import Affected
 from app.store.alert_runs import AlertRuns
 from app.store.remediations import Remediations
 from tests.app.github.conftest import alerted, key, scene, signer
@@ -24,7 +24,7 @@ NOBODY = Person(id=0, login="an open alert")
 def access(alerted):
     """Return the way in, as one process has it."""
     database = alerted.database
-    return AlertAccess(
+    return AlertAdmission(
         alerted.scene.github, AlertRuns(database), Remediations(database), RecentPolicies()
     )
 

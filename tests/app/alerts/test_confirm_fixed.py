@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import update
 
 from agents.errors import TransientError
+from app.alerts.confirm_fixed import DAY, FixConfirmation
 from app.simulator.github.state.alerts import Affected
 from app.store.remediations import Remediations
 from app.store.schedule_leases import Sweeps
 from app.store.tables import remediations as remediations_of
 from app.store.tables import runs
-from app.alerts.confirm_fixed import DAY, MergedSweep
 from tests.app.github.conftest import alerted, key, scene, signer
 
 __all__ = ["alerted", "key", "scene", "signer"]  # fixtures
@@ -75,7 +75,7 @@ async def merged(alerted, remediations):
 
     async def look(days=1.1):
         look.now += days * DAY
-        await MergedSweep(
+        await FixConfirmation(
             scene.github,
             equip,
             runs=alerted.runs,

@@ -13,7 +13,7 @@ from agents.pipelines.remediate.work import Bump, Work
 from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.ports import Advisory, PullRequest
 from agents.run import Outcome
-from app.alerts.outcomes import AlertRecord, DAY, mark
+from app.alerts.outcomes import DAY, AlertOutcomes, mark
 from app.store.history import KeptStep
 from app.store.overrides import Overrides
 from app.store.remediations import Remediations
@@ -68,7 +68,7 @@ def ends(database):
         about = request(7).model_copy(update=changes)
         await Runs(database).create("0001", about)
         remediations = Remediations(database)
-        record = AlertRecord(
+        record = AlertOutcomes(
             remediations, Overrides(database), History(*records), clock=lambda: 1000.0
         )
         await record.remember("0001", about, outcome)
@@ -182,7 +182,7 @@ async def test_a_pull_request_is_noted_as_soon_as_it_is_known(database):
     about, remediations = request(7), Remediations(database)
     await Runs(database).create("0001", about)
     steps = History(("stage/scan/1", SCAN), ("stage/fix/1", FIX))
-    record = AlertRecord(remediations, Overrides(database), steps)
+    record = AlertOutcomes(remediations, Overrides(database), steps)
     for _ in range(2):
         await record.opened("0001", about, 31)
     await record.remember("0001", about, Outcome(kind="failed", text="It broke."))
@@ -195,7 +195,7 @@ async def test_a_pull_request_is_noted_as_soon_as_it_is_known(database):
 async def test_people_may_still_end_a_run_that_has_opened_one(database):
     about, remediations = request(7), Remediations(database)
     await Runs(database).create("0001", about)
-    record = AlertRecord(remediations, Overrides(database), History(("stage/scan/1", SCAN)))
+    record = AlertOutcomes(remediations, Overrides(database), History(("stage/scan/1", SCAN)))
     await record.opened("0001", about, 31)
     await StoredSteers(database).put("0001", "k", kind="cancel", via="terminal", by="mara")
     await record.remember("0001", about, Outcome(kind="cancelled", text="Called off."))

@@ -13,9 +13,9 @@ import handlers
 from agents.errors import TransientError
 from agents.run import Outcome
 from app.alerts.outcomes import mark
+from app.alerts.poll import DAY, MOST_RUNS, AlertPoll, mark_of, why
 from app.github.alerts.list_open import OpenAlerts
 from app.github.policy.file import read_policy
-from app.webhooks.inbox import Inbox
 from app.simulator.github.state.alerts import Affected
 from app.store.alert_poll_times import AlertLooks
 from app.store.alert_runs import AlertRuns
@@ -23,7 +23,7 @@ from app.store.installations import KnownInstallation, KnownRepository, StoredIn
 from app.store.remediations import Remediation, Remediations
 from app.store.schedule_leases import Sweeps
 from app.store.tables import alert_looks, installations, remediations, repositories
-from app.alerts.poll import AlertSweep, DAY, MOST_RUNS, mark_of, why
+from app.webhooks.inbox import Inbox
 from tests.app.github.conftest import alerted, key, scene, signer
 
 __all__ = ["alerted", "key", "scene", "signer"]  # fixtures
@@ -58,7 +58,7 @@ def look(alerted, known):
                 c.execute(update(remediations).values(ended_at=remediations.c.ended_at - after)),
             )
         )
-        sweep = AlertSweep(
+        sweep = AlertPoll(
             OpenAlerts(alerted.scene.github),
             lambda *place: read_policy(alerted.scene.github, *place),
             sweeps=Sweeps(database, "one"),
@@ -261,7 +261,7 @@ async def test_one_installation_that_is_out_of_requests_does_not_stop_the_others
             return []
 
     database = alerted.database
-    await AlertSweep(
+    await AlertPoll(
         Reads(),
         None,
         sweeps=Sweeps(database, "one"),

@@ -13,10 +13,10 @@ from sqlalchemy import update
 import handlers
 from agents.errors import TransientError
 from agents.overrides import Overruled
-from agents.policy import Invalid, Missing, Ok, Origin, Policy
+from agents.policy import InvalidPolicy, MissingPolicy, Policy, PolicyOrigin, ValidPolicy
 from agents.requests import RemediateAlert, Repository
 from agents.run import Outcome
-from app.webhooks.inbox import Inbox
+from app.alerts.recheck_overrides import DAY, WEEK, OverrideRecheck
 from app.store.alert_runs import AlertRuns
 from app.store.installations import KnownInstallation, KnownRepository, StoredInstallations
 from app.store.overrides import Overrides
@@ -25,7 +25,7 @@ from app.store.runs import Runs
 from app.store.schedule_leases import Sweeps
 from app.store.tables import installations, repositories
 from app.store.tables import remediations as rows
-from app.alerts.recheck_overrides import DAY, OverrideSweep, WEEK
+from app.webhooks.inbox import Inbox
 from tests.app.store.test_alert_runs import request
 
 MADE = Overruled(versions=(("0.0.8", "0.2.4"),), reason="GHSA-x: why", until=date(2027, 2, 18))
@@ -36,14 +36,14 @@ WEB = "https://github.example"
 
 
 def said(**parts):
-    return Ok(Policy.model_validate(parts), "", Origin())
+    return ValidPolicy(Policy.model_validate(parts), "", PolicyOrigin())
 
 
 class Scene:
     def __init__(self, database):
         self.database = database
         self.remediations, self.overrides = Remediations(database), Overrides(database)
-        self.policy: object = Missing()
+        self.policy: object = MissingPolicy()
         self.now = DUE + 60
 
     async def made(self, run_id="0001", about=ABOUT, *, merged=True, number=31, **more):
@@ -57,7 +57,7 @@ class Scene:
     async def look(self, after=0.0, worker="one"):
         """Let time pass, make a pass, and return all that was asked for so far."""
         self.now += after
-        await OverrideSweep(
+        await OverrideRecheck(
             self.read_policy,
             overrides=self.overrides,
             alert_runs=AlertRuns(self.database),
@@ -144,7 +144,7 @@ async def test_a_run_that_was_quick_has_the_last_word(scene):
             await scene.overrides.settle("0001", None)
             return await super().put(delivery)
 
-    sweep = OverrideSweep(
+    sweep = OverrideRecheck(
         scene.read_policy, overrides=scene.overrides, alert_runs=AlertRuns(scene.database),
         runs=Runs(scene.database), inbox=Quick(scene.database, limit=9),
         sweeps=Sweeps(scene.database, "one"), web=WEB, clock=lambda: scene.now,
@@ -178,7 +178,7 @@ async def test_where_nothing_can_be_done_nothing_is_asked(scene, table, values):
     [
         said(remediation={"schedule": "never"}),
         said(triggers={"alerts": False}),
-        Invalid((), Origin()),
+        InvalidPolicy((), PolicyOrigin()),
         TransientError("GitHub did not answer."),
     ],
 )

@@ -9,10 +9,10 @@ from agents.errors import ConfigError
 from app.cli.database_lock import Rewritten, held, rewritten
 from app.cli.databases import Place
 from app.cli.rotate import _require_one_server
-from app.secrets.encryption import OPEN
 from app.config.settings import load_settings
-from app.store.process_lock import Claim
+from app.secrets.encryption import OPEN
 from app.store.database import Database
+from app.store.process_lock import Claim
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from app.cli import deliveries
 from app.config.settings import load_settings
-from app.store.database import Database
 from app.operator import redeliver as redelivered
+from app.store.database import Database
 from tests.app.github.conftest import LABEL, key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures, shared with the tests of the client

@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from app.cli import main
-from app.doctor.finding import Finding
+from app.config.settings import PREFIX
+from app.doctor.finding import Diagnosis
 from app.sandbox import select as choosing
 from app.sandbox.port import Probe, ProbeReport
-from app.config.settings import PREFIX
 from tests.deploy.conftest import ROOT
 
 
@@ -165,9 +165,9 @@ def findings(monkeypatch, capsys):
 
 def test_findings_with_their_remedies(findings):
     found = (
-        Finding("git", "ok", "2.39"),
-        Finding("clock", "warning", "40 s behind", "Set it."),
-        Finding("model", "skipped", "It waits."),
+        Diagnosis("git", "ok", "2.39"),
+        Diagnosis("clock", "warning", "40 s behind", "Set it."),
+        Diagnosis("model", "skipped", "It waits."),
     )
     code, out, asked = findings(found=found)
     assert (code, asked) == (0, [False])
@@ -177,18 +177,18 @@ def test_findings_with_their_remedies(findings):
     ]
     assert "→ Set it." in out
     assert "1 ok, 1 warning, 1 skipped" in out
-    code, out, _ = findings(found=[*found, Finding("key", "failed", "No.", "Do.")])
+    code, out, _ = findings(found=[*found, Diagnosis("key", "failed", "No.", "Do.")])
     assert (code, "1 failed" in out) == (2, True)
 
 
 def test_no_link_in_a_remedy_is_cut(findings):
     link = "https://github.example.com/organizations/octo/settings/" + "installations/" * 10
-    _, out, _ = findings(found=[Finding("installation", "warning", "It has to.", link)])
+    _, out, _ = findings(found=[Diagnosis("installation", "warning", "It has to.", link)])
     assert link in "".join(line.removeprefix(" " * 23).strip() for line in out.splitlines())
 
 
 def test_findings_for_programs(findings):
-    found = [Finding("key", "failed", "No.", "Do.")]
+    found = [Diagnosis("key", "failed", "No.", "Do.")]
     code, out, asked = findings("--json", "--yes", found=found)
     assert (code, asked) == (2, [True])
     assert json.loads(out) == {
@@ -202,7 +202,7 @@ def test_attack_what_strangers_named_cannot_speak_to_the_terminal_and_no_secret_
     findings, form
 ):
     name = "bea\x1b[2J\x1b]0;owned\x07\nkey  ok\u202e sk-hush-hush-hush"
-    found = [Finding(f"installation {name}", "warning", name, name)]
+    found = [Diagnosis(f"installation {name}", "warning", name, name)]
     _, out, _ = findings(*form, found=found)
     assert "\x1b" not in out
     assert "\u202e" not in out

@@ -17,9 +17,9 @@ import aiohttp
 import pytest
 
 from app.cli import main
-from app.simulator.github import LocalGitHub
 from app.secrets.files import app_folder
 from app.secrets.write import keep_app
+from app.simulator.github import LocalGitHub
 from tests.deploy.conftest import ROOT
 
 HOOK = "http://127.0.0.1:8080/webhook"

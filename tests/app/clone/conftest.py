@@ -19,14 +19,14 @@ import structlog
 from rich.console import Console
 
 from app.cli.progress import TerminalProgress
-from app.clone.resolve import resolve_clone
-from app.clone.run import Wish
 from app.clone.preconditions import start_at
+from app.clone.resolve import resolve_clone
+from app.clone.run import CloneRequest
+from app.config.settings import load_settings
 from app.demo.case import read_issue
+from app.secrets.redaction import Redactor
 from app.simulator.model import LocalModel
 from app.simulator.model.script import Script
-from app.secrets.redaction import Redactor
-from app.config.settings import load_settings
 from tests.app.git.conftest import git
 
 ROOT = Path(__file__).parents[3]
@@ -153,7 +153,7 @@ class Bench:
         """Do what the command does, in this process: the start of another takes seconds."""
         settings = load_settings(self.settings(), serving=False)
         progress = TerminalProgress(Console(file=self.shown))
-        wish = Wish(*read_issue(text), self.told.append, progress, decide)
+        wish = CloneRequest(*read_issue(text), self.told.append, progress, decide)
         return await resolve_clone(
             settings, Redactor(), await start_at(path), wish, stop or asyncio.Event()
         )

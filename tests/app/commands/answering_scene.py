@@ -12,16 +12,16 @@ import orjson
 import handlers
 from agents.ports import Asking
 from agents.run import Outcome
-from app.commands.handler import Bounds, Desk
+from app.commands.handler import CommandHandler, SpendingBounds
 from app.github.approvals.adapter import GitHubApprovals
-from app.github.transport.tokens import Profile
 from app.github.policy.file import read_policy
-from app.webhooks.receiver import Delivery, Identity, Intake
+from app.github.transport.tokens import Profile
 from app.simulator.github.state.world import Actor
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.steers import StoredSteers
+from app.webhooks.receiver import Delivery, OwnIdentity, WebhookReceiver
 from handlers.ignored import Ignored
 
 SECRET = "s3cret"
@@ -52,8 +52,8 @@ class Office:
     database: Database
     store: StoredApprovals
     approvals: GitHubApprovals
-    desk: Desk
-    intake: Intake
+    desk: CommandHandler
+    intake: WebhookReceiver
     steers: StoredSteers
     asked: list = field(default_factory=list)
     """The runs that were asked for by commands, each with its id."""
@@ -153,9 +153,12 @@ async def open_office(scene, database, aiohttp_server, **pulled):
     store = StoredApprovals(database)
     await Runs(database).create(RUN, scene.request)
     approvals = GitHubApprovals(scene.github, scene.request, RUN, store, scene.redactor)
-    bounds = Bounds(run=8.0, day=50.0)
-    desk = Desk(scene.github, database, scene.redactor, bounds=bounds, settle=0)
-    intake, steers = Intake([SECRET], Identity(scene.app.bot_id)), StoredSteers(database)
+    bounds = SpendingBounds(run=8.0, day=50.0)
+    desk = CommandHandler(scene.github, database, scene.redactor, bounds=bounds, settle=0)
+    intake, steers = (
+        WebhookReceiver([SECRET], OwnIdentity(scene.app.bot_id)),
+        StoredSteers(database),
+    )
     office = Office(scene, database, store, approvals, desk, intake, steers, pulled=pulled)
     desk.submit = office.submit
     application = aiohttp.web.Application()

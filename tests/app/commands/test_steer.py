@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 import pytest
+from tests.app.answering_scene import RUN, open_office
 
 from agents.policy import Budget
-from app.commands.budget import Spending
+from app.commands.budget import RunAllowance
 from app.simulator.github.accounts import Actor
 from app.store.restore_recovery import put_back
 from app.store.runs import Runs
-from tests.app.answering_scene import RUN, open_office
 from tests.app.github.conftest import key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures
@@ -246,7 +246,7 @@ async def test_an_amount_that_cannot_be_read_is_asked_for(office, amount):
 
 async def test_the_policy_of_the_repository_counts(office):
     scene = office.scene
-    spending = Spending(office.steers, office.policy, 8.0, 50.0)
+    spending = RunAllowance(office.steers, office.policy, 8.0, 50.0)
     unseen = await spending.of(scene.request, RUN)
     await office.rule("budget: {usd: 1.5, usd_per_day: 7}\n")
     seen = await spending.of(scene.request, RUN)

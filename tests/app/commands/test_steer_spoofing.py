@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.app.answering_scene import RUN, open_office
-from tests.app.github.conftest import key, scene, signer
 from tests.app.test_desk_spoofing import WAYS
+
+from tests.app.github.conftest import key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures
 

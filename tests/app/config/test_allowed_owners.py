@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.webhooks.receiver import Delivery, Identity, Intake
-from app.config.allowed_owners import Owners
+from app.config.allowed_owners import AllowedOwners
+from app.webhooks.receiver import Delivery, OwnIdentity, WebhookReceiver
 
 OCTO, EVE = ("octo-org", 3), ("eve", 66)
 
@@ -19,13 +19,13 @@ def installed(login, ident):
 
 
 def test_an_empty_list_means_everybody():
-    assert Owners().allow(of(*EVE))
-    assert Owners().allow({})
+    assert AllowedOwners().allow(of(*EVE))
+    assert AllowedOwners().allow({})
 
 
 @pytest.mark.parametrize("listed", ["octo-org", "OCTO-Org", "3"])
 def test_logins_in_any_case_and_ids(listed):
-    owners = Owners([listed, "other"])
+    owners = AllowedOwners([listed, "other"])
     assert owners.allow(of(*OCTO))
     assert owners.allow(of("Octo-ORG", 3))
     assert owners.allow(installed(*OCTO))
@@ -35,18 +35,18 @@ def test_logins_in_any_case_and_ids(listed):
 
 
 def test_digits_are_an_id_and_no_login():
-    assert not Owners(["66"]).allow(of("66", 3))
+    assert not AllowedOwners(["66"]).allow(of("66", 3))
 
 
 def test_attack_a_letter_that_is_plain_only_when_small_is_another_one():
-    owners = Owners(["kelvin"])
+    owners = AllowedOwners(["kelvin"])
     assert not owners.allow(of("\N{KELVIN SIGN}elvin", 66))
     assert owners.unknown("\N{KELVIN SIGN}elvin") == ""
     assert owners.allow(of("Kelvin", 3))
 
 
 def test_a_login_that_was_given_up_lets_nobody_else_in():
-    owners = Owners(["octo-org"])
+    owners = AllowedOwners(["octo-org"])
     owners.learn({"octo-org": 3, "never-listed": 66})
     assert owners.allow(of("called-otherwise-by-now", 3))
     assert not owners.allow(of("octo-org", 66))
@@ -54,7 +54,7 @@ def test_a_login_that_was_given_up_lets_nobody_else_in():
 
 
 def test_the_first_account_counts():
-    owners = Owners(["octo-org"])
+    owners = AllowedOwners(["octo-org"])
     assert owners.unknown("Octo-Org") == "octo-org"
     owners.learn({"octo-org": 3})
     owners.learn({"octo-org": 66})
@@ -84,12 +84,12 @@ def test_the_first_account_counts():
     ],
 )
 def test_attack_nothing_else_in_a_payload_lets_it_in(payload):
-    owners = Owners(["octo-org"])
+    owners = AllowedOwners(["octo-org"])
     assert not owners.allow(payload)
 
 
 def test_the_door_tells_them_apart_and_looks_at_the_signature_first(sender):
-    intake = Intake([sender.secret], Identity(), owners=Owners(["octo"]))
+    intake = WebhookReceiver([sender.secret], OwnIdentity(), owners=AllowedOwners(["octo"]))
     assert isinstance(intake.admit(*sender.make()), Delivery)
     payload = sender.payload()
     payload["repository"]["owner"] = {"login": "eve", "id": 66}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from tests.app.test_settings import pem
 
 from agents.errors import ConfigError
+from app.config.settings import AppNotConfigured, load_settings, read_settings
 from app.secrets.files import app_folder
 from app.secrets.write import keep_alone, keep_app
-from app.config.settings import NothingSetUp, load_settings, read_settings
-from tests.app.test_settings import pem
 
 
 @pytest.fixture(scope="module")
@@ -78,14 +78,14 @@ def test_a_file_that_cannot_be_trusted_stops_every_command(data):
 
 def test_nothing_at_all_is_told_from_a_mistake(tmp_path):
     environ = {"FETTLE_DATA_DIR": str(tmp_path), "FETTLE_PORT": "9000"}
-    with pytest.raises(NothingSetUp) as caught:
+    with pytest.raises(AppNotConfigured) as caught:
         load_settings(environ)
     assert caught.value.settings.port == 9000
     assert "Run `fettle setup`" in str(caught.value)
     for more in ({"FETTLE_PORT": "many"}, {"FETTLE_APP_ID": "1"}, {"FETTLE_APPID": "1"}):
         with pytest.raises(ConfigError) as caught:
             load_settings(environ | more)
-        assert not isinstance(caught.value, NothingSetUp)
+        assert not isinstance(caught.value, AppNotConfigured)
 
 
 def test_half_a_configuration_can_be_read_with_every_problem_named(tmp_path):

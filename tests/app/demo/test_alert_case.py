@@ -5,10 +5,10 @@ import shutil
 import pytest
 
 from app.demo.alert_case import CASES, _read, made_up_case
-from app.demo.exploit_check import Laboratory
-from app.simulator.github import LocalGitHub
-from app.demo.package_index import LocalIndex
+from app.demo.exploit_check import ExploitSandbox
 from app.demo.made_up_releases import package_lock
+from app.demo.package_index import LocalIndex
+from app.simulator.github import LocalGitHub
 from tests.app.conftest import open_folder, sandbox
 
 __all__ = ["open_folder", "sandbox"]  # fixtures
@@ -42,7 +42,7 @@ async def test_the_made_up_attack_works_with_what_is_locked_and_not_with_the_saf
         files = {f"js/{name}": text for name, text in fixed.items()}
         await github.commit(repository, files, author=author, message="Fix", branch="fixed")
 
-        lab = Laboratory(sandbox, repository.gitdir, open_folder / "tries", index.environment)
+        lab = ExploitSandbox(sandbox, repository.gitdir, open_folder / "tries", index.environment)
         shown = [await lab.shows(case.about, each) for each in ("main", "fixed")]
     finally:
         await github.stop()

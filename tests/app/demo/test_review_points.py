@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import app.demo.case
-from app.demo.review_points import Point, inlines, read_points
+from app.demo.review_points import ReviewPoint, inlines, read_points
 
 DIFF = """diff --git a/README.rst b/README.rst
 index 1111111111111111111111111111111111111111..2222222222222222222222222222222222222222 100644
@@ -30,14 +30,14 @@ def places(*points):
 
 
 def test_a_point_stands_on_the_first_new_line_that_fits():
-    suggestion = Point(kind="suggestion", path="parse.py", line='"%f"', words="{line}  # six")
+    suggestion = ReviewPoint(kind="suggestion", path="parse.py", line='"%f"', words="{line}  # six")
     assert places(suggestion) == [("parse.py", 9, '```suggestion\n    "%f": 1,  # six\n```')]
 
 
 def test_a_word_finds_another_place_and_a_suggestion_is_left_out():
-    wish = Point(kind="wish", path="README*", line="%f", words="Please.")
-    question = Point(kind="question", path="tests/*", line="def", words="Why?")
-    suggestion = Point(kind="suggestion", path="parse.py", line="%H", words="{line}  # six")
+    wish = ReviewPoint(kind="wish", path="README*", line="%f", words="Please.")
+    question = ReviewPoint(kind="question", path="tests/*", line="def", words="Why?")
+    suggestion = ReviewPoint(kind="suggestion", path="parse.py", line="%H", words="{line}  # six")
     assert places(suggestion, wish, question) == [
         ("README.rst", 2, "Please."),
         ("README.rst", 2, "Why?"),
@@ -45,7 +45,7 @@ def test_a_word_finds_another_place_and_a_suggestion_is_left_out():
 
 
 def test_nothing_new_is_nothing_to_say():
-    assert list(inlines([Point(kind="wish", path="*", line="", words="Hm.")], "")) == []
+    assert list(inlines([ReviewPoint(kind="wish", path="*", line="", words="Hm.")], "")) == []
 
 
 def test_the_demo_has_one_of_each_kind():

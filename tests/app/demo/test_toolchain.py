@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
+from app.config.settings import Settings
 from app.demo import toolchain
 from app.demo.folders import demo_folder
 from app.demo.toolchain import make_toolchain
-from app.sandbox.port import Command
 from app.sandbox.bubblewrap import Bubblewrap
-from app.config.settings import Settings
+from app.sandbox.port import SandboxCommand
 
 
 @pytest.fixture
@@ -27,7 +27,9 @@ async def test_a_sandbox_runs_its_pytest(cache):
     report = await sandbox.probe()
     if not report.held:
         pytest.skip(f"no sandbox here: {report.cause}; {report.remedy}")
-    ran = await sandbox.run(Command(argv=("python3", "-m", "pytest", "--version"), folder="/"))
+    ran = await sandbox.run(
+        SandboxCommand(argv=("python3", "-m", "pytest", "--version"), folder="/")
+    )
     assert (ran.exit_code, ran.output.startswith("pytest ")) == (0, True), ran.output
 
 

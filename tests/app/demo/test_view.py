@@ -11,32 +11,32 @@ import pytest
 import yaml
 from rich.console import Console
 from sqlalchemy import text
+from tests.app.cli.runs_scene import STEP, STEPS
 
 from agents.ports import Usage
 from agents.requests import AddressReview, Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app.cli.progress import TerminalProgress
-from app.demo.alert_case import AlertCase, CASES, Given
-from app.demo.alerts_chapter import AlertsResult, Chapter, Mended
-from app.demo.case import Case, CaseFile, Judge
+from app.demo.alert_case import CASES, AlertCase, PreparedAlertCase
+from app.demo.alerts_chapter import AlertOutcome, AlertsResult, Chapter
+from app.demo.case import DemoCase, DemoCaseFile, UpstreamTests
 from app.demo.diff_text import diff_text
 from app.demo.follow_runs import DemoFollower, store_of
-from app.simulator.github import LocalGitHub
-from app.simulator.github.accounts import Actor
-from app.demo.upstream_tests import Verdict
-from app.demo.review_points import Point
-from app.demo.result import Spending, collect, collect_review
+from app.demo.result import DemoCost, collect, collect_review
 from app.demo.review_chapter import submit
+from app.demo.review_points import ReviewPoint
 from app.demo.scene import set_scene
 from app.demo.timeline import story_of
+from app.demo.upstream_tests import TestRun
 from app.demo.view import TerminalView
+from app.simulator.github import LocalGitHub
+from app.simulator.github.accounts import Actor
 from app.store.runs import Runs
-from tests.app.cli.runs_scene import STEP, STEPS
 
 POINTS = (
-    Point(kind="suggestion", path="calc.py", line="a + b", words="{line}  # both"),
-    Point(kind="wish", path="*.txt", line="esc", words="Say *which* one, please."),
-    Point(kind="question", path="README*", line="", words="Why?"),
+    ReviewPoint(kind="suggestion", path="calc.py", line="a + b", words="{line}  # both"),
+    ReviewPoint(kind="wish", path="*.txt", line="esc", words="Say *which* one, please."),
+    ReviewPoint(kind="question", path="README*", line="", words="Why?"),
 )
 BOT_BRANCH = "bot/1-add"
 COMMENT = """**At work on this.**
@@ -67,7 +67,7 @@ async def scene(tmp_path):
     (tmp_path / "source" / "calc.py").write_text("def add(a, b):\n    return a + b + 1\n")
     (tmp_path / "fettle").mkdir()
     github = await LocalGitHub.start(tmp_path / "github")
-    about = CaseFile(
+    about = DemoCaseFile(
         package="calc",
         version="1",
         fixed="2",
@@ -75,11 +75,11 @@ async def scene(tmp_path):
         script="",
         review="",
         review_script="",
-        judge=Judge(take=(), command="true"),
+        judge=UpstreamTests(take=(), command="true"),
     )
     source = tmp_path / "source"
     unused = Path("unused")
-    case = Case(about, "It adds one", "Too *much*.", unused, source, source, POINTS, unused)
+    case = DemoCase(about, "It adds one", "Too *much*.", unused, source, source, POINTS, unused)
     yield await set_scene(github, case, "http://127.0.0.1:9/webhook", "secret")
     await github.stop()
 
@@ -145,7 +145,7 @@ async def address(scene, review, *, silent=0):
     reviews.request(pull, review.author.account, bot)
     scene.github.parts.issues.comment(pull.issue, bot, "<!-- fettle run=2 key=ledger -->\nAll.")
     outcome = Outcome(kind="comment", text="Addressed the review.")
-    return await collect_review(scene, review, head, outcome, Spending(4.5, {}, Usage(), 0.1, 2))
+    return await collect_review(scene, review, head, outcome, DemoCost(4.5, {}, Usage(), 0.1, 2))
 
 
 async def mended(scene, tmp_path):
@@ -153,7 +153,9 @@ async def mended(scene, tmp_path):
     case = AlertCase.model_validate(
         yaml.safe_load((CASES / "sqlparse" / "alert.yml").read_text("utf-8"))
     )
-    chapter = Chapter([Given(case, {case.manifest: "sqlparse==0.4.4\n"})], made_up=False)
+    chapter = Chapter(
+        [PreparedAlertCase(case, {case.manifest: "sqlparse==0.4.4\n"})], made_up=False
+    )
     await chapter.set(scene, tmp_path)
     await chapter.begin(scene)
     app, github = scene.github.world.apps[scene.app.app_id], scene.github
@@ -171,7 +173,7 @@ async def mended(scene, tmp_path):
 
 def alerts(before="RecursionError", after="SQLParseError", tokens=0):
     exploit = {"before": before, "after": after, "safe": "SQLParseError"}
-    one = Mended(
+    one = AlertOutcome(
         "sqlparse", "GHSA-2m57-hf25-phgg", "py/requirements.txt", 1, "Update sqlparse",
         "requirements.txt alone", exploit, tokens, "Opened pull request #1",
     )  # fmt: skip
@@ -180,10 +182,10 @@ def alerts(before="RecursionError", after="SQLParseError", tokens=0):
 
 async def finish(scene, review=None, alerts=None):
     """Gather the result."""
-    verdicts = (Verdict(1, "1 failed"), Verdict(0, "1 passed"))
+    verdicts = (TestRun(1, "1 failed"), TestRun(0, "1 passed"))
     outcome = Outcome(kind="pull_request", text="Opened pull request #2: Add without one")
     usage = Usage(input=10, output=5, cache_read=100)
-    spending = Spending(9.5, {}, usage, 0.17, 3)
+    spending = DemoCost(9.5, {}, usage, 0.17, 3)
     return await collect(scene, outcome, spending, verdicts, review=review, alerts=alerts)
 
 
@@ -373,9 +375,9 @@ async def test_a_terminal_gets_colours_and_nothing_of_others_that_acts(scene, st
 async def test_without_a_pull_request_it_says_so(scene, store):
     console = Console(file=io.StringIO(), width=100)
     view = TerminalView(console, TerminalProgress)
-    verdicts = (Verdict(1, "1 failed"), None)
+    verdicts = (TestRun(1, "1 failed"), None)
     outcome = Outcome(kind="failed", text="The server stopped.")
-    result = await collect(scene, outcome, Spending(1.0, {}, Usage(), 0.0, 0), verdicts)
+    result = await collect(scene, outcome, DemoCost(1.0, {}, Usage(), 0.0, 0), verdicts)
     await view.result(scene, result, Chapter([], made_up=False))
     shown = console.file.getvalue()
     assert "there is no pull request" in shown

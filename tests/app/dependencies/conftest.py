@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from app.sandbox.port import Command, Mount
 from app.dependencies.certificate_authority import Authority
+from app.sandbox.port import Mount, SandboxCommand
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def command(open_folder):
 
     def make(script, **options):
         mounts = (Mount(tree, "/workspace", writable=True), *options.pop("mounts", ()))
-        return Command(("bash", "-c", script), mounts=mounts, **options)
+        return SandboxCommand(("bash", "-c", script), mounts=mounts, **options)
 
     make.tree = tree
     return make

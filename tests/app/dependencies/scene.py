@@ -5,8 +5,8 @@ import os
 import ssl
 from contextlib import asynccontextmanager
 
-from app.dependencies.origins import Origin, place_of
 from app.dependencies.index_proxy import open_proxy
+from app.dependencies.origins import Origin, place_of
 
 OWNER = (os.geteuid(), os.getegid())
 REFUSED = "is not a package index of this set-up"

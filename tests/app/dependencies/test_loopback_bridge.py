@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from app.dependencies.loopback_bridge import INSIDE, bridged
-from app.dependencies.index_proxy import BUNDLE
 from tests.app.setup.scene import Names, origin, proxied
+
+from app.dependencies.index_proxy import BUNDLE
+from app.dependencies.loopback_bridge import INSIDE, bridged
 
 PYTHON = "/usr/bin/python3"
 FETCH = (

@@ -2,7 +2,15 @@
 
 import pytest
 
-from app.dependencies.origins import Allowed, Key, Origin, is_host, place_of, scrubbed, without_credentials
+from app.dependencies.origins import (
+    Allowed,
+    Key,
+    Origin,
+    is_host,
+    place_of,
+    scrubbed,
+    without_credentials,
+)
 
 
 @pytest.mark.parametrize(

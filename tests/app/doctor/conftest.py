@@ -10,10 +10,10 @@ import pytest
 from aiohttp import web
 from pydantic import SecretStr
 
-from app.doctor.github_client import asking
-from app.simulator.github import LocalGitHub
-from app.registration.manifest import app_manifest
 from app.config.settings import AppCredentials
+from app.doctor.github_client import asking
+from app.registration.manifest import app_manifest
+from app.simulator.github import LocalGitHub
 
 
 @dataclass

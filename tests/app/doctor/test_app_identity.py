@@ -7,19 +7,19 @@ from datetime import timedelta
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from pydantic import SecretStr
+from tests.app.test_settings import pem
 
-from app.doctor.github_client import asking
-from app.doctor.app_identity import app_findings
-from app.config.allowed_owners import Owners
+from app.config.allowed_owners import AllowedOwners
 from app.config.settings import AppCredentials
+from app.doctor.app_identity import app_findings
+from app.doctor.github_client import asking
 from handlers.access.permissions import lacking
 from tests.app.doctor.conftest import by_subject, levels
-from tests.app.test_settings import pem
 
 
 async def examined(scene, credentials=None, owners=None):
     async with scene.asking(credentials) as github:
-        return await app_findings(github, owners or Owners())
+        return await app_findings(github, owners or AllowedOwners())
 
 
 async def test_all_is_well(scene):
@@ -54,7 +54,7 @@ async def test_github_is_out_of_reach(scene):
         return None
 
     async with asking("http://127.0.0.1:9", scene.credentials, sleep=at_once) as github:
-        [found] = await app_findings(github, Owners())
+        [found] = await app_findings(github, AllowedOwners())
     assert (found.about, found.level) == ("GitHub", "failed")
     assert "FETTLE_GITHUB_URL" in found.remedy
 
@@ -129,7 +129,7 @@ def test_levels_of_permissions_have_an_order():
 
 
 async def test_accounts_that_are_not_listed(scene):
-    owners = Owners(["octo-org"])
+    owners = AllowedOwners(["octo-org"])
     found = await examined(scene, owners=owners)
     said = by_subject(found)["owners"]
     assert (said.level, "`ada`" in said.said, "FETTLE_OWNERS" in said.said) == (

@@ -6,8 +6,8 @@ import sqlite3
 
 from sqlalchemy import create_engine, make_url, text
 
-from app.doctor.database import database_finding
 from app.config.settings import read_settings
+from app.doctor.database import database_finding
 
 
 def settings(tmp_path, url=None):

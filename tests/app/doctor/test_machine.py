@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
+from app.config.settings import read_settings
 from app.doctor import machine
 from app.doctor.machine import disk_findings, git_finding, programs_finding
-from app.config.settings import read_settings
 from tests.app.doctor.conftest import by_subject
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from app.config.settings import read_settings
 from app.doctor.models import asked_models, model_findings, price_text
 from app.simulator.model import LocalModel, load_script
-from app.config.settings import read_settings
 
 SCRIPT = """
 - when: Are you there

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from app.doctor.registry import Known, known, policy_findings
 from app.config.settings import Settings
+from app.doctor.registry import RegistryState, known, policy_findings
 from app.store.database import Database
-from app.store.installations import StoredInstallations
 from app.store.installation_rows import KnownRepository
+from app.store.installations import StoredInstallations
 from app.store.labels import StoredLabels
 
 
 async def test_owners_and_policies_that_cannot_be_read(tmp_path):
     settings = Settings(data_dir=tmp_path)
-    assert known(settings) == Known()
+    assert known(settings) == RegistryState()
     assert not (tmp_path / "fettle.db").exists()
     database = Database(settings.database)
     try:
-        assert known(settings) == Known()  # no tables yet
+        assert known(settings) == RegistryState()  # no tables yet
         database.migrate()
         stored = StoredInstallations(database)
         await stored.keep_owner("octo", 3)
@@ -25,7 +25,7 @@ async def test_owners_and_policies_that_cannot_be_read(tmp_path):
         problem = {"made": 0, "again": None, "policy_problem": "Line 1 is odd."}
         await StoredLabels(database).done(9, **problem)
         found = known(settings)
-        assert found == Known({"octo": 3}, (("octo/lib", "Line 1 is odd."),))
+        assert found == RegistryState({"octo": 3}, (("octo/lib", "Line 1 is odd."),))
         [finding] = policy_findings(found.problems)
         assert (finding.about, finding.level) == ("policy of octo/lib", "warning")
     finally:

@@ -1,7 +1,7 @@
 """The sandbox as the doctor finds it where not even an attack can be tried."""
 
-from app.doctor.sandboxes import sandbox_finding
 from app.config.settings import read_settings
+from app.doctor.sandboxes import sandbox_finding
 
 
 async def test_a_disk_that_is_all_but_full_ends_no_examination(tmp_path):

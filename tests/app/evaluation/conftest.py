@@ -15,12 +15,12 @@ import pytest
 import structlog
 import yaml
 
-from app.evaluation.case import read_case
-from app.evaluation.run_hidden_tests import Judging
-from app.evaluation.sources import fetch
-from app.evaluation.case_repository import make_repository
-from app.sandbox.select import choose
 from app.config.settings import load_settings
+from app.evaluation.case import read_case
+from app.evaluation.case_repository import make_repository
+from app.evaluation.run_hidden_tests import CommitJudge
+from app.evaluation.sources import fetch
+from app.sandbox.select import choose
 from tests.app.clone.conftest import GOOD, STEP, part
 
 ROOT = Path(__file__).parents[3]
@@ -167,4 +167,4 @@ async def judging(place):
     fetched = await fetch(read_case(make_case(place / "calc")), place / "cache")
     settings = load_settings({"FETTLE_DATA_DIR": str(place / "data")}, serving=False)
     repository = await make_repository(fetched, place / "repository")
-    return Judging(fetched, repository, await choose(settings), place)
+    return CommitJudge(fetched, repository, await choose(settings), place)

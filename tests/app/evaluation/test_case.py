@@ -10,8 +10,8 @@ import yaml
 
 from agents.errors import ConfigError
 from app.evaluation.case import find_cases, read_case
-from app.evaluation.sources import fetch
 from app.evaluation.case_repository import make_repository
+from app.evaluation.sources import fetch
 from tests.app.evaluation.conftest import ABOUT, SOURCE, make_case, write
 from tests.app.git.conftest import git
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.evaluation.run_hidden_tests import Judging
+from app.evaluation.run_hidden_tests import CommitJudge
 from app.evaluation.verdict import compare, unsound
 from tests.app.evaluation.conftest import SOURCE, write
 from tests.app.git.conftest import git
@@ -13,7 +13,7 @@ CURED = SOURCE["calc.py"].replace("a + b + 1", "a + b")
 SECRET = "not for the sandbox"
 
 
-async def verdict(judging: Judging, files=None, change=None):
+async def verdict(judging: CommitJudge, files=None, change=None):
     """Commit these files, or what `change` does, as a run would, and have it judged."""
     repository = judging.repository
     write(repository.folder, files or {})

@@ -8,10 +8,10 @@ import shutil
 import pytest
 
 from agents.errors import ConfigError
+from app.demo.folders import demo_folder
 from app.evaluation import case as cases
 from app.evaluation.case import find_cases, read_case
 from app.evaluation.sources import fetch
-from app.demo.folders import demo_folder
 from tests.app.evaluation.conftest import ROOT, fettle_eval, results
 
 SHIPPED = ROOT / "app/evaluation/cases"

@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from agents.ports import Usage
-from app.evaluation.case import Hidden, Judge
+from app.evaluation.case import HiddenTests, JudgeSettings
 from app.evaluation.junit import Unreadable, read_junit
 from app.evaluation.result import CaseResult, Evaluation
-from app.evaluation.verdict import Both, Ran, compare, unsound
+from app.evaluation.verdict import JudgeRun, TestOutcomes, compare, unsound
 
 
 def ran(**results):
-    return Ran({name.replace("__", "::"): result for name, result in results.items()}, 0, "")
+    return JudgeRun({name.replace("__", "::"): result for name, result in results.items()}, 0, "")
 
 
 def judge(*must_pass, may_fail=()):
-    return Judge(
-        hidden=Hidden(take=("tests",)),
+    return JudgeSettings(
+        hidden=HiddenTests(take=("tests",)),
         command='run "$REPORT"',
         must_pass=must_pass,
         may_fail=may_fail,
@@ -28,50 +28,52 @@ EMPTY = ran()
 
 
 def test_a_pattern_holds_for_all_that_it_matches():
-    before = Both(EMPTY, ran(t__a1="failed", t__a2="failed"))
-    found = compare(judge("t::a*"), before, Both(EMPTY, ran(t__a1="passed", t__a2="failed")))
+    before = TestOutcomes(EMPTY, ran(t__a1="failed", t__a2="failed"))
+    found = compare(
+        judge("t::a*"), before, TestOutcomes(EMPTY, ran(t__a1="passed", t__a2="failed"))
+    )
     assert found.reasons == ["hidden tests fail: `t::a2`"]
     assert found.turned == {"t::a1": ("failed", "passed"), "t::a2": ("failed", "failed")}
 
 
 def test_brackets_of_a_test_are_no_pattern():
-    before = Both(EMPTY, EMPTY)
-    after = Both(EMPTY, Ran({"t::a[x-1 Bytes]": "passed"}, 0, ""))
+    before = TestOutcomes(EMPTY, EMPTY)
+    after = TestOutcomes(EMPTY, JudgeRun({"t::a[x-1 Bytes]": "passed"}, 0, ""))
     assert compare(judge("t::a[*-1 Bytes]"), before, after).solved
-    assert not compare(judge("t::a[xy]"), before, Both(EMPTY, ran(t__ax="passed"))).solved
+    assert not compare(judge("t::a[xy]"), before, TestOutcomes(EMPTY, ran(t__ax="passed"))).solved
 
 
 @pytest.mark.parametrize("now", ["failed", "skipped", None])
 def test_what_passed_must_go_on_passing(now):
-    before = Both(ran(t__old="passed"), ran(t__new="failed"))
+    before = TestOutcomes(ran(t__old="passed"), ran(t__new="failed"))
     own = ran(**({"t__old": now} if now else {}))
-    found = compare(judge("t::new"), before, Both(own, ran(t__new="passed")))
+    found = compare(judge("t::new"), before, TestOutcomes(own, ran(t__new="passed")))
     assert found.lost == ["t::old"]
     assert not found.solved
     allowed = judge("t::new", may_fail=("t::o*",))
-    assert compare(allowed, before, Both(own, ran(t__new="passed"))).solved
+    assert compare(allowed, before, TestOutcomes(own, ran(t__new="passed"))).solved
 
 
 def test_what_failed_before_may_go_on_failing():
-    both = Both(ran(t__old="failed"), EMPTY)
-    after = Both(ran(t__old="failed"), ran(t__new="passed"))
+    both = TestOutcomes(ran(t__old="failed"), EMPTY)
+    after = TestOutcomes(ran(t__old="failed"), ran(t__new="passed"))
     assert compare(judge("t::new"), both, after).solved
 
 
 def test_many_reasons_are_cut_short():
-    before = Both(ran(**{f"t__{n}": "passed" for n in range(9)}), EMPTY)
-    found = compare(judge("t::new"), before, Both(EMPTY, ran(t__new="passed")))
+    before = TestOutcomes(ran(**{f"t__{n}": "passed" for n in range(9)}), EMPTY)
+    found = compare(judge("t::new"), before, TestOutcomes(EMPTY, ran(t__new="passed")))
     assert found.reasons[0].endswith("`t::4` and 4 more")
 
 
 def test_tests_that_give_no_result_are_told():
-    silent = Ran({}, 1, "", "wrote no report")
-    fine = Both(ran(t__old="passed"), EMPTY)
-    found = compare(judge("t::new"), fine, Both(silent, silent))
+    silent = JudgeRun({}, 1, "", "wrote no report")
+    fine = TestOutcomes(ran(t__old="passed"), EMPTY)
+    found = compare(judge("t::new"), fine, TestOutcomes(silent, silent))
     assert found.reasons[0] == "the tests gave no result: wrote no report"
-    assert unsound(judge("t::new"), Both(EMPTY, silent), None) != []
-    cured = Both(EMPTY, ran(t__new="passed"))
-    assert unsound(judge("t::new"), Both(EMPTY, silent), cured) == []
+    assert unsound(judge("t::new"), TestOutcomes(EMPTY, silent), None) != []
+    cured = TestOutcomes(EMPTY, ran(t__new="passed"))
+    assert unsound(judge("t::new"), TestOutcomes(EMPTY, silent), cured) == []
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ import pytest
 from aiohttp import web
 
 from agents.policy import Policy
-from app.git.environment import Identity
+from app.git.environment import CommitIdentity
 from app.git.mirror import Mirror
 from app.git.worktree import open_work_tree
 from app.sandbox.bubblewrap import Bubblewrap
 
-BOT = Identity("fettle[bot]", "1+fettle[bot]@users.noreply.example")
+BOT = CommitIdentity("fettle[bot]", "1+fettle[bot]@users.noreply.example")
 TOKEN = "ghs_0123456789abcdefghijABCDEFGHIJ012345"
 
 

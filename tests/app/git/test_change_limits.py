@@ -4,8 +4,8 @@ import pytest
 
 from agents.errors import RunError
 from agents.policy import Policy
-from app.git.objects import Change
 from app.git.change_limits import ChangeLimits, require_harmless
+from app.git.objects import TreeChange
 
 ZERO = "0" * 40
 
@@ -33,7 +33,7 @@ class FewObjects:
 
 
 def added(path, mode="100644"):
-    return Change("000000", mode, "1" * 40, path)
+    return TreeChange("000000", mode, "1" * 40, path)
 
 
 async def judge(objects, policy=None, permitted=None, **limits):
@@ -61,7 +61,7 @@ async def test_protected_paths(path):
     with pytest.raises(RunError, match="protects"):
         await judge(FewObjects(added(path)))
     with pytest.raises(RunError, match="protects"):
-        await judge(FewObjects(Change("100644", "000000", ZERO, path)))
+        await judge(FewObjects(TreeChange("100644", "000000", ZERO, path)))
 
 
 async def test_what_people_said_yes_to_and_nothing_beside_it():
@@ -144,7 +144,7 @@ async def test_links_that_stay(target):
 
 
 async def test_nested_repositories():
-    for change in (added("lib", "160000"), Change("160000", "000000", ZERO, "lib")):
+    for change in (added("lib", "160000"), TreeChange("160000", "000000", ZERO, "lib")):
         with pytest.raises(RunError, match="submodules"):
             await judge(FewObjects(change))
 
@@ -165,4 +165,4 @@ async def test_limits():
 
 
 async def test_deletions_and_ordinary_changes_pass():
-    await judge(FewObjects(Change("100644", "000000", ZERO, "gone"), added("x", "100755")))
+    await judge(FewObjects(TreeChange("100644", "000000", ZERO, "gone"), added("x", "100755")))

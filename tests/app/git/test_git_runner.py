@@ -9,10 +9,10 @@ import pytest
 from agents.errors import ConfigError, RunError, TransientError
 from app.git.environment import CONFIG, trusted_environment
 from app.git.errors import GitFailed, cleaned, network_fault
+from app.git.git_runner import Git
 from app.git.mirror import Mirror
 from app.git.remote import remote_of
-from app.git.git_runner import Git
-from app.sandbox.output_buffer import Whole
+from app.sandbox.output_buffer import FullBuffer
 
 TOKEN = "ghs_0123456789abcdefghijABCDEFGHIJ012345"
 
@@ -185,7 +185,7 @@ async def test_local_trouble_is_an_error_with_gits_words(estate):
 
 async def test_output_has_a_limit(estate):
     with pytest.raises(RunError, match="wrote more"):
-        await estate.mirror.git.local("cat-file", "-p", estate.base, out=Whole(10))
+        await estate.mirror.git.local("cat-file", "-p", estate.base, out=FullBuffer(10))
 
 
 def test_every_setting_is_in_the_environment():

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.loop.budget import Limits
-from agents.pipelines.stages.implement import Made
-from agents.pipelines.stages.regression_proof import prove
+from agents.loop.budget import RunLimits
+from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.inspect_weakening import inspect
+from agents.pipelines.stages.regression_proof import prove
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Ports, Run, Standing
 from tests.app.git.conftest import git, write_files
@@ -90,7 +90,7 @@ def at_head(estate):
             steps=Once(),
         )
         standing = Standing(trunk=base, base=base, start=base, head=head)
-        limits = Limits(usd=1, turns=1, minutes=1)
+        limits = RunLimits(usd=1, turns=1, minutes=1)
         return Run(
             id="proof",
             request=_request(),
@@ -125,7 +125,7 @@ def _request():
 
 
 def made(command):
-    return (Made(title="t", summary="s", tried="", proof=command, commit="c"),)
+    return (StepResult(title="t", summary="s", tried="", proof=command, commit="c"),)
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.app.git.test_source import make  # noqa: F401 - a fixture of the same folder
 
-from agents.loop.budget import Limits
+from agents.loop.budget import RunLimits
 from agents.pipelines import PIPELINES
 from agents.pipelines.remediate.ladder import ecosystems
 from agents.pipelines.remediate.result import result_of
@@ -25,7 +26,6 @@ from tests.agents.conftest import (
 from tests.agents.pipelines.remediate.conftest import Acts, alert, lock, other
 from tests.agents.pipelines.remediate.ladder.conftest import Index
 from tests.app.git.conftest import git
-from tests.app.git.test_source import make  # noqa: F401 - a fixture of the same folder
 from tests.app.git.test_update_stage import Somebody
 
 CHECK = "grep -q 3.1.3 lock.json || grep -q template app.py\n"
@@ -90,7 +90,7 @@ def remediate(estate, make, monkeypatch):  # noqa: F811 - the fixture
             ),
             conversations=pipeline.conversations,
             models={"strong": "big", "judge": "wise", "fast": "small"},
-            limits=Limits(usd=5, turns=100, minutes=60),
+            limits=RunLimits(usd=5, turns=100, minutes=60),
         )
         return await pipeline.work(the_run, request), publisher, alerts
 

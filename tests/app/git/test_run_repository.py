@@ -11,7 +11,7 @@ import pytest
 from agents.errors import RunError, ToolError, TransientError
 from agents.policy import Policy
 from agents.ports import SetupResult
-from app.git.installed_dependencies import Furnishing, nothing_to_add_to, nothing_to_lend
+from app.git.installed_dependencies import CommandMounts, nothing_to_add_to, nothing_to_lend
 from app.git.mirror import Mirror
 from app.git.ref_names import branch_ref
 from app.git.run_repository import GitSource
@@ -52,7 +52,7 @@ class Bare:
         return SetupResult(source="nothing")
 
     async def furnishing(self, base, policy):
-        return Furnishing()
+        return CommandMounts()
 
     @asynccontextmanager
     async def adding(self, base, policy, argv):

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from app.git.user_clone import LocalClone
 from app.git.mirror import Mirror
 from app.git.seed_from_clone import LENT, seed
+from app.git.user_clone import UserClone
 from tests.app.clone.test_resolve import make_hostile
 from tests.app.git.conftest import git, make_repository, write_files
 
@@ -31,7 +31,7 @@ class Estate:
         return f"file://{self.upstream}"
 
     async def seed(self, remote="origin"):
-        return await seed(self.mirror, LocalClone(self.clone), remote, self.url, None)
+        return await seed(self.mirror, UserClone(self.clone), remote, self.url, None)
 
     def lose(self, path):
         """Take a file's object away from GitHub, so that only who has it already can go on."""

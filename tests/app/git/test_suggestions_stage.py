@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agents.loop.budget import Limits
+from agents.loop.budget import RunLimits
 from agents.pipelines.address.apply_suggestions import apply_suggestions
 from agents.ports import Feedback, Said, Thread
 from agents.requests import Person, Repository, ResolveIssue
@@ -99,7 +99,7 @@ def begin(estate, start):
             ports=ports,
             conversations=(),
             models={},
-            limits=Limits(usd=1, turns=1, minutes=1),
+            limits=RunLimits(usd=1, turns=1, minutes=1),
         )
         run.stands(trunk=start, base=start, start=start, head=start)
         return run

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.app.git.test_source import make  # noqa: F401 - a fixture of the same folder
 
-from agents.loop.budget import Limits
+from agents.loop.budget import RunLimits
 from agents.pipelines import PIPELINES
 from agents.ports import Pull
 from agents.requests import Person, Repository, UpdateBranch
@@ -19,7 +20,6 @@ from tests.agents.conftest import (
     use,
 )
 from tests.app.git.conftest import git, write_files
-from tests.app.git.test_source import make  # noqa: F401 - a fixture of the same folder
 
 BRANCH = "bot/31-add"
 FILES = {
@@ -126,7 +126,7 @@ def update(estate, make):  # noqa: F811 - the fixture
             ),
             conversations=pipeline.conversations,
             models={"strong": "big", "judge": "wise", "fast": "small"},
-            limits=Limits(usd=5, turns=100, minutes=60),
+            limits=RunLimits(usd=5, turns=100, minutes=60),
         )
         return await pipeline.work(the_run, request), publisher
 

@@ -7,9 +7,9 @@ import subprocess
 import pytest
 
 from agents.errors import ConfigError, RunError
-from app.git.user_clone import LocalClone
 from app.git.mirror import Mirror
 from app.git.ref_names import branch_ref
+from app.git.user_clone import UserClone
 
 
 def git(folder, *args, check=True):
@@ -66,7 +66,7 @@ def mirror(estate):
 
 async def test_a_run_from_clone_to_branch(estate, person, mirror):
     before = fingerprint(person)
-    clone = LocalClone(person / "src")
+    clone = UserClone(person / "src")
     head = await clone.head()
     assert (head.commit, head.branch) == (estate.base, "main")
     estate.mirror = mirror
@@ -91,7 +91,7 @@ async def test_a_run_from_clone_to_branch(estate, person, mirror):
 
 async def test_a_branch_of_somebody_is_left_alone(estate, person, mirror):
     git(person, "-c", "core.hooksPath=/dev/null", "branch", "bot/issue-1")
-    clone = LocalClone(person)
+    clone = UserClone(person)
     base = await clone.bring(mirror)
     estate.mirror = mirror
     tree = await estate.open(base=base)
@@ -105,12 +105,12 @@ async def test_a_branch_of_somebody_is_left_alone(estate, person, mirror):
 
 
 async def test_new_commits_are_brought_as_well(estate, person, mirror):
-    await LocalClone(person).bring(mirror)
+    await UserClone(person).bring(mirror)
     (person / "more").write_text("more")
     hookless = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
     git(person, *hookless, "add", "more")
     git(person, *hookless, "commit", "-qm", "more")
-    commit = await LocalClone(person).bring(mirror)
+    commit = await UserClone(person).bring(mirror)
     assert commit == git(person, "rev-parse", "HEAD")
     assert await mirror.show(commit, "more") == b"more"
     assert await mirror.show(commit, "README.md") == b"# Sample\n"
@@ -123,7 +123,7 @@ async def test_a_branch_of_the_clone_is_brought_and_the_clone_stays_as_it_is(
     git(person, *hookless, "branch", "bot/7-lexer")
     git(person, *hookless, "commit", "-qm", "on main alone", "--allow-empty")
     (estate.place / "hit").unlink(missing_ok=True)
-    before, clone = fingerprint(person), LocalClone(person)
+    before, clone = fingerprint(person), UserClone(person)
     ref = branch_ref("run-1", "bot/7-lexer")
 
     assert await clone.bring_branch(mirror, "bot/7-lexer", ref) == estate.base
@@ -144,7 +144,7 @@ async def test_shallow_clones_work(estate, mirror):
     git(estate.place / "somebody", "push", "-q", str(estate.upstream), "main")
     shallow = estate.place / "shallow"
     git(estate.place, "clone", "-q", "--depth=2", f"file://{estate.upstream}", str(shallow))
-    clone = LocalClone(shallow)
+    clone = UserClone(shallow)
     base = await clone.bring(mirror)
     estate.mirror = mirror
     tree = await estate.open(base=base)
@@ -167,7 +167,7 @@ async def test_of_where_a_history_ends_only_ids_are_taken_over(estate, mirror, h
         shallow.write_text(secret.read_text())
     else:
         shallow.symlink_to(secret)
-    await LocalClone(clone).bring(mirror)
+    await UserClone(clone).bring(mirror)
     kept = mirror.gitdir / "shallow"
     assert not kept.exists() or "canary" not in kept.read_text()
     assert await mirror.holds(head)
@@ -180,7 +180,7 @@ async def test_a_history_that_the_clone_lies_about_is_brought_as_it_is(estate, p
     (person / ".git" / "info" / "grafts").write_text(f"{head}\n")
     git(person, "update-ref", f"refs/replace/{head}", first)
 
-    assert await LocalClone(person).bring(mirror) == head
+    assert await UserClone(person).bring(mirror) == head
     assert await mirror.continues(head, first)
     assert await mirror.show(head, "src/a.py") is not None
 
@@ -190,11 +190,11 @@ async def test_linked_work_trees_and_bare_clones_work(estate, person, mirror):
     linked = estate.place / "linked"
     git(person, *hookless, "worktree", "add", "-q", "--detach", str(linked))
     (estate.place / "hit").unlink(missing_ok=True)
-    head = await LocalClone(linked).head()
+    head = await UserClone(linked).head()
     assert (head.commit, head.branch) == (estate.base, None)
-    assert await LocalClone(linked).bring(mirror) == estate.base
-    assert await LocalClone(estate.upstream).bring(mirror) == estate.base
-    await LocalClone(linked).deliver(mirror, estate.base, "bot/linked")
+    assert await UserClone(linked).bring(mirror) == estate.base
+    assert await UserClone(estate.upstream).bring(mirror) == estate.base
+    await UserClone(linked).deliver(mirror, estate.base, "bot/linked")
     assert git(person, "rev-parse", "refs/heads/bot/linked") == estate.base
     assert not (estate.place / "hit").exists()
 
@@ -202,7 +202,7 @@ async def test_linked_work_trees_and_bare_clones_work(estate, person, mirror):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which works as the clone's owner")
 async def test_root_works_as_the_owner(estate, person, mirror):
     subprocess.run(["chown", "-R", "58997:58997", person], check=True)
-    clone = LocalClone(person)
+    clone = UserClone(person)
     base = await clone.bring(mirror)
     estate.mirror = mirror
     tree = await estate.open(base=base)
@@ -215,7 +215,7 @@ async def test_root_works_as_the_owner(estate, person, mirror):
 
 async def test_what_is_no_clone_is_told(estate, tmp_path):
     with pytest.raises(ConfigError, match="not in a git repository"):
-        LocalClone(tmp_path)
+        UserClone(tmp_path)
     git(tmp_path, "init", "-q")
     with pytest.raises(ConfigError, match="nothing checked out"):
-        await LocalClone(tmp_path).head()
+        await UserClone(tmp_path).head()

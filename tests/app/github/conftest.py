@@ -13,18 +13,18 @@ import pytest
 import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from tests.app.github.alert_scene import make_alert_scene
 
 from agents.requests import Person, Repository, ResolveIssue
 from app.git.mirror import Mirror
+from app.github.issues.adapter import GitHubIssues
 from app.github.transport.app_jwt import AppJwt
-from app.github.transport.tokens import Profile, Scope
 from app.github.transport.client import GitHub
-from app.github.issues.adapter import GitHubTracker
+from app.github.transport.tokens import Profile, Scope
 from app.github.transport.urls import Urls
-from app.simulator.github import LocalGitHub
 from app.secrets.redaction import Redactor
+from app.simulator.github import LocalGitHub
 from app.store.database import Database
-from tests.app.github.alert_scene import make_alert_scene
 from tests.app.github.pull_scene import make_pull_scene
 
 LABEL = "bot:resolve"
@@ -139,7 +139,7 @@ async def scene(tmp_path, key, signer):
 def tracker(scene):
     """The tracker of a run that was asked for a minute ago."""
     run_id = f"{int((time.time() - 60) * 1e6):016x}-5e3f"
-    return GitHubTracker(scene.github, scene.request, run_id, scene.redactor, settle=0)
+    return GitHubIssues(scene.github, scene.request, run_id, scene.redactor, settle=0)
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from datetime import timedelta
 from typing import Any
 
 from agents.requests import AddressReview, Person
-from app.github.reviews.adapter import GitHubReviewing
+from app.github.reviews.adapter import GitHubReviews
 from app.simulator.github.state.reviews import Inline
-from app.store.handled_feedback import Batches
 from app.store.database import Database
+from app.store.handled_feedback import Batches
 from app.store.runs import Runs
 
 ASKED = 5
@@ -46,14 +46,14 @@ class PullScene:
         yield
         self.server.world.clock_skew = timedelta()
 
-    async def run(self, name: str = "5e3f", *, request: Any = None) -> GitHubReviewing:
+    async def run(self, name: str = "5e3f", *, request: Any = None) -> GitHubReviews:
         """Return the port of a run that was asked for some minutes ago."""
         request = request or self.request
         run_id = self.run_id(name)
         await Runs(self.database).create(run_id, request)
         scene = self.scene
         batches = Batches(self.database)
-        return GitHubReviewing(scene.github, request, run_id, scene.redactor, batches, settle=0)
+        return GitHubReviews(scene.github, request, run_id, scene.redactor, batches, settle=0)
 
     def run_id(self, name: str = "5e3f") -> str:
         return f"{int((time.time() - 60 * ASKED) * 1e6) // 10**7 * 10**7:016x}-{name}"

@@ -1,17 +1,17 @@
 """Who reads a report learns that it was made without a full sandbox."""
 
-from app.git.environment import Identity
+from app.git.environment import CommitIdentity
 from app.git.ref_names import commit_ref
 from app.github.pulls.publisher import GitHubPublisher
 from app.github.reporting.progress_text import Progress, render
-from app.github.transport.outgoing_text import Wording
+from app.github.transport.outgoing_text import OutgoingText
 
 CAUTION = "**Caution:** this ran without a sandbox."
 BRANCH = "bot/1-accept-nine-digits-abc123"
 
 
 async def test_the_progress_comment_says_so(scene):
-    wording = Wording(scene.github.urls, scene.request, scene.redactor)
+    wording = OutgoingText(scene.github.urls, scene.request, scene.redactor)
     progress = Progress(scene.request, "run-1", caution=CAUTION)
     assert f"\n\n{CAUTION}\n\n" in render(progress, wording)
     assert "Caution" not in render(Progress(scene.request, "run-1"), wording)
@@ -30,7 +30,7 @@ async def test_the_pull_request_says_so_whatever_its_text_does(scene, mirror):
     base = await mirror.head_of("main")
     tree = (await mirror.git.local("rev-parse", f"{base}^{{tree}}")).decode().strip()
     ref = commit_ref("run-1", tree, base, "Step 1/1")
-    who = Identity("fettle[bot]", "1+fettle[bot]@users.noreply.example")
+    who = CommitIdentity("fettle[bot]", "1+fettle[bot]@users.noreply.example")
     commit = await mirror.commit(ref, tree, base, message="Step 1/1", identity=who)
     await publisher.push(BRANCH, commit)
     opened = await publisher.open_pull_request(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.installations.lifecycle import Life
-from app.config.allowed_owners import Owners
+from app.config.allowed_owners import AllowedOwners
+from app.installations.lifecycle import InstallationLifecycle
 from app.store.installations import StoredInstallations
 from app.store.labels import StoredLabels
 from app.store.runs import Runs
@@ -25,7 +25,7 @@ class Kept:
 
     scene: Any
     database: Any
-    life: Life
+    life: InstallationLifecycle
 
     @property
     def server(self):
@@ -64,7 +64,11 @@ def keep(scene, database):
     """Return a function that begins as a process does; its allowlist is given."""
 
     def make(*owners):
-        return Kept(scene, database, Life(database, scene.github, Owners(owners), "one"))
+        return Kept(
+            scene,
+            database,
+            InstallationLifecycle(database, scene.github, AllowedOwners(owners), "one"),
+        )
 
     return make
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from app.github.transport.tokens import every_permission
 from app.installations.metrics import measure
 from app.observability.metrics import Metrics
-from app.store.installations import StoredInstallations
 from app.store.installation_rows import KnownInstallation
+from app.store.installations import StoredInstallations
 
 
 async def test_they_are_told_by_state(database):

@@ -7,10 +7,10 @@ from urllib.parse import unquote
 import pytest
 
 from agents.requests import Command
-from app.github.transport.tokens import Profile, Scope
-from app.github.transport.errors import InstallationGone, NotPermitted
-from app.github.read_tool.adapter import GitHubForge
 from app.github.policy.file import read_policy
+from app.github.read_tool.adapter import GitHubReads
+from app.github.transport.errors import InstallationGone, NotPermitted
+from app.github.transport.tokens import Profile, Scope
 from app.installations.sync import ARCHIVED
 from handlers.notifications import RepositoryChanged
 
@@ -229,7 +229,7 @@ async def test_attack_a_search_does_not_look_at_who_took_the_name(kept, scene):
     await kept.follow()
     await kept.server.rename_repository(scene.repository, "sums")
     await moved(kept, scene, "renamed")
-    forge = GitHubForge(scene.github, scene.request, "0" * 16 + "-1")
+    forge = GitHubReads(scene.github, scene.request, "0" * 16 + "-1")
     await forge.read("search", {"of": "issues", "query": "six"})
     [asked] = [unquote(each.path) for each in kept.server.requests if "/search/" in each.path]
     assert "repo:ada/sums" in asked

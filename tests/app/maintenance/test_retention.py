@@ -17,6 +17,7 @@ from app.git.garbage_collect import mirror_ids, runs_kept
 from app.git.locks import file_lock
 from app.git.mirrors import Mirrors
 from app.maintenance.retention import DAY, NAME, Retention
+from app.runs.reaper import KEPT, kept_of
 from app.store.database import Database
 from app.store.deliveries import Arrival, Mark, claim, mark
 from app.store.history import History
@@ -25,7 +26,6 @@ from app.store.runs import Runs
 from app.store.schedule_leases import Reading, Sweeps
 from app.store.tables import alert_looks, deliveries, installations, repositories, runs
 from app.store.turns import StoredJournal
-from app.runs.reaper import KEPT, kept_of
 
 NOW = 1_800_000_000.0
 WORD = "c4n4ry"

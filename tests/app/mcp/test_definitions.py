@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from app.mcp.definitions import Unfit, description, input_schema
+from app.mcp.definitions import UnusableSchema, description, input_schema
 
 
 def test_an_ordinary_schema_stays_what_it_is():
@@ -66,7 +66,7 @@ def nested(depth):
     ],
 )
 def test_what_no_api_takes_is_unfit(schema):
-    with pytest.raises(Unfit):
+    with pytest.raises(UnusableSchema):
         input_schema(schema)
 
 
@@ -90,7 +90,7 @@ JSON = st.recursive(
 def test_whatever_is_sent_the_schema_is_sound_or_left_out(schema):
     try:
         sound = input_schema(schema)
-    except Unfit:
+    except UnusableSchema:
         return
     assert sound["type"] == "object"
     Draft202012Validator.check_schema(sound)

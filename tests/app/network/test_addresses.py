@@ -7,7 +7,15 @@ import sys
 
 import pytest
 
-from app.network.addresses import AddressRefused, is_own, is_public, may_be_private, parsed, resolve_public, system_resolver
+from app.network.addresses import (
+    AddressRefused,
+    is_own,
+    is_public,
+    may_be_private,
+    parsed,
+    resolve_public,
+    system_resolver,
+)
 
 PUBLIC = ["1.1.1.1", "8.8.8.8", "93.184.215.14", "2606:4700:4700::1111", "::ffff:8.8.8.8"]
 

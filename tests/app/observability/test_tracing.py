@@ -11,8 +11,16 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from agents.errors import TransientError
-from app.observability.tracing import NoTracing, OpenTracing, past, root_of, run_ended, span, trace_of
 from app.observability.otlp import provided
+from app.observability.tracing import (
+    NoTracing,
+    OpenTracing,
+    past,
+    root_of,
+    run_ended,
+    span,
+    trace_of,
+)
 
 RUN = "000643f1a2b3c4d5-5e3f"
 

@@ -13,17 +13,17 @@ import pytest
 import structlog
 
 from app.cli.work_on_issue import work_on
+from app.config.settings import load_settings
+from app.demo.server_process import ServerProcess
+from app.operator.issue_reference import IssueName
+from app.operator.issue_request import Wanted
 from app.simulator.github import LocalGitHub
 from app.simulator.github.gitdir import GitDir
 from app.simulator.model import LocalModel
 from app.simulator.model.script import Script
-from app.demo.server_process import ServerProcess
-from app.config.settings import load_settings
 from app.store.database import Database
 from app.store.history import History
 from app.store.runs import Runs
-from app.operator.issue_request import Wanted
-from app.operator.issue_reference import IssueName
 
 PATIENCE = 60.0
 FILES = {

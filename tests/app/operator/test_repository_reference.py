@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import ConfigError
-from app.operator.repository_reference import RepositoryName, no_folder, repository_named, repository_of_remote
+from app.operator.repository_reference import (
+    RepositoryName,
+    no_folder,
+    repository_named,
+    repository_of_remote,
+)
 
 GITHUB = "https://github.com"
 SHORT = {"parse": "octo-org/parse", "bad": "octo"}

@@ -9,15 +9,15 @@ import os
 import signal
 
 import pytest
+from tests.app.terminal.conftest import GOOD, PATIENCE, part, triage
 
 from agents.errors import ConfigError
 from agents.requests import Again
-from app.cli.work_on_issue import work_on
 from app.cli.runs.control import _cancel
-from app.operator.submit import served
-from app.operator.issue_request import Wanted
+from app.cli.work_on_issue import work_on
 from app.operator.issue_reference import IssueName
-from tests.app.terminal.conftest import GOOD, PATIENCE, part, triage
+from app.operator.issue_request import Wanted
+from app.operator.submit import served
 
 
 async def test_without_a_server_the_command_does_the_work(place, capsys):

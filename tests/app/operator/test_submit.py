@@ -15,13 +15,13 @@ from agents.requests import (
     ResolveIssue,
     UpdateBranch,
 )
+from app.config.settings import load_settings
+from app.operator.submit import hand_over, served
+from app.store.lane_queries import Lanes
+from app.store.process_lock import Claim
 from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Identity, Intake
-from app.config.settings import load_settings
-from app.store.process_lock import Claim
-from app.store.lane_queries import Lanes
-from app.operator.submit import hand_over, served
+from app.webhooks.receiver import OwnIdentity, WebhookReceiver
 from handlers import known, route
 from handlers.ignored import Ignored
 from handlers.internal_terminal import ACTION, EVENT
@@ -106,7 +106,7 @@ def test_the_door_knows_no_such_event(sender):
     assert not known(EVENT, ACTION)
     headers, body = sender.make({"action": ACTION}, event=EVENT)
     with pytest.raises(DeliveryError, match="X-GitHub-Event"):
-        Intake([sender.secret], Identity()).admit(headers, body)
+        WebhookReceiver([sender.secret], OwnIdentity()).admit(headers, body)
 
 
 def test_a_labels_delivery_cannot_say_that_it_came_from_the_terminal(sender):

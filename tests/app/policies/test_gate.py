@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import pytest
+from tests.app.test_runner import asking, machine, wish
 
 from agents.pipelines import PIPELINES, Pipeline
-from agents.policy import Given, Invalid, Missing, Ok, Origin, found_in
+from agents.policy import (
+    InvalidPolicy,
+    MissingPolicy,
+    PinnedPolicy,
+    PolicyOrigin,
+    ValidPolicy,
+    found_in,
+)
 from agents.requests import ResolveIssue
 from agents.run import Outcome, stage
-from app.runs.admission import Admission
 from app.policies.gate import PolicyGate
+from app.runs.admission import Admission
 from handlers.access.issues import AskerFacts
-from tests.app.test_runner import asking, machine, wish
 
 __all__ = ["machine", "wish"]  # fixtures
 
@@ -20,7 +27,7 @@ DEAR = b"budget: {usd: 9}\nmodels: {strong: big-9}\n"
 
 
 def admission(data):
-    return Admission(policy=found_in(data, Origin()).given, tainted=False)
+    return Admission(policy=found_in(data, PolicyOrigin()).given, tainted=False)
 
 
 class Watching:
@@ -84,15 +91,15 @@ async def test_what_is_found_is_kept_as_text_and_nothing_is_kept_of_what_is_wron
             AskerFacts(role_name="write", permission="write")
         )
 
-    assert await judged(Missing()) == (None, Given(text=None))
-    refusal, given = await judged(found_in(CHEAP, Origin(repository="octo/lib")))
+    assert await judged(MissingPolicy()) == (None, PinnedPolicy(text=None))
+    refusal, given = await judged(found_in(CHEAP, PolicyOrigin(repository="octo/lib")))
     assert refusal is None
     assert (given.text, given.origin.repository) == (CHEAP.decode(), "octo/lib")
-    refusal, given = await judged(found_in(b"nonsense", Origin()))
-    assert isinstance(found_in(b"nonsense", Origin()), Invalid)
+    refusal, given = await judged(found_in(b"nonsense", PolicyOrigin()))
+    assert isinstance(found_in(b"nonsense", PolicyOrigin()), InvalidPolicy)
     assert (refusal.rule, given) == ("policy-valid", None)
-    refusal, given = await judged(found_in(DEAR, Origin()))
-    assert isinstance(found_in(DEAR, Origin()), Ok)
+    refusal, given = await judged(found_in(DEAR, PolicyOrigin()))
+    assert isinstance(found_in(DEAR, PolicyOrigin()), ValidPolicy)
     assert refusal.rule == "models-allowed"
 
 

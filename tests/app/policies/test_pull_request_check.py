@@ -8,9 +8,9 @@ import pytest
 
 import handlers
 from agents.errors import TransientError
+from app.policies.pull_request_check import ProposedPolicies
 from app.simulator.github.accounts import Actor
 from app.simulator.github.gitdir import GitDir
-from app.policies.pull_request_check import ProposedPolicies
 from handlers.ignored import Ignored
 from handlers.notifications import PullChanged, notice_of
 from tests.app.github.conftest import key, scene, signer

@@ -10,15 +10,15 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 
+from app.github.transport.app_deliveries import WINDOW, AppDeliveries
 from app.reconcile import after_restore as sweep_restored
-from app.github.transport.app_deliveries import AppDeliveries, WINDOW
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import ACCEPTED, Delivery
+from app.reconcile.after_restore import RestoreRecovery, gone_by
+from app.reconcile.redelivery import FailedDeliveries
 from app.store.database import Database
 from app.store.restore_recovery import Recoveries, put_back
 from app.store.schedule_leases import Sweeps
-from app.reconcile.redelivery import DeliverySweep
-from app.reconcile.after_restore import Recovering, gone_by
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import ACCEPTED, Delivery
 from tests.app.github.conftest import LABEL, key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures, shared with the tests of the client
@@ -87,8 +87,8 @@ def sweep_of(scene, database, **more):
         scene.slept.append(seconds)
 
     log, clock = AppDeliveries(scene.github.app), scene.github.app.jwt.now
-    recovering = Recovering(log, Recoveries(database), clock=clock)
-    return DeliverySweep(
+    recovering = RestoreRecovery(log, Recoveries(database), clock=clock)
+    return FailedDeliveries(
         *(log, Sweeps(database, "one")),
         **{"every": 600.0, "spacing": 1.0, "clock": clock, "sleep": sleep} | more,
         recovering=recovering,
@@ -178,7 +178,7 @@ async def test_reading_goes_on_where_it_was_cut(scene, server, put_back_empty, m
     while (pending := await recoveries.pending()) is not None and pending.since:
         cursors.append(pending.cursor)
         log, clock = AppDeliveries(scene.github.app), scene.github.app.jwt.now
-        await Recovering(log, recoveries, clock=clock).read()
+        await RestoreRecovery(log, recoveries, clock=clock).read()
     assert len(cursors) == len(set(cursors)) > 2
     assert await recoveries.left(0) == 5
 

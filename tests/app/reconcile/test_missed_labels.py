@@ -13,14 +13,14 @@ from aiohttp import web
 
 import handlers
 from agents.run import Outcome
-from app.github.transport.tokens import Profile
 from app.github.access.issue_facts import issue_facts
 from app.github.issues.find_labelled import LabelledIssues
 from app.github.transport.idempotent_comments import MarkedComments
-from app.webhooks.inbox import Inbox
+from app.github.transport.tokens import Profile
+from app.reconcile.missed_labels import MissedLabels
 from app.store.runs import Runs
 from app.store.schedule_leases import Reading, Sweeps
-from app.reconcile.missed_labels import LabelSweep
+from app.webhooks.inbox import Inbox
 from handlers.access import issues as access
 from tests.app.github.conftest import LABEL, key, scene, signer
 
@@ -34,7 +34,7 @@ def sweeper(scene, database):
     """Return a function that makes a process's search."""
 
     def make():
-        return LabelSweep(
+        return MissedLabels(
             LabelledIssues(scene.github),
             Sweeps(database, "one"),
             Inbox(database, limit=100),

@@ -10,14 +10,14 @@ import pytest
 from aiohttp import web
 from sqlalchemy import select, update
 
-from app.reconcile import redelivery as module
 from app.github.transport import app_deliveries
 from app.github.transport.app_deliveries import AppDeliveries
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Delivery
+from app.reconcile import redelivery as module
+from app.reconcile.redelivery import FailedDeliveries
 from app.store.schedule_leases import Sweeps
 from app.store.tables import missed
-from app.reconcile.redelivery import DeliverySweep
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Delivery
 from tests.app.github.conftest import LABEL, key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures, shared with the tests of the client
@@ -54,7 +54,7 @@ def sweeper(scene, database):
         async def sleep(seconds):
             scene.slept.append(seconds)
 
-        return DeliverySweep(
+        return FailedDeliveries(
             AppDeliveries(scene.github.app),
             Sweeps(database, holder),
             every=every,

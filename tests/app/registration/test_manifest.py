@@ -11,7 +11,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from app.registration.manifest import Manifest, app_manifest
+from app.registration.manifest import AppManifest, app_manifest
 from tests.deploy.conftest import ROOT
 
 
@@ -37,7 +37,7 @@ def test_the_form_changes_where_things_are_and_nothing_else(plain):
 )
 def test_a_slip_of_the_pen_is_refused(plain, change):
     with pytest.raises(ValidationError):
-        Manifest.model_validate(plain | change)
+        AppManifest.model_validate(plain | change)
 
 
 def test_the_package_brings_it_along(tmp_path):

@@ -16,12 +16,12 @@ import pytest
 import yaml
 
 from agents.errors import Cancelled, ConfigError, RunError
+from app.config.settings import load_settings
 from app.github.transport.urls import Urls
-from app.simulator.github import LocalGitHub
-from app.registration.browser_flow import Wanted
+from app.registration.browser_flow import RegistrationRequest
 from app.registration.register import register
 from app.secrets.files import app_folder
-from app.config.settings import load_settings
+from app.simulator.github import LocalGitHub
 from tests.deploy.conftest import ROOT
 
 HOOK = "https://fettle.example.com/webhook"
@@ -73,7 +73,9 @@ def flow(github, tmp_path):
         data = data or tmp_path / "data"
         data.mkdir(exist_ok=True)
         urls = Urls.of(options.pop("github_url", github.url))
-        wanted = Wanted(urls, HOOK, options.pop("organization", None), options.pop("name", None))
+        wanted = RegistrationRequest(
+            urls, HOOK, options.pop("organization", None), options.pop("name", None)
+        )
         opened = asyncio.get_running_loop().create_future()
         stop = options.pop("stop", asyncio.Event())
         running = asyncio.create_task(register(wanted, data, stop, opened.set_result, **options))
@@ -221,7 +223,7 @@ async def test_nobody_is_sent_to_github_while_secrets_cannot_be_kept_here(github
     """GitHub would give the key out once, and it would be lost."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "secrets").write_text("in the way")
-    wanted, opened = Wanted(Urls.of(github.url), HOOK, None, None), []
+    wanted, opened = RegistrationRequest(Urls.of(github.url), HOOK, None, None), []
     with pytest.raises(ConfigError, match="is no folder for secrets"):
         await register(wanted, tmp_path / "data", asyncio.Event(), opened.append)
     with pytest.raises(ConfigError, match=r"Secrets cannot be written to .* FETTLE_DATA_DIR"):
@@ -246,7 +248,7 @@ async def test_secrets_that_cannot_be_kept_after_all_leave_nobody_in_the_dark(fl
 
 async def test_a_port_that_is_taken_is_said_with_what_to_do(github, tmp_path):
     port = urlsplit(github.url).port
-    wanted = Wanted(Urls.of(github.url), HOOK, None, None)
+    wanted = RegistrationRequest(Urls.of(github.url), HOOK, None, None)
     with pytest.raises(ConfigError, match=rf"port {port}: Address already in use. Give another --"):
         await register(wanted, tmp_path, asyncio.Event(), lambda door: None, port=port)
 

@@ -13,15 +13,23 @@ import pytest
 from agents.errors import ConfigError, DeliveryError
 from app.cli import main
 from app.github.transport.client import GitHub
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Identity, Intake
-from app.simulator.github import LocalGitHub
 from app.observability.metrics import Metrics
-from app.secrets.redaction import Redactor
-from app.registration.rotation import RECORD, begin, finish, finish_if_due, rotate, rotation_in, secrets_in
+from app.registration.reload_secrets import SecretReloader
+from app.registration.rotation import (
+    RECORD,
+    begin,
+    finish,
+    finish_if_due,
+    rotate,
+    rotation_in,
+    secrets_in,
+)
 from app.secrets.files import app_folder
-from app.registration.reload_secrets import SecretWatch
+from app.secrets.redaction import Redactor
 from app.secrets.write import keep_app, keep_of_app
+from app.simulator.github import LocalGitHub
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import OwnIdentity, WebhookReceiver
 from app.webhooks.server import Readiness, build_server, start_server
 from tests.deploy.conftest import ROOT
 
@@ -61,7 +69,7 @@ def data(tmp_path, github, app):
 
 
 def watch_of(data, key, redactor=None):
-    return SecretWatch(data, redactor or Redactor(), secrets=[OLD], key=key)
+    return SecretReloader(data, redactor or Redactor(), secrets=[OLD], key=key)
 
 
 async def tell_nobody(_secret):
@@ -151,7 +159,7 @@ async def test_killed_between_dropping_and_noting_it(data):
 
 def test_a_stranger_causes_no_reading(data, app, sender):
     watch = watch_of(data, app.private_key)
-    intake = Intake([OLD], Identity(), renewed=watch.new_secrets)
+    intake = WebhookReceiver([OLD], OwnIdentity(), renewed=watch.new_secrets)
     new = begin(data)
     headers, body = sender.make(secret=new)
     assert intake.admit(headers, body).event == "issues"
@@ -163,7 +171,7 @@ def test_a_stranger_causes_no_reading(data, app, sender):
 
 def test_a_file_that_others_may_read_changes_nothing(data, app, sender):
     watch = watch_of(data, app.private_key)
-    intake = Intake([OLD], Identity(), renewed=watch.new_secrets)
+    intake = WebhookReceiver([OLD], OwnIdentity(), renewed=watch.new_secrets)
     new = begin(data)
     (app_folder(data) / "FETTLE_WEBHOOK_SECRETS").chmod(0o644)
     with pytest.raises(DeliveryError):
@@ -172,7 +180,7 @@ def test_a_file_that_others_may_read_changes_nothing(data, app, sender):
 
 
 def test_a_server_with_secrets_of_its_own_does_not_look(data, app):
-    watch = SecretWatch(data, Redactor(), secrets=["from a variable"], key=app.private_key)
+    watch = SecretReloader(data, Redactor(), secrets=["from a variable"], key=app.private_key)
     begin(data)
     assert watch.new_secrets() is None
 
@@ -180,7 +188,7 @@ def test_a_server_with_secrets_of_its_own_does_not_look(data, app):
 async def test_what_is_dropped_is_refused_soon(data, app, sender):
     redactor = Redactor()
     watch = watch_of(data, app.private_key, redactor)
-    intake = Intake([OLD], Identity(), renewed=watch.new_secrets)
+    intake = WebhookReceiver([OLD], OwnIdentity(), renewed=watch.new_secrets)
     await rotate(data, tell_nobody, window=0.0, now=1000.0)
     new = secrets_in(data)[0]
     looking = asyncio.create_task(watch.run(intake, lambda: None))
@@ -222,7 +230,7 @@ async def ended(process, stdin=b""):
 async def door(data, app, github, database, tmp_path):
     """The real server, which GitHub delivers to."""
     watch = watch_of(data, app.private_key)
-    intake = Intake([OLD], Identity(), renewed=watch.new_secrets)
+    intake = WebhookReceiver([OLD], OwnIdentity(), renewed=watch.new_secrets)
     inbox = Inbox(database, limit=10_000)
     await inbox.open()
     application = build_server(intake, inbox, database, Metrics(), Readiness(tmp_path))

@@ -18,8 +18,8 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from agents.errors import ConfigError, TransientError
-from app.runs.engine import Engine
 from app.runs.durable_steps import STEP_ATTEMPTS, StepBroken, StepGivenUp
+from app.runs.engine import Engine
 
 PATIENCE = 60.0
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 from sqlalchemy import text
+from tests.app.cli.runs_scene import STEP, STEPS
+from tests.app.terminal.test_handing import REQUEST
 
 from agents.ports import Turn, Usage
 from agents.run import Outcome
@@ -14,8 +16,6 @@ from app.runs.follow import Follower, Waits, called, stage_titles
 from app.store.history import History
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
-from tests.app.cli.runs_scene import STEP, STEPS
-from tests.app.terminal.test_handing import REQUEST
 
 
 @dataclass

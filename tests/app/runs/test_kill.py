@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.webhooks.inbox import Inbox
 from app.store.database import Database
 from app.store.deliveries import counts
+from app.webhooks.inbox import Inbox
 
 BENCH = Path(__file__).parents[1] / "bench"
 

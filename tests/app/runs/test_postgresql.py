@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.runs.engine import Engine
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Delivery
 from app.config.settings import load_settings
+from app.runs.engine import Engine
 from app.store.database import Database
 from app.store.deliveries import Mark, counts, mark, waiting
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Delivery
 
 PATIENCE = 60.0
 

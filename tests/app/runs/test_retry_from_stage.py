@@ -8,19 +8,19 @@ import time
 
 import pytest
 from sqlalchemy import text
+from tests.app.terminal.test_handing import REQUEST
 
 from agents.loop.remarks import remarks
 from agents.ports import Steer, Turn, Usage
 from agents.requests import Again
-from app.runs.retry_from_stage import AgainSteps, kept_of
-from app.runs.engine import Engine
 from app.git.mirror import Mirror
+from app.runs.engine import Engine
+from app.runs.retry_from_stage import AgainSteps, kept_of
 from app.store.database import Database
 from app.store.expire_rows import empty_runs
 from app.store.history import History, KeptStep
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
-from tests.app.terminal.test_handing import REQUEST
 
 PATIENCE = 20.0
 STAGES = ("prepare/1", "triage/1", "implement/1", "implement/2", "docs_review/1")

@@ -10,22 +10,22 @@ import structlog
 from sqlalchemy import text
 
 from agents.errors import ConfigError, Parked, RunError, TransientError, Unanswered
-from agents.loop.budget import Limits
+from agents.loop.budget import RunLimits
 from agents.pipelines import PIPELINES, Pipeline
-from agents.policy import Given
+from agents.policy import PinnedPolicy
 from agents.ports import Asking
 from agents.requests import Command, Person, Repository, ResolveIssue
 from agents.run import Outcome, Ports, stage
 from app.runs.admission import Admission
 from app.runs.engine import Engine
+from app.runs.reaper import Upkeep
 from app.runs.runner import MOST_STARTS, Runner
 from app.runs.steering import Bells, RunSteering
+from app.runs.wakeup import Waking
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs, count_by_state
 from app.store.steers import StoredSteers
-from app.runs.reaper import Upkeep
-from app.runs.wakeup import Waking
 from handlers.access.issues import Refusal
 
 PATIENCE = 60.0
@@ -90,7 +90,7 @@ class Equipment:
             raise self.admission
         if isinstance(self.admission, Admission):
             return self.admission
-        return Admission(refusal=self.admission, policy=Given(text=None), tainted=False)
+        return Admission(refusal=self.admission, policy=PinnedPolicy(text=None), tainted=False)
 
     async def rest(self):
         self.rested += 1
@@ -133,7 +133,7 @@ class Machine:
 
     async def restart(self):
         """Begin as a fresh process does."""
-        limits = Limits(usd=1, turns=1, minutes=1)
+        limits = RunLimits(usd=1, turns=1, minutes=1)
         self.runner = Runner(
             self.runs,
             self.equip,

@@ -9,11 +9,11 @@ import pytest
 
 from agents.errors import TransientError
 from app.runs.steering import Bells, RunSteering
+from app.runs.wakeup import Waking
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.steers import StoredSteers
-from app.runs.wakeup import Waking
 from tests.app.store.test_steers import BOB, wish
 
 PATIENCE = 10.0

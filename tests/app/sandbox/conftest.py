@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.sandbox.port import Command, Mount
+from app.sandbox.port import Mount, SandboxCommand
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def bash(sandbox, open_folder):
 
     async def run(script, *, mounts=(), **options):
         mounts = (Mount(tree, "/workspace", writable=True), *mounts)
-        return await sandbox.run(Command(("bash", "-c", script), mounts=mounts, **options))
+        return await sandbox.run(SandboxCommand(("bash", "-c", script), mounts=mounts, **options))
 
     return run
 

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from agents.errors import TransientError
-from app.sandbox.port import Bounds, Command, Mount
-from app.sandbox.disk_quota import Disk
+from app.sandbox.disk_quota import DiskQuota
+from app.sandbox.port import Mount, OperatorLimits, SandboxCommand
 
 MB = 1024 * 1024
 
@@ -31,7 +31,7 @@ def disk_of_its_own(tmp_path, monkeypatch):
 
 def command(*folders, writable=True):
     mounts = tuple(Mount(folder, f"/f{at}", writable) for at, folder in enumerate(folders))
-    return Command(("true",), mounts=mounts)
+    return SandboxCommand(("true",), mounts=mounts)
 
 
 def fill(path, megabytes):
@@ -52,7 +52,7 @@ async def ends(room, within=3.0):
 
 @pytest.mark.usefixtures("disk_of_its_own")
 async def test_a_command_that_takes_too_much_is_stopped(tree):
-    room = Disk(Bounds(disk=80 * MB, reserve=0)).room(command(tree))
+    room = DiskQuota(OperatorLimits(disk=80 * MB, reserve=0)).room(command(tree))
     watching = asyncio.create_task(ends(room))
     fill(tree / "big", 150)
     assert await watching
@@ -61,7 +61,7 @@ async def test_a_command_that_takes_too_much_is_stopped(tree):
 @pytest.mark.usefixtures("disk_of_its_own")
 async def test_all_folders_of_a_run_count_together(tree, tmp_path):
     (tmp_path / "git").mkdir()
-    room = Disk(Bounds(disk=80 * MB, reserve=0)).room(command(tree, tmp_path / "git"))
+    room = DiskQuota(OperatorLimits(disk=80 * MB, reserve=0)).room(command(tree, tmp_path / "git"))
     fill(tree / "a", 75)
     fill(tmp_path / "git" / "b", 75)
     assert await ends(room)
@@ -69,7 +69,7 @@ async def test_all_folders_of_a_run_count_together(tree, tmp_path):
 
 @pytest.mark.usefixtures("disk_of_its_own")
 async def test_what_stays_below_goes_on(tree):
-    room = Disk(Bounds(disk=300 * MB, reserve=0)).room(command(tree))
+    room = DiskQuota(OperatorLimits(disk=300 * MB, reserve=0)).room(command(tree))
     fill(tree / "big", 100)
     assert not await ends(room, within=0.8)
     assert not await room.overrun()
@@ -77,14 +77,14 @@ async def test_what_stays_below_goes_on(tree):
 
 @pytest.mark.usefixtures("disk_of_its_own")
 async def test_a_command_that_was_quicker_than_the_watch_is_found_at_its_end(tree):
-    room = Disk(Bounds(disk=80 * MB, reserve=0)).room(command(tree))
+    room = DiskQuota(OperatorLimits(disk=80 * MB, reserve=0)).room(command(tree))
     fill(tree / "big", 150)
     assert await room.overrun()
 
 
 @pytest.mark.usefixtures("disk_of_its_own")
 async def test_many_small_commands_are_found_as_well(tree):
-    disk = Disk(Bounds(disk=100 * MB, reserve=0))
+    disk = DiskQuota(OperatorLimits(disk=100 * MB, reserve=0))
     found = []
     for number in range(8):
         room = disk.room(command(tree))
@@ -96,7 +96,7 @@ async def test_many_small_commands_are_found_as_well(tree):
 
 @pytest.mark.usefixtures("disk_of_its_own")
 async def test_whoever_is_over_it_may_clean_up_but_not_go_on(tree):
-    disk = Disk(Bounds(disk=80 * MB, reserve=0))
+    disk = DiskQuota(OperatorLimits(disk=80 * MB, reserve=0))
     fill(tree / "big", 150)
     fill(tree / "more", 70)
     first = disk.room(command(tree))
@@ -120,7 +120,7 @@ async def test_deep_trees_and_links_hide_nothing_and_lead_nowhere(tree, tmp_path
         below = os.open("deep-folder", os.O_RDONLY, dir_fd=folder)
         os.close(folder)
         folder = below
-    room = Disk(Bounds(disk=150 * MB, reserve=0)).room(command(tree))
+    room = DiskQuota(OperatorLimits(disk=150 * MB, reserve=0)).room(command(tree))
     room._disk.seen(tree).size = 150 * MB  # have it walked
     assert not await room.overrun()
     hidden = os.open("hidden", os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=folder)
@@ -131,7 +131,7 @@ async def test_deep_trees_and_links_hide_nothing_and_lead_nowhere(tree, tmp_path
 
 
 async def test_nothing_begins_when_the_disk_is_nearly_full(tree):
-    disk = Disk(Bounds(reserve=2**60))
+    disk = DiskQuota(OperatorLimits(reserve=2**60))
     with pytest.raises(TransientError) as caught:
         disk.room(command(tree))
     text = str(caught.value)
@@ -142,9 +142,9 @@ async def test_nothing_begins_when_the_disk_is_nearly_full(tree):
 
 
 async def test_a_disk_that_gets_full_stops_commands_without_blaming_them(tree):
-    disk = Disk(Bounds(reserve=0))
+    disk = DiskQuota(OperatorLimits(reserve=0))
     room = disk.room(command(tree))
-    disk.bounds = Bounds(reserve=2**60)
+    disk.bounds = OperatorLimits(reserve=2**60)
     with pytest.raises(TransientError):
         await room.watch()
 
@@ -152,7 +152,7 @@ async def test_a_disk_that_gets_full_stops_commands_without_blaming_them(tree):
 async def test_a_look_costs_nothing(tree):
     for number in range(2000):
         (tree / str(number)).touch()
-    disk = Disk(Bounds(reserve=0))
+    disk = DiskQuota(OperatorLimits(reserve=0))
     started = time.perf_counter()
     for _ in range(1000):
         room = disk.room(command(tree))

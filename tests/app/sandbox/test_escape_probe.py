@@ -9,9 +9,9 @@ import pytest
 from agents.errors import ConfigError
 from agents.ports import CommandResult
 from app.sandbox import escape_probe as probe
-from app.sandbox.port import Probe, ProbeReport
 from app.sandbox.bubblewrap import Bubblewrap
 from app.sandbox.bubblewrap_errors import diagnose
+from app.sandbox.port import Probe, ProbeReport
 
 
 class NoSandbox:

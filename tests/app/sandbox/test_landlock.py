@@ -8,9 +8,9 @@ import time
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.port import Bounds, Command, Limits, Mount
-from app.sandbox.landlock import OLDEST, Landlock
 from app.sandbox.escape_probe import ATTACKS
+from app.sandbox.landlock import OLDEST, Landlock
+from app.sandbox.port import Mount, OperatorLimits, ResourceLimits, SandboxCommand
 
 UID = 58996
 
@@ -33,7 +33,7 @@ def bash(landlock, open_folder):
 
     async def run(script, *, writable=True, mounts=(), **options):
         mounts = (Mount(tree, "/workspace", writable), *mounts)
-        return await landlock.run(Command(("bash", "-c", script), mounts=mounts, **options))
+        return await landlock.run(SandboxCommand(("bash", "-c", script), mounts=mounts, **options))
 
     run.tree = tree
     return run
@@ -136,7 +136,7 @@ async def test_a_daemon_in_a_session_of_its_own_dies_with_the_command(bash, scri
 async def test_a_fork_bomb_comes_to_rest_and_to_its_end(bash):
     started = time.monotonic()
     result = await bash(
-        ": fork-bomb; f() { f | f & }; f; sleep 5", timeout=0.5, limits=Limits(nproc=60)
+        ": fork-bomb; f() { f | f & }; f; sleep 5", timeout=0.5, limits=ResourceLimits(nproc=60)
     )
     assert result.why == "timeout"
     assert time.monotonic() - started < 10
@@ -160,7 +160,7 @@ async def test_cancelled_means_gone(bash):
 async def test_exit_codes_and_missing_programs(bash, landlock):
     assert (await bash("exit 7")).exit_code == 7
     assert (await bash("no-such-program")).exit_code == 127
-    result = await landlock.run(Command(("no-such-program",), folder="/usr"))
+    result = await landlock.run(SandboxCommand(("no-such-program",), folder="/usr"))
     assert (result.exit_code, result.output) == (127, "no-such-program: not found\n")
 
 
@@ -168,8 +168,8 @@ async def test_the_disk_is_watched(open_folder):
     tree = open_folder / "tree"
     tree.mkdir()
     tree.chmod(0o777)
-    small = Landlock(UID, bounds=Bounds(disk=8 * 2**20, reserve=0))
-    command = Command(
+    small = Landlock(UID, bounds=OperatorLimits(disk=8 * 2**20, reserve=0))
+    command = SandboxCommand(
         ("bash", "-c", "head -c 80M /dev/zero >big; sleep 20"),
         mounts=(Mount(tree, "/workspace", True),),
         timeout=15,
@@ -180,7 +180,9 @@ async def test_the_disk_is_watched(open_folder):
 async def test_a_mount_below_what_an_agent_wrote_is_refused(landlock, bash, open_folder):
     await bash("ln -s /etc secret")
     with pytest.raises(ConfigError, match="could put a link there"):
-        await landlock.run(Command(("ls",), mounts=(Mount(bash.tree / "secret", "/workspace"),)))
+        await landlock.run(
+            SandboxCommand(("ls",), mounts=(Mount(bash.tree / "secret", "/workspace"),))
+        )
 
 
 async def test_a_kernel_that_holds_too_little_is_refused(landlock):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.privilege_drop import Lowered, _become
+from app.sandbox.privilege_drop import UnprivilegedLauncher, _become
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which becomes another user")
 
@@ -26,7 +26,7 @@ def fields(status):
 
 
 def test_what_it_starts_is_that_user_without_any_privilege():
-    status = fields(started(Lowered(OWNER), "cat", "/proc/self/status"))
+    status = fields(started(UnprivilegedLauncher(OWNER), "cat", "/proc/self/status"))
     assert status["Uid"] == ["58999"] * 4
     assert status["Gid"] == ["58998"] * 4
     assert status["Groups"] == []
@@ -37,20 +37,20 @@ def test_what_it_starts_is_that_user_without_any_privilege():
 
 def test_the_rest_of_this_process_stays_who_it_is():
     before = Path("/proc/thread-self/status").read_text()
-    started(Lowered(OWNER), "true")
+    started(UnprivilegedLauncher(OWNER), "true")
     after = fields(Path("/proc/thread-self/status").read_text())
     for name in ("Uid", "Gid", "Groups", "CapEff", "CapBnd", "NoNewPrivs"):
         assert after[name] == fields(before)[name], name
 
 
 async def test_a_thread_for_other_work_is_not_that_user():
-    started(Lowered(OWNER), "true")
+    started(UnprivilegedLauncher(OWNER), "true")
     assert await asyncio.to_thread(os.getresuid) == (0, 0, 0)
 
 
 def test_the_user_cannot_look_into_this_process():
     """The thread shares our memory, which another process of that user must not get at."""
-    lowered = Lowered(OWNER)
+    lowered = UnprivilegedLauncher(OWNER)
     theirs = f"/proc/{os.getpid()}"
     started(lowered, "true")
     task = lowered._thread.submit(lambda: Path("/proc/thread-self").readlink().name).result()
@@ -59,14 +59,14 @@ def test_the_user_cannot_look_into_this_process():
 
 
 def test_there_is_no_way_back():
-    lowered = Lowered(OWNER)
+    lowered = UnprivilegedLauncher(OWNER)
     started(lowered, "true")
     with pytest.raises(PermissionError):
         lowered._thread.submit(_become, 0, 0).result()
 
 
 def test_one_that_may_not_change_its_user_starts_nothing(tmp_path):
-    refused, lowered = Lowered((58997, 58997)), Lowered(OWNER)
+    refused, lowered = UnprivilegedLauncher((58997, 58997)), UnprivilegedLauncher(OWNER)
     started(lowered, "true")
     refused._thread = lowered._thread  # which has lost what it needs for that
     with pytest.raises(ConfigError, match="CAP_SETUID") as caught:

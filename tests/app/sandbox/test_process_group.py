@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents.errors import TransientError
-from app.sandbox.output_buffer import HeadTail, Whole
+from app.sandbox.output_buffer import FullBuffer, HeadTailBuffer
 from app.sandbox.process_group import memory_file, run_group
 
 PATH = {"PATH": "/usr/bin:/bin"}
@@ -34,7 +34,7 @@ async def gone(pid):
 
 
 async def test_streams_apart_and_input_from_a_descriptor():
-    out, err = Whole(1000), Whole(1000)
+    out, err = FullBuffer(1000), FullBuffer(1000)
     fd = memory_file("in", b"hello")
     ended = await run_group(
         ["sh", "-c", "cat; echo no >&2; exit 4"],
@@ -50,13 +50,13 @@ async def test_streams_apart_and_input_from_a_descriptor():
 
 
 async def test_environment_is_exactly_what_was_given():
-    out = Whole(10_000)
+    out = FullBuffer(10_000)
     await run_group(["env"], environment={**PATH, "A": "b"}, timeout=10, out=out)
     assert sorted(out.data().split()) == [b"A=b", b"PATH=/usr/bin:/bin"]
 
 
 async def test_time_out_ends_the_whole_group():
-    out = Whole(1000)
+    out = FullBuffer(1000)
     ended = await run_group(
         ["sh", "-c", "sleep 60 & echo $!; wait"], environment=PATH, timeout=0.3, out=out
     )
@@ -66,7 +66,7 @@ async def test_time_out_ends_the_whole_group():
 
 async def test_a_background_child_that_holds_the_pipe_does_not_block_beyond_the_time_out():
     started = time.monotonic()
-    out = Whole(1000)
+    out = FullBuffer(1000)
     ended = await run_group(
         ["sh", "-c", "sleep 60 & echo $!"], environment=PATH, timeout=0.5, out=out
     )
@@ -76,14 +76,14 @@ async def test_a_background_child_that_holds_the_pipe_does_not_block_beyond_the_
 
 
 async def test_flood_is_stopped():
-    kept = HeadTail(1000, flood=1_000_000)
+    kept = HeadTailBuffer(1000, flood=1_000_000)
     ended = await run_group(["yes"], environment=PATH, timeout=20, out=kept)
     assert ended.why == "output"
     assert len(kept.text()) < 1100
 
 
 async def test_cancelling_leaves_nothing_behind():
-    out = Whole(1000)
+    out = FullBuffer(1000)
     running = asyncio.create_task(
         run_group(["sh", "-c", "echo $$; sleep 60"], environment=PATH, timeout=50, out=out)
     )
@@ -100,7 +100,9 @@ async def test_cancelling_leaves_nothing_behind():
 async def test_descriptors_are_closed_again():
     before = descriptors()
     for _ in range(5):
-        await run_group(["true"], environment=PATH, timeout=10, out=Whole(10), err=Whole(10))
+        await run_group(
+            ["true"], environment=PATH, timeout=10, out=FullBuffer(10), err=FullBuffer(10)
+        )
     assert descriptors() <= before + 1
 
 
@@ -108,7 +110,7 @@ async def test_the_watch_ends_the_group_and_says_so():
     async def watch():
         await asyncio.sleep(0.2)
 
-    out = Whole(1000)
+    out = FullBuffer(1000)
     ended = await run_group(
         ["sh", "-c", "sleep 60 & echo $!; wait"],
         environment=PATH,
@@ -125,7 +127,7 @@ async def test_what_the_watch_raises_is_raised_when_the_group_has_ended():
         await asyncio.sleep(0.2)
         raise TransientError("the disk is full")
 
-    out = Whole(1000)
+    out = FullBuffer(1000)
     with pytest.raises(TransientError, match="the disk is full"):
         await run_group(
             ["sh", "-c", "echo $$; sleep 60"], environment=PATH, timeout=30, out=out, watch=watch
@@ -135,7 +137,7 @@ async def test_what_the_watch_raises_is_raised_when_the_group_has_ended():
 
 async def test_a_watch_that_sees_nothing_costs_nothing():
     ended = await run_group(
-        ["true"], environment=PATH, timeout=10, out=Whole(10), watch=asyncio.Event().wait
+        ["true"], environment=PATH, timeout=10, out=FullBuffer(10), watch=asyncio.Event().wait
     )
     assert (ended.code, ended.why) == (0, "exit")
 
@@ -145,9 +147,11 @@ async def test_kernels_that_do_not_tell_of_an_end_are_asked(monkeypatch):
         raise PermissionError
 
     monkeypatch.setattr(os, "pidfd_open", refused)
-    ended = await run_group(["sh", "-c", "exit 5"], environment=PATH, timeout=10, out=Whole(10))
+    ended = await run_group(
+        ["sh", "-c", "exit 5"], environment=PATH, timeout=10, out=FullBuffer(10)
+    )
     assert ended.code == 5
-    ended = await run_group(["sleep", "60"], environment=PATH, timeout=0.2, out=Whole(10))
+    ended = await run_group(["sleep", "60"], environment=PATH, timeout=0.2, out=FullBuffer(10))
     assert (ended.code, ended.why) == (-9, "timeout")
 
 
@@ -157,4 +161,4 @@ async def test_no_room_for_another_process_heals_by_itself(monkeypatch):
 
     monkeypatch.setattr("app.sandbox.child_process.subprocess.Popen", full)
     with pytest.raises(TransientError, match="cannot start another process"):
-        await run_group(["true"], environment=PATH, timeout=10, out=Whole(10))
+        await run_group(["true"], environment=PATH, timeout=10, out=FullBuffer(10))

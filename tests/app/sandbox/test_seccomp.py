@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.port import Command
+from app.sandbox.port import SandboxCommand
 from app.sandbox.seccomp import build_filter
 
 ALLOW, KILL = "allow", "kill"
@@ -176,8 +176,8 @@ told("vsock", socket(my $a, 40, SOCK_STREAM, 0) ? 0 : -1);
 told("inet", socket(my $b, 2, SOCK_STREAM, 0) ? 0 : -1);
 told("fork", defined(my $pid = fork) ? 0 : -1); exit 0 if defined $pid && !$pid; wait;
 """
-    result = await sandbox.run(Command(("perl", "-e", script), folder="/"))
+    result = await sandbox.run(SandboxCommand(("perl", "-e", script), folder="/"))
     assert result.output.split("\n")[:3] == [f"vsock {errno.EAFNOSUPPORT}", "inet ok", "fork ok"]
-    unshared = await sandbox.run(Command(("unshare", "-Ur", "true"), folder="/"))
+    unshared = await sandbox.run(SandboxCommand(("unshare", "-Ur", "true"), folder="/"))
     assert unshared.exit_code != 0
     assert "not permitted" in unshared.output

@@ -6,13 +6,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from agents.errors import ConfigError
+from app.config.settings import load_settings
 from app.sandbox import select as choosing
-from app.sandbox.port import Probe, ProbeReport
 from app.sandbox.bubblewrap import Bubblewrap
-from app.sandbox.select import caution, choose, try_backend
 from app.sandbox.container import Container
 from app.sandbox.landlock import Landlock
-from app.config.settings import load_settings
+from app.sandbox.port import Probe, ProbeReport
+from app.sandbox.select import caution, choose, try_backend
 
 ACKNOWLEDGED = {"FETTLE_I_UNDERSTAND_AGENTS_RUN_UNSANDBOXED": "true"}
 

@@ -18,17 +18,17 @@ from agents.errors import ConfigError
 from agents.ports import Asking, Turn, Usage
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Outcome
-from app.runs.engine import Engine
-from app.secrets.encryption import LITERAL, OPEN, SEALED, Seal
 from app.config.settings import load_settings
+from app.runs.engine import Engine
+from app.secrets.encryption import LITERAL, OPEN, SEALED, Cipher
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.deliveries import Arrival, Mark, claim, mark, waiting
+from app.store.encryption_keys import behind, forget_others, workers
 from app.store.engine_tables import KEYS, TEXTS
 from app.store.history import History
 from app.store.reencrypt import AT_ONCE, reseal
 from app.store.runs import Runs
-from app.store.encryption_keys import behind, forget_others, workers
 from app.store.steers import StoredSteers
 from app.store.tables import metadata, repositories
 from app.store.turns import StoredJournal
@@ -51,33 +51,33 @@ RUN = "0006000000000000-11111111-2222-3333-4444-555555555555"
 
 @given(st.text())
 def test_any_text_comes_back(text):
-    for seal in (OPEN, Seal([FIRST])):
+    for seal in (OPEN, Cipher([FIRST])):
         assert seal.open(seal.close(text)) == text
-    assert Seal([FIRST]).open(OPEN.close(text)) == text, "written before there was a key"
+    assert Cipher([FIRST]).open(OPEN.close(text)) == text, "written before there was a key"
 
 
 @given(st.binary())
 def test_any_frame_comes_back(data):
     frame = lz4.frame.compress(data)
-    for seal in (OPEN, Seal([FIRST])):
+    for seal in (OPEN, Cipher([FIRST])):
         assert seal.open_bytes(seal.close_bytes(frame)) == frame
-    assert Seal([FIRST]).open_bytes(frame) == frame
+    assert Cipher([FIRST]).open_bytes(frame) == frame
 
 
 @pytest.mark.parametrize("text", [SEALED, f"{SEALED}x", LITERAL, f"{LITERAL}{SEALED}"])
 def test_who_writes_like_us_reads_what_they_wrote(text):
     assert OPEN.open(OPEN.close(text)) == text
-    assert Seal([FIRST]).open(OPEN.close(text)) == text
+    assert Cipher([FIRST]).open(OPEN.close(text)) == text
 
 
 def test_older_keys_open_and_the_newest_seals():
-    both = Seal([SECOND, FIRST])
-    old = Seal([FIRST]).close(WORD)
+    both = Cipher([SECOND, FIRST])
+    old = Cipher([FIRST]).close(WORD)
     assert both.open(old) == WORD
     assert not both.is_current(old)
     assert both.is_current(both.close(WORD))
     with pytest.raises(ConfigError, match="was not given"):
-        Seal([SECOND]).open(old)
+        Cipher([SECOND]).open(old)
     with pytest.raises(ConfigError, match="FETTLE_ENCRYPTION_KEYS"):
         OPEN.open(old)
 
@@ -85,7 +85,7 @@ def test_older_keys_open_and_the_newest_seals():
 def test_settings_take_keys_and_nothing_else():
     given = {"ANTHROPIC_API_KEY": "sk", "FETTLE_DATA_DIR": "/nowhere"}
     found = load_settings({**given, "FETTLE_ENCRYPTION_KEYS": f"{SECOND},{FIRST}"}, serving=False)
-    assert found.seal.fingerprints == Seal([SECOND, FIRST]).fingerprints
+    assert found.seal.fingerprints == Cipher([SECOND, FIRST]).fingerprints
     assert not load_settings(given, serving=False).seal
     for wrong in ("password", f"{FIRST},{FIRST}", f"{FIRST},,"):
         with pytest.raises(ConfigError) as error:
@@ -97,7 +97,7 @@ def test_settings_take_keys_and_nothing_else():
 
 
 def opened(url, *keys):
-    database = Database(url, Seal(keys))
+    database = Database(url, Cipher(keys))
     database.migrate("one")
     return database
 
@@ -163,8 +163,8 @@ async def test_what_was_plain_is_sealed_then_sealed_anew_then_plain(store_url, t
     asked = await filled(database)
     database.close()
     for keys, to in (
-        ([FIRST], Seal([FIRST])),
-        ([SECOND, FIRST], Seal([SECOND, FIRST])),
+        ([FIRST], Cipher([FIRST])),
+        ([SECOND, FIRST], Cipher([SECOND, FIRST])),
         ([SECOND], OPEN),
     ):
         database = opened(store_url, *keys)
@@ -184,8 +184,8 @@ async def test_what_was_plain_is_sealed_then_sealed_anew_then_plain(store_url, t
 def test_without_the_key_it_does_not_start(sqlite_url):
     opened(sqlite_url, FIRST).close()
     for keys in ((), (SECOND,)):
-        database = Database(sqlite_url, Seal(keys))
-        with pytest.raises(ConfigError, match=Seal([FIRST]).fingerprints[0]):
+        database = Database(sqlite_url, Cipher(keys))
+        with pytest.raises(ConfigError, match=Cipher([FIRST]).fingerprints[0]):
             database.migrate("one")
         database.close()
     opened(sqlite_url, SECOND, FIRST).close()
@@ -193,7 +193,7 @@ def test_without_the_key_it_does_not_start(sqlite_url):
 
 async def test_a_server_that_goes_on_with_an_older_key_is_named(sqlite_url):
     opened(sqlite_url, FIRST).close()
-    newer = Database(sqlite_url, Seal([SECOND, FIRST]))
+    newer = Database(sqlite_url, Cipher([SECOND, FIRST]))
     newer.migrate()
     assert await newer.read(lambda c: behind(c, newer.seal)) == ["one"]
     newer.migrate("one")
@@ -209,7 +209,7 @@ async def test_the_engine_seals_what_it_remembers(sqlite_url, tmp_path):
         await steps.step("one/1", step)
         return {"said": f"{WORD}-output"}
 
-    made = {"executor": "one", "stages_at_once": 1, "seal": Seal([FIRST])}
+    made = {"executor": "one", "stages_at_once": 1, "seal": Cipher([FIRST])}
     engine = Engine(sqlite_url, conduct, **made)
     await engine.launch()
     try:
@@ -290,7 +290,7 @@ def test_all_texts_of_the_engine_are_known(sqlite_url, tmp_path):
 
 async def test_a_server_that_seals_nothing_is_named_as_well(store_url):
     opened(store_url).close()
-    keyed = Database(store_url, Seal([FIRST]))
+    keyed = Database(store_url, Cipher([FIRST]))
     keyed.migrate()
     assert await keyed.read(lambda c: behind(c, keyed.seal)) == ["one"]
     keyed.migrate("one")

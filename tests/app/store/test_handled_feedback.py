@@ -7,8 +7,8 @@ import pytest
 from agents.ports import Batch
 from agents.requests import AddressReview, FixChecks, Person, Repository, UpdateBranch
 from agents.run import Outcome
-from app.store.handled_feedback import Batches
 from app.store.database import Database
+from app.store.handled_feedback import Batches
 from app.store.runs import Runs
 
 HEAD, PUSHED = "a" * 40, "b" * 40

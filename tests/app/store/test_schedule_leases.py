@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Delivery
 from app.store.database import Database
 from app.store.schedule_leases import Attempt, Missed, Reading, Sweeps
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Delivery
 
 
 @pytest.fixture

@@ -9,15 +9,16 @@ import asyncio
 import sys
 from pathlib import Path
 
-from app.webhooks.dispatcher import Dispatcher
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Identity, Intake
+from tests.app.mutations import SECRET
+
 from app.observability.logging import configure_logging
 from app.observability.metrics import Metrics
 from app.secrets.redaction import Redactor
-from app.webhooks.server import Readiness, build_server, start_server
 from app.store.database import Database
-from tests.app.mutations import SECRET
+from app.webhooks.dispatcher import Dispatcher
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import OwnIdentity, WebhookReceiver
+from app.webhooks.server import Readiness, build_server, start_server
 
 
 class TakesAll:
@@ -34,7 +35,7 @@ async def main():
     database.migrate()
     inbox = Inbox(database, limit=10_000)
     await inbox.open()
-    intake = Intake([SECRET.decode()], Identity(bot_id=1))
+    intake = WebhookReceiver([SECRET.decode()], OwnIdentity(bot_id=1))
     server = build_server(intake, inbox, database, Metrics(), Readiness(folder))
     runner = await start_server(server, "127.0.0.1", 0)
     dispatching = asyncio.create_task(Dispatcher(database, inbox, TakesAll()).run())

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
 from tests.app.mutations import Case, cases
+
 from tests.referees.conftest import packages
 
 __all__ = ["packages"]  # a fixture, shared with the referees

@@ -14,13 +14,13 @@ import pytest
 from sqlalchemy import update
 
 from agents.run import Outcome
-from app.webhooks.dispatcher import ATTEMPTS, COVERED, Dispatcher, NOBODY, UNDER_WAY
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Delivery
 from app.store.alert_runs import AlertRuns
 from app.store.remediations import Remediations
 from app.store.runs import Runs
 from app.store.tables import runs
+from app.webhooks.dispatcher import ATTEMPTS, COVERED, NOBODY, UNDER_WAY, Dispatcher
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Delivery
 from handlers.notifications import AlertClosed, PullClosed
 from tests.app.store.test_alert_runs import request
 from tests.handlers.test_dependabot_alert import ALERT, PAYLOAD

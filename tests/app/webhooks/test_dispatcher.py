@@ -12,13 +12,13 @@ from agents.errors import TransientError
 from agents.ports import Batch
 from agents.requests import AddressReview, Person, Repository, ResolveIssue
 from agents.run import Outcome
-from app.webhooks import dispatcher as module
-from app.webhooks.dispatcher import Dispatcher, MENDED, MENDING, NOBODY, NOT_OURS
-from app.webhooks.inbox import Inbox
-from app.webhooks.receiver import Delivery
 from app.store.handled_feedback import Batches
 from app.store.runs import Runs
 from app.store.steers import StoredSteers
+from app.webhooks import dispatcher as module
+from app.webhooks.dispatcher import MENDED, MENDING, NOBODY, NOT_OURS, Dispatcher
+from app.webhooks.inbox import Inbox
+from app.webhooks.receiver import Delivery
 
 
 class Engine:

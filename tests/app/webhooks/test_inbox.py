@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from agents.errors import DeliveryError
+from app.store.database import Database
+from app.store.deliveries import counts, waiting
 from app.webhooks import inbox as module
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
-from app.store.database import Database
-from app.store.deliveries import counts, waiting
 
 
 def delivery(name, body=None):

@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.errors import DeliveryError
-from app.webhooks.receiver import Answer, Delivery, Identity, Intake, MAX_BODY, read_head, verify
+from app.webhooks.receiver import (
+    MAX_BODY,
+    Delivery,
+    ImmediateAnswer,
+    OwnIdentity,
+    WebhookReceiver,
+    read_head,
+    verify,
+)
 
 SECRET = "It's a Secret to Everybody"  # this and the next: from GitHub's own documentation
 HELLO = b"Hello, World!"
@@ -20,12 +28,12 @@ HELLO_SIGNED = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8
 
 @pytest.fixture
 def identity():
-    return Identity()
+    return OwnIdentity()
 
 
 @pytest.fixture
 def intake(identity):
-    return Intake(["older", SECRET], identity)
+    return WebhookReceiver(["older", SECRET], identity)
 
 
 def refusal(intake, delivery):
@@ -75,7 +83,7 @@ def test_no_text_makes_the_verifier_fail(signature, body):
 @pytest.mark.parametrize("secrets", [[], [""], ["one", ""]])
 def test_an_empty_secret_is_refused(secrets):
     with pytest.raises(ValueError, match="empty"):
-        Intake(secrets, Identity())
+        WebhookReceiver(secrets, OwnIdentity())
 
 
 def test_an_actionable_delivery_is_kept(intake, sender):
@@ -139,7 +147,7 @@ def test_checks_come_in_order(sender):
         "X_GitHub_Event": "?",
         "X_Hub_Signature_256": "?",
     }
-    intake = Intake(["x"], Identity())
+    intake = WebhookReceiver(["x"], OwnIdentity())
     for status, fixed in [
         (413, "Content_Length"),
         (415, "Content_Type"),
@@ -198,7 +206,7 @@ def test_events_nobody_handles_are_not_even_parsed(intake, sender, event):
     ],
 )
 def test_actions_nobody_handles(intake, sender, payload):
-    assert intake.admit(*sender.make(payload)) == Answer(204, "", "unhandled")
+    assert intake.admit(*sender.make(payload)) == ImmediateAnswer(204, "", "unhandled")
 
 
 def test_the_action_counts_wherever_it_stands(intake, sender):
@@ -210,7 +218,7 @@ def test_the_action_counts_wherever_it_stands(intake, sender):
 
 
 def test_ping(intake, sender):
-    assert intake.admit(*sender.make({"zen": "Keep it"}, event="ping")) == Answer(
+    assert intake.admit(*sender.make({"zen": "Keep it"}, event="ping")) == ImmediateAnswer(
         200, "pong", "pong"
     )
     assert refusal(intake, sender.make(event="ping", body=b"[]")) == 400
@@ -241,7 +249,7 @@ def test_what_people_say_is_for_the_store_to_judge(intake, sender, issue):
 def test_checks_that_have_not_failed_are_not_kept(intake, sender, conclusion, kept):
     payload = {"action": "completed", "check_suite": {"conclusion": conclusion}}
     found = intake.admit(*sender.make(payload, event="check_suite"))
-    assert isinstance(found, Delivery) if kept else found == Answer(204, "", "passed")
+    assert isinstance(found, Delivery) if kept else found == ImmediateAnswer(204, "", "passed")
 
 
 @pytest.mark.parametrize("suite", [None, [], "x", 7, {}])
@@ -292,7 +300,7 @@ def test_odd_installations_are_not_looked_up(intake, sender, odd):
     )
 )
 def test_any_signed_json_is_answered(value):
-    intake = Intake([SECRET], Identity(31))
+    intake = WebhookReceiver([SECRET], OwnIdentity(31))
     from_test = json.dumps({"action": "labeled", "sender": value, "installation": value}).encode()
     for body in (json.dumps(value).encode(), from_test):
         try:
@@ -300,7 +308,7 @@ def test_any_signed_json_is_answered(value):
         except DeliveryError as error:
             assert error.status == 400  # noqa: PT017 - both ways are right
         else:
-            assert isinstance(found, Answer | Delivery)
+            assert isinstance(found, ImmediateAnswer | Delivery)
 
 
 def headers_for(body):

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.store.deliveries import Mark, mark
 from app.webhooks import server as module
 from app.webhooks.receiver import MAX_BODY
-from app.store.deliveries import Mark, mark
 
 
 async def raw(served, data, *, patience=0.2):

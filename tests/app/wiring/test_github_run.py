@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agents.errors import RunError
-from agents.policy import Missing
+from agents.policy import MissingPolicy
 from agents.ports import Steer
 from agents.requests import (
     AddressReview,
@@ -18,11 +18,11 @@ from agents.requests import (
     ResolveIssue,
 )
 from agents.run import Outcome, Ports
-from app.wiring.github_run import GitHubEquipment
+from app.github.transport.bot_identity import BotIdentity
 from app.github.transport.errors import InstallationGone
-from app.github.transport.bot_identity import Identity
-from app.github.transport.installation_cache import Anywhere, Permit
+from app.github.transport.installation_cache import Permit, UncachedInstallations
 from app.policies.gate import PolicyGate
+from app.wiring.github_run import GitHubEquipment
 
 MARA, JONAS, ADA = (
     Person(id=3, login="mara"),
@@ -117,14 +117,14 @@ class GitHub:
 
     def __init__(self, client, installed=None):
         self.client = client
-        self.installed = installed or Anywhere()
+        self.installed = installed or UncachedInstallations()
 
     async def installation(self, *_):
         return self.client
 
     async def identity(self, client):
         assert client is self.client
-        return Identity(5, "fettle", FETTLE)
+        return BotIdentity(5, "fettle", FETTLE)
 
 
 def equipment(author, client):
@@ -158,7 +158,7 @@ def equipped(request, client, batches=None):
 
 
 async def without_policy():
-    return Missing()
+    return MissingPolicy()
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ async def test_whoever_asks_again_about_an_alert_has_to_be_one_who_may_write(ask
     assert admission.tainted  # who wrote the advisory is nobody's guess
 
 
-class Installed(Anywhere):
+class Installed(UncachedInstallations):
     """Knows what was granted, or that nothing is."""
 
     def __init__(self, permissions=None):
@@ -235,7 +235,7 @@ async def test_where_the_app_is_gone_nobody_is_told_anything():
     assert given.reporter.did == []
 
 
-class Publicized(Anywhere):
+class Publicized(UncachedInstallations):
     """Knows that the repository was made public."""
 
     async def is_public(self, repository_id):
@@ -250,7 +250,7 @@ async def test_attack_what_was_begun_in_private_does_not_go_on_in_public(via, si
     given.github.installed = Publicized()
     refusal = (await given.admit()).refusal
     assert (refusal.rule, refusal.silent) == ("stays-private", silent)
-    given.github.installed = Anywhere()
+    given.github.installed = UncachedInstallations()
     assert (await given.admit()).refusal is None
 
 

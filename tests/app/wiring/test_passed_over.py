@@ -13,20 +13,20 @@ import handlers
 from agents.ports import Batch
 from agents.requests import AddressReview
 from agents.run import Ports
-from app.runs.admission import Door
-from app.wiring.github_run import GitHubEquipment
 from app.github.approvals.expire import OpenQuestions
-from app.github.transport.tokens import Profile
 from app.github.policy.file import read_policy
 from app.github.reporting.reporter import GitHubReporter
-from app.webhooks.receiver import Delivery, Identity, Intake
+from app.github.transport.tokens import Profile
+from app.policies.gate import PolicyGate
+from app.runs.admission import Door
+from app.runs.progress import Unrecorded
 from app.simulator.github.accounts import Actor
 from app.simulator.github.state.reviews import Inline
-from app.policies.gate import PolicyGate
 from app.store.approvals import StoredApprovals
 from app.store.handled_feedback import Batches
 from app.store.runs import Runs
-from app.runs.progress import Unrecorded
+from app.webhooks.receiver import Delivery, OwnIdentity, WebhookReceiver
+from app.wiring.github_run import GitHubEquipment
 from handlers.ignored import Ignored
 from tests.app.github.conftest import key, scene, signer
 
@@ -48,7 +48,7 @@ class Machine:
 
     def __init__(self, scene, database, pull):
         self.scene, self.database, self.pull = scene, database, pull
-        self.intake = Intake([SECRET], Identity(scene.app.bot_id))
+        self.intake = WebhookReceiver([SECRET], OwnIdentity(scene.app.bot_id))
         self.ended, self.dropped = [], []
 
     async def take(self, request):

@@ -6,15 +6,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from app.github.transport.installation_cache import UncachedInstallations
+from app.webhooks.receiver import OwnIdentity
 from app.wiring.run_ports import GitHubRuns
-from app.github.transport.installation_cache import Anywhere
-from app.webhooks.receiver import Identity
 from tests.app.github.conftest import alerted_privately, key, scene, signer
 
 __all__ = ["alerted_privately", "key", "scene", "signer"]  # fixtures
 
 
-class Public(Anywhere):
+class Public(UncachedInstallations):
     """Knows that everybody can see these repositories by now."""
 
     def __init__(self, *idents):
@@ -35,6 +35,6 @@ async def test_attack_what_was_private_when_it_was_asked_for_is_held_to_what_hol
     github.broker.installed = Public(*([request.repository.id] if public else []))
     held = {"database": alerted.database, "runs": alerted.runs}
     parts = SimpleNamespace(redactor=alerted.scene.redactor, **held)
-    alerts = await GitHubRuns(parts, github, Identity()).alerts_of(run_id)
+    alerts = await GitHubRuns(parts, github, OwnIdentity()).alerts_of(run_id)
     [found] = await alerts.open("pip", "jinja2")
     assert found.undisclosed is public

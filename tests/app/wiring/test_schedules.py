@@ -8,8 +8,8 @@ import pytest
 import structlog
 
 from agents.errors import ConfigError
-from app.runs.engine import Engine
 from app.config.settings import load_settings
+from app.runs.engine import Engine
 from app.store.database import Database
 
 

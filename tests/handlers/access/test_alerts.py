@@ -7,8 +7,8 @@ import pytest
 from agents.policy.parts import Remediation
 from agents.requests import Told
 from handlers.access import alerts as access_alerts
-from handlers.access.issues import AskerFacts
 from handlers.access.alerts import AlertFacts
+from handlers.access.issues import AskerFacts
 from tests.handlers.test_dependabot_alert import routed
 
 

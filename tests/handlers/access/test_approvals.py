@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.requests import Command, Person, Repository
-from handlers.access.approvals import Asked, Facts, RULES, decide
+from handlers.access.approvals import RULES, Asked, Facts, decide
 
 COMMAND = Command(
     installation_id=1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.requests import Person, Repository, ResolveIssue
-from handlers.access.issues import BY_LABEL, Facts, RULES, decide, may_write
+from handlers.access.issues import BY_LABEL, RULES, Facts, decide, may_write
 
 ASKER = Person(id=8, login="maintainer")
 REQUEST = ResolveIssue(

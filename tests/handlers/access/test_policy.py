@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from agents.policy import Fault, Invalid, Missing, Ok, Origin, parse_policy
+from agents.policy import (
+    InvalidPolicy,
+    MissingPolicy,
+    PolicyFault,
+    PolicyOrigin,
+    ValidPolicy,
+    parse_policy,
+)
 from agents.requests import (
     AddressReview,
     Command,
@@ -34,7 +41,7 @@ WRITER = AskerFacts(role_name="write", permission="write")
 
 
 def found(text):
-    return Ok(parse_policy(text.encode()), text, Origin())
+    return ValidPolicy(parse_policy(text.encode()), text, PolicyOrigin())
 
 
 def judged(request, text, asker=WRITER):
@@ -110,7 +117,7 @@ def test_who_may_approve(text, rule):
     command = Command(**about, verb="approve", asked_by=ADA, via="comment")
     refusal = decide_command(command, found(text), "write", "write")
     assert (refusal.rule if refusal else None) == rule
-    wrong = Invalid((Fault(3, 5, "wrong"),), Origin())
+    wrong = InvalidPolicy((PolicyFault(3, 5, "wrong"),), PolicyOrigin())
     assert decide_command(command, wrong, "admin", "admin").text.startswith("Nothing was decided")
 
 
@@ -123,11 +130,11 @@ def test_a_policy_names_models_that_the_operator_allows_and_no_others():
 
 
 URL = "https://github.example/octo/lib/blob/main/.github/fettle.yml"
-FAULTS = tuple(Fault(line, 5, f"`key{line}` is wrong") for line in range(1, 9))
+FAULTS = tuple(PolicyFault(line, 5, f"`key{line}` is wrong") for line in range(1, 9))
 
 
 def test_a_policy_that_is_wrong_is_told_with_its_lines_and_where_they_are():
-    refusal = decide(LABELLED, Invalid(FAULTS, Origin(url=URL)), WRITER, MODELS)
+    refusal = decide(LABELLED, InvalidPolicy(FAULTS, PolicyOrigin(url=URL)), WRITER, MODELS)
     assert (refusal.rule, refusal.silent) == ("policy-valid", False)
     assert f"- [line 3, column 5]({URL}#L3): `key3` is wrong" in refusal.text
     assert "`key5`" in refusal.text
@@ -136,8 +143,8 @@ def test_a_policy_that_is_wrong_is_told_with_its_lines_and_where_they_are():
 
 
 def test_of_an_owners_secret_policy_nothing_is_repeated():
-    origin = Origin(repository="octo/.github", url=URL, owners=True, secret=True)
-    refusal = decide(LABELLED, Invalid(FAULTS, origin), WRITER, MODELS)
+    origin = PolicyOrigin(repository="octo/.github", url=URL, owners=True, secret=True)
+    refusal = decide(LABELLED, InvalidPolicy(FAULTS, origin), WRITER, MODELS)
     assert "in `octo/.github`" in refusal.text
     assert "line 1, 2, 3, 4, 5" in refusal.text
     assert "key1" not in refusal.text
@@ -150,9 +157,9 @@ def test_of_an_owners_secret_policy_nothing_is_repeated():
     ids=["review", "checks"],
 )
 def test_where_nobody_waits_for_an_answer_it_is_only_recorded(request_):
-    refusal = decide(request_, Invalid(FAULTS, Origin()), WRITER, MODELS)
+    refusal = decide(request_, InvalidPolicy(FAULTS, PolicyOrigin()), WRITER, MODELS)
     assert refusal.silent
 
 
 def test_without_a_policy_nothing_is_held_up():
-    assert decide(LABELLED, Missing(), WRITER, MODELS) is None
+    assert decide(LABELLED, MissingPolicy(), WRITER, MODELS) is None

@@ -12,7 +12,7 @@ from agents.requests import (
     Repository,
     UpdateBranch,
 )
-from handlers.access.pull_requests import PullFacts, RULES, decide
+from handlers.access.pull_requests import RULES, PullFacts, decide
 
 HEAD = "a" * 40
 ABOUT = {

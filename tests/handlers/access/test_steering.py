@@ -6,8 +6,8 @@ import pytest
 
 from agents.requests import Command, Person, Repository, Shown
 from handlers.access.approvals import ABOUT_WHO, Facts
-from handlers.issue_comment import UNREADABLE
 from handlers.access.steering import RULES, Standing, decide
+from handlers.issue_comment import UNREADABLE
 
 ISSUE = Shown(title="t", body="b", author=Person(id=4, login="jo"), url="https://example.org/12")
 COMMAND = Command(

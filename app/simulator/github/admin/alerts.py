@@ -8,8 +8,8 @@ from app.simulator.github.accounts import Account, Actor
 from app.simulator.github.calls import Parts
 from app.simulator.github.changes.alerts import Relationship, Scanner, Scope
 from app.simulator.github.gitdir import GitDir, GitFailed
-from app.simulator.github.state.world import Repository
 from app.simulator.github.state.alerts import Advisory, Affected, Alert, Kind, Severity
+from app.simulator.github.state.world import Repository
 
 
 class AlertsAdmin:

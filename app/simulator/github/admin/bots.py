@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from app.simulator.github.accounts import Account, Actor, WEB_FLOW
+from app.simulator.github.accounts import WEB_FLOW, Account, Actor
 from app.simulator.github.calls import Parts
 from app.simulator.github.gitdir import GitDir, Signature, signature
 from app.simulator.github.state.world import Pull, Repository

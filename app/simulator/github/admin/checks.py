@@ -8,8 +8,8 @@ from typing import Literal
 from app.simulator.github.accounts import Account, Actor, App
 from app.simulator.github.admin.apps import AppsAdmin
 from app.simulator.github.gitdir import GitDir
-from app.simulator.github.state.world import Repository
 from app.simulator.github.state.checks import ActionsRun, CheckRun, CommitStatus, PartResult
+from app.simulator.github.state.world import Repository
 
 ACTIONS = "github-actions"
 HEADS = "refs/heads/"

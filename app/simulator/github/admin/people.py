@@ -10,8 +10,8 @@ from app.simulator.github.accounts import Account, Actor, App, Label, Role
 from app.simulator.github.admin.apps import AppsAdmin
 from app.simulator.github.gitdir import GitDir, signature
 from app.simulator.github.schemas.checks import suite_check_run_json
-from app.simulator.github.state.world import Comment, Issue, Pull, Repository
 from app.simulator.github.state.checks import CheckRun
+from app.simulator.github.state.world import Comment, Issue, Pull, Repository
 from app.simulator.github.webhooks import Delivery
 
 LABELS = {"bug": "d73a4a", "documentation": "0075ca", "enhancement": "a2eeef"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.simulator.github.accounts import Account, Actor
 from app.simulator.github.calls import Parts
-from app.simulator.github.gitdir import GitDir, ZERO
+from app.simulator.github.gitdir import ZERO, GitDir
 from app.simulator.github.state.world import Pull, Repository
 
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 from app.simulator.github.accounts import Account, Actor
 from app.simulator.github.calls import Parts
-from app.simulator.github.state.world import Pull
 from app.simulator.github.state.reviews import Inline, LineRemark, Review, Thread
+from app.simulator.github.state.world import Pull
 
 
 class ReviewsAdmin:

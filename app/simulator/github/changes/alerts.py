@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from app.simulator.github.accounts import Account, Actor
-from app.simulator.github.answers import Refused
+from app.simulator.github.answers import ApiError
 from app.simulator.github.changes.issues import Announce
 from app.simulator.github.schemas.alerts import alert_json
-from app.simulator.github.state.world import Repository, World
 from app.simulator.github.state.alerts import Advisory, Affected, Alert, AlertState
+from app.simulator.github.state.world import Repository, World
 
 Scanner = Callable[[Repository, Alert], Awaitable[bool]]
 """Says whether the default branch still holds a vulnerable copy of the alert's package."""
@@ -57,7 +57,7 @@ class AlertChanges:
     def dismiss(self, alert: Alert, by: Actor, reason: str, comment: str | None) -> None:
         """Decide not to mend it; Refused 409 for what is not open."""
         if alert.state not in ("open", "auto_dismissed"):
-            raise Refused(409, f"Alert is {alert.state}")
+            raise ApiError(409, f"Alert is {alert.state}")
         self._become(alert, "dismissed")
         alert.dismissed_at, alert.dismissed_by = alert.updated_at, by.account
         alert.dismissed_reason, alert.dismissed_comment = reason, comment
@@ -66,7 +66,7 @@ class AlertChanges:
     def reopen(self, alert: Alert, by: Actor) -> None:
         """Take a dismissal back; Refused 409 for what is fixed."""
         if alert.state not in ("dismissed", "auto_dismissed"):
-            raise Refused(409, f"Alert is {alert.state}")
+            raise ApiError(409, f"Alert is {alert.state}")
         self._become(alert, "open")
         self._tell(alert, "reopened", by)
 

@@ -10,8 +10,16 @@ from app.simulator.github.gitdir import Commit, GitDir
 from app.simulator.github.schemas.actions import run_json, started_json
 from app.simulator.github.schemas.checks import check_suite_json, suite_check_run_json
 from app.simulator.github.schemas.git import commit_json, short_branch_json, status_json
+from app.simulator.github.state.checks import (
+    FAILED,
+    ActionsRun,
+    CheckRun,
+    CheckSuite,
+    CommitStatus,
+    PartResult,
+    RunPart,
+)
 from app.simulator.github.state.world import Repository, World
-from app.simulator.github.state.checks import ActionsRun, CheckRun, CheckSuite, CommitStatus, FAILED, PartResult, RunPart
 
 HEADS = "refs/heads/"
 

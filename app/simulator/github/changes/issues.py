@@ -8,8 +8,16 @@ from typing import Any, Literal
 from app.simulator.github.accounts import Account, Actor, Label, Reaction
 from app.simulator.github.schemas.issues import comment_json, issue_json, label_json
 from app.simulator.github.schemas.pulls import pull_json
-from app.simulator.github.state.world import Comment, Edit, Happening, Issue, Repository, World, Written
 from app.simulator.github.state.reviews import Review
+from app.simulator.github.state.world import (
+    AuthoredText,
+    Comment,
+    Edit,
+    Happening,
+    Issue,
+    Repository,
+    World,
+)
 
 Json = Any
 Announce = Callable[[Repository, str, Actor, dict[str, Json]], None]
@@ -142,7 +150,7 @@ class IssueChanges:
         comment.issue.comments.remove(comment)
         self._tell_comment(comment, "deleted", actor)
 
-    def react(self, written: Written, actor: Actor, content: str) -> tuple[Reaction, bool]:
+    def react(self, written: AuthoredText, actor: Actor, content: str) -> tuple[Reaction, bool]:
         """Add a reaction, once for each account; say whether it is new."""
         for existing in written.reactions:
             if (existing.user, existing.content) == (actor.account, content):
@@ -181,7 +189,7 @@ class IssueChanges:
         """Note that something happened to it."""
         issue.updated_at = self._world.now()
 
-    def write(self, written: Written, actor: Actor, body: str) -> None:
+    def write(self, written: AuthoredText, actor: Actor, body: str) -> None:
         """Replace a text, keeping what it was."""
         if not written.edits:
             first = Edit(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.simulator.github.accounts import Actor
-from app.simulator.github.answers import Refused
+from app.simulator.github.answers import ApiError
 from app.simulator.github.changes.issues import IssueChanges
 from app.simulator.github.changes.pulls import PullChanges
 from app.simulator.github.gitdir import GitDir, signature
@@ -21,13 +21,13 @@ class MergeChanges:
     async def merge(self, pull: Pull, actor: Actor) -> str:
         """Merge with a merge commit; Refused 405 when that cannot be."""
         if pull.issue.state != "open" or pull.draft:
-            raise Refused(405, "Pull Request is not mergeable")
+            raise ApiError(405, "Pull Request is not mergeable")
         message = f"Merge pull request #{pull.issue.number} from {pull.head_owner.login}/"
         message += f"{pull.head}\n\n{pull.issue.title}"
         parents = (pull.base_sha, pull.head_sha)
         sha = await self._commit(pull.repository, parents, message, actor)
         if sha is None:
-            raise Refused(405, "Pull Request is not mergeable")
+            raise ApiError(405, "Pull Request is not mergeable")
         pull.merged = Merged(self._world.now(), actor.account, sha)
         self._issues.happened(pull.issue, "merged", actor)
         self._issues.set_state(pull.issue, actor, "closed")
@@ -39,12 +39,12 @@ class MergeChanges:
         source, git = pull.head_repository, GitDir(pull.repository.gitdir)
         assert source
         if await git.merge_base(pull.base_sha, pull.head_sha) == pull.base_sha:
-            raise Refused(422, "There are no new commits on the base branch.")
+            raise ApiError(422, "There are no new commits on the base branch.")
         message = f"Merge branch '{pull.base}' into {pull.head}"
         parents = (pull.head_sha, pull.base_sha)
         sha = await self._commit(pull.repository, parents, message, actor)
         if sha is None:
-            raise Refused(422, "merge conflict between base and head")
+            raise ApiError(422, "merge conflict between base and head")
         if source is not pull.repository:
             await GitDir(source.gitdir).fetch(pull.repository.gitdir, sha, f"refs/merges/{sha}")
         await self._point(source, pull.head, sha, actor)

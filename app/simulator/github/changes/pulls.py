@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 
 from app.simulator.github.accounts import Actor
-from app.simulator.github.answers import Refused, custom, invalid
+from app.simulator.github.answers import ApiError, custom, invalid
 from app.simulator.github.changes.alerts import AlertChanges
 from app.simulator.github.changes.issues import Announce, IssueChanges
-from app.simulator.github.gitdir import GitDir, ZERO
+from app.simulator.github.gitdir import ZERO, GitDir
 from app.simulator.github.patches import parse_diff
 from app.simulator.github.push_events import push_payload
 from app.simulator.github.state.world import Issue, Pull, PullFacts, Repository, World
@@ -161,7 +161,7 @@ async def _facts(repository: Repository, base_sha: str, head_sha: str) -> PullFa
     git = GitDir(repository.gitdir)
     start = await git.merge_base(base_sha, head_sha)
     if start is None:
-        raise Refused(422, "Validation Failed", errors=["The branches have no history in common"])
+        raise ApiError(422, "Validation Failed", errors=["The branches have no history in common"])
     files = parse_diff(await git.diff(start, head_sha))
     return PullFacts(
         commits=len(await git.commits(f"{start}..{head_sha}")),

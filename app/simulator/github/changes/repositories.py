@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.simulator.github.accounts import Account, Actor
-from app.simulator.github.schemas.common import account_json, brief_repository_json, installation_json, organization_json, public_account_json
+from app.simulator.github.schemas.common import (
+    account_json,
+    brief_repository_json,
+    installation_json,
+    organization_json,
+    public_account_json,
+)
 from app.simulator.github.state.world import Installation, Repository, World
 from app.simulator.github.webhooks import Webhooks
 

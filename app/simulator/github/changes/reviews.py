@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.simulator.github.accounts import Account, Actor
-from app.simulator.github.answers import Refused
+from app.simulator.github.answers import ApiError
 from app.simulator.github.changes.issues import Announce, IssueChanges
 from app.simulator.github.schemas.common import account_json, moment
 from app.simulator.github.schemas.pulls import pull_simple_json
 from app.simulator.github.schemas.reviews import hook_review_json, remark_json, thread_json
-from app.simulator.github.state.world import Pull, World
 from app.simulator.github.state.reviews import Inline, LineRemark, Review, ReviewState, Thread
+from app.simulator.github.state.world import Pull, World
 from app.simulator.github.thread_lines import Diff
 
 Json = Any
@@ -97,7 +97,7 @@ class ReviewChanges:
         """Let an approval or a request for changes no longer count."""
         if review.state not in ("APPROVED", "CHANGES_REQUESTED"):
             reason = f"Can not dismiss a {review.state.lower()} pull request review"
-            raise Refused(422, "Unprocessable Entity", errors=[reason])
+            raise ApiError(422, "Unprocessable Entity", errors=[reason])
         review.state, review.dismissal = "DISMISSED", message
         review.updated_at = self._world.now()
         self._issues.happened(review.pull.issue, "review_dismissed", actor, review=review)
@@ -120,10 +120,10 @@ class ReviewChanges:
     def check_reviewers(self, pull: Pull, reviewers: Sequence[Account]) -> None:
         """Refuse 422 where one of them cannot review."""
         if pull.issue.author.account in reviewers:
-            raise Refused(422, "Review cannot be requested from pull request author.")
+            raise ApiError(422, "Review cannot be requested from pull request author.")
         if not all(_is_collaborator(pull, each) for each in reviewers):
             name = pull.repository.full_name
-            raise Refused(
+            raise ApiError(
                 422,
                 "Reviews may only be requested from collaborators. One or more of the users or"
                 f" teams you specified is not a collaborator of the {name} repository.",

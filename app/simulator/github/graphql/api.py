@@ -19,11 +19,11 @@ from graphql import (
     validate,
 )
 
-from app.simulator.github.answers import Answer, Refused
-from app.simulator.github.calls import Parts, TOKEN
+from app.simulator.github.answers import Answer, ApiError
+from app.simulator.github.calls import TOKEN, Parts
 from app.simulator.github.gitdir import GitDir
-from app.simulator.github.graphql.limits import Limits
-from app.simulator.github.graphql.mutations import Found, Mutations
+from app.simulator.github.graphql.limits import DocumentLimits
+from app.simulator.github.graphql.mutations import Mutations, VisibleNodes
 from app.simulator.github.graphql.nodes import issue_node, label_node, repository_node
 from app.simulator.github.graphql.parts import Denied, actor_node
 from app.simulator.github.state.world import Repository
@@ -50,7 +50,7 @@ class Graphql:
         """Run one document."""
         credential = bearer_of(request.headers.get("Authorization"))
         if credential is None:
-            raise Refused(401, "This endpoint requires you to be authenticated.")
+            raise ApiError(401, "This endpoint requires you to be authenticated.")
         token = request[TOKEN] = self._parts.tokens.find(credential)
         document, variables = _read(await request.read())
         root = _Root(self._parts, token, await self._tips(token))
@@ -73,7 +73,7 @@ class _Root(Mutations):
     def __init__(self, parts: Parts, token: Token, tips: BranchTips) -> None:
         super().__init__(parts, token)
         self._world = parts.world
-        self._found = Found(parts.world, token)
+        self._found = VisibleNodes(parts.world, token)
         self._token = token
         self._tips = tips
 
@@ -136,7 +136,7 @@ def _run(text: str, variables: dict[str, Json], root: _Root) -> ExecutionResult:
         document = parse(text)
     except GraphQLSyntaxError as error:
         return ExecutionResult(None, [error])
-    wrong = validate(schema(), document) or Limits(document, variables).errors()
+    wrong = validate(schema(), document) or DocumentLimits(document, variables).errors()
     if wrong:
         return ExecutionResult(None, wrong)
     result = execute(schema(), document, root, variable_values=variables)
@@ -148,9 +148,9 @@ def _read(body: bytes) -> tuple[str, dict[str, Json]]:
     try:
         sent = orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise Refused(400, "Problems parsing JSON") from None
+        raise ApiError(400, "Problems parsing JSON") from None
     if not isinstance(sent, dict) or not isinstance(sent.get("query"), str):
-        raise Refused(400, "A query attribute must be specified and must be a string.")
+        raise ApiError(400, "A query attribute must be specified and must be a string.")
     return sent["query"], sent.get("variables") or {}
 
 

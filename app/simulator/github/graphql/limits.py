@@ -26,7 +26,7 @@ MOST_NODES = 500_000
 LISTS = frozenset({"nodes", "edges"})
 
 
-class Limits:
+class DocumentLimits:
     """Counts what a document could bring, before it is run."""
 
     def __init__(self, document: DocumentNode, variables: Mapping[str, Json]) -> None:

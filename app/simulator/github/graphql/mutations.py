@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.simulator.github.accounts import Thing
-from app.simulator.github.answers import Refused
+from app.simulator.github.answers import ApiError
 from app.simulator.github.calls import Parts
 from app.simulator.github.graphql.nodes import comment_node, issue_node
 from app.simulator.github.graphql.parts import Denied
 from app.simulator.github.graphql.reviews import may_resolve, remark_node, review_node, thread_node
 from app.simulator.github.rest.issues import checked
-from app.simulator.github.state.world import Comment, Issue, Pull, Repository, World
 from app.simulator.github.state.reviews import LineRemark, Review, Thread
+from app.simulator.github.state.world import Comment, Issue, Pull, Repository, World
 from app.simulator.github.tokens import Token
 
 Json = Any
 
 
-class Found:
+class VisibleNodes:
     """What a token sees, by id."""
 
     def __init__(self, world: World, token: Token) -> None:
@@ -113,7 +113,7 @@ class Mutations:
             raise Denied("UNPROCESSABLE", "The local GitHub keeps no pending reviews.")
         try:
             body = checked(input["body"], "PullRequestReviewComment")
-        except Refused:
+        except ApiError:
             raise Denied("UNPROCESSABLE", "Body can't be blank, nor too long") from None
         remark = self._parts.reviews.reply(thread, self._token.actor, body)
         node = remark_node(self._parts.world, remark)
@@ -128,7 +128,7 @@ class Mutations:
         return {"clientMutationId": sent.get("clientMutationId"), "thread": node}
 
     def _thing(self, node_id: str, kind: type[Json]) -> Json:
-        thing = Found(self._parts.world, self._token).thing(node_id)
+        thing = VisibleNodes(self._parts.world, self._token).thing(node_id)
         if not isinstance(thing, kind):
             raise _unknown(node_id)
         repository = (thing.pull if isinstance(thing, Thread) else thing).repository

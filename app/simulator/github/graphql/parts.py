@@ -10,7 +10,7 @@ from graphql import GraphQLError
 
 from app.simulator.github.accounts import Account
 from app.simulator.github.schemas.common import account_page, maybe_moment, moment
-from app.simulator.github.state.world import Edit, World, Written
+from app.simulator.github.state.world import AuthoredText, Edit, World
 
 Json = Any
 CURSOR = "cursor:v2:"
@@ -38,7 +38,7 @@ def actor_node(world: World, account: Account | None) -> Json:
     }
 
 
-def written_node(world: World, written: Written) -> dict[str, Json]:
+def written_node(world: World, written: AuthoredText) -> dict[str, Json]:
     """Return what every text by somebody has; edits come newest first, each with the whole text."""
     edits = [_edit(world, each) for each in reversed(written.edits)]
     return {

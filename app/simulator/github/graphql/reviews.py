@@ -8,8 +8,8 @@ from typing import Any
 from app.simulator.github.graphql.parts import actor_node, connection, written_node
 from app.simulator.github.schemas.common import moment
 from app.simulator.github.schemas.reviews import remark_page, review_page
-from app.simulator.github.state.world import Pull, World
 from app.simulator.github.state.reviews import LineRemark, Review, Thread, opinion_of
+from app.simulator.github.state.world import Pull, World
 from app.simulator.github.tokens import Token
 
 Json = Any

@@ -26,7 +26,7 @@ ALIKE = 0.4  # below it two lines are different lines, and marking words only co
 
 
 @dataclass(frozen=True)
-class Row:
+class DiffRow:
     """One line of a hunk; `kind` is added, removed or same."""
 
     kind: str
@@ -36,11 +36,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Part:
+class HunkView:
     """One hunk under its `@@` line."""
 
     heading: str
-    rows: list[Row]
+    rows: list[DiffRow]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class FileView:
 
     change: FileChange
     anchor: str
-    parts: list[Part]
+    parts: list[HunkView]
     open: bool
 
 
@@ -58,7 +58,7 @@ def view_files(changes: Sequence[FileChange]) -> list[FileView]:
     return [_file_view(number, change) for number, change in enumerate(changes, start=1)]
 
 
-def view_hunk(path: str, text: str) -> list[Row]:
+def view_hunk(path: str, text: str) -> list[DiffRow]:
     """Return the lines of a hunk that may have been cut short."""
     heading, *lines = text.split("\n")
     start = SPANS.match(heading)
@@ -83,7 +83,7 @@ def _lexer_for(path: str) -> Lexer:
     return found
 
 
-def _part(hunk: Hunk, lexer: Lexer) -> Part:
+def _part(hunk: Hunk, lexer: Lexer) -> HunkView:
     lines = [line for line in hunk if line.line_type != "\\"]
     old = iter(_coloured([line.value for line in lines if not line.is_added], lexer))
     new = iter(_coloured([line.value for line in lines if not line.is_removed], lexer))
@@ -97,12 +97,12 @@ def _part(hunk: Hunk, lexer: Lexer) -> Part:
     spans = (
         f"@@ -{hunk.source_start},{hunk.source_length} +{hunk.target_start},{hunk.target_length} @@"
     )
-    return Part(f"{spans} {hunk.section_header}".rstrip(), rows)
+    return HunkView(f"{spans} {hunk.section_header}".rstrip(), rows)
 
 
-def _row(line: Line, code: Markup) -> Row:
+def _row(line: Line, code: Markup) -> DiffRow:
     kind = "added" if line.is_added else "removed" if line.is_removed else "same"
-    return Row(kind, line.source_line_no, line.target_line_no, code)
+    return DiffRow(kind, line.source_line_no, line.target_line_no, code)
 
 
 Tokens = list[tuple[str, str]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.simulator.github.pages.diff_view import Row, view_hunk
-from app.simulator.github.state.world import Pull
+from app.simulator.github.pages.diff_view import DiffRow, view_hunk
 from app.simulator.github.state.reviews import Review, Thread
+from app.simulator.github.state.world import Pull
 
 LINES_SHOWN = 4
 VERDICTS = {
@@ -22,7 +22,7 @@ class ThreadView:
     """A thread with the end of the hunk that it is about."""
 
     thread: Thread
-    rows: list[Row]
+    rows: list[DiffRow]
     place: str
 
 

@@ -13,14 +13,14 @@ from aiohttp import web
 from markupsafe import Markup
 
 from app.simulator.github.calls import Parts
-from app.simulator.github.pages.diff_view import view_files
 from app.simulator.github.gitdir import Commit, GitDir
+from app.simulator.github.pages.diff_view import view_files
 from app.simulator.github.pages.markdown import render, render_title
-from app.simulator.github.patches import parse_diff
 from app.simulator.github.pages.review_view import view_reviews
+from app.simulator.github.patches import parse_diff
 from app.simulator.github.schemas.git import account_of_email
 from app.simulator.github.schemas.issues import page_url
-from app.simulator.github.state.world import Issue, Pull, Repository, Written
+from app.simulator.github.state.world import AuthoredText, Issue, Pull, Repository
 
 FOLDER = Path(__file__).parent
 HEADS = "refs/heads/"
@@ -248,7 +248,7 @@ async def _readme(git: GitDir, revision: str) -> tuple[str, str] | None:
     return None
 
 
-def _faces(written: Written) -> list[tuple[str, list[str]]]:
+def _faces(written: AuthoredText) -> list[tuple[str, list[str]]]:
     """Return the logins behind each kind of reaction."""
     every: dict[str, list[str]] = {}
     for reaction in written.reactions:

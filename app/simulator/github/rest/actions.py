@@ -6,13 +6,13 @@ import secrets
 
 from aiohttp import web
 
-from app.simulator.github.answers import Answer, Json, Refused, not_found, there
+from app.simulator.github.answers import Answer, ApiError, Json, not_found, there
 from app.simulator.github.calls import Call
 from app.simulator.github.rest.repositories import commit_of
 from app.simulator.github.routing import Routes
 from app.simulator.github.schemas.actions import part_json, run_json
-from app.simulator.github.state.world import World
 from app.simulator.github.state.checks import ActionsRun, RunPart
+from app.simulator.github.state.world import World
 
 routes = Routes()
 READ = "actions=read"
@@ -71,9 +71,9 @@ async def rerun_failed(call: Call) -> Answer:
     """Have what failed run again."""
     run = _run(call)
     if run.suite.status != "completed":
-        raise Refused(403, "This workflow is already running")
+        raise ApiError(403, "This workflow is already running")
     if run.suite.conclusion in ("success", "skipped", "neutral"):
-        raise Refused(403, "This workflow run has no failed jobs")
+        raise ApiError(403, "This workflow run has no failed jobs")
     call.parts.checks.rerun_failed(run)
     return Answer(201, {})
 

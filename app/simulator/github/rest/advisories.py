@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from app.simulator.github.answers import Answer, Json, Refused, there
+from app.simulator.github.answers import Answer, ApiError, Json, there
 from app.simulator.github.calls import Call
 from app.simulator.github.cursors import Key, cursor_page
 from app.simulator.github.routing import Routes
-from app.simulator.github.schemas.common import moment
 from app.simulator.github.schemas.alerts import advisory_json
-from app.simulator.github.state.alerts import Advisory, Affected, SCHEMES
+from app.simulator.github.schemas.common import moment
+from app.simulator.github.state.alerts import SCHEMES, Advisory, Affected
 
 routes = Routes()
 MOST_PACKAGES = 1000
@@ -29,7 +29,7 @@ async def list_advisories(call: Call) -> Answer:
     query = call.request.query
     for name, allowed in CHOICES.items():
         if name in query and query[name] not in allowed:
-            raise Refused(422, f"Invalid request.\n\n{query[name]} is no value for {name}.")
+            raise ApiError(422, f"Invalid request.\n\n{query[name]} is no value for {name}.")
     packages = _packages(call)
     by_change = query.get("sort") == "updated"
     found: list[tuple[Key, Json]] = [
@@ -71,7 +71,7 @@ def _packages(call: Call) -> list[tuple[str, str]]:
     named = [each for text in query.getall("affects", []) for each in text.split(",")]
     named += query.getall("affects[]", [])
     if len(named) > MOST_PACKAGES:
-        raise Refused(422, f"Invalid request.\n\nNo more than {MOST_PACKAGES} items are allowed.")
+        raise ApiError(422, f"Invalid request.\n\nNo more than {MOST_PACKAGES} items are allowed.")
     return [_package(each.strip()) for each in named if each.strip()]
 
 

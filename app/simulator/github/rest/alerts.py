@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from app.simulator.github.accounts import Actor
-from app.simulator.github.answers import Answer, Json, Refused, there
+from app.simulator.github.answers import Answer, ApiError, Json, there
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.cursors import Key, cursor_page
 from app.simulator.github.routing import Routes
-from app.simulator.github.schemas.common import moment
 from app.simulator.github.schemas.alerts import alert_json
+from app.simulator.github.schemas.common import moment
 from app.simulator.github.state.alerts import Alert
 
 routes = Routes()
@@ -71,9 +71,9 @@ async def update_alert(call: Call) -> Json:
         call.parts.alerts.reopen(alert, actor)
         return alert_json(call.world, alert)
     if sent.dismissed_reason is None:
-        raise Refused(422, "Invalid request.\n\nA dismissed_reason is required to dismiss alerts.")
+        raise ApiError(422, "Invalid request.\n\nA dismissed_reason is required to dismiss alerts.")
     if len(sent.dismissed_comment or "") > LONGEST_COMMENT:
-        raise Refused(422, f"Invalid request.\n\nOnly {LONGEST_COMMENT} characters are allowed.")
+        raise ApiError(422, f"Invalid request.\n\nOnly {LONGEST_COMMENT} characters are allowed.")
     call.parts.alerts.dismiss(alert, actor, sent.dismissed_reason, sent.dismissed_comment)
     return alert_json(call.world, alert)
 
@@ -85,16 +85,16 @@ def _alert(call: Call) -> Alert:
 
 def _refuse_where_disabled(call: Call) -> None:
     if call.repository.archived:
-        raise Refused(403, "Dependabot alerts are not available for archived repositories.")
+        raise ApiError(403, "Dependabot alerts are not available for archived repositories.")
     if not call.repository.alerts_enabled:
-        raise Refused(403, "Dependabot alerts are disabled for this repository.")
+        raise ApiError(403, "Dependabot alerts are disabled for this repository.")
 
 
 def _check_query(call: Call) -> None:
     for name, allowed in CHOICES.items():
         for each in _chosen(call, name):
             if each not in allowed:
-                raise Refused(422, f"Invalid request.\n\n{each} is no value for {name}.")
+                raise ApiError(422, f"Invalid request.\n\n{each} is no value for {name}.")
 
 
 def _chosen(call: Call, name: str) -> set[str]:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from app.simulator.github.accounts import App
-from app.simulator.github.answers import Answer, Json, Refused, not_found, there
-from app.simulator.github.calls import Call, Input, LONGEST_PAGE
+from app.simulator.github.answers import Answer, ApiError, Json, not_found, there
+from app.simulator.github.calls import LONGEST_PAGE, Call, Input
 from app.simulator.github.routing import Routes, find_repository
-from app.simulator.github.schemas.common import app_json, full_repository_json, installation_json, moment, repository_json
+from app.simulator.github.schemas.common import (
+    app_json,
+    full_repository_json,
+    installation_json,
+    moment,
+    repository_json,
+)
 from app.simulator.github.state.world import Installation, Repository
 from app.simulator.github.tokens import Token
 from app.simulator.github.webhooks import Delivery
@@ -127,7 +133,7 @@ def _chosen(installation: Installation, wanted: TokenWanted) -> list[Repository]
         chosen = [by_id[each] for each in wanted.repository_ids or []]
         return chosen + [by_name[each] for each in wanted.repositories or []]
     except KeyError:
-        raise Refused(
+        raise ApiError(
             422,
             "There is at least one repository that does not exist or is not accessible to the"
             " parent installation.",
@@ -184,7 +190,7 @@ async def list_deliveries(call: Call) -> Answer:
     if "cursor" in query:
         start = query["cursor"].removeprefix("v1_")
         if not start.isdecimal():
-            raise Refused(400, "Invalid cursor")
+            raise ApiError(400, "Invalid cursor")
         wanted = [each for each in wanted if each.id <= int(start)]
     headers = {}
     if len(wanted) > size:

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from app.simulator.github.answers import Answer, Json, Refused, there
+from app.simulator.github.answers import Answer, ApiError, Json, there
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.rest.repositories import commit_of
 from app.simulator.github.routing import Routes
-from app.simulator.github.schemas.common import minimal_repository_json
 from app.simulator.github.schemas.checks import check_run_json, check_suite_json
+from app.simulator.github.schemas.common import minimal_repository_json
 from app.simulator.github.schemas.git import root_of, status_json
 from app.simulator.github.state.checks import CheckRun, CheckSuite, CommitStatus
 
@@ -101,7 +101,7 @@ def _apply(call: Call, run: CheckRun, sent: CheckEdit) -> None:
     if sent.conclusion:
         run.status, run.conclusion = "completed", sent.conclusion
     if run.status == "completed" and run.conclusion is None:
-        raise Refused(422, 'Invalid request.\n\n"conclusion" wasn\'t supplied.')
+        raise ApiError(422, 'Invalid request.\n\n"conclusion" wasn\'t supplied.')
     if run.status == "completed" and run.completed_at is None:
         told = sent.completed_at
         run.completed_at = datetime.fromisoformat(told) if told else call.world.now()
@@ -114,9 +114,9 @@ def _apply(call: Call, run: CheckRun, sent: CheckEdit) -> None:
 def _apply_output(run: CheckRun, output: Output) -> None:
     texts = {"title": output.title, "summary": output.summary, "text": output.text}
     if any(len(text or "") > LONGEST_TEXT for text in texts.values()):
-        raise Refused(422, "Invalid request.\n\nOnly 65535 characters are allowed")
+        raise ApiError(422, "Invalid request.\n\nOnly 65535 characters are allowed")
     if len(output.annotations) > MOST_ANNOTATIONS:
-        raise Refused(422, "Invalid request.\n\nNo more than 50 items are allowed; annotations")
+        raise ApiError(422, "Invalid request.\n\nNo more than 50 items are allowed; annotations")
     run.output = run.output | {name: text for name, text in texts.items() if text is not None}
     run.annotations += len(output.annotations)
 
@@ -137,7 +137,7 @@ async def update_check_run(call: Call) -> Json:
     run = _check_run(call)
     if run.app is not call.actor.app:
         message = f"Invalid app_id `{run.app.id}` - check run can only be modified by its App."
-        raise Refused(403, message)
+        raise ApiError(403, message)
     before = run.status
     _apply(call, run, call.sent(CheckEdit))
     await _tell_end(call, run, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
-from app.simulator.github.answers import Answer, Json, Refused, there
+from app.simulator.github.answers import Answer, ApiError, Json, there
 from app.simulator.github.calls import Call
 from app.simulator.github.gitdir import GitFailed, TreeEntry
 from app.simulator.github.routing import Routes
@@ -24,7 +24,7 @@ async def get_contents(call: Call) -> Json:
     revision = call.request.query.get("ref") or call.repository.default_branch
     sha = await call.git.resolve(revision)
     if sha is None:
-        raise Refused(404, f"No commit found for the ref {revision}")
+        raise ApiError(404, f"No commit found for the ref {revision}")
     if not path:
         return await _folder(call, revision, sha, None)
     entry = there(await _entry(call, sha, path))

@@ -6,13 +6,20 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.simulator.github.answers import Answer, Json, Refused, invalid, there
+from app.simulator.github.answers import Answer, ApiError, Json, invalid, there
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.files import in_full
 from app.simulator.github.routing import Routes
-from app.simulator.github.schemas.issues import FACES, comment_json, happened_json, issue_json, label_json, reaction_json
+from app.simulator.github.schemas.issues import (
+    FACES,
+    comment_json,
+    happened_json,
+    issue_json,
+    label_json,
+    reaction_json,
+)
 from app.simulator.github.schemas.reviews import reviewed_json
-from app.simulator.github.state.world import Comment, Written
+from app.simulator.github.state.world import AuthoredText, Comment
 
 routes = Routes()
 LONGEST_TEXT = 65_536
@@ -165,7 +172,7 @@ async def remove_label(call: Call) -> Json:
     issue, name = call.issue(), call.request.match_info["name"].lower()
     label = next((each for each in issue.labels if each.name.lower() == name), None)
     if label is None:
-        raise Refused(404, "Label does not exist")
+        raise ApiError(404, "Label does not exist")
     call.parts.issues.remove_label(issue, call.actor, label)
     return [label_json(call.world, call.repository, each) for each in issue.labels]
 
@@ -204,7 +211,7 @@ async def list_comment_reactions(call: Call) -> Answer:
     return call.page([reaction_json(call.world, each) for each in _comment(call).reactions])
 
 
-def react(call: Call, written: Written) -> Answer:
+def react(call: Call, written: AuthoredText) -> Answer:
     """React: 201, or 200 when it stood already; 422 for an unknown face."""
     content = call.sent(Face).content
     if content not in FACES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from app.simulator.github.answers import Answer, Json, Refused, custom, invalid, not_found, there
+from app.simulator.github.answers import Answer, ApiError, Json, custom, invalid, not_found, there
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.patches import parse_diff
 from app.simulator.github.rest.issues import checked
@@ -146,13 +146,13 @@ async def update_branch(call: Call) -> Answer:
     """Merge the base branch into the head branch, as the App."""
     pull, sent = pull_of(call), call.sent(Update)
     if sent.expected_head_sha not in (None, pull.head_sha):
-        raise Refused(422, "expected head sha didn’t match current head ref.")  # noqa: RUF001 - so
+        raise ApiError(422, "expected head sha didn’t match current head ref.")  # noqa: RUF001 - so
     source = pull.head_repository
     assert call.token
     if source is None or not call.token.sees(source):
-        raise Refused(403, "Resource not accessible by integration")
+        raise ApiError(403, "Resource not accessible by integration")
     if not f"refs/heads/{pull.head}".startswith(source.app_branches):
-        raise Refused(422, "Repository rule violations found")
+        raise ApiError(422, "Repository rule violations found")
     await call.parts.merges.update(pull, call.actor)
     url = f"{call.world.url}/{call.repository.full_name}/pull/{pull.issue.number}"
     return Answer(202, {"message": "Updating pull request branch.", "url": url})

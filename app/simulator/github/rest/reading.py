@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from app.simulator.github.answers import Answer, Json, Refused
+from app.simulator.github.answers import Answer, ApiError, Json
 from app.simulator.github.calls import Call
 from app.simulator.github.gitdir import GitDir, GitFailed, TreeEntry
 from app.simulator.github.routing import Routes
@@ -74,7 +74,7 @@ async def search_issues(call: Call) -> Answer:
     """Find issues or pull requests by words of their title and body."""
     query = Query.of(call.request.query.get("q", ""))
     if not query.kinds & {"issue", "pr"}:
-        raise Refused(422, "Query must include 'is:issue' or 'is:pull-request'")
+        raise ApiError(422, "Query must include 'is:issue' or 'is:pull-request'")
     found = [
         issue_json(call.world, issue) | {"score": 1.0}
         for repository in query.within(call)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Literal
 
-from app.simulator.github.answers import Answer, Json, Refused, there
+from app.simulator.github.answers import Answer, ApiError, Json, there
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.rest.issues import Text, checked, react
 from app.simulator.github.rest.pulls import READ, WRITE, pull_of
@@ -59,7 +59,7 @@ def _since(call: Call) -> datetime:
         found = datetime.fromisoformat(told) if told else datetime.fromtimestamp(0, UTC)
         return found if found.tzinfo else found.replace(tzinfo=UTC)
     except ValueError:
-        raise Refused(422, "Invalid request.\n\nsince is not a date") from None
+        raise ApiError(422, "Invalid request.\n\nsince is not a date") from None
 
 
 @routes.add("POST", ON_PULL, needs=WRITE)
@@ -70,28 +70,28 @@ async def create_remark(call: Call) -> Answer:
     if sent.in_reply_to is not None:
         return _answered(call, _thread(call, sent.in_reply_to), body)
     if sent.subject_type == "file":
-        raise Refused(501, "The local GitHub knows no comments on whole files: send `line`.")
+        raise ApiError(501, "The local GitHub knows no comments on whole files: send `line`.")
     if sent.commit_id is None or sent.path is None or sent.line is None:
-        raise Refused(422, 'Invalid request.\n\n"commit_id", "path", "line" weren\'t supplied.')
+        raise ApiError(422, 'Invalid request.\n\n"commit_id", "path", "line" weren\'t supplied.')
     inline = Inline(sent.path, sent.line, body, sent.side, sent.start_line, sent.start_side)
     commit = await commit_in(call, pull, sent.commit_id)
     try:
         review = await call.parts.reviews.submit(
             pull, call.actor, "COMMENTED", "", inlines=[inline], commit=commit
         )
-    except Refused as refused:
+    except ApiError as refused:
         raise _reworded(refused) from None
     return Answer(201, remark_json(call.world, review.remarks[0]))
 
 
-def _reworded(refused: Refused) -> Refused:
+def _reworded(refused: ApiError) -> ApiError:
     """Return the refusal as this call words it."""
     [reason] = refused.errors or [""]
     field = {"Path": "path", "Start": "start_line"}.get(str(reason).split(" ")[0], "line")
     message = f"{AHEAD}.{field} must be part of the diff"
     error = {"resource": RESOURCE, "code": "custom", "field": f"{AHEAD}.{field}"}
     blank = {"resource": RESOURCE, "code": "missing_field", "field": f"{AHEAD}.diff_hunk"}
-    return Refused(422, "Validation Failed", errors=[error | {"message": message}, blank])
+    return ApiError(422, "Validation Failed", errors=[error | {"message": message}, blank])
 
 
 @routes.add("POST", f"{ON_PULL}/{{comment_id}}/replies", needs=WRITE)

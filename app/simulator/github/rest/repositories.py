@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from app.simulator.github.answers import Answer, Json, Refused, there
+from app.simulator.github.answers import Answer, ApiError, Json, there
 from app.simulator.github.calls import Call
 from app.simulator.github.gitdir import Commit
 from app.simulator.github.patches import parse_diff
 from app.simulator.github.routing import Routes
-from app.simulator.github.schemas.common import account_json, full_repository_json, public_account_json
-from app.simulator.github.schemas.git import branch_json, commit_json, file_json, ref_json, root_of, short_branch_json
+from app.simulator.github.schemas.common import (
+    account_json,
+    full_repository_json,
+    public_account_json,
+)
+from app.simulator.github.schemas.git import (
+    branch_json,
+    commit_json,
+    file_json,
+    ref_json,
+    root_of,
+    short_branch_json,
+)
 
 routes = Routes()
 HEADS = "refs/heads/"
@@ -57,7 +68,7 @@ async def get_branch(call: Call) -> Json:
     name = call.request.match_info["branch"]
     sha = (await call.git.refs(HEADS)).get(HEADS + name)
     if sha is None:
-        raise Refused(404, "Branch not found")
+        raise ApiError(404, "Branch not found")
     [commit] = await call.git.commits(sha, limit=1)
     return branch_json(call.world, call.repository, name, commit)
 
@@ -88,7 +99,7 @@ async def commit_of(call: Call, revision: str) -> Commit:
     """Return the commit that a sha, branch or tag names; 422 as GitHub words it."""
     sha = await call.git.resolve(revision)
     if sha is None:
-        raise Refused(422, f"No commit found for SHA: {revision}")
+        raise ApiError(422, f"No commit found for SHA: {revision}")
     return (await call.git.commits(sha, limit=1))[0]
 
 
@@ -125,7 +136,7 @@ async def compare(call: Call) -> Json:
     head = await commit_of(call, call.request.match_info["head"])
     shared = await call.git.merge_base(base.sha, head.sha)
     if shared is None:
-        raise Refused(404, "No common ancestor between these commits.")
+        raise ApiError(404, "No common ancestor between these commits.")
     new = await call.git.commits(f"{base.sha}..{head.sha}")
     behind = len(await call.git.commits(f"{head.sha}..{base.sha}"))
     page = f"{call.world.url}/{call.repository.full_name}/compare/{base.sha}...{head.sha}"

@@ -7,15 +7,15 @@ from typing import Literal
 from pydantic import Field
 
 from app.simulator.github.accounts import Account
-from app.simulator.github.answers import Answer, Json, Refused, there
+from app.simulator.github.answers import Answer, ApiError, Json, there
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.rest.pulls import READ, WRITE, pull_of
 from app.simulator.github.routing import Routes
 from app.simulator.github.schemas.common import account_json
 from app.simulator.github.schemas.pulls import pull_simple_json
 from app.simulator.github.schemas.reviews import review_json, review_remark_json
-from app.simulator.github.state.world import Pull
 from app.simulator.github.state.reviews import Inline, Review, ReviewState, Side
+from app.simulator.github.state.world import Pull
 
 routes = Routes()
 ONE = "/pulls/{number}/reviews/{review_id}"
@@ -68,9 +68,9 @@ class Reviewers(Input):
     team_reviewers: list[str] = Field(default_factory=list)
 
 
-def unprocessable(reason: str) -> Refused:
+def unprocessable(reason: str) -> ApiError:
     """Return a 422 as reviews have it."""
-    return Refused(422, "Unprocessable Entity", errors=[reason])
+    return ApiError(422, "Unprocessable Entity", errors=[reason])
 
 
 def _review(call: Call) -> Review:
@@ -101,7 +101,7 @@ async def create_review(call: Call) -> Json:
     """Review in one batch; a review that waits to be submitted is not kept here."""
     pull, sent = pull_of(call), call.sent(NewReview)
     if sent.event is None:
-        raise Refused(501, "The local GitHub keeps no pending reviews: send `event`.")
+        raise ApiError(501, "The local GitHub keeps no pending reviews: send `event`.")
     _check_opinion(call, pull, sent)
     review = await call.parts.reviews.submit(
         pull,
@@ -126,7 +126,7 @@ def _check_opinion(call: Call, pull: Pull, sent: NewReview) -> None:
 def _inline(sent: NewInline) -> Inline:
     if sent.line is None:
         if sent.position is not None:
-            raise Refused(501, "The local GitHub knows lines, not positions: send `line`.")
+            raise ApiError(501, "The local GitHub knows lines, not positions: send `line`.")
         raise unprocessable("Line could not be resolved")
     return Inline(sent.path, sent.line, sent.body, sent.side, sent.start_line, sent.start_side)
 
@@ -146,7 +146,7 @@ async def update_review(call: Call) -> Json:
     """Replace the text of an own review."""
     review, body = _review(call), call.sent(ReviewEdit).body
     if review.author.account is not call.actor.account:
-        raise Refused(403, "Resource not accessible by integration")
+        raise ApiError(403, "Resource not accessible by integration")
     call.parts.reviews.edit(review, call.actor, body)
     return review_json(call.world, review)
 
@@ -194,7 +194,7 @@ async def withdraw_reviewers(call: Call) -> Json:
 def _accounts(call: Call) -> list[Account]:
     sent = call.sent(Reviewers)
     if sent.team_reviewers:
-        raise Refused(422, "Could not resolve to a node with the global id of 'team'.")
+        raise ApiError(422, "Could not resolve to a node with the global id of 'team'.")
     found = [call.world.account(login) for login in sent.reviewers]
     if not found or None in found:
         raise unprocessable("Could not add requested reviewers to pull request.")

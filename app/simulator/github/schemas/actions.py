@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from app.simulator.github.gitdir import Commit
-from app.simulator.github.schemas.common import account_json, maybe_moment, minimal_repository_json, moment
 from app.simulator.github.schemas.checks import pulls_on, simple_commit_json, simple_pull_json
+from app.simulator.github.schemas.common import (
+    account_json,
+    maybe_moment,
+    minimal_repository_json,
+    moment,
+)
 from app.simulator.github.schemas.git import root_of
-from app.simulator.github.state.world import World
 from app.simulator.github.state.checks import ActionsRun, RunPart
+from app.simulator.github.state.world import World
 
 Json = Any
 FILE = ".github/workflows/checks.yml"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from app.simulator.github.schemas.common import account_json, maybe_moment, moment
-from app.simulator.github.state.world import World
 from app.simulator.github.state.alerts import Advisory, Affected, Alert
+from app.simulator.github.state.world import World
 
 Json = Any
 UNSCORED = {"vector_string": None, "score": 0.0}

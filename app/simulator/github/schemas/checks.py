@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from app.simulator.github.gitdir import Commit
-from app.simulator.github.schemas.common import app_json, maybe_moment, minimal_repository_json, moment
+from app.simulator.github.schemas.common import (
+    app_json,
+    maybe_moment,
+    minimal_repository_json,
+    moment,
+)
 from app.simulator.github.schemas.git import root_of
-from app.simulator.github.state.world import Pull, Repository, World
 from app.simulator.github.state.checks import CheckRun, CheckSuite
+from app.simulator.github.state.world import Pull, Repository, World
 
 Json = Any
 

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from app.simulator.github.accounts import Account, GITHUB_EMAIL, WEB_FLOW
+from app.simulator.github.accounts import GITHUB_EMAIL, WEB_FLOW, Account
 from app.simulator.github.gitdir import Commit, TreeEntry
 from app.simulator.github.patches import FileChange
 from app.simulator.github.schemas.common import account_json, moment
-from app.simulator.github.state.world import Repository, World
 from app.simulator.github.state.checks import CommitStatus
+from app.simulator.github.state.world import Repository, World
 
 Json = Any
 NOREPLY = re.compile(r"(?P<id>\d+)\+(?P<login>[^@]+)@users\.noreply\.")

@@ -8,8 +8,15 @@ from typing import Any
 from app.simulator.github.accounts import Account, Label, Reaction
 from app.simulator.github.schemas.common import account_json, maybe_moment, moment, via_json
 from app.simulator.github.schemas.links import links_json
-from app.simulator.github.state.world import Comment, Happening, Issue, Repository, World, Written
 from app.simulator.github.state.reviews import Review
+from app.simulator.github.state.world import (
+    AuthoredText,
+    Comment,
+    Happening,
+    Issue,
+    Repository,
+    World,
+)
 
 Json = Any
 FACES = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
@@ -184,7 +191,7 @@ def _as_event(world: World, comment: Comment) -> Json:
     return {"event": "commented", "actor": account_json(world, comment.author.account)}
 
 
-def reactions_json(url: str, written: Written) -> Json:
+def reactions_json(url: str, written: AuthoredText) -> Json:
     """Return `reaction-rollup`."""
     counted = Counter(each.content for each in written.reactions)
     counts = {face: counted[face] for face in FACES}

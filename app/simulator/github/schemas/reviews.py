@@ -7,8 +7,8 @@ from typing import Any
 from app.simulator.github.accounts import Account
 from app.simulator.github.schemas.common import account_json, moment
 from app.simulator.github.schemas.issues import association, page_url, reactions_json
-from app.simulator.github.state.world import Pull, World
 from app.simulator.github.state.reviews import LineRemark, Review, Thread
+from app.simulator.github.state.world import Pull, World
 
 Json = Any
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from app.simulator.github.accounts import Account, Thing
-from app.simulator.github.state.world import Pull, Written
+from app.simulator.github.state.world import AuthoredText, Pull
 
 ReviewState = Literal["APPROVED", "CHANGES_REQUESTED", "COMMENTED", "DISMISSED"]
 Side = Literal["LEFT", "RIGHT"]
@@ -25,7 +25,7 @@ class Inline:
 
 
 @dataclass(frozen=True)
-class Place:
+class DiffPosition:
     """Where in a diff a line is; `position` counts the lines below the file's first `@@`."""
 
     hunk: str
@@ -34,7 +34,7 @@ class Place:
 
 
 @dataclass(eq=False, kw_only=True)
-class Review(Written):
+class Review(AuthoredText):
     """What somebody thinks of a pull request, as a whole and line by line."""
 
     pull: Pull
@@ -54,7 +54,7 @@ class Thread(Thing):
     path: str
     side: Side
     start_side: Side | None
-    original: Place
+    original: DiffPosition
     original_line: int
     original_start_line: int | None
     original_commit: str
@@ -82,7 +82,7 @@ class Thread(Thing):
 
 
 @dataclass(eq=False, kw_only=True)
-class LineRemark(Written):
+class LineRemark(AuthoredText):
     """One comment of a thread; each belongs to a review, a reply to one of its own."""
 
     review: Review

@@ -63,7 +63,7 @@ class Edit(Thing):
 
 
 @dataclass(eq=False, kw_only=True)
-class Written(Thing):
+class AuthoredText(Thing):
     """A text by somebody that can be edited and reacted to."""
 
     repository: Repository
@@ -78,7 +78,7 @@ class Written(Thing):
 
 
 @dataclass(eq=False, kw_only=True)
-class Comment(Written):
+class Comment(AuthoredText):
     """A comment under an issue or a pull request."""
 
     issue: Issue
@@ -87,7 +87,7 @@ class Comment(Written):
 
 
 @dataclass(eq=False, kw_only=True)
-class Issue(Written):
+class Issue(AuthoredText):
     """An issue; with `pull` set, the issue half of a pull request."""
 
     number: int

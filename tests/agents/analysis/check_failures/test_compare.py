@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agents.analysis.check_failures.compare import both, newly
 from agents.analysis.check_failures.read import read
-from agents.analysis.check_failures.reported import Failed
+from agents.analysis.check_failures.reported import FailuresByProgram
 
 HEAD = "=== short test summary info ===\n"
 SILENT = ("pytest no longer says which tests fail",)
@@ -20,7 +20,7 @@ class Ran:
     """How a check ended."""
 
     exit_code: int
-    failures: Failed
+    failures: FailuresByProgram
 
 
 def ran(output, exit_code=1, *, command="make test", exited=True):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agents.analysis.dependency_install.plan import DETECTED, make_plan
-from agents.analysis.repository_files import Files
+from agents.analysis.repository_files import RepositoryFiles
 from agents.policy import Policy
 
 VENV = "python3 -m venv /setup/venv"
@@ -15,7 +15,7 @@ BUILD = '[build-system]\nrequires = ["hatchling"]\n'
 
 def plan(paths, texts=None, policy=None):
     texts = texts or {}
-    return make_plan(Files(frozenset([*paths, *texts]), texts), policy or Policy())
+    return make_plan(RepositoryFiles(frozenset([*paths, *texts]), texts), policy or Policy())
 
 
 def commands(*paths, **texts):

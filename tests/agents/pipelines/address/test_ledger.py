@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from agents.pipelines.address.ledger import (
-    Entry,
     Ledger,
+    LedgerEntry,
     about_remark,
     about_review,
     argued,
@@ -65,7 +65,7 @@ ATTACKS = [
 
 
 def entry(about="T", verdict="answered", **more):
-    return Entry(about=about, verdict=verdict, **more)
+    return LedgerEntry(about=about, verdict=verdict, **more)
 
 
 def cells(markdown):

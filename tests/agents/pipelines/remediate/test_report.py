@@ -16,7 +16,7 @@ from agents.pipelines.remediate.report import (
 from agents.pipelines.remediate.result import failure, result_of
 from agents.pipelines.remediate.triage import Reach, triage
 from agents.pipelines.remediate.work import Bump, Failed, Issue, VerifyResult, Work
-from agents.pipelines.stages.run_checks import Baseline, CheckRun, Quality
+from agents.pipelines.stages.run_checks import Baseline, CheckComparison, CheckResult
 from agents.ports import SetupResult
 from agents.run import Outcome
 from tests.agents.pipelines.remediate.conftest import URL, alert
@@ -44,7 +44,7 @@ def everything(count, words):
         triage=triage(advisories, copies, reach, located=True),
     )  # fmt: skip
     move = Move(name=words, old=(words,), new=("2",), delta="minor", forced=True)
-    check = CheckRun(
+    check = CheckResult(
         name=words, command=words, timeout=1, exit_code=0, seconds=1, output=words
     )  # fmt: skip
     baseline = Baseline(runs=(check,) * count, source="", setup=SetupResult(source=""))
@@ -57,7 +57,7 @@ def everything(count, words):
             steps=tuple(Step(level=Level.FLOAT, done=False, why=f"{n} {words}") for n in range(9)),
             evidence=(words,) * count, notes=tuple(f"{n} {words}" for n in range(count)),
         ),
-        quality=Quality(commit="c", runs=(check,) * count, baseline=baseline),
+        quality=CheckComparison(commit="c", runs=(check,) * count, baseline=baseline),
         verdict=verdict,
         failed=(Failed(made=words, verdict=verdict.model_copy(update={"feedback": words})),),
         prose=words,

@@ -2,27 +2,27 @@
 
 import pytest
 
+from agents.analysis.check_failures.reported import FailuresByProgram, ReportedFailures
 from agents.pipelines.resolve.body import pull_request_body
-from agents.pipelines.resolve.checked import Checked
+from agents.pipelines.resolve.checked import MeasuredChange
 from agents.pipelines.resolve.craft_pr import PullRequestText
-from agents.pipelines.resolve.evaluation import Criterion, Verdict
-from agents.pipelines.resolve.order import Order, Waiting
+from agents.pipelines.resolve.evaluation import Criterion, EvaluationFindings
+from agents.pipelines.resolve.order import BlockedPart, Order
 from agents.pipelines.resolve.triage import Triage
-from agents.pipelines.resolve.work import Part, Work
-from agents.analysis.check_failures.reported import Failed, Told
-from agents.pipelines.stages.implement import Assignment, Made
-from agents.pipelines.stages.regression_proof import Proof
-from agents.pipelines.stages.run_checks import Baseline, CheckRun, Quality
+from agents.pipelines.resolve.work import ResolveWork, SubIssueWork
+from agents.pipelines.stages.implement import Assignment, StepResult
 from agents.pipelines.stages.inspect_weakening import Inspection
+from agents.pipelines.stages.regression_proof import RegressionProof
+from agents.pipelines.stages.run_checks import Baseline, CheckComparison, CheckResult
 from agents.ports import SetupCommand, SetupResult, SubIssue, Usage
 
 FINDING = Triage(decision="action_direct", kind="feature", reasoning="I ran it.", detail="-")
-NO_PROOF, NOTHING_LOOSENED = Proof(), Inspection()
-PASSED = Verdict(verdict="pass", reasoning="I tried it, and it adds.")
+NO_PROOF, NOTHING_LOOSENED = RegressionProof(), Inspection()
+PASSED = EvaluationFindings(verdict="pass", reasoning="I tried it, and it adds.")
 
 
 def ran(exit_code, output="", name="tests"):
-    return CheckRun(
+    return CheckResult(
         name=name, command="make test", timeout=9, exit_code=exit_code, seconds=1.5, output=output
     )
 
@@ -34,7 +34,7 @@ def quality(before, after, unavailable=(), setup=NOTHING):
     baseline = Baseline(
         runs=before, unavailable=unavailable, source="`.github/fettle.yml`", setup=setup
     )
-    return Quality(commit="a" * 40, runs=after, baseline=baseline)
+    return CheckComparison(commit="a" * 40, runs=after, baseline=baseline)
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def body(request_):
         return pull_request_body(
             request_,
             PullRequestText(branch="b", title="Title of it", **(text | words)),
-            Checked(quality=measured, proof=NO_PROOF, inspection=NOTHING_LOOSENED),
-            work or Work(finding=FINDING, verdict=PASSED),
+            MeasuredChange(quality=measured, proof=NO_PROOF, inspection=NOTHING_LOOSENED),
+            work or ResolveWork(finding=FINDING, verdict=PASSED),
             (Usage(input=100, cache_read=900, output=50), 1.234, 7),
         )
 
@@ -81,7 +81,9 @@ def test_what_fails_now_and_not_before_is_shown_with_its_output(body):
 
 
 def test_new_failures_stand_in_the_table_and_before_the_output(body):
-    failures = Failed(told={"pytest": Told(names={"t.py::a": 1}, whole=True)})
+    failures = FailuresByProgram(
+        told={"pytest": ReportedFailures(names={"t.py::a": 1}, whole=True)}
+    )
     new = ("t.py::x[a|b `@mara`]",)
     before = ran(1).model_copy(update={"failures": failures})
     after = ran(1, "AssertionError").model_copy(update={"failures": failures, "new": new})
@@ -176,7 +178,7 @@ def test_each_criterion_stands_with_its_commit_and_its_test(body):
         Criterion(text="It is @fast", met=False),
     )
     verdict = PASSED.model_copy(update={"criteria": criteria})
-    text = body(quality((ran(0),), (ran(0),)), Work(finding=FINDING, verdict=verdict))
+    text = body(quality((ran(0),), (ran(0),)), ResolveWork(finding=FINDING, verdict=verdict))
 
     assert "| It adds &#124; right | cccccccccc | `test_lib.py::test_one` |" in text
     assert "**Not all of this is fulfilled.**" in text
@@ -185,8 +187,10 @@ def test_each_criterion_stands_with_its_commit_and_its_test(body):
 
 
 def test_what_the_judge_still_finds_wrong_is_said(body):
-    flawed = Verdict(verdict="revise", reasoning="Not yet.", flaws=("lib.py: forgets minus one",))
-    work = Work(finding=FINDING, verdict=flawed)
+    flawed = EvaluationFindings(
+        verdict="revise", reasoning="Not yet.", flaws=("lib.py: forgets minus one",)
+    )
+    work = ResolveWork(finding=FINDING, verdict=flawed)
     text = body(quality((ran(0),), (ran(0),)), work)
 
     assert not work.whole
@@ -200,13 +204,15 @@ def test_sub_issues_stand_with_what_came_of_each(body):
         )
         for n in (1, 2)
     ]
-    made = Made(title="t", summary="Made it.", tried="ran", commit="c")
+    made = StepResult(title="t", summary="Made it.", tried="ran", commit="c")
     parts = (
-        Part(assignment=assigned[0], made=made, verdict=PASSED),
-        Part(assignment=assigned[1], made=made.model_copy(update={"summary": "Could not."})),
+        SubIssueWork(assignment=assigned[0], made=made, verdict=PASSED),
+        SubIssueWork(
+            assignment=assigned[1], made=made.model_copy(update={"summary": "Could not."})
+        ),
     )
-    order = Order(work=(sub(41), sub(42), sub(43)), waiting=(Waiting(number=44, on=(9, 10)),))
-    work = Work(finding=FINDING, parts=parts, order=order)
+    order = Order(work=(sub(41), sub(42), sub(43)), waiting=(BlockedPart(number=44, on=(9, 10)),))
+    work = ResolveWork(finding=FINDING, parts=parts, order=order)
     text = body(quality((ran(0),), (ran(0),)), work)
 
     assert not work.whole

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agents.errors import ToolError
-from agents.pipelines.resolve.comment import Comment
+from agents.pipelines.resolve.comment import ClarifyingComment
 from agents.pipelines.resolve.comment_draft import COMMENT_DRAFT, comment_draft
 from agents.pipelines.resolve.question import Question, newest_before
 from agents.pipelines.resolve.triage import TRIAGE, Triage
@@ -239,7 +239,7 @@ async def test_what_the_model_writes_sets_nothing_off(talking, talk):
 )
 def test_a_comment_that_helps_nobody_is_sent_back(fields, fault):
     with pytest.raises(ToolError, match=fault):
-        Comment.parse(fields)
+        ClarifyingComment.parse(fields)
 
 
 async def test_the_comment_fits_the_decision(talking, talk):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from agents.pipelines.resolve.infeasible_comment import INFEASIBLE_COMMENT, infeasible_comment
-from agents.pipelines.stages.implement import IMPLEMENT, Made
+from agents.pipelines.stages.implement import IMPLEMENT, StepResult
 from agents.ports import Turn
 
-MADE = Made(title="Add right", summary="It adds right.", tried="ran it: 2", commit=None)
+MADE = StepResult(title="Add right", summary="It adds right.", tried="ran it: 2", commit=None)
 
 
 async def spoken(make_world, request_, answer):

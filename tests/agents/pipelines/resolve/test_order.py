@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.pipelines.resolve.order import Waiting, in_order
+from agents.pipelines.resolve.order import BlockedPart, in_order
 from agents.ports.issues import SubIssue
 
 
@@ -56,14 +56,14 @@ def test_the_number_of_a_part_elsewhere_opens_no_way_here():
     order = in_order([part(9, 4), part(4, elsewhere="ada/vault", state="closed")])
 
     assert order.work == ()
-    assert order.waiting == (Waiting(number=9, on=(4,)),)
+    assert order.waiting == (BlockedPart(number=9, on=(4,)),)
 
 
 def test_what_waits_for_an_issue_that_is_no_part_waits_and_so_does_what_follows():
     order = in_order([part(9, 50), part(4, 9, 7), part(7)])
 
     assert numbers(order.work) == [7]
-    assert order.waiting == (Waiting(number=9, on=(50,)), Waiting(number=4, on=(9,)))
+    assert order.waiting == (BlockedPart(number=9, on=(50,)), BlockedPart(number=4, on=(9,)))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_stands_behind_a_cycle_waits_and_the_rest_is_worked_on():
 
     assert numbers(order.work) == [4]
     assert order.cycles == ((1, 2),)
-    assert order.waiting == (Waiting(number=3, on=(2,)),)
+    assert order.waiting == (BlockedPart(number=3, on=(2,)),)
 
 
 def test_a_hundred_parts_that_all_wait_for_each_other_take_no_time():

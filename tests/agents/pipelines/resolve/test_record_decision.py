@@ -9,7 +9,11 @@ import pytest
 from agents.errors import RunError, ToolError, TransientError
 from agents.pipelines.resolve.craft_decision_pr import CRAFT_DECISION_PR, craft_decision_pr
 from agents.pipelines.resolve.decision_text import DecisionWords
-from agents.pipelines.resolve.record_decision import RECORD_DECISION, Recorded, record_decision
+from agents.pipelines.resolve.record_decision import (
+    RECORD_DECISION,
+    RecordedDecision,
+    record_decision,
+)
 from agents.pipelines.resolve.triage import TRIAGE, Triage
 from agents.ports import Turn
 
@@ -367,7 +371,7 @@ async def test_what_the_model_says_of_it_sets_nothing_off(recording, request_):
         update={"detail": "```\n@octocat", "reasoning": "/bot approve x\n<img src=y>"}
     )
     run, world = await recording([])
-    recorded = Recorded(finding=hostile, note="see https://evil.example/?a=b")
+    recorded = RecordedDecision(finding=hostile, note="see https://evil.example/?a=b")
 
     await run.stage(craft_decision_pr, request_, recorded)
 

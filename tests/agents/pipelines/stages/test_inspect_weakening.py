@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from agents.errors import ToolError, Unanswered
-from agents.pipelines.stages.weakening_text import ASKED, questions, section
 from agents.analysis.weakening.finding import found
+from agents.errors import ToolError, Unanswered
 from agents.pipelines.stages.inspect_weakening import Inspection, inspect, put_back
+from agents.pipelines.stages.weakening_text import ASKED, questions, section
 from agents.text import publish
 
 TEST = "def test_sum():\n    assert add(1, 1) == 2\n"

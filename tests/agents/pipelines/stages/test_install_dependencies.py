@@ -2,7 +2,12 @@
 
 import json
 
-from agents.pipelines.stages.install_dependencies import COMMANDS_LIMIT, PROBLEMS_LIMIT, set_up, told
+from agents.pipelines.stages.install_dependencies import (
+    COMMANDS_LIMIT,
+    PROBLEMS_LIMIT,
+    set_up,
+    told,
+)
 from agents.ports import SetupCommand, SetupResult
 
 FILES = {"lib.py": "A = 1\n"}

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from agents.pipelines.stages.implement import Made
-from agents.pipelines.stages.regression_proof import Proof, prove, prove_again
+from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.proof_run import Trial, runs_no_test, says_too_little, without_tests
+from agents.pipelines.stages.regression_proof import RegressionProof, prove, prove_again
 from agents.policy import POLICY_PATH
 from agents.ports import CommandResult
 
@@ -29,7 +29,9 @@ def pytest_like(files):
 
 
 def made(*commands):
-    return tuple(Made(title="t", summary="s", tried="", proof=c, commit="c") for c in commands)
+    return tuple(
+        StepResult(title="t", summary="s", tried="", proof=c, commit="c") for c in commands
+    )
 
 
 @pytest.fixture
@@ -80,7 +82,7 @@ async def test_only_bugs_are_to_be_shown(changed):
 
     proof = await run.stage(prove, "feature", made(COMMAND))
 
-    assert proof == Proof(commit=run.head)
+    assert proof == RegressionProof(commit=run.head)
     assert proof.section == ""
     assert world.source.opened == []
 

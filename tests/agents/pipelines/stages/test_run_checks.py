@@ -5,8 +5,14 @@ import json
 import pytest
 
 from agents.pipelines.stages.check_summary import NEW_TOLD, tally, wrote
-from agents.pipelines.stages.run_checks import Baseline, CheckRun, Quality, check_quality, measure_base
-from agents.pipelines.stages.verification import Verified, checks_table
+from agents.pipelines.stages.run_checks import (
+    Baseline,
+    CheckComparison,
+    CheckResult,
+    check_quality,
+    measure_base,
+)
+from agents.pipelines.stages.verification import VerifiedChange, checks_table
 from agents.policy import POLICY_PATH
 from agents.ports import SetupResult
 
@@ -100,16 +106,18 @@ def test_a_record_of_an_older_fettle_is_read():
         "runs": [{**CHECK, "exit_code": 1}],
         "baseline": {"runs": [{**CHECK, "exit_code": 0}], "source": "s", "setup": {"source": "s"}},
     }
-    quality = Quality.model_validate_json(json.dumps(old))
+    quality = CheckComparison.model_validate_json(json.dumps(old))
 
     assert quality.failing == quality.runs
-    assert Quality.model_validate_json(quality.model_dump_json()) == quality
+    assert CheckComparison.model_validate_json(quality.model_dump_json()) == quality
 
 
 def compared(before, *new, base_code=1):
-    red = CheckRun(**CHECK, exit_code=base_code, failures=before)
-    now = CheckRun(**CHECK, exit_code=1, new=new, failures=before)
-    return Quality(commit="c", runs=(now,), baseline=Baseline(runs=(red,), source="s", setup=SETUP))
+    red = CheckResult(**CHECK, exit_code=base_code, failures=before)
+    now = CheckResult(**CHECK, exit_code=1, new=new, failures=before)
+    return CheckComparison(
+        commit="c", runs=(now,), baseline=Baseline(runs=(red,), source="s", setup=SETUP)
+    )
 
 
 HOSTILE = (
@@ -121,7 +129,7 @@ HOSTILE = (
 def test_names_are_published_as_code_in_one_cell():
     quality = compared({"told": {"pytest": {"names": {"t.py::a": 1}, "whole": True}}}, *HOSTILE)
     table = checks_table(quality)
-    said = Verified(quality=quality).why_not()
+    said = VerifiedChange(quality=quality).why_not()
 
     assert "| failed (1) | failed (1, 2 new: `t.py::x" in table
     for text in (table, said):
@@ -148,6 +156,6 @@ def test_many_long_names_stay_short():
 
 
 def test_a_check_that_passed_before_is_told_as_ever():
-    said = Verified(quality=compared({}, base_code=0)).why_not()
+    said = VerifiedChange(quality=compared({}, base_code=0)).why_not()
 
     assert said == "These checks of the repository fail now that passed before: `tests`."

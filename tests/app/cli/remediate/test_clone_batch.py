@@ -6,18 +6,18 @@ import json
 import shutil
 
 import pytest
+from tests.app.cli.remediation_scene import shop
 
 from agents.errors import ConfigError
 from app.cli.remediate.clone_batch import RemediatingClone
 from app.cli.remediate.one_repository import Wanted
 from app.clone.preconditions import start_at
-from app.git.mirror import Mirror
-from app.secrets.redaction import Redactor
 from app.config.settings import load_settings
-from app.operator.remediation_requests import Asked
+from app.git.mirror import Mirror
 from app.operator.remediation_report import left_alone
+from app.operator.remediation_requests import Asked
 from app.operator.scan_file import read_scan
-from tests.app.cli.remediation_scene import shop
+from app.secrets.redaction import Redactor
 from tests.app.clone.test_resolve import make_hostile, snapshot
 from tests.app.git.conftest import git
 

@@ -6,12 +6,19 @@ import json
 
 import pytest
 from markdown_it import MarkdownIt
+from tests.app.terminal.test_scan_file import found
 
 from agents.run import Outcome
 from app.cli.remediate.show import markdown, show
+from app.operator.remediation_report import (
+    EXIT_CODES,
+    GroupReport,
+    Report,
+    RepositoryReport,
+    ended,
+    worst,
+)
 from app.secrets.redaction import Redactor
-from app.operator.remediation_report import EXIT_CODES, GroupReport, Report, RepositoryReport, ended, worst
-from tests.app.terminal.test_scan_file import found
 
 EVIL = (
     "evil\x1b]0;gone\x07\x1b[2J\u202e @octo |<img src=x>![](https://evil.example/x) `x` #1\n# Head"

@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.app.cli.runs_scene import Store, answer, call, prompt, results
 
 from app.cli.runs.find import shortened
-from tests.app.cli.runs_scene import Store, answer, call, prompt, results
 from tests.app.git.conftest import git, make_repository, write_files
 
 ROOT = Path(__file__).resolve().parents[3]

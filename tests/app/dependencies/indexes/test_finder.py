@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from tests.app.setup.scene import OWNER, Names
 
 from agents.errors import ConfigError
-from app.sandbox.port import Mount
 from app.dependencies.indexes.finder import IndexFinder
-from tests.app.setup.scene import OWNER, Names
+from app.sandbox.port import Mount
 
 pytestmark = pytest.mark.usefixtures("few_authorities")
 

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from app.dependencies.loopback_bridge import CARGO
 from app.dependencies.indexes.cargo import cargo_indexes
-from app.dependencies.indexes.result import key_path
 from app.dependencies.indexes.go import go_indexes
 from app.dependencies.indexes.npm import RC, npm_indexes, yarn_indexes
 from app.dependencies.indexes.pip import default_index, pip_indexes
+from app.dependencies.indexes.result import key_path
 from app.dependencies.indexes.uv import uv_indexes
+from app.dependencies.loopback_bridge import CARGO
 
 PIP_HELP = """
   -i, --index-url <url>  Base URL of the Python Package Index (default

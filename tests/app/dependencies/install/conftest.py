@@ -11,22 +11,22 @@ from types import MappingProxyType
 import pytest
 
 from agents.policy import Policy
-from app.git.environment import Identity
-from app.git.mirror import Mirror
-from app.git.run_repository import GitSource
 from app.demo.made_up_releases import Release
-from app.secrets.redaction import Redactor
 from app.dependencies.add_package import Adder
-from app.dependencies.install import Builder
-from app.dependencies.indexes.finder import IndexFinder
-from app.dependencies.indexes.operator_config import Operator
-from app.dependencies.tool_kits import Kits
-from app.dependencies.install_phase import SetUps
 from app.dependencies.cache import Store
 from app.dependencies.index_access import IndexWays
+from app.dependencies.indexes.finder import IndexFinder
+from app.dependencies.indexes.operator_config import Operator
+from app.dependencies.install import Builder
+from app.dependencies.install_phase import SetUps
+from app.dependencies.tool_kits import Kits
+from app.git.environment import CommitIdentity
+from app.git.mirror import Mirror
+from app.git.run_repository import GitSource
+from app.secrets.redaction import Redactor
 from tests.app.git.conftest import git
 
-BOT = Identity("fettle[bot]", "1+fettle[bot]@users.noreply.example")
+BOT = CommitIdentity("fettle[bot]", "1+fettle[bot]@users.noreply.example")
 
 
 def commit(folder, files):

@@ -6,12 +6,12 @@ import tarfile
 from io import BytesIO
 
 import pytest
-
-from agents.errors import ToolError
-from agents.policy import Policy
 from tests.app.setup.phase.conftest import bash, wheel
 from tests.app.setup.phase.test_hostile import REACH, _state
 from tests.app.setup.test_real_tools import has_npm, has_pip
+
+from agents.errors import ToolError
+from agents.policy import Policy
 
 NOTHING = Policy.model_validate({"setup": {"run": []}})
 MODULES = Policy.model_validate({"setup": {"run": ["mkdir -p node_modules/a ~/.tool /setup/b"]}})

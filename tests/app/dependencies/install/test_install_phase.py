@@ -6,13 +6,13 @@ import shutil
 import time
 
 import pytest
+from tests.app.setup.phase.conftest import bash
 
 from agents.errors import TransientError
 from agents.policy import Policy
 from agents.ports import SetupResult
-from app.dependencies.install import Builder
 from app.dependencies.cache_entry import Manifest
-from tests.app.setup.phase.conftest import bash
+from app.dependencies.install import Builder
 
 COUNT = "mkdir node_modules && date +%s%N >node_modules/made"
 

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from app.github.transport.tokens import Profile
 from app.github.access.discussion import MOST_COMMENTS, discussion
+from app.github.transport.tokens import Profile
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import RunError
-from app.github.transport.tokens import Profile
 from app.github.access.issue_facts import issue_facts
 from app.github.access.roles import role_of
+from app.github.transport.tokens import Profile
 from handlers.access.issues import decide
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from agents.errors import RunError
 from agents.requests import AddressReview, FixChecks, Person
-from app.github.transport.tokens import Profile
 from app.github.access.pull_request_facts import pull_facts
+from app.github.transport.tokens import Profile
 from app.simulator.github.accounts import Actor
 from app.simulator.github.state.reviews import Inline
 from handlers.access.pull_requests import decide

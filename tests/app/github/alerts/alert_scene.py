@@ -6,10 +6,10 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.policy import Missing, Ok, Origin, Policy
+from agents.policy import MissingPolicy, Policy, PolicyOrigin, ValidPolicy
 from agents.requests import Person, RemediateAlert
-from app.github.alerts.tracking_issue import AlertPlace
 from app.github.alerts.adapter import GitHubAlerts
+from app.github.alerts.tracking_issue import TrackingIssue
 from app.github.approvals.adapter import GitHubApprovals
 from app.github.reporting.reporter import GitHubReporter
 from app.simulator.github.state.alerts import Affected
@@ -28,7 +28,7 @@ class AlertScene:
     scene: Any
     database: Database
     request: RemediateAlert
-    policy: Any = field(default_factory=Missing)
+    policy: Any = field(default_factory=MissingPolicy)
 
     @property
     def server(self) -> Any:
@@ -45,7 +45,7 @@ class AlertScene:
     def tells(self, *, failures: bool) -> None:
         """Have the policy say whether failures are told."""
         policy = Policy.model_validate({"remediation": {"tell_failures": failures}})
-        self.policy = Ok(policy, "", Origin())
+        self.policy = ValidPolicy(policy, "", PolicyOrigin())
 
     def publish(self, ghsa: str = ADVISORY, affected: Affected = JINJA, **more: Any) -> Any:
         return self.server.publish_advisory(ghsa, [affected], **more)
@@ -88,7 +88,7 @@ class AlertScene:
     async def speaking(self, name: str = "5e3f", **changes: Any) -> Speaking:
         """Return what a run speaks to people with, as a process has it that begins or goes on."""
         run_id, request = await self.about(name, **changes)
-        place = AlertPlace(
+        place = TrackingIssue(
             self.scene.github,
             request,
             run_id,
@@ -113,7 +113,7 @@ class AlertScene:
     async def _read(self) -> Any:
         return self.policy
 
-    async def _reporter(self, run_id: str, request: Any, place: AlertPlace) -> GitHubReporter:
+    async def _reporter(self, run_id: str, request: Any, place: TrackingIssue) -> GitHubReporter:
         async def remember(number: int) -> None:
             await self.runs.comment_is(run_id, number)
 
@@ -136,7 +136,7 @@ class Speaking:
     alerts: AlertScene
     run_id: str
     request: RemediateAlert
-    place: AlertPlace
+    place: TrackingIssue
     reporter: GitHubReporter
 
     @property

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from app.github.alerts.schema import LONGEST_DESCRIPTION, UNREADABLE, alert_in, ecosystem_name, is_package, published_in, same_package
+from app.github.alerts.schema import (
+    LONGEST_DESCRIPTION,
+    UNREADABLE,
+    alert_in,
+    ecosystem_name,
+    is_package,
+    published_in,
+    same_package,
+)
 
 
 def an_alert(**changes):

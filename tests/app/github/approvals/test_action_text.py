@@ -10,8 +10,8 @@ from agents.errors import ToolError
 from agents.requests import Person, Repository, ResolveIssue
 from agents.text.markdown import parsed
 from app.github.approvals.action_text import LONGEST, shown_action
+from app.github.transport.outgoing_text import OutgoingText
 from app.github.transport.urls import Urls
-from app.github.transport.outgoing_text import Wording
 from app.secrets.redaction import Redactor
 
 REQUEST = ResolveIssue(
@@ -26,7 +26,7 @@ REQUEST = ResolveIssue(
     url="https://github.com/ada/parse/issues/3",
 )
 REDACTOR = Redactor(["tops3cret-value"])
-WORDING = Wording(Urls.of("https://github.com"), REQUEST, REDACTOR)
+WORDING = OutgoingText(Urls.of("https://github.com"), REQUEST, REDACTOR)
 
 
 def shown(arguments):

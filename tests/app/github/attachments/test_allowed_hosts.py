@@ -6,17 +6,17 @@ import pytest
 from yarl import URL
 
 from agents.requests import Repository
-from app.github.attachments.allowed_hosts import AssetPlaces
-from app.github.attachments.image_header import Unfit
+from app.github.attachments.allowed_hosts import AllowedHosts
+from app.github.attachments.image_header import UnusableImage
 from app.github.transport.urls import Urls
 
 HERE = Repository(id=1, owner="ada", name="parse", default_branch="main")
 ID = "9c8f2f6e-1c1c-4f0e-8e0b-0123456789ab"
 COM, SERVER, RESIDENT = (
-    AssetPlaces(Urls.of(f"https://{host}"), HERE)
+    AllowedHosts(Urls.of(f"https://{host}"), HERE)
     for host in ("github.com", "git.corp.example", "octo.ghe.com")
 )
-LOCAL = AssetPlaces(Urls.of("http://127.0.0.1:8123"), HERE)
+LOCAL = AllowedHosts(Urls.of("http://127.0.0.1:8123"), HERE)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ FOREIGN = [
 
 @pytest.mark.parametrize("address", FOREIGN)
 def test_other_addresses_are_not_asked(address):
-    with pytest.raises(Unfit):
+    with pytest.raises(UnusableImage):
         COM.find(address)
 
 
@@ -120,13 +120,13 @@ def test_other_addresses_are_not_asked(address):
     ],
 )
 def test_another_port_of_the_same_machine_is_another_place(address):
-    with pytest.raises(Unfit):
+    with pytest.raises(UnusableImage):
         LOCAL.find(address)
 
 
 def test_a_server_of_ones_own_is_asked_for_no_address_of_its_api():
     for address in ("https://api.octo.ghe.com/user", "https://api.octo.ghe.com/repos/ada/parse"):
-        with pytest.raises(Unfit):
+        with pytest.raises(UnusableImage):
             RESIDENT.find(address)
 
 

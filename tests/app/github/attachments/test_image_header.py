@@ -8,9 +8,9 @@ import time
 import zlib
 
 import pytest
-
-from app.github.attachments.image_header import LONGEST_SIDE, Unfit, measured
 from tests.app.github.picture_samples import gif, jpeg, png, webp
+
+from app.github.attachments.image_header import LONGEST_SIDE, UnusableImage, measured
 
 MAKERS = {"image/png": png, "image/jpeg": jpeg, "image/gif": gif, "image/webp": webp}
 KINDS = pytest.mark.parametrize("kind", MAKERS)
@@ -51,18 +51,18 @@ def test_what_hangs_behind_the_end_is_cut_off(kind):
 @KINDS
 @pytest.mark.parametrize(("width", "height"), [(LONGEST_SIDE + 1, 1), (1, LONGEST_SIDE + 1)])
 def test_huge_pictures_are_refused_by_what_they_declare(kind, width, height):
-    with pytest.raises(Unfit, match=f"{width} x {height} pixels"):
+    with pytest.raises(UnusableImage, match=f"{width} x {height} pixels"):
         measured(MAKERS[kind](width, height))
 
 
 def test_a_picture_that_declares_the_largest_size_there_is():
-    with pytest.raises(Unfit, match="4294967295"):
+    with pytest.raises(UnusableImage, match="4294967295"):
         measured(png(2**32 - 1, 2**32 - 1))
 
 
 @pytest.mark.parametrize("kind", ["image/png", "image/jpeg", "image/gif"])
 def test_nothing_is_as_wide_as_nothing(kind):
-    with pytest.raises(Unfit, match="broken"):
+    with pytest.raises(UnusableImage, match="broken"):
         measured(MAKERS[kind](0, 5))
 
 
@@ -83,7 +83,7 @@ POLYGLOTS = {
 
 @pytest.mark.parametrize("name", POLYGLOTS)
 def test_polyglots_and_shams_are_refused(name):
-    with pytest.raises(Unfit):
+    with pytest.raises(UnusableImage):
         measured(POLYGLOTS[name])
 
 
@@ -102,7 +102,7 @@ def test_polyglots_and_shams_are_refused(name):
     ],
 )
 def test_other_kinds_are_refused(data):
-    with pytest.raises(Unfit, match="no PNG, JPEG, GIF or WebP"):
+    with pytest.raises(UnusableImage, match="no PNG, JPEG, GIF or WebP"):
         measured(data)
 
 
@@ -110,7 +110,7 @@ def test_other_kinds_are_refused(data):
 def test_every_cut_and_many_garbled_files_are_judged_without_a_crash(kind):
     whole, chance = MAKERS[kind](), random.Random(7)
     for end in range(len(whole)):
-        with pytest.raises(Unfit):
+        with pytest.raises(UnusableImage):
             measured(whole[:end])
     for _ in range(500):
         garbled = bytearray(whole)
@@ -118,7 +118,7 @@ def test_every_cut_and_many_garbled_files_are_judged_without_a_crash(kind):
             garbled[chance.randrange(3, len(whole))] = chance.randrange(256)
         try:
             measured(bytes(garbled))
-        except Unfit:
+        except UnusableImage:
             continue
 
 
@@ -136,6 +136,6 @@ def test_every_cut_and_many_garbled_files_are_judged_without_a_crash(kind):
 )
 def test_hostile_files_of_the_largest_size_take_a_moment(data):
     began = time.process_time()
-    with pytest.raises(Unfit):
+    with pytest.raises(UnusableImage):
         measured(data)
     assert time.process_time() - began < 2

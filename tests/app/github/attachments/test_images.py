@@ -10,11 +10,11 @@ import time
 
 import pytest
 from aiohttp import web
+from tests.app.github.picture_samples import gif, jpeg, png, webp
 
 from agents.ports.issues import Pictures
-from app.github.attachments.allowed_hosts import AssetPlaces
+from app.github.attachments.allowed_hosts import AllowedHosts
 from app.github.attachments.images import MOST_BYTES, MOST_SHOWN, MOST_TRIED
-from tests.app.github.picture_samples import gif, jpeg, png, webp
 
 
 @pytest.fixture
@@ -185,9 +185,9 @@ async def test_the_token_is_shown_to_github_alone_and_to_no_storage(
     scene, tracker, attach, canary, monkeypatch
 ):
     """Were the other host allowed, it would still see no credentials."""
-    strict = AssetPlaces.allows
+    strict = AllowedHosts.allows
     monkeypatch.setattr(
-        AssetPlaces,
+        AllowedHosts,
         "allows",
         lambda self, url: strict(self, url) or str(url).startswith(canary.url),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.github.checks.adapter import GitHubChecking
+from app.github.checks.adapter import GitHubCiChecks
 from app.simulator.github.state.checks import PartResult
 
 SECRET = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
@@ -12,7 +12,7 @@ SECRET = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
 
 @pytest.fixture
 def checking(pulled, scene):
-    return GitHubChecking(scene.github, pulled.request, pulled.run_id(), scene.redactor)
+    return GitHubCiChecks(scene.github, pulled.request, pulled.run_id(), scene.redactor)
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 
 from agents.errors import RunError
 from agents.ports.issues import NewSubIssue
-from app.github.transport.errors import Missing, NotPermitted
 from app.github.issues.create_sub_issues import MOST
+from app.github.transport.errors import NotFound, NotPermitted
 
 WANTED = [NewSubIssue(title="Read the digits", body="All nine."), NewSubIssue(title="B", body="b")]
 
@@ -91,7 +91,7 @@ async def test_too_many_are_refused_before_anything_is_made(scene, tracker):
 async def test_where_there_are_no_sub_issues_nothing_is_made(scene, tracker):
     scene.server.faults.status("GET", "/sub_issues$", 404)
 
-    with pytest.raises(Missing):
+    with pytest.raises(NotFound):
         await tracker.create_sub_issues("divide", WANTED)
 
     assert len(scene.repository.issues) == 1

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agents.policy import Invalid, Missing, Ok
+from agents.policy import InvalidPolicy, MissingPolicy, ValidPolicy
 from app.github.policy.file import read_policy
 from app.simulator.github.gitdir import GitDir
 
@@ -59,11 +59,11 @@ def found(scene):
 
 async def test_the_default_branch_counts_and_no_other(found):
     await found.commit("budget: {usd: 1}\n", branch="wish")
-    assert isinstance(await found.read(), Missing)
+    assert isinstance(await found.read(), MissingPolicy)
 
     await found.commit("budget: {usd: 2}\n")
     read = await found.read()
-    assert isinstance(read, Ok)
+    assert isinstance(read, ValidPolicy)
     assert (read.policy.budget.usd, read.origin.owners) == (2, False)
     assert read.given.policy() == read.policy
 
@@ -71,14 +71,14 @@ async def test_the_default_branch_counts_and_no_other(found):
 async def test_what_is_wrong_is_kept_apart_from_what_is_missing(found):
     await found.commit("budget:\n  usd: 0\n")
     read = await found.read()
-    assert isinstance(read, Invalid)
+    assert isinstance(read, InvalidPolicy)
     assert [(each.line, each.column) for each in read.faults] == [(2, 8)]
     assert read.origin.url == f"{found.scene.server.url}/ada/parse/blob/main/{FILE}"
 
 
 async def test_the_owners_repository_counts_where_this_one_says_nothing(found):
     owners = await found.owners()
-    assert isinstance(await found.read(), Missing)
+    assert isinstance(await found.read(), MissingPolicy)
 
     await found.commit("budget: {usd: 3}\n", repository=owners)
     read = await found.read()
@@ -92,7 +92,7 @@ async def test_the_owners_repository_counts_where_this_one_says_nothing(found):
 async def test_an_owners_policy_that_is_wrong_is_not_passed_over(found):
     await found.commit("nonsense\n", repository=await found.owners())
     read = await found.read()
-    assert isinstance(read, Invalid)
+    assert isinstance(read, InvalidPolicy)
     assert (read.origin.owners, read.origin.secret) == (True, False)
 
 
@@ -103,7 +103,7 @@ async def test_what_stands_in_a_private_repository_is_marked_as_secret(found):
 
 async def test_without_the_app_on_it_the_owners_repository_is_not_read(found):
     await found.commit("nonsense\n", repository=await found.owners(installed=False))
-    assert isinstance(await found.read(), Missing)
+    assert isinstance(await found.read(), MissingPolicy)
 
 
 async def test_an_owners_repository_that_is_not_there_is_asked_for_once_in_a_while(found, scene):
@@ -111,11 +111,11 @@ async def test_an_owners_repository_that_is_not_there_is_asked_for_once_in_a_whi
         bodies = [json.loads(each.body) for each in scene.calls("POST", "/access_tokens")]
         return sum(".github" in each.get("repositories", ()) for each in bodies)
 
-    assert [await found.read() for _ in range(3)] == [Missing()] * 3
+    assert [await found.read() for _ in range(3)] == [MissingPolicy()] * 3
     assert asked() == 1
 
     await found.commit("budget: {usd: 3}\n", repository=await found.owners())
-    assert isinstance(await found.read(), Missing)
+    assert isinstance(await found.read(), MissingPolicy)
     scene.github.broker.look_again(scene.installation.id)  # a delivery tells of it
     assert (await found.read()).policy.budget.usd == 3
     assert asked() == 2
@@ -136,7 +136,7 @@ async def test_a_name_that_is_nearly_right_is_refused(found, name, besides):
         await found.commit("budget: {usd: 3}\n")
     await found.commit("deny: [{tool: bash}]\n", path=f".github/{name}")
     read = await found.read()
-    assert isinstance(read, Invalid)
+    assert isinstance(read, InvalidPolicy)
     assert f"not `.github/{name}`" in read.faults[0].text
 
 
@@ -145,7 +145,7 @@ async def test_what_is_no_file_is_refused(found, mode, what):
     await found.commit("budget: {usd: 1000}\n", path="policy.yml")
     await found.link(mode)
     read = await found.read()
-    assert isinstance(read, Invalid)
+    assert isinstance(read, InvalidPolicy)
     assert what in read.faults[0].text
 
 

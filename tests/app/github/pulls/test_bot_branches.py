@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from app.github.pulls.bot_branches import Sought, moves, names
+from app.github.pulls.bot_branches import SoughtPackage, moves, names
 
 BOT = "dependabot[bot]"
 RENOVATE = "renovate[bot]"
-MINIMIST = Sought("npm", "minimist", "")
-NESTED = Sought("npm", "minimist", "apps/web")
-SCOPED = Sought("npm", "@babel/core", "")
-JINJA = Sought("pip", "jinja2", "")
+MINIMIST = SoughtPackage("npm", "minimist", "")
+NESTED = SoughtPackage("npm", "minimist", "apps/web")
+SCOPED = SoughtPackage("npm", "@babel/core", "")
+JINJA = SoughtPackage("pip", "jinja2", "")
 
 
 @pytest.mark.parametrize(
@@ -86,5 +86,7 @@ def test_a_name_in_passing_is_none(words):
 
 
 def test_nothing_in_a_name_is_a_pattern():
-    assert not moves(BOT, "dependabot/npm_and_yarn/aaaa-1", "main", "", Sought("npm", "a+", ""))
-    assert not names("Bump aaa from", Sought("npm", "a+", ""))
+    assert not moves(
+        BOT, "dependabot/npm_and_yarn/aaaa-1", "main", "", SoughtPackage("npm", "a+", "")
+    )
+    assert not names("Bump aaa from", SoughtPackage("npm", "a+", ""))

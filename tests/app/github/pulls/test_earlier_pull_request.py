@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from app.git.mirror import Mirror
-from app.github.transport.tokens import Profile, Scope
-from app.github.transport.idempotent_comments import marker
 from app.github.pulls.publisher import GitHubPublisher
-from app.simulator.github.rest import pulls as served
+from app.github.transport.idempotent_comments import marker
+from app.github.transport.tokens import Profile, Scope
 from app.simulator.github.accounts import Actor
 from app.simulator.github.gitdir import GitDir, signature
+from app.simulator.github.rest import pulls as served
 
 BRANCH = "bot/1-accept-nine-digits-abc123"
 MARK = marker("0006-ab", "pull-request")

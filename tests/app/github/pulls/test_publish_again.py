@@ -7,8 +7,8 @@ import pytest
 from agents.errors import RunError
 from app.git.mirror import Mirror
 from app.git.ref_names import branch_ref
-from app.github.transport.tokens import Profile, Scope
 from app.github.pulls.publisher import GitHubPublisher
+from app.github.transport.tokens import Profile, Scope
 from app.simulator.github.gitdir import GitDir
 
 BRANCH = "bot/1-accept-nine-digits-abc123"

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from agents.errors import RunError, TransientError
-from app.github.transport.idempotent_comments import marker
 from app.github.pulls.publisher import GitHubPublisher
+from app.github.transport.idempotent_comments import marker
 from app.simulator.github.gitdir import GitDir
 
 BRANCH = "bot/1-accept-nine-digits-abc123"

@@ -14,12 +14,12 @@ from aiohttp import web
 import app.simulator.github.rest.reading as served
 from agents.errors import ToolError
 from agents.tools.gh import Gh
+from app.github.read_tool.adapter import VERBS, GitHubReads, asked_at
 from app.github.transport.tokens import Profile
-from app.github.read_tool.adapter import GitHubForge, VERBS, asked_at
+from app.secrets.redaction import REDACTED
 from app.simulator.github.accounts import Actor
 from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.reviews import Inline
-from app.secrets.redaction import REDACTED
 
 TOKEN = "ghs_"
 
@@ -31,7 +31,7 @@ def run_id(seconds):
 @pytest.fixture
 def read(scene):
     """Read as the tool does, in a run that is asked for in a minute's time."""
-    forge = GitHubForge(scene.github, scene.request, run_id(time.time() + 60))
+    forge = GitHubReads(scene.github, scene.request, run_id(time.time() + 60))
 
     async def ask(verb, **arguments):
         call = Gh(verb=verb, **arguments)
@@ -104,7 +104,7 @@ async def test_comments_of_those_who_may_not_write_are_counted_not_shown(scene, 
 
 async def test_comments_made_after_the_request_are_counted_not_shown(scene):
     await scene.server.comment(scene.repository, 1, scene.people["bob"], "LATE")
-    forge = GitHubForge(scene.github, scene.request, run_id(time.time() - 3600))
+    forge = GitHubReads(scene.github, scene.request, run_id(time.time() - 3600))
 
     text = await forge.read("issue", {"number": 1})
 

@@ -18,8 +18,8 @@ from agents.requests import (
 )
 from agents.run import Outcome
 from app.github.reporting.progress_text import Progress, render
+from app.github.transport.outgoing_text import OutgoingText
 from app.github.transport.urls import Urls
-from app.github.transport.outgoing_text import Wording
 from app.secrets.redaction import Redactor
 
 REQUEST = ResolveIssue(
@@ -35,7 +35,7 @@ REQUEST = ResolveIssue(
 )
 
 
-WORDING = Wording(Urls.of("https://github.com"), REQUEST, Redactor(["tops3cret-value"]))
+WORDING = OutgoingText(Urls.of("https://github.com"), REQUEST, Redactor(["tops3cret-value"]))
 
 
 def shown(progress: Progress) -> str:
@@ -302,7 +302,7 @@ def test_how_to_try_again(kind, told):
 def test_who_has_no_account_is_not_mentioned(kind):
     """A user of the machine, or `failed checks`, may be called like somebody on GitHub."""
     nobody = {"asked_by": Person(id=0, login="bob")}
-    wording = Wording(
+    wording = OutgoingText(
         Urls.of("https://github.com"), KINDS[kind].model_copy(update=nobody), Redactor()
     )
     assert "@bob" not in wording.text("Thanks, @bob!")

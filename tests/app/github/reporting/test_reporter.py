@@ -9,9 +9,9 @@ import pytest
 from agents.ports import Usage
 from agents.requests import FixChecks
 from agents.run import Outcome
-from app.github.transport.idempotent_comments import MarkedComments, marker
-from app.github.transport.throttle import Pace
 from app.github.reporting.reporter import GitHubReporter
+from app.github.transport.idempotent_comments import MarkedComments, marker
+from app.github.transport.throttle import Throttle
 
 COMMENTS = "/issues/1/comments"
 MARK = marker("run-1", "progress")
@@ -238,7 +238,7 @@ async def test_secrets_and_mentions_do_not_get_out(scene, reporter):
     assert "evil.test" not in bodies(scene)[0]
 
 
-class ListeningPace(Pace):
+class ListeningPace(Throttle):
     """Notes who asks for the turn to write, and how politely."""
 
     def __init__(self) -> None:

@@ -12,11 +12,11 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from agents.errors import RunError, TransientError
-from app.github.transport.http import API_VERSION, Api, Refused
-from app.github.transport.tokens import Profile
 from app.github.transport.client import GitHub
-from app.github.transport.errors import Invalid, Missing, NotPermitted, Suspended
+from app.github.transport.errors import NotFound, NotPermitted, Suspended, Unprocessable
+from app.github.transport.http import API_VERSION, HttpApi, RequestFailed
 from app.github.transport.throttle import PATIENCE
+from app.github.transport.tokens import Profile
 from app.github.transport.urls import Urls
 
 ISSUE = "/repos/ada/parse/issues/1"
@@ -66,7 +66,7 @@ async def test_a_wrapped_list_is_unwrapped(scene, client):
 
 
 async def test_values_cannot_leave_their_place_in_the_path(scene, client):
-    with pytest.raises(Missing):
+    with pytest.raises(NotFound):
         await client.getitem("/users/{login}", {"login": "../repos/ada/parse"})
 
     assert scene.server.requests[-1].path == "/api/v3/users/..%2Frepos%2Fada%2Fparse"
@@ -76,7 +76,7 @@ async def test_graphql_goes_to_this_github_and_counts_its_errors(scene, client):
     data = await client.graphql(
         'query($n: String!) { repository(owner: $n, name: "parse") { name } }', {"n": "ada"}
     )
-    with pytest.raises(Missing, match="Could not resolve"):
+    with pytest.raises(NotFound, match="Could not resolve"):
         await client.graphql('{ repository(owner: "ada", name: "nothing") { name } }')
 
     assert data == {"repository": {"name": "parse"}}
@@ -173,7 +173,7 @@ async def test_a_404_is_waited_out_only_for_what_the_delivery_named(scene, clien
     assert (await client.getitem(ISSUE, named=True))["number"] == 1
 
     scene.server.faults.status("GET", "/issues/1$", 404)
-    with pytest.raises(Missing):
+    with pytest.raises(NotFound):
         await client.getitem(ISSUE)
 
 
@@ -303,7 +303,7 @@ async def test_a_suspension_in_the_middle_of_the_work(scene, client):
 
 
 async def test_invalid_input_tells_githubs_reason(scene, client):
-    with pytest.raises(Invalid, match="body"):
+    with pytest.raises(Unprocessable, match="body"):
         await client.post(COMMENTS, data={"body": " "})
 
 
@@ -321,7 +321,7 @@ async def odd():
     application = web.Application()
     application.router.add_route("*", "/{tail:.*}", answer)
     async with TestServer(application) as server, aiohttp.ClientSession() as session:
-        yield answers, Api(session, Urls.of(str(server.make_url("")).rstrip("/")))
+        yield answers, HttpApi(session, Urls.of(str(server.make_url("")).rstrip("/")))
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ async def odd():
 async def test_every_odd_answer_becomes_a_plain_refusal(odd, response, status):
     answers, api = odd
     answers.append(response)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestFailed) as refused:
         await api.send("GET", "/x")
 
     assert refused.value.reply.status == status
@@ -353,7 +353,7 @@ async def test_an_odd_graphql_answer_is_refused(odd):
     answers, api = odd
     for text in ("[]", "{}", json.dumps({"data": None})):
         answers.append(web.Response(text=text, content_type="application/json"))
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(RequestFailed) as refused:
             await api.graphql_data("{ x }", {}, token="t")
         assert refused.value.reply.status == 502
 
@@ -363,7 +363,7 @@ async def test_a_graphql_limit_says_until_when(odd):
     body = {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]}
     limit = {"x-ratelimit-limit": "9", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "77"}
     answers.append(web.json_response(body, headers=limit))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestFailed) as refused:
         await api.graphql_data("{ x }", {}, token="t")
 
     assert refused.value.reply.status == 429

@@ -3,7 +3,7 @@
 import pytest
 
 from app.github.transport.errors import fault
-from app.github.transport.rate_limits import Call, NO_ANSWER, Reply
+from app.github.transport.rate_limits import NO_ANSWER, Call, Reply
 
 
 def said(status, message, *, as_app=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import TransientError
-from app.github.transport.errors import Missing
+from app.github.transport.errors import NotFound
 from app.github.transport.idempotent_comments import MarkedComments, marker
 
 COMMENTS = "/issues/1/comments"
@@ -96,7 +96,7 @@ async def test_another_apps_comment_is_not_taken_for_ours(scene, comments):
 async def test_a_removed_comment_is_missing(scene, comments):
     posted = await comments.say("answer", "Nine.")
     scene.issue.comments.clear()
-    with pytest.raises(Missing):
+    with pytest.raises(NotFound):
         await comments.change(posted.id, "answer", "Ten.", yielding=False)
 
 

@@ -18,11 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agents.errors import RunError, TransientError
-from app.github.transport.tokens import Profile
 from app.github.transport.client import GitHub
 from app.github.transport.installation_client import InstallationClient
 from app.github.transport.rate_limits import SECONDARY_WAIT
-from app.github.transport.throttle import AT_ONCE, HOUR, HOURLY, KEPT_FOR_PEOPLE, Pace
+from app.github.transport.throttle import AT_ONCE, HOUR, HOURLY, KEPT_FOR_PEOPLE, Throttle
+from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
 
 ISSUE = "/repos/ada/parse/issues/1"
@@ -253,7 +253,7 @@ async def test_an_hour_holds_so_many_writes_and_answers_have_some_of_their_own()
     async def sleep(seconds: float) -> None:
         clock[0] += seconds
 
-    pace = Pace(spacing=1, clock=lambda: clock[0], sleep=sleep)
+    pace = Throttle(spacing=1, clock=lambda: clock[0], sleep=sleep)
     progress = answers = 0
     with pytest.raises(TransientError):  # noqa: PT012 - whichever of them it is
         while True:

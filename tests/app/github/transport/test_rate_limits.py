@@ -9,8 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.errors import ConfigError, FettleError, RunError, TransientError
-from app.github.transport.errors import InstallationGone, Invalid, Missing, NotPermitted, Suspended, fault, graphql_reply, mint_fault, permissions_text
-from app.github.transport.rate_limits import Call, LONGEST_WAIT, NO_ANSWER, Reply, TRIES, again, limit_wait
+from app.github.transport.errors import (
+    InstallationGone,
+    NotFound,
+    NotPermitted,
+    Suspended,
+    Unprocessable,
+    fault,
+    graphql_reply,
+    mint_fault,
+    permissions_text,
+)
+from app.github.transport.rate_limits import (
+    LONGEST_WAIT,
+    NO_ANSWER,
+    TRIES,
+    Call,
+    Reply,
+    again,
+    limit_wait,
+)
 
 GET = Call("GET", "/x", repeatable=True)
 NAMED = Call("GET", "/x", repeatable=True, named=True)
@@ -121,9 +139,9 @@ def test_whatever_comes_the_decision_is_finite_and_bounded(
         (AS_APP, Reply(404, "Integration not found"), ConfigError),
         (GET, Reply(403, "This installation has been suspended"), Suspended),
         (GET, Reply(403, "Repository was archived so is read-only."), NotPermitted),
-        (GET, Reply(404), Missing),
-        (GET, Reply(410), Missing),
-        (POST, Reply(422, "Validation Failed"), Invalid),
+        (GET, Reply(404), NotFound),
+        (GET, Reply(410), NotFound),
+        (POST, Reply(422, "Validation Failed"), Unprocessable),
         (GET, Reply(301), RunError),
         (GET, Reply(418), RunError),
     ],

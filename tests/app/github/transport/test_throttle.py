@@ -7,7 +7,15 @@ import asyncio
 import pytest
 
 from agents.errors import TransientError
-from app.github.transport.throttle import AT_ONCE, HOUR, HOURLY, KEPT_FOR_PEOPLE, PATIENCE, Pace, Turns
+from app.github.transport.throttle import (
+    AT_ONCE,
+    HOUR,
+    HOURLY,
+    KEPT_FOR_PEOPLE,
+    PATIENCE,
+    PriorityLock,
+    Throttle,
+)
 
 
 class Clock:
@@ -30,7 +38,7 @@ def clock():
 
 
 async def test_writes_are_spaced(clock):
-    pace, times = Pace(spacing=1, clock=clock, sleep=clock.sleep), []
+    pace, times = Throttle(spacing=1, clock=clock, sleep=clock.sleep), []
 
     async def write() -> None:
         async with pace.write():
@@ -42,7 +50,7 @@ async def test_writes_are_spaced(clock):
 
 
 async def test_one_write_at_a_time(clock):
-    pace, inside = Pace(spacing=0, clock=clock, sleep=clock.sleep), []
+    pace, inside = Throttle(spacing=0, clock=clock, sleep=clock.sleep), []
 
     async def write() -> None:
         async with pace.write():
@@ -55,7 +63,7 @@ async def test_one_write_at_a_time(clock):
 
 
 async def test_answers_to_people_go_before_progress(clock):
-    pace, order = Pace(spacing=1, clock=clock, sleep=clock.sleep), []
+    pace, order = Throttle(spacing=1, clock=clock, sleep=clock.sleep), []
     async with pace.write():
         pass
 
@@ -76,7 +84,7 @@ async def test_answers_to_people_go_before_progress(clock):
 
 
 async def test_reads_are_not_spaced_but_few_at_once(clock):
-    pace, now, most = Pace(spacing=9, clock=clock, sleep=clock.sleep), 0, 0
+    pace, now, most = Throttle(spacing=9, clock=clock, sleep=clock.sleep), 0, 0
 
     async def read() -> None:
         nonlocal now, most
@@ -93,14 +101,14 @@ async def test_reads_are_not_spaced_but_few_at_once(clock):
 
 
 async def test_a_short_pause_is_waited_out(clock):
-    pace = Pace(spacing=0, clock=clock, sleep=clock.sleep)
+    pace = Throttle(spacing=0, clock=clock, sleep=clock.sleep)
     pace.hold(5)
     async with pace.read():
         assert clock.now == 105
 
 
 async def test_a_long_pause_frees_the_caller(clock):
-    pace = Pace(spacing=0, clock=clock, sleep=clock.sleep)
+    pace = Throttle(spacing=0, clock=clock, sleep=clock.sleep)
     pace.hold(PATIENCE + 40)
     with pytest.raises(TransientError) as error:
         async with pace.write():
@@ -113,7 +121,7 @@ async def test_a_long_pause_frees_the_caller(clock):
 
 
 async def test_a_failure_inside_gives_the_turn_back(clock):
-    pace = Pace(spacing=0, clock=clock, sleep=clock.sleep)
+    pace = Throttle(spacing=0, clock=clock, sleep=clock.sleep)
     with pytest.raises(RuntimeError):
         async with pace.write():
             raise RuntimeError
@@ -122,7 +130,7 @@ async def test_a_failure_inside_gives_the_turn_back(clock):
 
 
 async def test_a_writer_cancelled_while_it_waits_for_its_time_gives_the_turn_back():
-    pace = Pace(spacing=0.2)
+    pace = Throttle(spacing=0.2)
     async with pace.write():
         pass
 
@@ -139,7 +147,7 @@ async def test_a_writer_cancelled_while_it_waits_for_its_time_gives_the_turn_bac
 
 
 async def test_cancelled_waiters_do_not_keep_the_turn():
-    turns = Turns()
+    turns = PriorityLock()
     await turns.take(yielding=False)
     waiters = [asyncio.create_task(turns.take(yielding=False)) for _ in range(3)]
     await asyncio.sleep(0)
@@ -155,7 +163,7 @@ async def test_cancelled_waiters_do_not_keep_the_turn():
 
 
 async def test_calls_that_were_under_way_together_meet_one_limit(clock):
-    pace = Pace(spacing=0, clock=clock, sleep=clock.sleep)
+    pace = Throttle(spacing=0, clock=clock, sleep=clock.sleep)
     asked_at = clock.now
     for _ in range(5):
         assert pace.strikes_at(asked_at) == 0
@@ -166,7 +174,7 @@ async def test_calls_that_were_under_way_together_meet_one_limit(clock):
 
 
 async def test_an_answer_does_not_wait_for_progress_that_has_no_room_in_the_hour(clock):
-    pace = Pace(spacing=0, clock=clock, sleep=clock.sleep)
+    pace = Throttle(spacing=0, clock=clock, sleep=clock.sleep)
     for _ in range(HOURLY - KEPT_FOR_PEOPLE):
         async with pace.write():
             pass

@@ -9,9 +9,9 @@ import pytest
 
 from agents.errors import ConfigError, RunError, TransientError
 from app.github.transport.app_jwt import AppJwt
-from app.github.transport.tokens import MARGIN, Profile, Scope
 from app.github.transport.client import GitHub
 from app.github.transport.errors import InstallationGone, NotPermitted, Suspended
+from app.github.transport.tokens import MARGIN, Profile, Scope
 
 MINT = "access_tokens"
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.port import Command, Mount
 from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.port import Mount, SandboxCommand
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which drops to another user")
 
@@ -90,7 +90,7 @@ async def test_toolchains_come_first_and_are_read_only(open_folder, sandbox):
     tool.write_text("#!/bin/sh\necho from the kit\n")
     tool.chmod(0o755)
     kitted = Bubblewrap(sandbox.owner[0], (open_folder / "kit",))
-    command = Command(("sh", "-c", f"git; (echo >{tool.parent}/x) 2>&1"), folder="/")
+    command = SandboxCommand(("sh", "-c", f"git; (echo >{tool.parent}/x) 2>&1"), folder="/")
     result = await kitted.run(command)
     assert result.output.startswith("from the kit\n")
     assert "Read-only" in result.output
@@ -124,7 +124,7 @@ async def test_exit_codes_come_through(bash):
 
 
 async def test_an_unknown_program_is_the_callers_mistake(sandbox):
-    result = await sandbox.run(Command(("no-such-program",), folder="/"))
+    result = await sandbox.run(SandboxCommand(("no-such-program",), folder="/"))
     assert (result.exit_code, result.why) == (127, "exit")
     assert "no-such-program" in result.output
 
@@ -152,7 +152,7 @@ async def test_cancelling_ends_the_sandbox(bash, running, none_left):
 
 
 async def test_twenty_at_once(sandbox):
-    command = Command(("sleep", "0.1"), folder="/")
+    command = SandboxCommand(("sleep", "0.1"), folder="/")
     results = await asyncio.gather(*(sandbox.run(command) for _ in range(20)))
     assert {result.exit_code for result in results} == {0}
 
@@ -194,7 +194,7 @@ async def test_a_virtual_environment_without_its_interpreter_is_found(open_folde
 
 
 def test_the_command_line_says_nothing(sandbox):
-    command = Command(("true", "x"), mounts=(Mount(Path("/srv/secret"), "/data"),))
+    command = SandboxCommand(("true", "x"), mounts=(Mount(Path("/srv/secret"), "/data"),))
     with sandbox._prepared(command) as (argv, fds):
         assert "/srv/secret" not in " ".join(argv)
         assert argv[-4:] == [argv[-4], "--args", str(fds[-1]), "--"]

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from agents.errors import TransientError
-from app.sandbox.port import Bounds, Command, Limits, Mount
 from app.sandbox.bubblewrap import Bubblewrap
 from app.sandbox.cgroup import unified
 from app.sandbox.cgroup_delegation import find_cgroups
+from app.sandbox.port import Mount, OperatorLimits, ResourceLimits, SandboxCommand
 
 MB = 1024 * 1024
 
@@ -31,10 +31,12 @@ def groups():
 @pytest.fixture
 def small(sandbox, groups, open_folder):
     """Run a bash script where a command may have 96 MB of memory."""
-    bounded = Bubblewrap(sandbox.owner[0], bounds=Bounds(memory=96 * MB), find=lambda: (groups, ""))
+    bounded = Bubblewrap(
+        sandbox.owner[0], bounds=OperatorLimits(memory=96 * MB), find=lambda: (groups, "")
+    )
 
     async def run(script, **options):
-        return await bounded.run(Command(("bash", "-c", script), folder="/", **options))
+        return await bounded.run(SandboxCommand(("bash", "-c", script), folder="/", **options))
 
     return run
 
@@ -43,7 +45,9 @@ def small(sandbox, groups, open_folder):
 def rlimits_only(sandbox):
     """A sandbox on a machine that delegates no control groups."""
     return Bubblewrap(
-        sandbox.owner[0], bounds=Bounds(memory=96 * MB), find=lambda: (None, "none is delegated")
+        sandbox.owner[0],
+        bounds=OperatorLimits(memory=96 * MB),
+        find=lambda: (None, "none is delegated"),
     )
 
 
@@ -64,20 +68,24 @@ def group_of(pid, controller):
 @pytest.mark.parametrize("with_groups", [True, False])
 async def test_fork_bombs_hit_the_limit(sandbox, rlimits_only, with_groups):
     chosen = sandbox if with_groups else rlimits_only
-    bomb = Command(("perl", "-e", BOMB), folder="/", limits=Limits(nproc=40), timeout=20)
+    bomb = SandboxCommand(
+        ("perl", "-e", BOMB), folder="/", limits=ResourceLimits(nproc=40), timeout=20
+    )
     result = await chosen.run(bomb)
     assert 20 < int(result.output) < 40
     assert result.seconds < 10
 
 
 async def test_the_limit_cannot_be_raised_inside(bash):
-    raised = await bash("ulimit -u 100000", limits=Limits(nproc=40))
+    raised = await bash("ulimit -u 100000", limits=ResourceLimits(nproc=40))
     assert raised.exit_code != 0
 
 
 async def test_a_fork_bomb_leaves_other_sandboxes_alone(rlimits_only):
     """The limit counts the processes of one sandbox, although all have the same user."""
-    bomb = Command(("perl", "-e", BOMB), folder="/", limits=Limits(nproc=40), timeout=20)
+    bomb = SandboxCommand(
+        ("perl", "-e", BOMB), folder="/", limits=ResourceLimits(nproc=40), timeout=20
+    )
     results = await asyncio.gather(*(rlimits_only.run(bomb) for _ in range(3)))
     assert all(20 < int(result.output) < 40 for result in results)
 
@@ -87,14 +95,14 @@ async def test_a_fork_bomb_leaves_other_sandboxes_alone(rlimits_only):
 
 async def test_address_space_can_be_limited(bash):
     result = await bash(
-        "perl -e 'my $x = \"a\" x 500_000_000; print 1'", limits=Limits(memory=200_000_000)
+        "perl -e 'my $x = \"a\" x 500_000_000; print 1'", limits=ResourceLimits(memory=200_000_000)
     )
     assert result.exit_code != 0
     assert "memory" in result.output.lower()
 
 
 async def test_without_groups_each_process_has_its_memory(rlimits_only):
-    command = Command(("perl", "-e", 'my $x = "a" x 500_000_000; print 1'), folder="/")
+    command = SandboxCommand(("perl", "-e", 'my $x = "a" x 500_000_000; print 1'), folder="/")
     result = await rlimits_only.run(command)
     assert result.exit_code != 0
     assert "memory" in result.output.lower()
@@ -129,7 +137,9 @@ async def test_the_probe_tells_what_holds_the_limits(sandbox, groups):
 
 async def test_a_command_is_in_its_group_from_its_first_moment(sandbox, groups, started):
     mark = "73.0417"
-    command = Command(("sleep", mark), folder="/", limits=Limits(nproc=77), timeout=20)
+    command = SandboxCommand(
+        ("sleep", mark), folder="/", limits=ResourceLimits(nproc=77), timeout=20
+    )
     running_command = asyncio.create_task(sandbox.run(command))
     while not (sleeping := [pid for pid in await started(mark) if _name(pid) == "sleep"]):
         await asyncio.sleep(0.02)
@@ -146,7 +156,7 @@ async def test_a_command_is_in_its_group_from_its_first_moment(sandbox, groups, 
 
 async def test_groups_are_removed_after_the_command(sandbox, groups):
     for script in ("true", "sleep 20 & true", "sleep 20"):
-        await sandbox.run(Command(("sh", "-c", script), folder="/", timeout=0.5))
+        await sandbox.run(SandboxCommand(("sh", "-c", script), folder="/", timeout=0.5))
     for place in {group_of("self", name) for name in groups.holds}:
         for folder in place.glob(f"fettle.{os.getpid()}.*"):
             await _gone(folder)
@@ -159,14 +169,14 @@ async def test_no_command_begins_without_its_group(sandbox, open_folder):
     held_by_nothing = Bubblewrap(sandbox.owner[0], find=lambda: (nowhere, ""))
     mounts = (Mount(open_folder / "tree", "/workspace", writable=True),)
     with pytest.raises(TransientError, match="control group"):
-        await held_by_nothing.run(Command(("touch", "begun"), mounts=mounts))
+        await held_by_nothing.run(SandboxCommand(("touch", "begun"), mounts=mounts))
     assert list((open_folder / "tree").iterdir()) == []
 
 
 async def test_a_full_user_is_nobodys_fault(sandbox):
     said = "bwrap: Creating new namespace failed: Resource temporarily unavailable"
     with pytest.raises(TransientError, match="could not start"):
-        sandbox._explain(Command(("true",)), said, None)
+        sandbox._explain(SandboxCommand(("true",)), said, None)
 
 
 # --- files, time ----------------------------------------------------------------------------------
@@ -174,18 +184,18 @@ async def test_a_full_user_is_nobodys_fault(sandbox):
 
 async def test_files_have_a_largest_size(bash):
     result = await bash(
-        "head -c 3000000 /dev/zero >big; stat -c %s big", limits=Limits(fsize=1_048_576)
+        "head -c 3000000 /dev/zero >big; stat -c %s big", limits=ResourceLimits(fsize=1_048_576)
     )
     assert result.output.split()[-1] == "1048576"
 
 
 async def test_processor_time_is_limited(bash):
-    result = await bash("exec perl -e 'while (1) {}'", limits=Limits(cpu=1), timeout=30)
+    result = await bash("exec perl -e 'while (1) {}'", limits=ResourceLimits(cpu=1), timeout=30)
     assert result.why == "killed"
 
 
 async def test_open_files_are_limited(bash):
-    assert (await bash("ulimit -n", limits=Limits(nofile=77))).output == "77\n"
+    assert (await bash("ulimit -n", limits=ResourceLimits(nofile=77))).output == "77\n"
 
 
 async def test_nothing_dumps_core(bash):
@@ -193,7 +203,7 @@ async def test_nothing_dumps_core(bash):
 
 
 async def test_limits_that_are_higher_than_our_own_are_no_mistake(bash):
-    assert (await bash("echo fine", limits=Limits(nofile=2**40))).output == "fine\n"
+    assert (await bash("echo fine", limits=ResourceLimits(nofile=2**40))).output == "fine\n"
 
 
 # --- disk -----------------------------------------------------------------------------------------
@@ -204,10 +214,10 @@ async def test_a_command_that_fills_the_disk_is_stopped(sandbox, open_folder, no
     tree.mkdir()
     tree.chmod(0o777)
     mark = "74.0417"
-    bounded = Bubblewrap(sandbox.owner[0], bounds=Bounds(disk=100 * MB, reserve=0))
+    bounded = Bubblewrap(sandbox.owner[0], bounds=OperatorLimits(disk=100 * MB, reserve=0))
     fill = f"sleep {mark} & for i in $(seq 400); do head -c 5M /dev/zero >$i; sleep 0.02; done"
     mounts = (Mount(tree, "/workspace", writable=True),)
-    result = await bounded.run(Command(("bash", "-c", fill), mounts=mounts, timeout=40))
+    result = await bounded.run(SandboxCommand(("bash", "-c", fill), mounts=mounts, timeout=40))
     assert (result.exit_code, result.why) == (137, "disk")
     assert await none_left(mark)
     assert sum(file.stat().st_size for file in tree.iterdir()) < 1000 * MB

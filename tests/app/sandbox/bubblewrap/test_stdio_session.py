@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from app.sandbox import stdio_session as talk
-from app.sandbox.port import Command, Limits
+from app.sandbox.port import ResourceLimits, SandboxCommand
 from app.sandbox.stdio_session import talking
 
 
 def program(*argv, **options):
-    return Command(argv, folder="/", **options)
+    return SandboxCommand(argv, folder="/", **options)
 
 
 async def test_lines_go_in_and_come_out(sandbox):
@@ -24,7 +24,7 @@ async def test_lines_go_in_and_come_out(sandbox):
 
 
 async def test_it_is_held_by_limits_and_a_user_like_any_command(sandbox):
-    shown = program("bash", "-c", "id -u; ulimit -n; cat", limits=Limits(nofile=77))
+    shown = program("bash", "-c", "id -u; ulimit -n; cat", limits=ResourceLimits(nofile=77))
     async with talking(sandbox, shown) as shell:
         lines = shell.lines()
         assert [await anext(lines), await anext(lines)] == [b"1000", b"77"]
@@ -62,5 +62,5 @@ async def test_nobody_has_to_hear_more_than_can_be_kept(sandbox, monkeypatch):
 
 async def test_what_does_not_start_says_why(sandbox, open_folder):
     with pytest.raises(OSError, match="nowhere"):
-        async with talking(sandbox, Command(("true",), folder="/nowhere")):
+        async with talking(sandbox, SandboxCommand(("true",), folder="/nowhere")):
             pass

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.port import Mount
 from app.sandbox.bubblewrap import Bubblewrap
 from app.sandbox.bubblewrap_errors import diagnose
+from app.sandbox.port import Mount
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which drops to another user")
 

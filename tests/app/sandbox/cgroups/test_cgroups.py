@@ -7,10 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from app.sandbox.cgroup import Cgroups, Group, Quota, unified
-from app.sandbox.cgroup_delegation import NotDelegatedError, Tree, delegated_place, enable, find_cgroups, find_trees, vacate
+from app.sandbox.cgroup import Cgroup, CgroupFactory, CgroupLimits, unified
+from app.sandbox.cgroup_delegation import (
+    CgroupTree,
+    NotDelegatedError,
+    delegated_place,
+    enable,
+    find_cgroups,
+    find_trees,
+    vacate,
+)
 
-QUOTA = Quota(memory=64 * 1024**2, processes=20, processors=1.75)
+QUOTA = CgroupLimits(memory=64 * 1024**2, processes=20, processors=1.75)
 
 
 def our_tree():
@@ -57,7 +65,9 @@ def members(folder):
 
 def bare(place):
     """Return groups without limits: which controllers version 2 has is the machine's decision."""
-    return Cgroups("cgroup v2", {"memory": place}, place.parent, lambda _: [], "cgroup.events")
+    return CgroupFactory(
+        "cgroup v2", {"memory": place}, place.parent, lambda _: [], "cgroup.events"
+    )
 
 
 def test_a_process_is_put_in_and_what_is_left_ends_with_the_group(place, sleeper):
@@ -84,7 +94,7 @@ def test_groups_of_dead_processes_are_swept_and_others_stay(place):
 
 def test_a_group_that_cannot_have_its_limits_leaves_nothing(place):
     with pytest.raises(OSError, match="nonsense"):
-        Cgroups(
+        CgroupFactory(
             "cgroup v2",
             {"memory": place},
             place.parent,
@@ -127,7 +137,7 @@ def test_what_the_kernel_takes_in_the_version_of_this_machine():
 def test_memory_that_was_used_up_is_told(tmp_path, count, expected):
     events = tmp_path / "memory.events"
     events.write_text(f"low 0\nhigh 0\nmax 12\noom 1\noom_kill {count}\noom_group_kill 0\n")
-    assert Group([], events).out_of_memory() is expected
+    assert Cgroup([], events).out_of_memory() is expected
 
 
 # --- where groups may be made ---------------------------------------------------------------------
@@ -139,10 +149,10 @@ def test_only_what_was_marked_as_ours_is_ours(place):
     child = place / "unit"
     child.mkdir()
     with pytest.raises(NotDelegatedError, match="Delegate=yes"):
-        delegated_place(Tree(mount, f"/{name}/unit"))
+        delegated_place(CgroupTree(mount, f"/{name}/unit"))
     os.setxattr(place, "trusted.delegate" if os.geteuid() == 0 else "user.delegate", b"1")
-    assert delegated_place(Tree(mount, f"/{name}")) == place
-    assert delegated_place(Tree(mount, f"/{name}/unit")) == place  # moved there before
+    assert delegated_place(CgroupTree(mount, f"/{name}")) == place
+    assert delegated_place(CgroupTree(mount, f"/{name}/unit")) == place  # moved there before
     child.rmdir()
 
 

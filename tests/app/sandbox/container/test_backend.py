@@ -13,10 +13,10 @@ import pytest
 
 from agents.errors import ConfigError
 from app.sandbox import orphan_containers as leftovers
-from app.sandbox.port import Bounds, Command, Limits, Mount
 from app.sandbox.container import Container
 from app.sandbox.container_errors import diagnose
 from app.sandbox.container_options import seccomp_profile
+from app.sandbox.port import Mount, OperatorLimits, ResourceLimits, SandboxCommand
 
 UID = 58996
 
@@ -55,7 +55,7 @@ def alive(mark):
 
 
 def bash(script, **options):
-    return Command(("bash", "-c", script), folder="/", **options)
+    return SandboxCommand(("bash", "-c", script), folder="/", **options)
 
 
 # --- what the engine is told ----------------------------------------------------------------------
@@ -63,14 +63,14 @@ def bash(script, **options):
 
 async def test_every_hold_is_asked_for(engine, tmp_path, monkeypatch):
     tool, tree = tmp_path / "tool", tmp_path / "tree"
-    sandbox = engine.sandbox(toolchains=(tool,), bounds=Bounds(memory=300 * 2**20))
-    command = Command(
+    sandbox = engine.sandbox(toolchains=(tool,), bounds=OperatorLimits(memory=300 * 2**20))
+    command = SandboxCommand(
         ("echo", "a b"),
         folder="/workspace",
         mounts=(Mount(tree, "/workspace", writable=True), Mount(Path("/srv/m"), "/git")),
         environment={"A": "1 2"},
         timeout=10.5,
-        limits=Limits(nproc=77, nofile=99),
+        limits=ResourceLimits(nproc=77, nofile=99),
     )
     tree.mkdir()
     tool.mkdir()

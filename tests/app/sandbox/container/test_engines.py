@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.sandbox.port import Bounds, Command, Mount
 from app.sandbox.container import Container
+from app.sandbox.port import Mount, OperatorLimits, SandboxCommand
 
 UID = 58996
 PROGRAMS = (
@@ -70,7 +70,7 @@ def real(request, tmp_path_factory):
     )
     if put.returncode:
         pytest.skip(f"{request.param} takes no image here: {put.stderr.decode().strip()[-200:]}")
-    made = Container(UID, image=IMAGE, path=str(folder), bounds=Bounds(memory=256 * 2**20))
+    made = Container(UID, image=IMAGE, path=str(folder), bounds=OperatorLimits(memory=256 * 2**20))
     report = asyncio.run(made.probe())
     if report.probes[0].name == "the sandbox starts":  # what starts and does not hold has failed
         pytest.skip(f"{request.param} starts no container here: {report.cause}")
@@ -90,7 +90,7 @@ async def test_a_real_engine_runs_and_kills(real, open_folder):
     mounts = (Mount(tree, "/workspace", writable=True),)
 
     async def run(script, **options):
-        return await real.run(Command(("bash", "-c", script), mounts=mounts, **options))
+        return await real.run(SandboxCommand(("bash", "-c", script), mounts=mounts, **options))
 
     result = await run("echo x >f; id -un; pwd; exit 5")
     assert (result.exit_code, result.output) == (5, "agent\n/workspace\n")

@@ -7,9 +7,9 @@ import shutil
 import pytest
 
 from agents.errors import RunError
-from app.sandbox.port import Command, Mount
 from app.sandbox.file_copies import fingerprint
 from app.sandbox.none import NoSandbox
+from app.sandbox.port import Mount, SandboxCommand
 
 UID = 58996
 
@@ -34,7 +34,7 @@ def tree(open_folder, sandbox):
 def bash(sandbox, tree):
     async def run(script, *, writable=True, **options):
         mounts = (Mount(tree, "/workspace", writable),)
-        return await sandbox.run(Command(("bash", "-c", script), mounts=mounts, **options))
+        return await sandbox.run(SandboxCommand(("bash", "-c", script), mounts=mounts, **options))
 
     return run
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.errors import ConfigError
-from app.sandbox.port import Command, Mount
-from app.sandbox.path_translation import Translation, nested
+from app.sandbox.path_translation import PathTranslation, nested
+from app.sandbox.port import Mount, SandboxCommand
 
 MOUNTS = (
     Mount(Path("/srv/runs/1/ws"), "/workspace", writable=True),
@@ -16,7 +16,7 @@ MOUNTS = (
     Mount(Path("/srv/mirror"), "/git"),
     Mount(Path("/srv/runs/1/q"), "/q", writable=True),
 )
-PATHS = Translation(MOUNTS, Path("/scratch"))
+PATHS = PathTranslation(MOUNTS, Path("/scratch"))
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ PATHS = Translation(MOUNTS, Path("/scratch"))
     ],
 )
 def test_in_a_script(written, real):
-    assert PATHS.argv(Command(("bash", "-c", "--", written))) == ("bash", "-c", "--", real)
-    assert PATHS.argv(Command(("/bin/sh", "-c", written, "sh", "x")))[2] == real
+    assert PATHS.argv(SandboxCommand(("bash", "-c", "--", written))) == ("bash", "-c", "--", real)
+    assert PATHS.argv(SandboxCommand(("/bin/sh", "-c", written, "sh", "x")))[2] == real
 
 
 def test_elsewhere_the_machines_own_folders_stay():
-    command = Command(("cat", "/tmp/a", "/workspace/a", "/home/agent/x"))
+    command = SandboxCommand(("cat", "/tmp/a", "/workspace/a", "/home/agent/x"))
     assert PATHS.argv(command) == ("cat", "/tmp/a", "/srv/runs/1/ws/a", "/home/agent/x")
 
 
@@ -62,8 +62,8 @@ def test_variables_and_folder():
 
 
 def test_without_mounts_nothing_is_replaced():
-    command = Command(("cat", "/workspace", ""))
-    assert Translation((), Path("/scratch")).argv(command) == command.argv
+    command = SandboxCommand(("cat", "/workspace", ""))
+    assert PathTranslation((), Path("/scratch")).argv(command) == command.argv
 
 
 @given(
@@ -87,7 +87,7 @@ def test_output_of_other_folders_stays():
 )
 def test_a_path_that_a_shell_would_act_on_is_refused(path):
     with pytest.raises(ConfigError, match="FETTLE_DATA_DIR"):
-        Translation((Mount(Path(path), "/workspace"),), Path("/scratch"))
+        PathTranslation((Mount(Path(path), "/workspace"),), Path("/scratch"))
 
 
 def test_mounts_within_mounts():

@@ -2,8 +2,9 @@
 
 from datetime import timedelta
 
-from app.simulator.github.state.alerts import Affected
 from tests.app.local.github.alerting import JINJA, MINIMIST, advisory
+
+from app.simulator.github.state.alerts import Affected
 
 PARSER = Affected("npm", "@forge/parser", "= 2.0.0")
 

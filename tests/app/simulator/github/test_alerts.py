@@ -3,8 +3,6 @@
 from datetime import timedelta
 
 import pytest
-
-from app.simulator.github.answers import Refused
 from tests.app.local.github.alerting import (
     JINJA,
     MAY,
@@ -13,6 +11,8 @@ from tests.app.local.github.alerting import (
     caller,
     listening,
 )
+
+from app.simulator.github.answers import ApiError
 
 ALERTS = "/repos/forge/anvil/dependabot/alerts"
 
@@ -158,7 +158,7 @@ async def test_alerts_go_and_come_back_by_themselves(scene, warden):
     await scene.github.fix_alert(alert)
     await scene.github.reintroduce_alert(alert)
     await scene.github.dismiss_alert(alert, scene.ada, reason="no_bandwidth")
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         await scene.github.dismiss_alert(alert, scene.ada)
     await scene.github.reopen_alert(alert, scene.ada)
     assert told.actions("dependabot_alert") == [

@@ -1,12 +1,12 @@
 """Pull requests from forks, and how branches meet: merged, brought up to date, pushed anew."""
 
 import pytest
-
-from app.simulator.github.answers import Refused
-from app.simulator.github.gitdir import GitDir
-from app.simulator.github.state.reviews import Inline
 from tests.app.local.github.reviewing import listen, open_ten, said, text
 from tests.app.local.github.test_git_http import Git, url
+
+from app.simulator.github.answers import ApiError
+from app.simulator.github.gitdir import GitDir
+from app.simulator.github.state.reviews import Inline
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ async def test_a_person_merges(scene, aiohttp_server):
     assert (await call("GET", f"{path}/merge")).status == 204
     again = await call("PATCH", path, {"state": "open"})
     assert again.status == 422
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         await scene.github.merge_pull(pull, scene.ada)
 
 
@@ -131,7 +131,7 @@ async def test_what_conflicts_is_neither_merged_nor_updated(scene):
     await scene.github.commit(scene.repository, files, author=scene.ada, message="Other")
     refused = await call("PUT", f"{path}/update-branch", {})
     assert (refused.status, "merge conflict" in refused.json["message"]) == (422, True)
-    with pytest.raises(Refused, match="not mergeable"):
+    with pytest.raises(ApiError, match="not mergeable"):
         await scene.github.merge_pull(pull, scene.ada)
     assert pull.facts.mergeable is False
 

@@ -1,7 +1,6 @@
 """Whole repositories: renamed, handed over, archived, deleted; former names lead on."""
 
 import pytest
-
 from tests.app.local.github.alerting import listening
 
 

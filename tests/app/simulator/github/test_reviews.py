@@ -4,10 +4,10 @@ import json
 from datetime import timedelta
 
 import pytest
-
-from app.simulator.github.answers import Refused
-from app.simulator.github.state.reviews import Inline
 from tests.app.local.github.reviewing import listen, open_ten, said
+
+from app.simulator.github.answers import ApiError
+from app.simulator.github.state.reviews import Inline
 
 EVENTS = ("pull_request", "pull_request_review", "pull_request_review_comment")
 
@@ -77,7 +77,7 @@ async def test_the_old_side_can_be_meant(scene, pull, bob):
     ],
 )
 async def test_lines_outside_the_diff_cannot_be_commented_on(scene, pull, path, inline, reason):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         await scene.github.submit_review(pull, scene.owner, comments=[inline])
     assert reason in refused.value.errors[0]
     sent = {"path": inline.path, "line": inline.line, "body": "x"}

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from app.simulator.model.cache import PrefixCache
-from app.simulator.model.refusal import Refusal
+from app.simulator.model.refusal import ErrorAnswer
 
 HOUR = {"type": "ephemeral", "ttl": "1h"}
 MINUTES = {"type": "ephemeral"}
@@ -121,8 +121,8 @@ def test_markers_are_no_content():
 def test_the_api_rules_for_markers():
     cache = PrefixCache(Clock())
     five = [text(str(i), cache_control=MINUTES) for i in range(5)]
-    with pytest.raises(Refusal, match="maximum of 4"):
+    with pytest.raises(ErrorAnswer, match="maximum of 4"):
         cache.account(request("a", system=five))
     late_hour = [text("a", cache_control=MINUTES), text("b", cache_control=HOUR)]
-    with pytest.raises(Refusal, match="1h"):
+    with pytest.raises(ErrorAnswer, match="1h"):
         cache.account(request("a", system=late_hour))

@@ -6,7 +6,7 @@ import pytest
 
 from app.simulator.model.binding import sign
 from app.simulator.model.checks import check_headers, read_request
-from app.simulator.model.refusal import Refusal
+from app.simulator.model.refusal import ErrorAnswer
 
 ASK = {"role": "user", "content": [{"type": "text", "text": "hello"}]}
 CALL = {
@@ -37,7 +37,7 @@ def test_good_requests_pass_as_they_are():
 
 def test_user_messages_in_a_row_are_one_turn():
     read_request(body(ASK, CALL, RESULT, ASK, ASK))
-    with pytest.raises(Refusal, match="without `tool_result`"):
+    with pytest.raises(ErrorAnswer, match="without `tool_result`"):
         read_request(body(ASK, CALL, ASK, RESULT))
 
 
@@ -71,7 +71,7 @@ def test_user_messages_in_a_row_are_one_turn():
     ],
 )
 def test_bad_requests_are_refused_with_a_reason(request_body, words):
-    with pytest.raises(Refusal, match=words) as caught:
+    with pytest.raises(ErrorAnswer, match=words) as caught:
         read_request(request_body)
     assert caught.value.status == 400
 
@@ -90,7 +90,7 @@ def test_bad_requests_are_refused_with_a_reason(request_body, words):
 def test_strict_schemas_hold_only_what_the_api_enforces(schema):
     tool = {"name": "a", "input_schema": schema}
     read_request(body(tools=[tool]))
-    with pytest.raises(Refusal, match="input_schema"):
+    with pytest.raises(ErrorAnswer, match="input_schema"):
         read_request(body(tools=[{**tool, "strict": True}]))
 
 
@@ -106,12 +106,12 @@ def test_strict_schemas_hold_only_what_the_api_enforces(schema):
 def test_thinking_is_bound_to_what_it_was_signed_over(change):
     messages = json.loads(json.dumps([ASK, CALL, RESULT]))
     change(messages)
-    with pytest.raises(Refusal, match="signature"):
+    with pytest.raises(ErrorAnswer, match="signature"):
         read_request(body(*messages))
 
 
 def test_thinking_of_another_model_is_refused():
-    with pytest.raises(Refusal, match="signature"):
+    with pytest.raises(ErrorAnswer, match="signature"):
         read_request(body(ASK, CALL, RESULT, model="other"))
 
 
@@ -124,15 +124,15 @@ def test_an_argument_order_that_is_lost_on_the_way_is_noticed():
     read_request(body(*later, *more))
     swapped = json.loads(json.dumps(later))
     swapped[1]["content"][1]["input"] = {"a": 2, "b": 1}
-    with pytest.raises(Refusal, match=r"messages\.3\.content\.0"):
+    with pytest.raises(ErrorAnswer, match=r"messages\.3\.content\.0"):
         read_request(body(*swapped, *more))
 
 
 def test_a_key_and_a_version_must_be_there():
     check_headers({"x-api-key": "k", "anthropic-version": "v"})
     check_headers({"authorization": "Bearer k", "anthropic-version": "v"})
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(ErrorAnswer) as caught:
         check_headers({"anthropic-version": "v"})
     assert caught.value.status == 401
-    with pytest.raises(Refusal, match="anthropic-version"):
+    with pytest.raises(ErrorAnswer, match="anthropic-version"):
         check_headers({"x-api-key": "k"})

@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from app.simulator.model import ScriptError, load_script
-from app.simulator.model.refusal import Refusal
+from app.simulator.model.refusal import ErrorAnswer
 
 
 @pytest.fixture
@@ -60,15 +60,15 @@ def test_the_match_nearest_the_beginning_of_the_prompt_counts(script):
     play = script(TWO_PARTS).cue
     assert play([user("# Two 1\n\nThe issue:\n# One")]).part == "/^# Two \\d+$/"
     assert play([user("# One\n\n# Two 1")]).part == "# One"
-    with pytest.raises(Refusal):
+    with pytest.raises(ErrorAnswer):
         play([user("the text # One inside a line")])
 
 
 def test_what_the_script_does_not_know_is_refused_in_plain_words(script):
     play = script(TWO_PARTS).cue
-    with pytest.raises(Refusal, match="no part for the prompt that begins '# Three"):
+    with pytest.raises(ErrorAnswer, match="no part for the prompt that begins '# Three"):
         play([user("# Three blind mice")])
-    with pytest.raises(Refusal, match="'# One' has only 3 turns"):
+    with pytest.raises(ErrorAnswer, match="'# One' has only 3 turns"):
         play([user("# One"), *[SAID, user("", "r")] * 3])
 
 

@@ -272,9 +272,9 @@ def shared_home(request):
 @pytest.fixture
 def held(request, ground):
     """A repository whose commands reach this machine's indexes from the real sandbox alone."""
+    from app.dependencies.index_access import IndexWays  # noqa: PLC0415 the same
     from app.dependencies.indexes.finder import IndexFinder  # noqa: PLC0415 slow, and for these alone
     from app.dependencies.indexes.operator_config import Operator  # noqa: PLC0415 the same
-    from app.dependencies.index_access import IndexWays  # noqa: PLC0415 the same
 
     finder = IndexFinder(Operator(dict(os.environ)), ground.sandbox.owner, conceal=lambda _: None)
     ways = IndexWays(finder, ground.sandbox.owner)
