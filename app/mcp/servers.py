@@ -10,7 +10,7 @@ import structlog
 
 from agents.errors import ConfigError
 from app.mcp.config import HttpServer, Server, StdioServer, read_servers
-from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.sandbox.port import Sandbox
 from app.secrets.redaction import Redactor
 

@@ -13,9 +13,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from app.mcp.config import StdioServer
-from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.bubblewrap.backend import Bubblewrap
+from app.sandbox.bubblewrap.stdio_session import StdioSession, talking
 from app.sandbox.port import Mount, ResourceLimits, SandboxCommand
-from app.sandbox.stdio_session import StdioSession, talking
 
 Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 Outgoing = MemoryObjectReceiveStream[SessionMessage]

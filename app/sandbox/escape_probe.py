@@ -16,8 +16,8 @@ from importlib import resources
 from pathlib import Path
 
 from agents.errors import ConfigError
-from app.sandbox.bubblewrap_errors import diagnose
-from app.sandbox.bubblewrap_profile import environment
+from app.sandbox.bubblewrap.errors import diagnose
+from app.sandbox.bubblewrap.profile import environment
 from app.sandbox.port import Mount, Probe, ProbeReport, Sandbox, SandboxCommand
 
 ATTACKS = (

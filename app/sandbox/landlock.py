@@ -16,9 +16,9 @@ from agents.errors import ConfigError
 from agents.ports import CommandResult
 from app.sandbox import escape_probe as probe
 from app.sandbox.landlock_rules import Rights, system_rules
+from app.sandbox.none.supervisor import landlock_abi
 from app.sandbox.port import Mount, OperatorLimits, ProbeReport, SandboxCommand
 from app.sandbox.seccomp import build_filter
-from app.sandbox.supervisor import landlock_abi
 from app.sandbox.unmounted import Holds, Unmounted, scratch_folder
 
 OLDEST, SCOPED = 3, 6

@@ -9,10 +9,10 @@ import structlog
 
 from agents.errors import ConfigError
 from app.config.settings import Settings
-from app.sandbox.bubblewrap import Bubblewrap
-from app.sandbox.container import Container
+from app.sandbox.bubblewrap.backend import Bubblewrap
+from app.sandbox.container.backend import Container
 from app.sandbox.landlock import Landlock
-from app.sandbox.none import NoSandbox
+from app.sandbox.none.backend import NoSandbox
 from app.sandbox.port import OperatorLimits, Probe, ProbeReport, Sandbox
 
 BACKENDS = ("bubblewrap", "container", "landlock", "none")

@@ -18,13 +18,13 @@ from typing import Any, NoReturn
 
 from agents.errors import ConfigError, TransientError
 from agents.ports import CommandResult
-from app.sandbox import supervisor as keeper
-from app.sandbox.bubblewrap_profile import environment
+from app.sandbox.bubblewrap.profile import environment
 from app.sandbox.disk_quota import DiskQuota
-from app.sandbox.mount_links import link_nested
+from app.sandbox.none import supervisor as keeper
+from app.sandbox.none.mount_links import link_nested
+from app.sandbox.none.path_translation import PathTranslation
 from app.sandbox.output_buffer import HeadTailBuffer, OutputSink
 from app.sandbox.path_permissions import WritablePaths, require_interpreter, require_reach
-from app.sandbox.path_translation import PathTranslation
 from app.sandbox.port import Mount, OperatorLimits, ResourceLimits, SandboxCommand
 from app.sandbox.process_group import ProcessExit, Watch, memory_file, run_group
 from app.sandbox.results import FLOOD, as_result

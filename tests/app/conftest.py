@@ -19,7 +19,7 @@ import aiohttp
 import pytest
 
 from app.observability.metrics import Metrics
-from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.store.database import Database
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import OwnIdentity, WebhookReceiver

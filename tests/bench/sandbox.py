@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.sandbox.output_buffer import HeadTailBuffer
 from app.sandbox.port import Mount, ResourceLimits, SandboxCommand
 from app.sandbox.process_group import run_group

@@ -10,7 +10,7 @@ from app.config.settings import Settings
 from app.demo import toolchain
 from app.demo.folders import demo_folder
 from app.demo.toolchain import make_toolchain
-from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.sandbox.port import SandboxCommand
 
 

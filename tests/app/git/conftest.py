@@ -16,7 +16,7 @@ from agents.policy import Policy
 from app.git.environment import CommitIdentity
 from app.git.mirror import Mirror
 from app.git.worktree import open_work_tree
-from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.bubblewrap.backend import Bubblewrap
 
 BOT = CommitIdentity("fettle[bot]", "1+fettle[bot]@users.noreply.example")
 TOKEN = "ghs_0123456789abcdefghijABCDEFGHIJ012345"

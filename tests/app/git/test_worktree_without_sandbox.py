@@ -13,7 +13,7 @@ import pytest
 from agents.errors import RunError
 from app.git.mirror import Mirror
 from app.sandbox.landlock import Landlock
-from app.sandbox.none import NoSandbox
+from app.sandbox.none.backend import NoSandbox
 
 
 @pytest.fixture(scope="session", params=[Landlock, NoSandbox], ids=["landlock", "none"])

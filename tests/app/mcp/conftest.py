@@ -19,7 +19,7 @@ from app.mcp.config import StdioServer
 from app.mcp.connection import Connection
 from app.mcp.stdio import transport
 from app.mcp.toolsets import RunToolsets
-from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.bubblewrap.backend import Bubblewrap
 
 MARK = f"started-by-{os.getpid()}"
 """Tells these servers from those of other tests that run at the same time."""

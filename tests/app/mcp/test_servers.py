@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from agents.errors import ConfigError
 from app.mcp.servers import open_toolsets
 from app.mcp.toolsets import RunToolsets
-from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.secrets.redaction import Redactor
 
 FAR = {"far": {"url": "https://mcp.example.com/mcp"}}

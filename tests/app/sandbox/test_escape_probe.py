@@ -9,8 +9,8 @@ import pytest
 from agents.errors import ConfigError
 from agents.ports import CommandResult
 from app.sandbox import escape_probe as probe
-from app.sandbox.bubblewrap import Bubblewrap
-from app.sandbox.bubblewrap_errors import diagnose
+from app.sandbox.bubblewrap.backend import Bubblewrap
+from app.sandbox.bubblewrap.errors import diagnose
 from app.sandbox.port import Probe, ProbeReport
 
 
@@ -151,7 +151,7 @@ def test_causes(said, cause):
 
 
 async def test_a_missing_program_is_named(monkeypatch):
-    monkeypatch.setattr("app.sandbox.bubblewrap._SYSTEM_PATH", "/nonexistent")
+    monkeypatch.setattr("app.sandbox.bubblewrap.backend._SYSTEM_PATH", "/nonexistent")
     report = await Bubblewrap(58999).probe()
     with pytest.raises(ConfigError, match=r"apt-get install bubblewrap"):
         report.require()

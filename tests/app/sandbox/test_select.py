@@ -8,8 +8,8 @@ from structlog.testing import capture_logs
 from agents.errors import ConfigError
 from app.config.settings import load_settings
 from app.sandbox import select as choosing
-from app.sandbox.bubblewrap import Bubblewrap
-from app.sandbox.container import Container
+from app.sandbox.bubblewrap.backend import Bubblewrap
+from app.sandbox.container.backend import Container
 from app.sandbox.landlock import Landlock
 from app.sandbox.port import Probe, ProbeReport
 from app.sandbox.select import caution, choose, try_backend

@@ -8,7 +8,7 @@ from tests.app.setup.phase.test_hostile import REACH, _state
 from agents.errors import ToolError
 from agents.policy import Policy
 from agents.ports import Kit
-from app.sandbox.none import NoSandbox
+from app.sandbox.none.backend import NoSandbox
 from tests.app.conftest import SANDBOX_UID
 
 __all__ = ["served"]  # a fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.sandbox.port import Mount, SandboxCommand
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which drops to another user")
@@ -210,7 +210,7 @@ def test_an_ordinary_user_needs_no_drop():
     program = (
         "import asyncio\n"
         "from app.sandbox.base import Command\n"
-        "from app.sandbox.bubblewrap import Bubblewrap\n"
+        "from app.sandbox.bubblewrap.backend import Bubblewrap\n"
         "made = Bubblewrap(58999)\n"
         "print(made.owner[0], asyncio.run(made.probe()).held)\n"
     )

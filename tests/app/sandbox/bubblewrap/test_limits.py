@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from agents.errors import TransientError
-from app.sandbox.bubblewrap import Bubblewrap
-from app.sandbox.cgroup import unified
-from app.sandbox.cgroup_delegation import find_cgroups
+from app.sandbox.bubblewrap.backend import Bubblewrap
+from app.sandbox.cgroups.cgroup import unified
+from app.sandbox.cgroups.delegation import find_cgroups
 from app.sandbox.port import Mount, OperatorLimits, ResourceLimits, SandboxCommand
 
 MB = 1024 * 1024

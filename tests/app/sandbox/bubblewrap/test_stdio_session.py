@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.sandbox import stdio_session as talk
+from app.sandbox.bubblewrap import stdio_session as talk
+from app.sandbox.bubblewrap.stdio_session import talking
 from app.sandbox.port import ResourceLimits, SandboxCommand
-from app.sandbox.stdio_session import talking
 
 
 def program(*argv, **options):

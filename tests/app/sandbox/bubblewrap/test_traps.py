@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.bubblewrap import Bubblewrap
-from app.sandbox.bubblewrap_errors import diagnose
+from app.sandbox.bubblewrap.backend import Bubblewrap
+from app.sandbox.bubblewrap.errors import diagnose
 from app.sandbox.port import Mount
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which drops to another user")
@@ -99,7 +99,7 @@ def fettle_running(mark, uid):
     program = (
         "import asyncio\n"
         "from app.sandbox.base import Command\n"
-        "from app.sandbox.bubblewrap import Bubblewrap\n"
+        "from app.sandbox.bubblewrap.backend import Bubblewrap\n"
         f"sandbox, command = Bubblewrap({uid}), Command(('sleep', '{mark}'), folder='/')\n"
         "print('ready', flush=True)\n"
         "asyncio.run(sandbox.run(command))\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.sandbox.cgroup import Cgroup, CgroupFactory, CgroupLimits, unified
-from app.sandbox.cgroup_delegation import (
+from app.sandbox.cgroups.cgroup import Cgroup, CgroupFactory, CgroupLimits, unified
+from app.sandbox.cgroups.delegation import (
     CgroupTree,
     NotDelegatedError,
     delegated_place,

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox import orphan_containers as leftovers
-from app.sandbox.container import Container
-from app.sandbox.container_errors import diagnose
-from app.sandbox.container_options import seccomp_profile
+from app.sandbox.container import orphans as leftovers
+from app.sandbox.container.backend import Container
+from app.sandbox.container.errors import diagnose
+from app.sandbox.container.options import seccomp_profile
 from app.sandbox.port import Mount, OperatorLimits, ResourceLimits, SandboxCommand
 
 UID = 58996

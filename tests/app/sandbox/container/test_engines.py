@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.sandbox.container import Container
+from app.sandbox.container.backend import Container
 from app.sandbox.port import Mount, OperatorLimits, SandboxCommand
 
 UID = 58996

@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from agents.errors import RunError
-from app.sandbox.file_copies import fingerprint
-from app.sandbox.none import NoSandbox
+from app.sandbox.none.backend import NoSandbox
+from app.sandbox.none.file_copies import fingerprint
 from app.sandbox.port import Mount, SandboxCommand
 
 UID = 58996

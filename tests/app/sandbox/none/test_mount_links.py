@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agents.errors import RunError
-from app.sandbox.mount_links import link_nested
+from app.sandbox.none.mount_links import link_nested
 from app.sandbox.port import Mount
 
 OWNER = (58996, 58996)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.errors import ConfigError
-from app.sandbox.path_translation import PathTranslation, nested
+from app.sandbox.none.path_translation import PathTranslation, nested
 from app.sandbox.port import Mount, SandboxCommand
 
 MOUNTS = (

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 
 from agents.errors import TransientError
-from app.sandbox.cgroup import Cgroup, CgroupFactory, CgroupLimits
+from app.sandbox.cgroups.cgroup import Cgroup, CgroupFactory, CgroupLimits
 
 
 class CommandCgroup:

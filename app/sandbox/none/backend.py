@@ -15,7 +15,7 @@ from typing import Literal
 from agents.errors import RunError
 from agents.ports import CommandResult
 from app.sandbox import escape_probe as probe
-from app.sandbox.file_copies import copy_tree, fingerprint
+from app.sandbox.none.file_copies import copy_tree, fingerprint
 from app.sandbox.port import Mount, OperatorLimits, ProbeReport, SandboxCommand
 from app.sandbox.unmounted import Holds, Unmounted, scratch_folder
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from agents.errors import ConfigError
-from app.sandbox.bubblewrap_profile import HOME
+from app.sandbox.bubblewrap.profile import HOME
 from app.sandbox.port import Mount, SandboxCommand
 
 _SHELLS = {"bash", "sh", "dash"}

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from agents.errors import RunError
-from app.sandbox.path_translation import nested
+from app.sandbox.none.path_translation import nested
 from app.sandbox.port import Mount
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from app.sandbox.bubblewrap import Bubblewrap
+from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.sandbox.output_buffer import HeadTailBuffer
 from app.sandbox.parent_watch import Lifeline
 from app.sandbox.port import SandboxCommand

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from agents.errors import ConfigError
-from app.sandbox.bubblewrap_profile import HOME, environment
-from app.sandbox.container_engines import ContainerEngine
+from app.sandbox.bubblewrap.profile import HOME, environment
+from app.sandbox.container.engines import ContainerEngine
 from app.sandbox.port import Mount, ResourceLimits, SandboxCommand
 from app.sandbox.seccomp import denied_calls
 

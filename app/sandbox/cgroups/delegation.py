@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.sandbox.cgroup import CgroupFactory, legacy, unified
+from app.sandbox.cgroups.cgroup import CgroupFactory, legacy, unified
 
 NEEDED, WANTED = ("memory", "pids"), ("cpu",)
 _LEAF = "fettle"  # the group that this process moves to: one with groups below may hold none itself

@@ -16,17 +16,22 @@ from typing import Literal, NoReturn
 from agents.errors import ConfigError, TransientError
 from agents.ports import CommandResult
 from app.sandbox import escape_probe as probe
-from app.sandbox.container_engines import (
+from app.sandbox.container.engines import (
     PATH,
     ContainerEngine,
     ask,
     client_environment,
     find_engines,
 )
-from app.sandbox.container_errors import diagnose
-from app.sandbox.container_options import ContainerConfig, create_arguments, wrapped, write_files
+from app.sandbox.container.errors import diagnose
+from app.sandbox.container.options import (
+    ContainerConfig,
+    create_arguments,
+    wrapped,
+    write_files,
+)
+from app.sandbox.container.orphans import labels, remove, remove_leftovers
 from app.sandbox.disk_quota import DiskQuota
-from app.sandbox.orphan_containers import labels, remove, remove_leftovers
 from app.sandbox.output_buffer import HeadTailBuffer
 from app.sandbox.path_permissions import WritablePaths
 from app.sandbox.port import OperatorLimits, Probe, ProbeReport, SandboxCommand

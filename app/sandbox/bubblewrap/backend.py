@@ -16,12 +16,12 @@ from typing import Literal, NoReturn
 
 from agents.errors import ConfigError, TransientError
 from agents.ports import CommandResult
-from app.sandbox import bubblewrap_profile as profile
 from app.sandbox import escape_probe as probe
-from app.sandbox.bubblewrap_errors import diagnose
-from app.sandbox.cgroup import CgroupFactory, CgroupLimits
-from app.sandbox.cgroup_delegation import find_cgroups
-from app.sandbox.cgroup_scope import CommandCgroup, hold
+from app.sandbox.bubblewrap import profile
+from app.sandbox.bubblewrap.errors import diagnose
+from app.sandbox.cgroups.cgroup import CgroupFactory, CgroupLimits
+from app.sandbox.cgroups.delegation import find_cgroups
+from app.sandbox.cgroups.scope import CommandCgroup, hold
 from app.sandbox.disk_quota import LOOK_EVERY, MB, DiskAllowance, DiskQuota
 from app.sandbox.mount_points import make_mount_points
 from app.sandbox.output_buffer import HeadTailBuffer

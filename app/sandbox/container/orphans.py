@@ -9,7 +9,7 @@ from pathlib import Path
 
 import structlog
 
-from app.sandbox.container_engines import ContainerEngine, ask
+from app.sandbox.container.engines import ContainerEngine, ask
 
 MARK = "fettle.sandbox"
 _OWNER = f"{MARK}.owner"

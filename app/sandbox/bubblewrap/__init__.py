@@ -1,0 +1,1 @@
+"""The sandbox of bubblewrap: namespaces that an ordinary user may make (bwrap(1))."""

@@ -1,0 +1,1 @@
+"""The sandbox of container engines: each command in a container of podman or docker."""

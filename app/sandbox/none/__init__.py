@@ -1,0 +1,1 @@
+"""No sandbox: commands run on this machine as it is, for operators who said so twice."""
