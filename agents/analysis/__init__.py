@@ -1,1 +1,1 @@
-"""analysis: say what it is."""
+"""Pure functions that read a repository's files and the output of tools."""

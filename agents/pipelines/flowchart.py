@@ -33,7 +33,7 @@ class Pipeline:
     path: Path
     function: ast.AsyncFunctionDef
     siblings: frozenset[str] = frozenset()
-    """Functions of this file, and those it has from `shared`: parts with charts of their own."""
+    """Functions of this file, and those it has from `stages`: parts with charts of their own."""
 
     @property
     def title(self) -> str:

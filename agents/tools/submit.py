@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -10,8 +9,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agents.errors import ToolError
 from agents.tools.schema import described, faults, strict_schema, unusable
-
-_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class Submission(BaseModel):
@@ -25,10 +22,10 @@ class Submission(BaseModel):
 
     _tool: ClassVar[str]
 
-    def __init_subclass__(cls, *, tool: str = "", **more: Any) -> None:
-        """Take the name under which the model calls it; else it is called as the class is."""
+    def __init_subclass__(cls, *, tool: str, **more: Any) -> None:
+        """Take the name by which the model calls it: sessions record it, so it never changes."""
         super().__init_subclass__(**more)
-        cls._tool = tool or f"submit_{_WORD_START.sub('_', cls.__name__).lower()}"
+        cls._tool = tool
 
     @classmethod
     def tool_name(cls) -> str:

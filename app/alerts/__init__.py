@@ -1,1 +1,1 @@
-"""alerts: say what it is."""
+"""Dependabot alerts between runs: polled, admitted, confirmed as fixed, rechecked."""

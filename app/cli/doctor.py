@@ -138,7 +138,7 @@ def _print_findings(console: Console, findings: Sequence[Diagnosis]) -> None:
 def _show(
     console: Console, settings: Settings, tried: Sequence[BackendTrial], chosen: str | None
 ) -> None:
-    from app.sandbox.select import REFUSED, otherwise
+    from app.sandbox.select import REFUSED, describe_alternatives
 
     for each in tried:
         console.print(_about(each))
@@ -147,7 +147,7 @@ def _show(
         console.print(Text(f"Agents run in: {chosen}", style="bold"))
         return
     console.print(Text(REFUSED, style="bold red"))
-    for words in otherwise(settings):
+    for words in describe_alternatives(settings):
         console.print(words, markup=False, highlight=False)
 
 

@@ -274,7 +274,9 @@ def _write(ctx: Any, formatter: Any) -> None:
 
 def _settings() -> Rows:
     """Return every setting, as the settings describe themselves."""
-    from app.config.settings import PREFIX, Settings  # noqa: PLC0415 - `--help` of the others stays fast
+    # `--help` of the others stays fast.
+    from app.config.problems import PREFIX  # noqa: PLC0415 - see above
+    from app.config.settings import Settings  # noqa: PLC0415 - see above
 
     rows = []
     for name, field in Settings.model_fields.items():

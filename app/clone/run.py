@@ -27,7 +27,7 @@ from app.git.ref_names import run_refs
 from app.git.run_repository import GitSource
 from app.policies.gate import PolicyGate
 from app.runs.wakeup import Waking
-from app.sandbox.select import caution
+from app.sandbox.select import build_caution
 from app.store.turns import StoredJournal
 from app.wiring.resources import Parts
 from app.wiring.serve import make_runner
@@ -137,7 +137,7 @@ class CloneRun:
                 request.repository.default_branch,
                 parts.redactor,
                 place.folder.comments,
-                caution(parts.sandbox),
+                build_caution(parts.sandbox),
             ),
             reporter=self.wish.reporter,
             steps=self.steps,

@@ -1,1 +1,1 @@
-"""commands: say what it is."""
+"""`/bot` commands in comments: each answered with a reaction and at most one comment."""

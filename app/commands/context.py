@@ -1,4 +1,4 @@
-"""Step 4: what GitHub and the store say now about a command; `handlers/access/approvals.py` judges it."""
+"""What GitHub and the store say now about a command; `handlers/access/approvals.py` judges it."""
 
 from __future__ import annotations
 

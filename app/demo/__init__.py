@@ -1,1 +1,1 @@
-"""A GitHub and a model that run on this machine, for the demo and for tests."""
+"""`make demo`: its story, its cases and what it shows, against the simulated GitHub and model."""

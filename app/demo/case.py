@@ -77,7 +77,7 @@ async def load_case(name: str, cache: Path) -> DemoCase:
         _unpacked(folder / "requirements-fixed.txt", about, about.fixed, cache),
     )
     _give_policy(before, folder / "fettle.yml")
-    scripts = Path(__file__).parent / "model" / "scripts"
+    scripts = Path(__file__).parents[1] / "simulator/model/scripts"
     return DemoCase(
         about,
         title,

@@ -16,7 +16,7 @@ from app.dependencies.layout import BUILT, LEFT_OUT, OPENED, PLACE, PROGRAMS, WO
 from app.dependencies.make_read_only import seal
 from app.git.installed_dependencies import CommandMounts
 from app.git.safe_open import is_absent, make_folder, take_out, write_file
-from app.sandbox.bubblewrap.profile import HOME
+from app.sandbox.environment import HOME
 from app.sandbox.port import Mount
 
 MODULES = "node_modules"

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from app.sandbox.process_group import memory_file
+from app.sandbox.process_group import make_memory_file
 
 _LIFETIME = dt.timedelta(days=1)
 _BEFORE = dt.timedelta(hours=1)
@@ -48,7 +48,7 @@ class Authority:
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         made.set_alpn_protocols(["http/1.1"])
         # OpenSSL takes keys from files alone; this one is never on a disk.
-        fd = memory_file("key", secret + certificate.public_bytes(serialization.Encoding.PEM))
+        fd = make_memory_file("key", secret + certificate.public_bytes(serialization.Encoding.PEM))
         try:
             made.load_cert_chain(f"/proc/self/fd/{fd}")
         finally:

@@ -24,7 +24,7 @@ from app.git.installed_dependencies import CommandMounts
 from app.git.mirror import Mirror
 from app.git.run_folders import remove_tree
 from app.git.worktree import GitWorkTree, open_work_tree
-from app.sandbox.bubblewrap.profile import HOME
+from app.sandbox.environment import HOME
 from app.sandbox.port import Mount, Sandbox, SandboxCommand
 from app.secrets.redaction import Redactor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.errors import FettleError
 from app.config.settings import Settings
 from app.doctor.finding import Diagnosis, failed, ok, warning
-from app.sandbox.select import BACKENDS, BackendTrial, try_backend, wanted
+from app.sandbox.select import BACKENDS, BackendTrial, list_candidates, try_backend
 
 
 async def attack(
@@ -14,7 +14,7 @@ async def attack(
     """Return what each backend came to, and the name of the one that agents would run in."""
     tried: list[BackendTrial] = []
     chosen: str | None = None
-    asked = wanted(settings)
+    asked = list_candidates(settings)
     for name in (*asked, *(n for n in BACKENDS if everything and n not in asked)):
         if chosen is not None and not everything:
             break

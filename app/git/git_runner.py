@@ -13,7 +13,7 @@ from app.git.environment import trusted_environment
 from app.git.errors import cleaned, local_fault, network_fault
 from app.git.remote import remote_of, token_answer
 from app.sandbox.output_buffer import FullBuffer, HeadTailBuffer, OutputSink
-from app.sandbox.process_group import memory_file, run_group
+from app.sandbox.process_group import make_memory_file, run_group
 
 OUTPUT_LIMIT = 64 * 1024 * 1024
 _STDERR_KEPT, _STDERR_FLOOD = 64_000, 16 * 1024 * 1024
@@ -132,7 +132,7 @@ def _standard_input(data: bytes | int | None) -> Iterator[int | None]:
     if not isinstance(data, bytes):
         yield data
         return
-    fd = memory_file("git", data)
+    fd = make_memory_file("git", data)
     try:
         yield fd
     finally:

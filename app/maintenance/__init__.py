@@ -1,1 +1,1 @@
-"""maintenance: say what it is."""
+"""Backup, restore, retention and purge of what the server keeps."""

@@ -14,7 +14,7 @@ from mcp_types import jsonrpc_message_adapter
 
 from app.mcp.config import StdioServer
 from app.sandbox.bubblewrap.backend import Bubblewrap
-from app.sandbox.bubblewrap.stdio_session import StdioSession, talking
+from app.sandbox.bubblewrap.stdio_session import StdioSession, open_session
 from app.sandbox.port import Mount, ResourceLimits, SandboxCommand
 
 Incoming = MemoryObjectSendStream[SessionMessage | Exception]
@@ -41,7 +41,7 @@ async def _inside(
         read_from,
         write_to,
         write_from,
-        talking(sandbox, command) as talk,
+        open_session(sandbox, command) as talk,
         anyio.create_task_group() as group,
     ):
         group.start_soon(_hear, talk, read_to)
@@ -60,7 +60,7 @@ def transport(sandbox: Bubblewrap, server: StdioServer, files: Path | None) -> T
 async def _hear(talk: StdioSession, to: Incoming) -> None:
     """Pass on what it says; a line that is no message is left out, like a stray print."""
     try:
-        async for line in talk.lines():
+        async for line in talk.read_lines():
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:

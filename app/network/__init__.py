@@ -1,1 +1,1 @@
-"""network: say what it is."""
+"""Which network addresses an untrusted URL may reach."""

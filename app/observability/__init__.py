@@ -1,1 +1,1 @@
-"""observability: say what it is."""
+"""Logs, metrics and traces of the running server."""

@@ -1,1 +1,1 @@
-"""policies: say what it is."""
+"""A repository's policy held against requests and against pull requests that edit it."""

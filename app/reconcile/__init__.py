@@ -1,1 +1,1 @@
-"""reconcile: say what it is."""
+"""Events that never arrived: failed deliveries redelivered, labelled issues without a run found."""

@@ -1,1 +1,1 @@
-"""runs: say what it is."""
+"""Runs: queued, admitted, conducted on the durable engine, paused, woken and retried."""

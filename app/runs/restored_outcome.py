@@ -17,7 +17,7 @@ from agents.errors import RunError
 from agents.ports import Batch
 from agents.requests import AddressReview, FixChecks, OnPull, RemediateAlert, Request
 from agents.run import Outcome
-from app.github.read_tool.adapter import asked_at
+from app.github.access.run_reader import asked_at
 from app.github.reporting.reporter import ENDED, KEY
 from app.github.reviews.adapter import GitHubReviews
 from app.github.transport.client import GitHub

@@ -1,1 +1,1 @@
-"""Step 8: where the commands of agents run."""
+"""The sandboxes in which commands of agents run, and the attacks that each must withstand."""

@@ -1,4 +1,4 @@
-"""One started process, whose end the event loop hears from the kernel, without a thread."""
+"""A child process whose end the event loop hears from the kernel (pidfd_open(2))."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RETRY = 10.0  # seconds
 
 
 class ChildProcess:
-    """A process in a session of its own, in `/`, with this environment and nothing else of ours."""
+    """A process in a session of its own, in `/`, with this environment and none of Fettle's."""
 
     def __init__(
         self,
@@ -25,13 +25,13 @@ class ChildProcess:
         stdout: int,
         stderr: int,
         pass_fds: Sequence[int],
-        lowered: UnprivilegedLauncher | None = None,
+        launcher: UnprivilegedLauncher | None = None,
     ) -> None:
-        """Start it, as the user of `lowered` if that is given.
+        """Start the process, by `launcher` if that is given.
 
-        Raises TransientError when there is no room for another process.
+        Raises TransientError when this machine has no room for another process.
         """
-        start = lowered.start if lowered else subprocess.Popen
+        start = launcher.start if launcher else subprocess.Popen
         self._loop = asyncio.get_running_loop()
         try:
             self._process = start(
@@ -53,7 +53,7 @@ class ChildProcess:
             ) from error
         self.pid = self._process.pid
         self.ended: asyncio.Future[int] = self._loop.create_future()
-        """Its exit code; negative when a signal ended it."""
+        """The exit code; negative when a signal ended the process."""
         self._listen()
 
     def _listen(self) -> None:
@@ -70,5 +70,5 @@ class ChildProcess:
         self.ended.set_result(self._process.wait())
 
     async def wait(self) -> int:
-        """Wait for its end, which being cancelled does not change."""
+        """Wait for the end of the process; a cancelled wait leaves it running."""
         return await asyncio.shield(self.ended)

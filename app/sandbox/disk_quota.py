@@ -1,7 +1,7 @@
-"""Step 8: what commands may fill of the disk: no command begins without room, and none takes all.
+"""The disk that commands may fill: bytes for each run, and a reserve that stays free for Fettle.
 
-Walking a run's folders is dear, asking the disk how much is free costs nothing. So the folders are
-walked only when more of the disk is gone than the run may still take.
+To walk a run's folders is dear, to ask the disk how much is free costs nothing (statvfs(3)). So
+the folders are walked only when more of the disk is gone than the run may still take.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ _FEWEST = 200  # one in so many names for files (inodes) stays free
 
 @dataclass
 class _DiskUsage:
-    """How large a run's folders were, and what was free then; `known` once they were walked."""
+    """The bytes of a run's folders, and the bytes free on the disk then; `known` once walked."""
 
     size: int
     free: int
-    at: float
-    took: float = 0.0
+    measured_at: float
+    walk_seconds: float = 0.0
     known: bool = False
 
 
 class DiskQuota:
-    """Remembers how full the folders of runs are."""
+    """Remembers how many bytes the folders of runs take."""
 
     def __init__(self, bounds: OperatorLimits) -> None:
         self.bounds = bounds
-        self._seen: LRUCache[Path, _DiskUsage] = LRUCache(_RUNS)
+        self._usage: LRUCache[Path, _DiskUsage] = LRUCache(_RUNS)
 
-    def room(self, command: SandboxCommand) -> DiskAllowance:
-        """Return the room of a command. Raises TransientError when the disk has none to give."""
+    def allow(self, command: SandboxCommand) -> DiskAllowance:
+        """Return what a command may still fill. Raises TransientError when the disk is full."""
         folders = tuple(mount.source for mount in command.mounts if mount.writable)
         if folders:
             self.require_free(folders[0], self.bounds.reserve)
         return DiskAllowance(self, folders)
 
     def require_free(self, folder: Path, reserve: int) -> None:
-        """Raise TransientError, with the remedy, when less than this is free on a folder's disk."""
+        """Raise TransientError, with the remedy, unless `reserve` bytes are free on the disk."""
         status = os.statvfs(folder)
         free = status.f_bavail * status.f_frsize
         if free < reserve:
@@ -75,38 +75,38 @@ class DiskQuota:
                 retry_after=_RETRY,
             )
 
-    def seen(self, folder: Path) -> _DiskUsage:
-        """Return what is known of a run, by the first of its folders."""
-        if folder not in self._seen:
+    def get_usage(self, folder: Path) -> _DiskUsage:
+        """Return what is known of the run whose first folder this is."""
+        if folder not in self._usage:
             unseen = max(0, self.bounds.disk - _UNSEEN)
-            self._seen[folder] = _DiskUsage(unseen, _free(folder), time.monotonic())
-        return self._seen[folder]
+            self._usage[folder] = _DiskUsage(unseen, _read_free_bytes(folder), time.monotonic())
+        return self._usage[folder]
 
     def remember(self, folder: Path, seen: _DiskUsage) -> None:
-        """Keep what a walk found."""
-        self._seen[folder] = seen
+        """Keep what a walk of the run's folders found."""
+        self._usage[folder] = seen
 
 
 class DiskAllowance:
-    """The disk of one command, from its beginning to its end."""
+    """What one command may fill of the disk, watched from its beginning to its end."""
 
     def __init__(self, disk: DiskQuota, folders: Sequence[Path]) -> None:
         self._disk = disk
         self._folders = folders
         self._most = disk.bounds.disk
         if folders:
-            seen = disk.seen(folders[0])
+            seen = disk.get_usage(folders[0])
             # What is too large already may be worked on, so that somebody can clean up.
             self._most = max(self._most, seen.size if seen.known else 0)
 
     async def watch(self) -> None:
-        """Return when the command has taken more than its run may have; see `taken`."""
+        """Return when the command has taken more than its run may have; see `is_exceeded`."""
         while True:
             await asyncio.sleep(LOOK_EVERY)
-            if await self.taken():
+            if await self.is_exceeded():
                 return
 
-    async def taken(self) -> bool:
+    async def is_exceeded(self) -> bool:
         """Tell, while the command runs, whether it took more than its run may have.
 
         Raises TransientError when the whole disk gets full, whoever is to blame.
@@ -114,26 +114,26 @@ class DiskAllowance:
         if not self._folders:
             return False
         self._disk.require_free(self._folders[0], self._disk.bounds.reserve // 2)
-        return self._may_be_over(patient=False) and await self._walk()
+        return self._may_be_exceeded(patient=False) and await self._measure()
 
-    async def overrun(self) -> bool:
+    async def was_exceeded(self) -> bool:
         """Tell, at the end of the command, whether it took more than its run may have."""
-        return bool(self._folders) and self._may_be_over(patient=True) and await self._walk()
+        return bool(self._folders) and self._may_be_exceeded(patient=True) and await self._measure()
 
-    def _may_be_over(self, *, patient: bool) -> bool:
-        seen = self._disk.seen(self._folders[0])
-        age = time.monotonic() - seen.at
-        if not patient and age < 10 * seen.took:
+    def _may_be_exceeded(self, *, patient: bool) -> bool:
+        seen = self._disk.get_usage(self._folders[0])
+        age = time.monotonic() - seen.measured_at
+        if not patient and age < 10 * seen.walk_seconds:
             return False
-        gone = seen.free - _free(self._folders[0])
+        gone = seen.free - _read_free_bytes(self._folders[0])
         return seen.size + gone > self._most or (not patient and age > _OLDEST)
 
-    async def _walk(self) -> bool:
+    async def _measure(self) -> bool:
         started = time.monotonic()
-        free = _free(self._folders[0])
+        free = _read_free_bytes(self._folders[0])
         size, whole = await _measure(self._folders)
         now = time.monotonic()
-        before = self._disk.seen(self._folders[0])
+        before = self._disk.get_usage(self._folders[0])
         if not whole:  # what the command hides from us is still missing from the disk
             size = max(size, (before.size if before.known else 0) + before.free - free)
         self._disk.remember(
@@ -142,7 +142,7 @@ class DiskAllowance:
         return size > self._most
 
 
-def _free(folder: Path) -> int:
+def _read_free_bytes(folder: Path) -> int:
     status = os.statvfs(folder)
     return status.f_bavail * status.f_frsize
 

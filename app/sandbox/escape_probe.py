@@ -1,4 +1,8 @@
-"""Attack the sandbox at start: it is trusted because breaking out failed, not for its exit code."""
+"""The attack on a sandbox at each start, which is trusted only where breaking out fails.
+
+A script inside tries each way out; listeners, files and sockets of Fettle's own, laid out
+outside, show whether it got through.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from pathlib import Path
 
 from agents.errors import ConfigError
 from app.sandbox.bubblewrap.errors import diagnose
-from app.sandbox.bubblewrap.profile import environment
+from app.sandbox.environment import build_environment
 from app.sandbox.port import Mount, Probe, ProbeReport, Sandbox, SandboxCommand
 
 ATTACKS = (
@@ -47,7 +51,7 @@ _WRONG_HOLD_REMEDY = "update the kernel and bubblewrap, then run Fettle as an or
 
 @dataclass(frozen=True)
 class _Canaries:
-    """What is laid out for the attacker, and shows afterwards whether it was touched."""
+    """Files, sockets and listeners that show whether the attacker reached them."""
 
     folder: Path
     tree: Path
@@ -63,50 +67,55 @@ class _Canaries:
 
 
 async def attack(sandbox: Sandbox) -> ProbeReport:
-    """Return what an attacker inside could do. Never raises: a sandbox that fails has not held."""
+    """Attack a sandbox from inside, and return what held.
+
+    A sandbox that does not start has not held either: no ConfigError is raised.
+    """
     started = time.monotonic()
     try:
-        with _laid_out(sandbox.owner) as bait:
-            result = await sandbox.run(_attacker(bait))
-            probes = _judge(result.output, bait)
-        cause, remedy = _reading(result.output, probes)
+        with _open_canaries(sandbox.owner) as canaries:
+            result = await sandbox.run(_build_attack(canaries))
+            probes = _judge(result.output, canaries)
+        cause, remedy = _find_remedy(result.output, probes)
     except ConfigError as error:
         probes = (Probe("the sandbox starts", held=False),)
-        cause, remedy = _split(str(error))
+        cause, remedy = _split_error(str(error))
     return ProbeReport(sandbox.name, probes, cause, remedy, time.monotonic() - started)
 
 
-def _attacker(bait: _Canaries) -> SandboxCommand:
+def _build_attack(canaries: _Canaries) -> SandboxCommand:
     script = resources.files("app.sandbox").joinpath("probe.pl").read_text("utf-8")
-    known = [*environment({}, ()), "PWD", "SHLVL", "_", "OLDPWD"]
+    known = [*build_environment({}, ()), "PWD", "SHLVL", "_", "OLDPWD"]
     outer = [str(Path("/proc/self/ns", kind).readlink()) for kind in ("pid", "net", "ipc")]
     calls = _CALLS.get(platform.machine(), ("-1", "-1", "-1"))
-    argv = ("perl", "-e", script, str(bait.folder), str(bait.port), bait.name)
+    argv = ("perl", "-e", script, str(canaries.folder), str(canaries.port), canaries.name)
     return SandboxCommand(
         argv=(*argv, ",".join(known), ",".join(outer), *calls),
-        mounts=(Mount(bait.tree, "/workspace", writable=True),),
+        mounts=(Mount(canaries.tree, "/workspace", writable=True),),
         timeout=20,
     )
 
 
-def _judge(output: str, bait: _Canaries) -> tuple[Probe, ...]:
+def _judge(output: str, canaries: _Canaries) -> tuple[Probe, ...]:
     told = {}
     for line in output.splitlines():
         attack_name, _, rest = line.partition("\t")
         worked, _, detail = rest.partition("\t")
         told[attack_name] = Probe(attack_name, held=worked == "0", detail=detail)
-    mark = bait.tree / "mark"
+    mark = canaries.tree / "mark"
     probes = [
-        Probe("the sandbox runs commands", held=mark.exists(), detail=_why_not(output, mark)),
+        Probe(
+            "the sandbox runs commands", held=mark.exists(), detail=_explain_silence(output, mark)
+        ),
         Probe("runs as an ordinary user", held=mark.exists() and mark.stat().st_uid != 0),
-        Probe("send to a UDP port", held=not _heard(bait.udp)),
-        Probe("reach our sockets", held=not _touched(bait)),
+        Probe("send to a UDP port", held=not _has_received(canaries.udp)),
+        Probe("reach our sockets", held=not _is_touched(canaries)),
     ]
     silent = "the probe gave no answer"
     return (*probes, *(told.get(name, Probe(name, held=False, detail=silent)) for name in ATTACKS))
 
 
-def _why_not(output: str, mark: Path) -> str:
+def _explain_silence(output: str, mark: Path) -> str:
     if mark.exists():
         return ""
     if "perl" in output and "not found" in output:
@@ -114,18 +123,18 @@ def _why_not(output: str, mark: Path) -> str:
     return output[-300:].strip()
 
 
-def _touched(bait: _Canaries) -> bool:
+def _is_touched(canaries: _Canaries) -> bool:
     """Tell whether any canary listener heard of somebody, or the open folder got a file."""
-    for listener in (bait.tcp, *bait.unix):
+    for listener in (canaries.tcp, *canaries.unix):
         try:
             listener.accept()[0].close()
         except BlockingIOError:
             continue
         return True
-    return (bait.folder / "open" / "mark").exists()
+    return (canaries.folder / "open" / "mark").exists()
 
 
-def _heard(udp: socket.socket) -> bool:
+def _has_received(udp: socket.socket) -> bool:
     try:
         udp.recv(100)
     except BlockingIOError:
@@ -133,7 +142,7 @@ def _heard(udp: socket.socket) -> bool:
     return True
 
 
-def _reading(output: str, probes: tuple[Probe, ...]) -> tuple[str, str]:
+def _find_remedy(output: str, probes: tuple[Probe, ...]) -> tuple[str, str]:
     if all(probe.held for probe in probes):
         return "", ""
     if probes[0].held:
@@ -143,23 +152,23 @@ def _reading(output: str, probes: tuple[Probe, ...]) -> tuple[str, str]:
     return diagnose(output)
 
 
-def _split(text: str) -> tuple[str, str]:
+def _split_error(text: str) -> tuple[str, str]:
     """Return cause and remedy of a ConfigError that says both, or all of it as the cause."""
     cause, _, remedy = text.partition("\nRemedy: ")
     return cause.replace("\nLikely cause: ", " Likely cause: "), remedy or "see the cause"
 
 
 @contextmanager
-def _laid_out(owner: tuple[int, int]) -> Iterator[_Canaries]:
+def _open_canaries(owner: tuple[int, int]) -> Iterator[_Canaries]:
     folder = Path(tempfile.mkdtemp(prefix="fettle-probe-"))
     try:
         with ExitStack() as stack:
-            yield _lay_out(folder, owner, stack)
+            yield _set_canaries(folder, owner, stack)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _lay_out(folder: Path, owner: tuple[int, int], stack: ExitStack) -> _Canaries:
+def _set_canaries(folder: Path, owner: tuple[int, int], stack: ExitStack) -> _Canaries:
     folder.chmod(0o755)
     (folder / "canary").write_text("canary")
     (folder / "open").mkdir()
@@ -172,14 +181,14 @@ def _lay_out(folder: Path, owner: tuple[int, int], stack: ExitStack) -> _Canarie
     tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
     udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     udp.bind(tcp.getsockname())
-    unix = (_listener(f"\0{name}", stack), _listener(str(folder / "socket"), stack))
+    unix = (_listen(f"\0{name}", stack), _listen(str(folder / "socket"), stack))
     (folder / "socket").chmod(0o777)
     for listener in (tcp, udp, *unix):
         listener.setblocking(False)
     return _Canaries(folder, tree, name, tcp, udp, unix)
 
 
-def _listener(address: str, stack: ExitStack) -> socket.socket:
+def _listen(address: str, stack: ExitStack) -> socket.socket:
     listener = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
     listener.bind(address)
     listener.listen(1)

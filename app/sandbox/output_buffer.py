@@ -1,4 +1,4 @@
-"""What is kept of a command's output: bounded memory, however much it writes."""
+"""The buffers that keep a command's output within bounds, however much the command writes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ class OutputSink(Protocol):
     """Takes output piece by piece."""
 
     def feed(self, data: bytes) -> bool:
-        """Keep what is wanted of it; False when this is more than anyone should write."""
+        """Keep what is wanted of the bytes; return False when the command must be stopped."""
         ...
 
 
 class FullBuffer:
-    """Keeps everything, up to a limit that is an error to pass."""
+    """Keeps up to `limit` bytes of output; whoever writes more is stopped."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -24,7 +24,7 @@ class FullBuffer:
         self._size = 0
 
     def feed(self, data: bytes) -> bool:
-        """Keep it; False once the limit is passed."""
+        """Keep the bytes; return False once the limit is passed."""
         self._size += len(data)
         if self._size > self._limit:
             return False
@@ -32,12 +32,12 @@ class FullBuffer:
         return True
 
     def data(self) -> bytes:
-        """Return all of it."""
+        """Return all bytes kept."""
         return b"".join(self._pieces)
 
 
 class HeadTailBuffer:
-    """Keeps the first and the last half of `keep` bytes; more than `flood` bytes are too many."""
+    """Keeps `keep` bytes, half from the start and half from the end; stops beyond `flood` bytes."""
 
     def __init__(self, keep: int, flood: int) -> None:
         self._room = keep // 2
@@ -48,7 +48,7 @@ class HeadTailBuffer:
         self._size = 0
 
     def feed(self, data: bytes) -> bool:
-        """Keep what belongs to head or tail; False once it is a flood."""
+        """Keep what belongs to head or tail; return False beyond `flood` bytes."""
         self._size += len(data)
         free = self._room - len(self._head)
         self._head += data[:free]
@@ -64,7 +64,7 @@ class HeadTailBuffer:
             self._tail_size -= len(self._tail.popleft())
 
     def text(self) -> str:
-        """Return head and tail; a line in between says how much was left out."""
+        """Return head and tail, with a line in between that counts the bytes left out."""
         tail = b"".join(self._tail)
         left_out = max(0, len(tail) - self._room) + self._size - len(self._head) - self._tail_size
         if left_out:
@@ -75,14 +75,14 @@ class HeadTailBuffer:
 
 
 class FileSink:
-    """Writes everything to a descriptor, up to a limit that is an error to pass."""
+    """Writes up to `limit` bytes of output to a descriptor; whoever writes more is stopped."""
 
     def __init__(self, fd: int, limit: int) -> None:
         self._fd = fd
         self._left = limit
 
     def feed(self, data: bytes) -> bool:
-        """Write it; False once the limit is passed."""
+        """Write the bytes; return False once the limit is passed."""
         self._left -= len(data)
         if self._left < 0:
             return False

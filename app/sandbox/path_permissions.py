@@ -1,4 +1,7 @@
-"""What the sandbox's user can get at, and why not: the riddle that bwrap does not solve."""
+"""Which folders the sandbox's user may enter, with a message that names the folder and the remedy.
+
+bwrap itself says only that a path could not be found.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from app.sandbox.port import Mount
 
 
 def make_passable(folder: Path) -> None:
-    """Make a folder that every user may pass but not list, whatever the umask.
+    """Make a folder that every user may pass but not list (mode 0711), whatever the umask.
 
-    One that is there already is left as it is: its mode is somebody's decision.
+    A folder that is there already keeps its mode, which is somebody's decision.
     """
     if not folder.is_dir():
         make_passable(folder.parent)
@@ -36,7 +39,7 @@ def make_data_folder(folder: Path) -> None:
 
 
 def require_reach(paths: Iterable[Path], owner: tuple[int, int]) -> None:
-    """Raise ConfigError, naming directory and remedy, unless this user can enter each path."""
+    """Raise ConfigError, which names folder and remedy, unless this user can enter each path."""
     for path in paths:
         _require_one(path, owner)
 
@@ -56,21 +59,21 @@ def _require_one(path: Path, owner: tuple[int, int]) -> None:
 
 
 class WritablePaths:
-    """Remembers what commands could write: nothing below it may be mounted.
+    """Remembers the folders that commands may write to, below which nothing may be mounted.
 
     Whoever may write to a folder may put a link in the place of what lies in it, and the mount
     would show what the link points at.
     """
 
     def __init__(self, owner: tuple[int, int]) -> None:
-        self._stranger = owner[0] if owner[0] != os.geteuid() else None
+        self._agents_uid = owner[0] if owner[0] != os.geteuid() else None
         self._known: LRUCache[Path, None] = LRUCache(10_000)
 
     def check(self, mounts: Sequence[Mount]) -> None:
         """Raise ConfigError for a mount whose source an agent could have swapped."""
         above = {parent: mount for mount in mounts for parent in mount.source.parents}
         for parent, mount in above.items():
-            if parent in self._known or self._is_strangers(parent):
+            if parent in self._known or self._belongs_to_agents(parent):
                 raise ConfigError(
                     f"The sandbox is to show `{mount.source}`, but commands of agents may "
                     f"write to `{parent}` and could put a link there to anything. Put it "
@@ -80,9 +83,9 @@ class WritablePaths:
             if mount.writable:
                 self._known[mount.source] = None
 
-    def _is_strangers(self, folder: Path) -> bool:
+    def _belongs_to_agents(self, folder: Path) -> bool:
         try:
-            return folder.stat().st_uid == self._stranger
+            return folder.stat().st_uid == self._agents_uid
         except OSError:
             return False
 

@@ -1,4 +1,4 @@
-"""The port of every sandbox: what to run, what it may see, and how its hold is proven."""
+"""The port that each sandbox implements: commands, what they see, and what attacks found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agents.ports import CommandResult
 class Mount:
     """A directory or file of this machine that the sandbox sees at `target`.
 
-    Every parent of `source` must be out of the agent's reach: it could swap one for a symlink.
+    Every parent of `source` must be out of the agent's reach, who could swap one for a symlink.
     """
 
     source: Path
@@ -25,7 +25,10 @@ class Mount:
 
 @dataclass(frozen=True)
 class ResourceLimits:
-    """What the kernel lets a command use. All but the first hold for each of its processes."""
+    """What the kernel lets a command use (getrlimit(2)).
+
+    `nproc` holds for all processes of the command together, the others for each of them.
+    """
 
     nproc: int = 512
     """Processes and threads of the command together."""
@@ -41,19 +44,19 @@ class ResourceLimits:
 
 @dataclass(frozen=True)
 class OperatorLimits:
-    """What the operator lets commands take of this machine, whatever they ask for."""
+    """What the operator lets each command take of this machine; no command can raise it."""
 
     memory: int = 4096 * 1024**2
-    """Bytes for one command and all that it starts."""
+    """Bytes of memory for one command and all that it starts."""
     disk: int = 10_240 * 1024**2
-    """Bytes for the folders that one run may write."""
+    """Bytes of disk for the folders that one run may write."""
     reserve: int = 1024 * 1024**2
-    """Bytes that stay free on their disk: with less, no command begins."""
+    """Bytes that stay free on the disk: with less, no command begins."""
 
 
 @dataclass(frozen=True)
 class SandboxCommand:
-    """One command for the sandbox. It sees `mounts` and `environment`, and nothing of ours."""
+    """One command for the sandbox: it sees `mounts` and `environment`, nothing of Fettle's."""
 
     argv: tuple[str, ...]
     folder: str = "/workspace"
@@ -62,13 +65,13 @@ class SandboxCommand:
     timeout: float = 120.0
     """Seconds."""
     max_output: int = 64_000
-    """Bytes of output to keep: half from the start, half from the end."""
+    """Bytes of output to keep, half from the start and half from the end."""
     limits: ResourceLimits = ResourceLimits()
 
 
 @dataclass(frozen=True)
 class Probe:
-    """One attack that was tried from inside; `held` means that it came to nothing."""
+    """One attack that was tried from inside; `held` means that the attack failed."""
 
     name: str
     held: bool
@@ -77,7 +80,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class ProbeReport:
-    """The attacks tried on a sandbox at start. All must have come to nothing."""
+    """The attacks tried on a sandbox at start, all of which must have failed."""
 
     backend: str
     probes: tuple[Probe, ...]
@@ -85,15 +88,15 @@ class ProbeReport:
     remedy: str = ""
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
-    """What it holds weakly or not at all, although it can be trusted."""
+    """What the sandbox holds weakly, or by the operator's wish not at all."""
 
     @property
     def held(self) -> bool:
-        """Tell whether the sandbox can be trusted with agents."""
+        """Tell whether every attack failed."""
         return bool(self.probes) and all(probe.held for probe in self.probes)
 
     def require(self) -> None:
-        """Raise ConfigError, with the likely cause and a one-line remedy, unless it held."""
+        """Raise ConfigError, with the likely cause and a one-line remedy, unless `held`."""
         if self.held:
             return
         failed = [
@@ -116,8 +119,8 @@ class Sandbox(Protocol):
         ...
 
     @property
-    def level(self) -> Literal["full", "degraded", "none"]:
-        """Return how much it holds."""
+    def level(self) -> Literal["full", "none"]:
+        """Return whether the sandbox holds commands."""
         ...
 
     @property
@@ -126,12 +129,13 @@ class Sandbox(Protocol):
         ...
 
     async def probe(self) -> ProbeReport:
-        """Try to break out, as an agent would; the answer is kept until restart."""
+        """Attack the sandbox as an agent would; the report is kept until restart."""
         ...
 
     async def run(self, command: SandboxCommand) -> CommandResult:
-        """Run the command until it ends, its time is up, or it floods us; nothing survives it.
+        """Run the command until it ends, its time is up, or it takes too much.
 
-        Raises ConfigError when this machine cannot start the sandbox.
+        Nothing that the command started survives. Raises ConfigError when this machine cannot
+        start the sandbox, and TransientError when the machine has no room for a command now.
         """
         ...

@@ -1,4 +1,4 @@
-"""Start a process group, read it within bounds, and leave nothing of it behind."""
+"""A process group that is started, read within bounds, and ended with all that belongs to it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from agents.ports import CommandResult
 from app.sandbox.child_process import ChildProcess
 from app.sandbox.output_buffer import OutputSink
 from app.sandbox.privilege_drop import UnprivilegedLauncher
@@ -19,8 +20,16 @@ _PIECE = 256 * 1024
 _LAST_BREATH = 1.0
 """Seconds in which what was killed below the process lets go of the output: then it is gone."""
 
-Why = Literal["exit", "timeout", "output", "watch"]
+ExitReason = Literal["exit", "timeout", "output", "watch"]
 Watch = Callable[[], Coroutine[object, object, None]]
+
+FLOOD = 64 * 1024 * 1024
+"""Bytes of output after which a command is stopped."""
+
+TIMED_OUT = 124
+"""The exit code of a command whose time was up, as timeout(1) gives it."""
+
+_ENDED_BY_LIMIT = {128 + signal.SIGKILL, 128 + signal.SIGXCPU, 128 + signal.SIGXFSZ}
 
 
 @dataclass(frozen=True)
@@ -28,11 +37,29 @@ class ProcessExit:
     """How a process ended; `code` is negative when a signal ended it."""
 
     code: int
-    why: Why
+    why: ExitReason
 
 
-def memory_file(name: str, data: bytes) -> int:
-    """Return a descriptor of a file that exists in memory only, ready to be read."""
+def build_result(
+    ended: ProcessExit, output: str, seconds: float, *, memory: bool = False, disk: bool = False
+) -> CommandResult:
+    """Return the result of a command that took `seconds`.
+
+    `memory` and `disk` tell that the command used up what it may have.
+    """
+    if memory or disk or ended.why == "watch":
+        why: Literal["memory", "disk"] = "memory" if memory else "disk"
+        return CommandResult(128 + signal.SIGKILL, why, output, seconds)
+    if ended.why == "timeout":
+        return CommandResult(TIMED_OUT, "timeout", output, seconds)
+    if ended.why == "output":
+        return CommandResult(128 + signal.SIGKILL, "output", output, seconds)
+    code = ended.code if ended.code >= 0 else 128 - ended.code
+    return CommandResult(code, "killed" if code in _ENDED_BY_LIMIT else "exit", output, seconds)
+
+
+def make_memory_file(name: str, data: bytes) -> int:
+    """Return a descriptor of a file in memory (memfd_create(2)); the caller closes it."""
     fd = os.memfd_create(name)
     rest = memoryview(data)
     while rest:
@@ -51,18 +78,19 @@ async def run_group(
     stdin: int | None = None,
     pass_fds: Sequence[int] = (),
     watch: Watch | None = None,
-    lowered: UnprivilegedLauncher | None = None,
+    launcher: UnprivilegedLauncher | None = None,
 ) -> ProcessExit:
     """Run `argv` in a session of its own, in `/`, until it and its output end.
 
-    Without `err` both streams go to `out`. When `watch` comes to its end, so does the process.
-    Call it on a thread that lives as long as the process: the kernel ends a sandbox together with
-    the thread that started it.
+    `timeout` is in seconds. Without `err` both streams go to `out`. When `watch` returns, the
+    group is killed; what `watch` raises is raised here. Raises TransientError when no process can
+    be started. Call it on a thread that lives as long as the process: the kernel ends a sandbox
+    together with the thread that started it (PR_SET_PDEATHSIG, prctl(2)).
     """
     with contextlib.ExitStack() as stack:
-        readers = [stack.enter_context(_reading(out))]
+        readers = [stack.enter_context(_open_reader(out))]
         if err is not None:
-            readers.append(stack.enter_context(_reading(err)))
+            readers.append(stack.enter_context(_open_reader(err)))
         child = ChildProcess(
             argv,
             environment=environment,
@@ -70,7 +98,7 @@ async def run_group(
             stdout=readers[0].write_end,
             stderr=readers[-1].write_end,
             pass_fds=pass_fds,
-            lowered=lowered,
+            launcher=launcher,
         )
         for reader in readers:
             reader.start()
@@ -86,8 +114,8 @@ async def _finish(
     over = _Completion(child, reads)
     watching = None if watch is None else asyncio.ensure_future(watch())
     if watching is not None:
-        watching.add_done_callback(over.watched)
-    why: Why | None = None
+        watching.add_done_callback(over.end_by_watch)
+    why: ExitReason | None = None
     try:
         async with asyncio.timeout(timeout):
             why = await over.why
@@ -106,30 +134,30 @@ async def _finish(
 
 
 class _Completion:
-    """Why it is over: all output and the process have ended, or the first thing that was wrong.
+    """The reason for the end: process and output have ended, or the first thing that went wrong.
 
-    Callbacks and no coroutine: a command waits for every turn of the event loop until we know.
+    Callbacks instead of a coroutine: each turn of the event loop delays the command's end.
     """
 
     def __init__(self, child: ChildProcess, reads: list[asyncio.Future[bool]]) -> None:
-        self.why: asyncio.Future[Why] = asyncio.get_running_loop().create_future()
+        self.why: asyncio.Future[ExitReason] = asyncio.get_running_loop().create_future()
         self._running = {child.ended, *reads}
         for read in reads:
-            read.add_done_callback(self._read)
-        child.ended.add_done_callback(self._ended)
+            read.add_done_callback(self._on_output_end)
+        child.ended.add_done_callback(self._on_end)
 
-    def _read(self, read: asyncio.Future[bool]) -> None:
+    def _on_output_end(self, read: asyncio.Future[bool]) -> None:
         if not read.cancelled() and not read.result():
-            self._say("output")
-        self._ended(read)
+            self._settle("output")
+        self._on_end(read)
 
-    def _ended(self, which: asyncio.Future[bool] | asyncio.Future[int]) -> None:
+    def _on_end(self, which: asyncio.Future[bool] | asyncio.Future[int]) -> None:
         self._running.discard(which)
         if not self._running:
-            self._say("exit")
+            self._settle("exit")
 
-    def watched(self, watching: asyncio.Future[None]) -> None:
-        """Take the end of the watch for the end of the process, or raise what it has to say."""
+    def end_by_watch(self, watching: asyncio.Future[None]) -> None:
+        """Take the end of the watch for that of the process, or pass on what it raised."""
         if watching.cancelled() or self.why.done():
             return
         if error := watching.exception():
@@ -137,7 +165,7 @@ class _Completion:
         else:
             self.why.set_result("watch")
 
-    def _say(self, why: Why) -> None:
+    def _settle(self, why: ExitReason) -> None:
         if not self.why.done():
             self.why.set_result(why)
 
@@ -148,7 +176,7 @@ def _kill(group: int) -> None:
 
 
 class _PipeReader:
-    """One pipe whose output goes to a sink; a pipe of our own, so that nobody can hold it open."""
+    """A pipe whose output goes to a sink; it ends for the reader when Fettle closes it."""
 
     def __init__(self, sink: OutputSink) -> None:
         self._sink = sink
@@ -161,9 +189,9 @@ class _PipeReader:
     def start(self) -> None:
         """Read from now on; `done` is True at the end of the output, False for a flood."""
         self._close_write_end()
-        self._loop.add_reader(self._fd, self._ready)
+        self._loop.add_reader(self._fd, self._on_ready)
 
-    def _ready(self) -> None:
+    def _on_ready(self) -> None:
         try:
             data = os.read(self._fd, _PIECE)
         except BlockingIOError:
@@ -188,7 +216,7 @@ class _PipeReader:
 
 
 @contextmanager
-def _reading(sink: OutputSink) -> Iterator[_PipeReader]:
+def _open_reader(sink: OutputSink) -> Iterator[_PipeReader]:
     reader = _PipeReader(sink)
     try:
         yield reader

@@ -1,8 +1,8 @@
-"""The system calls that a sandbox refuses, as a BPF program for `bwrap --seccomp`.
+"""The system calls that a sandbox refuses, as a BPF program for `bwrap --seccomp` (seccomp(2)).
 
-A deny list: what tests, compilers and git need is too wide for an allow list. It takes away
-what reaches past the namespaces (vsock, io_uring, keyrings, new user namespaces, terminal input),
-and the set-user-id bit: a file with it would still lie there when the sandbox is gone.
+A deny list: what tests, compilers and git need is too wide for an allow list. It takes away what
+reaches past the namespaces (vsock, io_uring, keyrings, new user namespaces, terminal input), and
+the set-user-id bit: a file with it would still lie there when the sandbox is gone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ import struct
 from dataclasses import dataclass
 
 from agents.errors import ConfigError
-from app.sandbox.syscall_numbers import CLONE3, DENIED_EVERYWHERE, MACHINES, OPENAT2, Architecture
+from app.sandbox.syscall_numbers import (
+    ARCHITECTURES,
+    CLONE3,
+    DENIED_EVERYWHERE,
+    OPENAT2,
+    Architecture,
+)
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
@@ -35,7 +41,7 @@ _MAKES_A_FILE = 0x40 | 0x400000  # O_CREAT, O_TMPFILE: without them the mode is 
 
 @dataclass(frozen=True)
 class _Instruction:
-    """One instruction; jumps count the instructions to skip."""
+    """One BPF instruction; jumps count the instructions to skip (`struct sock_filter`)."""
 
     code: int
     value: int
@@ -43,69 +49,63 @@ class _Instruction:
     if_false: int = 0
 
 
-def build_filter(machine: str | None = None, *, sockets: bool = True, modes: bool = True) -> bytes:
-    """Return the filter for this machine, or the one named; ConfigError for an unknown one.
+def build_filter(machine: str | None = None) -> bytes:
+    """Return the filter for this machine, or for the one named as uname(2) does.
 
-    Without `sockets` none can be made, of any family, and without `modes` no permission changed:
-    for sandboxes that no namespace cuts off.
+    Raises ConfigError for a machine whose system calls are not known.
     """
     name = machine or platform.machine()
-    if name not in MACHINES:
+    if name not in ARCHITECTURES:
         raise ConfigError(
             f"The sandbox has no system call filter for `{name}` machines. "
-            f"Run Fettle on one of: {', '.join(sorted(MACHINES))}."
+            f"Run Fettle on one of: {', '.join(sorted(ARCHITECTURES))}."
         )
     return b"".join(
         struct.pack("=HBBI", step.code, step.if_true, step.if_false, step.value)
-        for step in _program(MACHINES[name], sockets=sockets, modes=modes)
+        for step in _build_program(ARCHITECTURES[name])
     )
 
 
-def denied_calls() -> list[str]:
+def list_denied_calls() -> list[str]:
     """Return the names of the calls that are refused whatever their arguments."""
-    named = {name for machine in MACHINES.values() for name in machine.denied}
+    named = {name for machine in ARCHITECTURES.values() for name in machine.denied}
     return sorted(named | set(DENIED_EVERYWHERE))
 
 
-def _program(machine: Architecture, *, sockets: bool, modes: bool) -> list[_Instruction]:
+def _build_program(machine: Architecture) -> list[_Instruction]:
     steps = [
         _Instruction(_LOAD, _ARCHITECTURE),
-        _Instruction(_EQUAL, machine.architecture, if_true=1),
+        _Instruction(_EQUAL, machine.audit_arch, if_true=1),
         _Instruction(_RETURN, _KILL),
         _Instruction(_LOAD, _NUMBER),
     ]
     if machine.x32:
         steps += [_Instruction(_AT_LEAST, _X32_BIT, if_false=1), _Instruction(_RETURN, _KILL)]
     for number in (*machine.denied.values(), *DENIED_EVERYWHERE.values()):
-        steps += _call(number, _refuse(errno.EPERM))
+        steps += _match_call(number, _refuse(errno.EPERM))
     # What these ask for lies behind a pointer, where no filter sees it; libraries have a way back.
     for number in (CLONE3, OPENAT2):
-        steps += _call(number, _refuse(errno.ENOSYS))
-    steps += _call(machine.clone, _unless_bits(_FIRST, _NEW_NAMESPACES))
-    steps += _call(machine.unshare, _unless_bits(_FIRST, _NEW_NAMESPACES | _NEW_TIME))
-    steps += _call(machine.ioctl, _unless_one_of(_SECOND, (_TIOCSTI, _TIOCLINUX)))
-    refusal = _refuse(errno.EAFNOSUPPORT)
-    families = _only(_FIRST, _FAMILIES, errno.EAFNOSUPPORT) if sockets else refusal
-    steps += _call(machine.socket, families)
-    steps += _without_set_id(machine, modes=modes)
+        steps += _match_call(number, _refuse(errno.ENOSYS))
+    steps += _match_call(machine.clone, _refuse_bits(_FIRST, _NEW_NAMESPACES))
+    steps += _match_call(machine.unshare, _refuse_bits(_FIRST, _NEW_NAMESPACES | _NEW_TIME))
+    steps += _match_call(machine.ioctl, _refuse_values(_SECOND, (_TIOCSTI, _TIOCLINUX)))
+    steps += _match_call(machine.socket, _allow_only(_FIRST, _FAMILIES, errno.EAFNOSUPPORT))
+    steps += _forbid_set_id(machine)
     return [*steps, _Instruction(_RETURN, _ALLOW)]
 
 
-def _without_set_id(machine: Architecture, *, modes: bool) -> list[_Instruction]:
+def _forbid_set_id(machine: Architecture) -> list[_Instruction]:
     """Return the steps that keep files from running as their owner, whoever starts them."""
     steps = []
-    for number, at in machine.chmod.items():
-        mode = _unless_bits(_ARGUMENTS[at], _SET_ID)
-        steps += _call(number, mode if modes else _refuse(errno.EPERM))
-    for number, at in machine.mknod.items():
-        steps += _call(number, _unless_bits(_ARGUMENTS[at], _SET_ID))
+    for number, at in (*machine.chmod.items(), *machine.mknod.items()):
+        steps += _match_call(number, _refuse_bits(_ARGUMENTS[at], _SET_ID))
     for number, at in machine.open.items():
-        mode = _unless_bits(_ARGUMENTS[at], _SET_ID)
-        steps += _call(number, _if_bits(_ARGUMENTS[at - 1], _MAKES_A_FILE, mode))
+        mode = _refuse_bits(_ARGUMENTS[at], _SET_ID)
+        steps += _match_call(number, _check_if_bits(_ARGUMENTS[at - 1], _MAKES_A_FILE, mode))
     return steps
 
 
-def _call(number: int, body: list[_Instruction]) -> list[_Instruction]:
+def _match_call(number: int, body: list[_Instruction]) -> list[_Instruction]:
     return [_Instruction(_EQUAL, number, if_false=len(body)), *body]
 
 
@@ -113,7 +113,7 @@ def _refuse(error: int) -> list[_Instruction]:
     return [_Instruction(_RETURN, _ERRNO | error)]
 
 
-def _if_bits(argument: int, bits: int, body: list[_Instruction]) -> list[_Instruction]:
+def _check_if_bits(argument: int, bits: int, body: list[_Instruction]) -> list[_Instruction]:
     return [
         _Instruction(_LOAD, argument),
         _Instruction(_ANY_BIT, bits, if_true=1),
@@ -122,7 +122,7 @@ def _if_bits(argument: int, bits: int, body: list[_Instruction]) -> list[_Instru
     ]
 
 
-def _unless_bits(argument: int, bits: int) -> list[_Instruction]:
+def _refuse_bits(argument: int, bits: int) -> list[_Instruction]:
     return [
         _Instruction(_LOAD, argument),
         _Instruction(_ANY_BIT, bits, if_false=1),
@@ -131,7 +131,7 @@ def _unless_bits(argument: int, bits: int) -> list[_Instruction]:
     ]
 
 
-def _unless_one_of(argument: int, values: tuple[int, ...]) -> list[_Instruction]:
+def _refuse_values(argument: int, values: tuple[int, ...]) -> list[_Instruction]:
     return [
         _Instruction(_LOAD, argument),
         *_match_any(values, otherwise=1),
@@ -140,7 +140,7 @@ def _unless_one_of(argument: int, values: tuple[int, ...]) -> list[_Instruction]
     ]
 
 
-def _only(argument: int, values: tuple[int, ...], error: int) -> list[_Instruction]:
+def _allow_only(argument: int, values: tuple[int, ...], error: int) -> list[_Instruction]:
     return [
         _Instruction(_LOAD, argument),
         *_match_any(values, otherwise=1),

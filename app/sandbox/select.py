@@ -1,4 +1,4 @@
-"""Step 8: the sandbox of this machine: what the operator named, else the first that held."""
+"""The choice of this machine's sandbox: what the operator named, else the first that held."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from agents.errors import ConfigError
 from app.config.settings import Settings
 from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.sandbox.container.backend import Container
-from app.sandbox.landlock import Landlock
 from app.sandbox.none.backend import NoSandbox
 from app.sandbox.port import OperatorLimits, Probe, ProbeReport, Sandbox
 
-BACKENDS = ("bubblewrap", "container", "landlock", "none")
+BACKENDS = ("bubblewrap", "container", "none")
 AUTOMATIC = ("bubblewrap", "container")
-"""What `auto` tries, in this order. The others hold less: they are for people to choose."""
+"""What `auto` tries, in this order. `none` holds nothing: it is for people to choose."""
 
 _MB = 1024 * 1024
 _UNACKNOWLEDGED = (
@@ -30,16 +29,12 @@ _ACKNOWLEDGE = (
 )
 REFUSED = "No sandbox holds agents here, so Fettle does not start."
 _OTHERWISE = (
-    "FETTLE_SANDBOX=landlock holds less, and works in most containers; `fettle doctor sandbox "
-    "--all` shows what. FETTLE_SANDBOX=none with "
+    "Fettle needs bubblewrap (`apt-get install bubblewrap`) or a container engine (`apt-get "
+    "install podman`) that works here. FETTLE_SANDBOX=none with "
     "FETTLE_I_UNDERSTAND_AGENTS_RUN_UNSANDBOXED=true holds nothing."
 )
 _CAUTIONS = {
     "full": "",
-    "degraded": (
-        "**Caution:** this ran in the degraded sandbox `{name}`: commands could see the processes "
-        "of Fettle's machine. The operator chose it by FETTLE_SANDBOX."
-    ),
     "none": (
         "**Caution:** this ran without a sandbox: commands could reach the network and the files "
         "of Fettle's machine. The operator chose that by FETTLE_SANDBOX=none."
@@ -51,7 +46,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class BackendTrial:
-    """A backend and what its probe found; without a sandbox it could not even be made."""
+    """A backend and what its probe found; `sandbox` is None where the backend cannot be made."""
 
     report: ProbeReport
     sandbox: Sandbox | None
@@ -65,35 +60,35 @@ class BackendTrial:
 async def choose(settings: Settings) -> Sandbox:
     """Return the sandbox that all commands of this process run in.
 
-    Raises ConfigError, which names each backend tried, what failed, why, and a one-line remedy.
+    Raises ConfigError, which names for each backend what failed, why, and a one-line remedy.
     """
     tried = []
-    for name in wanted(settings):
+    for name in list_candidates(settings):
         tried.append(await try_backend(name, settings))
         sandbox = tried[-1].chosen
         if sandbox is not None:
-            _tell(sandbox, tried[-1].report)
+            _warn_if_weak(sandbox, tried[-1].report)
             return sandbox
-    raise ConfigError(refusal(settings, tried))
+    raise ConfigError(describe_refusal(settings, tried))
 
 
-def wanted(settings: Settings) -> Sequence[str]:
+def list_candidates(settings: Settings) -> Sequence[str]:
     """Return the backends to try, in this order."""
     return AUTOMATIC if settings.sandbox == "auto" else (settings.sandbox,)
 
 
 async def try_backend(name: str, settings: Settings) -> BackendTrial:
-    """Attack a backend, and return what held."""
+    """Attack the backend of this name, and return what held."""
     if name == "none" and not settings.i_understand_agents_run_unsandboxed:
-        return _refused(name, "the operator acknowledges it", _UNACKNOWLEDGED, _ACKNOWLEDGE)
+        return _refuse(name, "the operator acknowledges it", _UNACKNOWLEDGED, _ACKNOWLEDGE)
     try:
-        sandbox = make(name, settings)
+        sandbox = make_backend(name, settings)
         return BackendTrial(await sandbox.probe(), sandbox)
     except ConfigError as error:
-        return _refused(name, "the sandbox starts", str(error), "see the cause")
+        return _refuse(name, "the sandbox starts", str(error), "see the cause")
 
 
-def make(name: str, settings: Settings) -> Sandbox:
+def make_backend(name: str, settings: Settings) -> Sandbox:
     """Return the backend of this name, not yet probed. Raises ConfigError."""
     bounds = OperatorLimits(
         memory=settings.sandbox_memory_mb * _MB,
@@ -106,28 +101,32 @@ def make(name: str, settings: Settings) -> Sandbox:
             return Bubblewrap(*given)
         case "container":
             return Container(*given, image=settings.sandbox_image)
-        case "landlock":
-            return Landlock(*given)
         case _:
             return NoSandbox(*given)
 
 
-def refusal(settings: Settings, tried: Sequence[BackendTrial]) -> str:
-    """Return what the operator reads when no backend may be used."""
-    return "\n\n".join([REFUSED, *(_failure(each.report) for each in tried), *otherwise(settings)])
+def describe_refusal(settings: Settings, tried: Sequence[BackendTrial]) -> str:
+    """Return the text for the operator when no backend may be used."""
+    return "\n\n".join(
+        [
+            REFUSED,
+            *(_describe_failure(each.report) for each in tried),
+            *describe_alternatives(settings),
+        ]
+    )
 
 
-def otherwise(settings: Settings) -> list[str]:
-    """Return what else the operator may choose."""
+def describe_alternatives(settings: Settings) -> list[str]:
+    """Return what the operator can install or choose instead, where Fettle chose."""
     return [_OTHERWISE] if settings.sandbox == "auto" else []
 
 
-def caution(sandbox: Sandbox) -> str:
-    """Return what every report says when the sandbox is not a full one, as Markdown, or nothing."""
-    return _CAUTIONS[sandbox.level].format(name=sandbox.name)
+def build_caution(sandbox: Sandbox) -> str:
+    """Return the Markdown that every report begins with where no sandbox held; else nothing."""
+    return _CAUTIONS[sandbox.level]
 
 
-def _failure(report: ProbeReport) -> str:
+def _describe_failure(report: ProbeReport) -> str:
     failed = [f"{p.name} ({p.detail})" if p.detail else p.name for p in report.probes if not p.held]
     return (
         f"{report.backend}: failed: {'; '.join(failed)}\n"
@@ -135,11 +134,11 @@ def _failure(report: ProbeReport) -> str:
     )
 
 
-def _refused(name: str, probe: str, cause: str, remedy: str) -> BackendTrial:
+def _refuse(name: str, probe: str, cause: str, remedy: str) -> BackendTrial:
     return BackendTrial(ProbeReport(name, (Probe(probe, held=False),), cause, remedy), None)
 
 
-def _tell(sandbox: Sandbox, report: ProbeReport) -> None:
+def _warn_if_weak(sandbox: Sandbox, report: ProbeReport) -> None:
     if sandbox.level != "full":
         log.warning(
             "agents run without a full sandbox",

@@ -1,4 +1,4 @@
-"""The numbers of the system calls that the filter knows, for each kind of machine."""
+"""The numbers of the system calls that the filter knows, for each kind of machine (syscalls(2))."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ CLONE3, OPENAT2 = 435, 437
 
 @dataclass(frozen=True)
 class Architecture:
-    """One kind of machine. Where a call takes a mode, the number says in which argument."""
+    """One kind of machine; calls that take a mode stand with the index of that argument."""
 
-    architecture: int  # AUDIT_ARCH_*
+    audit_arch: int  # AUDIT_ARCH_*
     clone: int
     unshare: int
     ioctl: int
@@ -44,9 +44,9 @@ class Architecture:
     x32: bool = False
 
 
-MACHINES = {
+ARCHITECTURES = {
     "x86_64": Architecture(
-        architecture=0xC000003E,
+        audit_arch=0xC000003E,
         clone=56,
         unshare=272,
         ioctl=16,
@@ -96,7 +96,7 @@ MACHINES = {
         },
     ),
     "aarch64": Architecture(
-        architecture=0xC00000B7,
+        audit_arch=0xC00000B7,
         clone=220,
         unshare=97,
         ioctl=29,

@@ -1,1 +1,1 @@
-"""secrets: say what it is."""
+"""Secrets: read from files, written, encrypted in the database, redacted from what is shown."""

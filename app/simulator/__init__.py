@@ -1,1 +1,1 @@
-"""simulator: say what it is."""
+"""A GitHub and a Messages API on loopback, for the demo, evaluations and tests."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agents.errors import ToolError
 from app.sandbox.output_buffer import FullBuffer, HeadTailBuffer
-from app.sandbox.process_group import memory_file, run_group
+from app.sandbox.process_group import make_memory_file, run_group
 
 SECONDS = 10
 MEMORY = 1_500_000_000  # bytes of addresses, not of what is used
@@ -21,7 +21,7 @@ _READABLE = Path(__file__).with_name("readable.py")
 async def as_markdown(html: str, base: str) -> str:
     """Return the text of a page; ToolError when its markup defies a parser."""
     out, said = FullBuffer(MOST), HeadTailBuffer(2_000, 100_000)
-    given = memory_file("page", json.dumps({"html": html, "base": base}).encode())
+    given = make_memory_file("page", json.dumps({"html": html, "base": base}).encode())
     try:
         ended = await run_group(
             [

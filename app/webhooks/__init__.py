@@ -1,1 +1,1 @@
-"""webhooks: say what it is."""
+"""Webhook deliveries: verified, stored, acknowledged and dispatched."""

@@ -1,1 +1,1 @@
-"""wiring: say what it is."""
+"""The composition root: the only package where ports meet their adapters."""

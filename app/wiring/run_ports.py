@@ -29,7 +29,7 @@ from app.github.transport.tokens import Profile, Scope
 from app.policies.gate import PolicyGate
 from app.runs.retry_from_stage import AgainSteps
 from app.runs.steering import Bells, RunSteering
-from app.sandbox.select import caution
+from app.sandbox.select import build_caution
 from app.store.handled_feedback import Batches
 from app.store.steers import StoredSteers
 from app.store.turns import StoredJournal
@@ -70,7 +70,7 @@ class GitHubRuns:
             parts.redactor,
             remember=partial(parts.runs.comment_is, run_id),
             comment_id=await parts.runs.comment_of(run_id),
-            caution=caution(parts.sandbox),
+            caution=build_caution(parts.sandbox),
             place=place,
         )
         source = self._source(run_id, request, mirror)
@@ -143,7 +143,7 @@ class GitHubRuns:
         return place
 
     def _publisher(self, run_id: str, request: Request, mirror: Mirror) -> GitHubPublisher:
-        parts, warned = self._parts, caution(self._parts.sandbox)
+        parts, warned = self._parts, build_caution(self._parts.sandbox)
         opened: Opened | None = None
         if isinstance(request, RemediateAlert):
             opened = partial(self._about_alerts.record.opened, run_id, request)

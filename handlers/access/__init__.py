@@ -1,1 +1,1 @@
-"""access: say what it is."""
+"""The rules for who may start, steer and approve what: facts in, a refusal or nothing out."""

@@ -1,1 +1,1 @@
-"""payloads: say what it is."""
+"""Typed views of the fields of webhook payloads that Fettle reads."""

@@ -49,10 +49,12 @@ class Row:
     async def turn(self) -> None:
         started = time.perf_counter()
         await self.run()
-        self.took.append((time.perf_counter() - started) * 1000)
+        self.walk_seconds.append((time.perf_counter() - started) * 1000)
 
     def part(self, share: float) -> float:
-        return sorted(self.took)[min(len(self.took) - 1, int(len(self.took) * share))]
+        return sorted(self.walk_seconds)[
+            min(len(self.walk_seconds) - 1, int(len(self.walk_seconds) * share))
+        ]
 
 
 def main() -> None:
@@ -116,14 +118,14 @@ def _rows(sandbox: Bubblewrap, mounts: tuple[Mount, ...]) -> list[Row]:
 
 async def _alone(sandbox: Bubblewrap, command: SandboxCommand) -> None:
     """Run it without guard, control group or any other limit: what bubblewrap itself costs."""
-    with sandbox._prepared(command) as (start, fds):
+    with sandbox._build_argv(command) as (start, fds):
         ended = await run_group(
             [*start, *command.argv],
             environment={"PATH": os.defpath},
             timeout=60,
             out=HeadTailBuffer(1_000, 1_000),
             pass_fds=fds,
-            lowered=sandbox._lowered,
+            launcher=sandbox._launcher,
         )
     assert ended.code == 0
 
@@ -140,14 +142,16 @@ def _print_table(rows: list[Row], notes: tuple[str, ...]) -> None:
     print(f"{'':34}{'p50 ms':>9}{'p10 ms':>9}{'p90 ms':>9}{'x bare':>9}")
     for row in rows:
         over = statistics.median(
-            one / other for one, other in zip(row.took, bare.took, strict=True)
+            one / other for one, other in zip(row.walk_seconds, bare.walk_seconds, strict=True)
         )
         print(f"{row.title:34}", end="")
         print(f"{row.part(0.5):9.2f}{row.part(0.1):9.2f}{row.part(0.9):9.2f}{over:9.1f}")
     for note in notes:
         print(f"   {note}")
     print(f"   {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
-    cost = statistics.median(a - b for a, b in zip(limited.took, bare.took, strict=True))
+    cost = statistics.median(
+        a - b for a, b in zip(limited.walk_seconds, bare.walk_seconds, strict=True)
+    )
     verdict = "met" if cost <= AIM_MS else "missed"
     print(f"   cost of a command: {cost:.1f} ms, aim {AIM_MS:.0f} ms: {verdict}")
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.app.github.picture_samples import png
-
+from tests.app.github.attachments.image_samples import png
 from tests.flows.conftest import CALC
 
 FILES = CALC | {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.app.answering_scene import open_pulled
 
 from app.store.database import Database
+from tests.app.commands.answering_scene import open_pulled
 from tests.app.github.conftest import key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures

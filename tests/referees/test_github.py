@@ -16,7 +16,7 @@ from tests.referees.alert_calls import make_alert_calls
 from tests.referees.link_calls import make_link_calls
 from tests.referees.review_calls import make_actions_calls, make_review_calls
 
-DOCUMENTS = Path(__file__).parents[2] / "app" / "github"
+DOCUMENTS = Path(__file__).parents[2] / "app" / "github" / "graphql"
 
 
 async def registered(scene):

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 import pytest
 from anthropic.types import ImageBlockParam
 from pydantic import TypeAdapter, ValidationError
-from tests.app.github.picture_samples import gif, jpeg, png, webp
 
 from agents.ports import NewSubIssue, Tracker
 from app.github.issues.adapter import GitHubIssues
+from tests.app.github.attachments.image_samples import gif, jpeg, png, webp
 from tests.referees.link_calls import make_link_calls
 from tests.referees.our_client import REDACTOR, open_client, request_for
 

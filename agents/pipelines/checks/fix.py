@@ -44,7 +44,7 @@ class Cause(BaseModel):
     why you could not."""
 
 
-class ChecksFixed(Submission):
+class ChecksFixed(Submission, tool="submit_checks_fixed"):
     """Deliver the fix of the failing checks: your changes are committed as they are now."""
 
     causes: tuple[Cause, ...]

@@ -24,7 +24,7 @@ SUMMARY_LIMIT = 3_000
 _FILES = "Manifests and lock files are done; put back {files}."
 
 
-class Adaptation(Submission):
+class Adaptation(Submission, tool="submit_adaptation"):
     """Deliver the adapted code: your changes are committed as they are now."""
 
     summary: str = Field(min_length=10)

@@ -35,7 +35,7 @@ class Judged(BaseModel):
     """In one or two sentences."""
 
 
-class Assessment(Submission):
+class Assessment(Submission, tool="submit_assessment"):
     """Deliver what you found of the reach."""
 
     judged: tuple[Judged, ...]

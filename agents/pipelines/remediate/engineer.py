@@ -37,7 +37,7 @@ _UNREAD = (
 )
 
 
-class DependencyFix(Submission):
+class DependencyFix(Submission, tool="submit_dependency_fix"):
     """Deliver the change of the dependency files: they are committed as they are now."""
 
     outcome: Literal["changed", "skipped"]

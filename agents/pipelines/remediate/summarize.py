@@ -15,7 +15,7 @@ from agents.tools.submit import Submission
 WORDS = 110
 
 
-class Summary(Submission):
+class Summary(Submission, tool="submit_summary"):
     """Deliver the paragraph."""
 
     text: str = Field(min_length=20, max_length=1_200)

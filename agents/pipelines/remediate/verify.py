@@ -51,7 +51,7 @@ class Objection(BaseModel):
     """What would put it right."""
 
 
-class Verification(Submission):
+class Verification(Submission, tool="submit_verification"):
     """Deliver your verdict on the fix."""
 
     passed: bool

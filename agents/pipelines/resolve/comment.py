@@ -76,7 +76,7 @@ class Approach(CommentPart):
     complexity: Literal["small", "medium", "large"]
 
 
-class ClarifyingComment(Submission):
+class ClarifyingComment(Submission, tool="submit_comment"):
     """Deliver the comment: questions or approaches, never both."""
 
     questions: list[CommentQuestion] = Field(max_length=MOST_QUESTIONS)

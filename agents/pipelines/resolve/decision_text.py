@@ -66,7 +66,7 @@ _AGAIN_LOCALLY = (
 )
 
 
-class DecisionWords(Submission):
+class DecisionWords(Submission, tool="submit_decision_words"):
     """Deliver the words of the pull request that carries the decision alone."""
 
     branch: BranchWords

@@ -25,7 +25,7 @@ class PlanStep(BaseModel):
     """Everything the engineer needs who starts fresh."""
 
 
-class StepPlan(Submission):
+class StepPlan(Submission, tool="submit_plan"):
     """Deliver the plan."""
 
     steps: list[PlanStep] = Field(min_length=1, max_length=MOST_STEPS)

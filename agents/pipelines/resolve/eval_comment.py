@@ -26,7 +26,7 @@ _Say in a comment what is missing, then write `/bot retry`: the run begins anew 
 take the branch and go on from there yourself._"""
 
 
-class EvalComment(Submission):
+class EvalComment(Submission, tool="submit_eval_comment"):
     """Deliver the comment."""
 
     comment: str = Field(min_length=20)

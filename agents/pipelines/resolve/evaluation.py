@@ -45,7 +45,7 @@ class CriterionMet(_Judgement):
     """The test that shows it, as file and name; empty if there is none."""
 
 
-class Evaluation(Submission):
+class Evaluation(Submission, tool="submit_evaluation"):
     """Deliver your verdict on the change."""
 
     verdict: Literal["pass", "revise", "needs_context"]

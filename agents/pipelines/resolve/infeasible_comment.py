@@ -31,7 +31,7 @@ _AGAIN = "Put what I misunderstood into the issue's text, then write `/bot retry
 _AGAIN_LOCALLY = "Say in the wish what I misunderstood, and start again."
 
 
-class Infeasible(Submission):
+class Infeasible(Submission, tool="submit_infeasible"):
     """Deliver the comment on work that came to no change."""
 
     obstacle: str = Field(min_length=20)

@@ -21,7 +21,7 @@ from agents.tools.submit import Submission
 LARGEST = 100_000  # bytes of a file of the log
 
 
-class DecisionRecord(Submission):
+class DecisionRecord(Submission, tool="submit_decision_record"):
     """Deliver the record: the decision log is committed as it is now, and nothing else."""
 
     title: str = Field(min_length=3, max_length=90)

@@ -35,7 +35,7 @@ class PartPlan(BaseModel):
     """What has to be true afterwards, for an engineer who sees the parent issue as well."""
 
 
-class Triage(Submission):
+class Triage(Submission, tool="submit_triage"):
     """Deliver your decision about the issue."""
 
     decision: Literal["ask", "propose", "action_proposed", "action_direct", "decline", "decision"]

@@ -79,7 +79,7 @@ class Inspection(Frozen):
         }.get(self.word, f"Not approved: nobody could be asked{said}")
 
 
-class PutBack(Submission):
+class PutBack(Submission, tool="submit_put_back"):
     """Deliver the tests and checks as they were: your changes are committed as they are now."""
 
     summary: str

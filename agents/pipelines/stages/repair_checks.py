@@ -10,7 +10,7 @@ from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
 
-class FixDone(Submission):
+class FixDone(Submission, tool="submit_fix_done"):
     """Deliver the fix of the failing checks; your changes are committed as they are now."""
 
     summary: str

@@ -8,7 +8,7 @@ from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.run_checks import CheckComparison, CheckResult
 from agents.requests import Frozen
 
-__all__ = ["Verified", "checks_table", "code"]
+__all__ = ["VerifiedChange", "checks_table", "code"]
 
 _WORSE = "These checks of the repository fail now that passed before: {checks}."
 _MORE = "These checks failed before and fail in more places now: {checks}."

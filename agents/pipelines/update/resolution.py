@@ -48,7 +48,7 @@ class UndecidedFile(BaseModel):
     """What somebody has to decide, with what speaks for each side."""
 
 
-class Resolution(Submission):
+class Resolution(Submission, tool="submit_resolution"):
     """Deliver the merge: the files are committed as they are now."""
 
     settled: tuple[SettledFile, ...]

@@ -1,1 +1,1 @@
-"""help: say what it is."""
+"""The manual pages of the commands."""

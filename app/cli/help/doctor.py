@@ -49,7 +49,7 @@ SECTIONS: dict[str, dict[str, Sequence[tuple[str, str]]]] = {
             ("fettle doctor sandbox --all --json", "every backend, for a script"),
         ),
         "Environment": (
-            ("FETTLE_SANDBOX", "auto, bubblewrap, container, landlock or none"),
+            ("FETTLE_SANDBOX", "auto, bubblewrap, container or none"),
             ("FETTLE_SANDBOX_IMAGE", "image of containers"),
             ("FETTLE_SANDBOX_UID", "user of commands when Fettle runs as root"),
         ),

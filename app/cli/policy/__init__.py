@@ -1,1 +1,1 @@
-"""policy: say what it is."""
+"""`fettle policy`: check, test and explain a repository's policy file."""

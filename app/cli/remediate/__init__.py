@@ -1,1 +1,1 @@
-"""remediate: say what it is."""
+"""`fettle scan` and `fettle remediate`: vulnerable dependencies of clones and repositories."""

@@ -1,1 +1,1 @@
-"""runs: say what it is."""
+"""`fettle runs`: list, show, follow, cancel and retry runs."""

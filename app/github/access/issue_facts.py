@@ -1,4 +1,4 @@
-"""Step 4: ask GitHub who the asker is and what is still true, for `handlers/access/issues.py` to judge."""
+"""Ask GitHub who asks and what is still true of an issue; `handlers/access/issues.py` judges it."""
 
 from __future__ import annotations
 

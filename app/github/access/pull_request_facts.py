@@ -1,4 +1,4 @@
-"""Step 4: ask GitHub what is true of a pull request, for `handlers/access/pull_requests.py` to judge."""
+"""Ask GitHub what is true of a pull request; `handlers/access/pull_requests.py` judges it."""
 
 from __future__ import annotations
 

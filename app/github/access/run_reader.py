@@ -68,3 +68,8 @@ class RunReader:
             (said.left_out, "older comments"),
         ]
         return sections([*remarks, left_out(skipped)])
+
+
+def asked_at(run_id: str) -> float:
+    """Return when the delivery came in that the run is about, in unix seconds: its id says so."""
+    return int(run_id.partition("-")[0], 16) / 1e6

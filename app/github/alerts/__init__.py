@@ -1,1 +1,1 @@
-"""alerts: say what it is."""
+"""Dependabot alerts and their tracking issues on GitHub."""

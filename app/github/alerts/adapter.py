@@ -9,12 +9,11 @@ from typing import get_args
 from agents.errors import RunError
 from agents.ports import Advisory, AlertState, Knowledge, OtherPull
 from agents.requests import RemediateAlert
-from app.github.access.run_reader import REPOSITORY, RunReader
+from app.github.access.run_reader import REPOSITORY, RunReader, asked_at
 from app.github.alerts.access_errors import alert_refusal
 from app.github.alerts.advisories import Advisories
 from app.github.alerts.schema import alert_in, ecosystem_name, is_package, same_package
 from app.github.pulls.competing import CompetingPullRequests
-from app.github.read_tool.adapter import asked_at
 from app.github.transport.client import GitHub
 from app.github.transport.errors import InstallationGone, NotFound, NotPermitted, TooManyPages
 from app.github.transport.idempotent_comments import SETTLE, MarkedComments

@@ -1,1 +1,1 @@
-"""approvals: say what it is."""
+"""Approvals on GitHub: the comment and check run that ask a person, and their end."""

@@ -1,1 +1,1 @@
-"""attachments: say what it is."""
+"""Images that people attach to issues and comments, downloaded and checked."""

@@ -1,1 +1,1 @@
-"""checks: say what it is."""
+"""Check runs and CI logs of a commit, read from GitHub."""

@@ -10,9 +10,8 @@ from agents.ports import ForeignCheck
 from agents.ports.ci_checks import Ending
 from agents.requests import Request
 from agents.text import printable
-from app.github.access.run_reader import REPOSITORY, RunReader
+from app.github.access.run_reader import REPOSITORY, RunReader, asked_at
 from app.github.checks.job_log import read_part_log
-from app.github.read_tool.adapter import asked_at
 from app.github.transport.client import GitHub
 from app.github.transport.errors import NotFound, NotPermitted, Unprocessable
 from app.github.transport.incoming_text import body, line

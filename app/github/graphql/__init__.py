@@ -1,1 +1,1 @@
-"""graphql: say what it is."""
+"""The GraphQL documents that are sent to GitHub, and their loader."""

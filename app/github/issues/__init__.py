@@ -1,1 +1,1 @@
-"""issues: say what it is."""
+"""Issues, sub-issues and labels on GitHub."""

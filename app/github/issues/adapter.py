@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from agents.policy import Found
 from agents.ports.issues import EarlierPull, LinkedIssue, NewSubIssue, Pictures, Remarks, SubIssue
 from agents.requests import OnPull, Request
-from app.github.access.run_reader import RunReader
+from app.github.access.run_reader import RunReader, asked_at
 from app.github.attachments.images import read_pictures
 from app.github.issues.create_sub_issues import SubIssueCreator
 from app.github.issues.labels import set_label
@@ -15,7 +15,6 @@ from app.github.issues.linked import read_linked
 from app.github.issues.remarks import read_remarks
 from app.github.issues.sub_issues import read_sub_issues
 from app.github.pulls.earlier_pull_request import read_earlier
-from app.github.read_tool.adapter import asked_at
 from app.github.transport.client import GitHub
 from app.github.transport.idempotent_comments import SETTLE
 from app.github.transport.outgoing_text import OutgoingText

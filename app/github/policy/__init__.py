@@ -1,1 +1,1 @@
-"""policy: say what it is."""
+"""The policy file on GitHub, and the check run that says whether it is valid."""

@@ -1,1 +1,1 @@
-"""pulls: say what it is."""
+"""Pull requests and their branches on GitHub."""

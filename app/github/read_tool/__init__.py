@@ -1,1 +1,1 @@
-"""read_tool: say what it is."""
+"""The model's read-only `gh` tool, served through Fettle's own client."""

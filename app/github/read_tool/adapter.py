@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from agents.errors import ToolError, TransientError
 from agents.ports import Json
 from agents.requests import Request
-from app.github.access.run_reader import RunReader
+from app.github.access.run_reader import RunReader, asked_at
 from app.github.read_tool.checks import read_checks, read_log
 from app.github.read_tool.issues import read_issue, read_pull_request
 from app.github.read_tool.search import search
@@ -41,8 +41,3 @@ class GitHubReads:
             raise ToolError(f"Nothing was found. {error}") from error
         except TransientError as error:
             raise ToolError(f"GitHub cannot be read now; go on without. {error}") from error
-
-
-def asked_at(run_id: str) -> float:
-    """Return when the delivery came in that the run is about, in unix seconds: its id says so."""
-    return int(run_id.partition("-")[0], 16) / 1e6

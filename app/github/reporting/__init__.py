@@ -1,1 +1,1 @@
-"""reporting: say what it is."""
+"""The progress comment on an issue or pull request."""

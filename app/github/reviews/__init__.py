@@ -1,1 +1,1 @@
-"""reviews: say what it is."""
+"""Reviews, review threads and suggestions on GitHub."""

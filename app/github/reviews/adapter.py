@@ -12,10 +12,9 @@ from agents.ports import Batch, Feedback, Pull, Remark, ReviewText, Said, Sugges
 from agents.requests import AddressReview, OnPull, Person
 from app.github.access.authors import Authors
 from app.github.access.edit_history import EditHistory
-from app.github.access.run_reader import RunReader
+from app.github.access.run_reader import RunReader, asked_at
 from app.github.pulls.earlier_pull_request import ACTIVITY
 from app.github.pulls.head_branch import PULL, is_foreign, state_of, why_not
-from app.github.read_tool.adapter import asked_at
 from app.github.reviews.replies import ReviewReplies
 from app.github.reviews.request_review import ask_again
 from app.github.reviews.suggestions import ReviewSuggestions

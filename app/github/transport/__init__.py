@@ -1,1 +1,1 @@
-"""transport: say what it is."""
+"""HTTP to GitHub: tokens, throttle, rate limits, ETags, errors, idempotent comments."""

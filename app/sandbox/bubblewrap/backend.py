@@ -1,4 +1,7 @@
-"""Step 8: run commands in bubblewrap, as an unprivileged user with no network and no secrets."""
+"""The bubblewrap sandbox: commands run as an unprivileged user, with no network and no secrets.
+
+Options: bwrap(1). The kernel's side: namespaces(7), user_namespaces(7).
+"""
 
 from __future__ import annotations
 
@@ -21,57 +24,56 @@ from app.sandbox.bubblewrap import profile
 from app.sandbox.bubblewrap.errors import diagnose
 from app.sandbox.cgroups.cgroup import CgroupFactory, CgroupLimits
 from app.sandbox.cgroups.delegation import find_cgroups
-from app.sandbox.cgroups.scope import CommandCgroup, hold
+from app.sandbox.cgroups.scope import CommandCgroup, open_cgroup
 from app.sandbox.disk_quota import LOOK_EVERY, MB, DiskAllowance, DiskQuota
 from app.sandbox.mount_points import make_mount_points
 from app.sandbox.output_buffer import HeadTailBuffer
-from app.sandbox.parent_watch import Lifeline, guarded, lifeline
+from app.sandbox.parent_watch import Lifeline, build_guard, open_lifeline
 from app.sandbox.path_permissions import WritablePaths, require_interpreter, require_reach
 from app.sandbox.port import OperatorLimits, ProbeReport, SandboxCommand
-from app.sandbox.privilege_drop import UnprivilegedLauncher
-from app.sandbox.process_group import memory_file, run_group
-from app.sandbox.results import FLOOD, as_result
+from app.sandbox.privilege_drop import UnprivilegedLauncher, choose_owner
+from app.sandbox.process_group import FLOOD, build_result, make_memory_file, run_group
 from app.sandbox.seccomp import build_filter
 
 _SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 _LEFT_OVER = 0.25
-"""Processors that no single command gets, so that Fettle itself goes on."""
+"""Processors that no single command gets, so that Fettle itself goes on working."""
 
 _EXHAUSTED = re.compile("Resource temporarily unavailable|Cannot fork|Cannot allocate memory")
 
 
 @dataclass(frozen=True)
 class SandboxLaunch:
-    """What starts one command in the sandbox, and holds it from then on."""
+    """The command line that starts one command in the sandbox, and what holds the command."""
 
     argv: list[str]
     fds: list[int]
     """Descriptors that the process must inherit."""
-    line: Lifeline
-    """Its other end is to be the input of the process."""
-    room: DiskAllowance
-    group: CommandCgroup
-    lowered: UnprivilegedLauncher | None
-    """What it is to be started with, if not by this process's own user."""
+    lifeline: Lifeline
+    """The other end must be the input of the process."""
+    disk: DiskAllowance
+    cgroup: CommandCgroup
+    launcher: UnprivilegedLauncher | None
+    """What starts the process as another user; None where Fettle is no root."""
     environment: Mapping[str, str] = field(default_factory=lambda: {"PATH": _SYSTEM_PATH})
-    """The only one there may be: inside, /proc/1/environ shows exactly this."""
+    """The variables of bwrap itself, which /proc/1/environ shows inside."""
 
     async def watch(self) -> None:
-        """Return when the command has taken more than it may: then it is to be ended.
+        """Return when the command has taken more than it may, and so must be ended.
 
-        Raises TransientError when this machine has no room for it any more.
+        Raises TransientError when this machine's disk gets full.
         """
         while True:
             await asyncio.sleep(LOOK_EVERY)
-            if self.group.out_of_memory() or await self.room.taken():
+            if self.cgroup.ran_out_of_memory() or await self.disk.is_exceeded():
                 return
 
 
 class Bubblewrap:
     """The default sandbox.
 
-    Started by root it becomes `sandbox_uid` first: as root even a powerless process may write
-    to the kernel's settings. Started by anybody else it stays who it is.
+    Started by root, bwrap becomes `sandbox_uid` first: even without capabilities, root owns the
+    kernel's settings in /proc/sys. Started by anybody else, bwrap keeps that user.
     """
 
     name = "bubblewrap"
@@ -84,94 +86,97 @@ class Bubblewrap:
         bounds: OperatorLimits | None = None,
         find: Callable[[], tuple[CgroupFactory | None, str]] = find_cgroups,
     ) -> None:
-        if sandbox_uid <= 0:
-            raise ConfigError(
-                "Agents never run as root. Set FETTLE_SANDBOX_UID to the number of a user that "
-                "nothing else uses, such as 58999."
-            )
-        as_root = os.geteuid() == 0
-        self.owner = (sandbox_uid, sandbox_uid) if as_root else (os.geteuid(), os.getegid())
-        self._lowered = UnprivilegedLauncher(self.owner) if as_root else None
+        self.owner = choose_owner(sandbox_uid)
+        self._launcher = UnprivilegedLauncher(self.owner) if os.geteuid() == 0 else None
         self._toolchains = tuple(toolchains)
         self._bounds = bounds or OperatorLimits()
         self._disk = DiskQuota(self._bounds)
-        self._written = WritablePaths(self.owner)
+        self._writable_paths = WritablePaths(self.owner)
         self._find = find
         self._found: tuple[CgroupFactory | None, str] | None = None
         self._filter = build_filter()
-        self._etc = profile.etc_files()
-        self._fixed = [*profile.NAMESPACES, *profile.system_options(), *profile.fresh_options()]
+        self._etc = profile.build_etc_files()
+        self._fixed = [
+            *profile.NAMESPACES,
+            *profile.build_system_options(),
+            *profile.build_fresh_options(),
+        ]
         self._report: ProbeReport | None = None
 
     async def probe(self) -> ProbeReport:
-        """Try to break out, as an agent would; the answer is kept until restart."""
+        """Attack the sandbox as an agent would; the report is kept until restart."""
         if self._report is None:
             self._require_toolchains()
             report = await probe.attack(self)
-            self._report = replace(report, notes=self._notes())
+            self._report = replace(report, notes=self._describe_limits())
         return self._report
 
     async def run(self, command: SandboxCommand) -> CommandResult:
-        """Run the command until it ends, its time is up, or it takes too much; nothing survives."""
+        """Run the command until it ends, its time is up, or it takes too much; nothing survives.
+
+        Raises ConfigError when bwrap does not start, and TransientError when it may later.
+        """
         started = time.monotonic()
         output = HeadTailBuffer(command.max_output, FLOOD)
-        async with self.way_in(command) as way:
+        async with self.prepare(command) as launch:
             ended = await run_group(
-                way.argv,
-                environment=way.environment,
+                launch.argv,
+                environment=launch.environment,
                 timeout=command.timeout,
                 out=output,
-                stdin=way.line.guard_end,
-                pass_fds=way.fds,
-                watch=way.watch,
-                lowered=way.lowered,
+                stdin=launch.lifeline.guard_end,
+                pass_fds=launch.fds,
+                watch=launch.watch,
+                launcher=launch.launcher,
             )
-            if ended.why == "exit" and not way.line.begun:
-                self._explain(command, output.text(), way.line.fault)
-            return as_result(
+            if ended.why == "exit" and not launch.lifeline.begun:
+                self._raise_start_error(command, output.text(), launch.lifeline.fault)
+            return build_result(
                 ended,
                 output.text(),
                 time.monotonic() - started,
-                memory=way.group.out_of_memory(),
-                disk=ended.why == "exit" and await way.room.overrun(),
+                memory=launch.cgroup.ran_out_of_memory(),
+                disk=ended.why == "exit" and await launch.disk.was_exceeded(),
             )
 
     @asynccontextmanager
-    async def way_in(
-        self, command: SandboxCommand, *, talking: bool = False
+    async def prepare(
+        self, command: SandboxCommand, *, keep_stdin: bool = False
     ) -> AsyncIterator[SandboxLaunch]:
-        """Give the command line that leads into the sandbox, and all that holds the command.
+        """Yield the command line that leads into the sandbox, and all that holds the command.
 
-        With `talking` its input is what is sent over the lifeline; otherwise it has none.
-        Raises TransientError when this machine has no room for it now.
+        With `keep_stdin` the command reads what is sent over the lifeline; otherwise it has no
+        input. Raises TransientError when this machine has no room for a command now.
         """
-        self._written.check(command.mounts)
-        room = self._disk.room(command)
+        self._writable_paths.check(command.mounts)
+        disk = self._disk.allow(command)
         make_mount_points(command.mounts, self.owner)
         with (
-            hold(self._cgroups, self._quota(command)) as group,
-            lifeline(group.add, group.threads) as line,
-            self._prepared(command) as (start, fds),
+            open_cgroup(self._cgroups, self._build_limits(command)) as cgroup,
+            open_lifeline(cgroup.add, cgroup.threads) as line,
+            self._build_argv(command) as (start, fds),
         ):
-            guard = guarded(command.argv, command.limits, self._data_limit(), talking=talking)
-            yield SandboxLaunch([*start, *guard], fds, line, room, group, self._lowered)
+            guard = build_guard(
+                command.argv, command.limits, self._data_limit(), keep_stdin=keep_stdin
+            )
+            yield SandboxLaunch([*start, *guard], fds, line, disk, cgroup, self._launcher)
 
     @property
     def _cgroups(self) -> CgroupFactory | None:
-        """Return where control groups can be made; looked for when the first is wanted."""
+        """Return what makes control groups, looked for when the first is wanted."""
         if self._found is None:
             self._found = self._find()
         return self._found[0]
 
-    def _quota(self, command: SandboxCommand) -> CgroupLimits:
+    def _build_limits(self, command: SandboxCommand) -> CgroupLimits:
         processors = (os.cpu_count() or 1) - _LEFT_OVER
         return CgroupLimits(self._bounds.memory, command.limits.nproc, processors)
 
     def _data_limit(self) -> int | None:
-        """Return the bytes of each process, where nothing holds those of all together."""
+        """Return the bytes for each process, where no control group holds all together."""
         return self._bounds.memory if self._cgroups is None else None
 
-    def _notes(self) -> tuple[str, ...]:
+    def _describe_limits(self) -> tuple[str, ...]:
         cgroups, memory = self._cgroups, f"{self._bounds.memory // MB} MB"
         if cgroups is None:
             why_not = self._found[1] if self._found else ""
@@ -181,19 +186,19 @@ class Bubblewrap:
             )
         else:
             note = (
-                f"Limits are held by {cgroups.version} ({', '.join(cgroups.holds)}): {memory} of "
-                f"memory for a command as a whole."
+                f"Limits are held by {cgroups.version} ({', '.join(cgroups.controllers)}): "
+                f"{memory} of memory for a command as a whole."
             )
         return (note,)
 
     @contextmanager
-    def _prepared(self, command: SandboxCommand) -> Iterator[tuple[list[str], list[int]]]:
-        """Give the command line that leads into the sandbox, and the descriptors it needs."""
-        with _memory_files() as add:
+    def _build_argv(self, command: SandboxCommand) -> Iterator[tuple[list[str], list[int]]]:
+        """Yield the command line that leads into the sandbox, and the descriptors it needs."""
+        with _open_memory_files() as add:
             options = list(self._fixed)
             for path, data in self._etc.items():
                 options += ["--perms", "0644", "--file", str(add(data)), path]
-            options += profile.command_options(command, self._toolchains)
+            options += profile.build_command_options(command, self._toolchains)
             options += ["--seccomp", str(add(self._filter))]
             # Options go through a file: the command line of process 1 can be read inside.
             listed = add(b"".join(option.encode() + b"\0" for option in options))
@@ -204,8 +209,9 @@ class Bubblewrap:
         path = shutil.which("bwrap", path=_SYSTEM_PATH)
         if path is None:
             raise ConfigError(
-                "The sandbox needs the program `bwrap`, which is not installed. "
-                "Run `apt-get install bubblewrap`, or your system's like."
+                f"The sandbox `{self.name}` does not start.\n"
+                f"Likely cause: the program `bwrap` is not installed\n"
+                f"Remedy: run `apt-get install bubblewrap`, or your system's like"
             )
         return path
 
@@ -214,8 +220,10 @@ class Bubblewrap:
         for toolchain in self._toolchains:
             require_interpreter(toolchain, (Path("/usr"), *self._toolchains))
 
-    def _explain(self, command: SandboxCommand, text: str, fault: Exception | None) -> NoReturn:
-        """Say why bwrap never ran the command, and who can mend it."""
+    def _raise_start_error(
+        self, command: SandboxCommand, text: str, fault: Exception | None
+    ) -> NoReturn:
+        """Raise TransientError or ConfigError, which says why bwrap never ran the command."""
         if fault is not None or _EXHAUSTED.search(text):
             raise TransientError(f"The sandbox could not start: {fault or text[-300:].strip()}")
         self._require_toolchains()
@@ -235,12 +243,12 @@ class _MemoryFiles:
 
     def __call__(self, data: bytes) -> int:
         """Return the descriptor of a new file with this content."""
-        self.fds.append(memory_file("sandbox", data))
+        self.fds.append(make_memory_file("sandbox", data))
         return self.fds[-1]
 
 
 @contextmanager
-def _memory_files() -> Iterator[_MemoryFiles]:
+def _open_memory_files() -> Iterator[_MemoryFiles]:
     files = _MemoryFiles()
     try:
         yield files

@@ -1,4 +1,4 @@
-"""Why a sandbox does not start, read from what bwrap says, and the one line that heals it."""
+"""The likely cause and the one-line remedy for each message with which bwrap fails to start."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _UNKNOWN = (
 
 
 def diagnose(text: str) -> tuple[str, str]:
-    """Return the likely cause and its remedy for what a sandbox printed when it failed."""
+    """Return the likely cause, and its remedy, of what bwrap printed when it failed."""
     for mark, cause, remedy in _CAUSES:
         if mark in text:
             return cause, remedy

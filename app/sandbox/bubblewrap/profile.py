@@ -1,15 +1,13 @@
-"""What the inside of a bubblewrap sandbox looks like: options, files of /etc, environment."""
+"""The inside of a bubblewrap sandbox: namespaces, read-only system, files of /etc (bwrap(1))."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from app.sandbox.environment import HOME, build_environment
 from app.sandbox.port import Mount, SandboxCommand
 
-HOME = "/home/agent"
-PATH = "/usr/local/bin:/usr/bin:/bin"
 UID = 1000
 """The user inside, whoever it is outside."""
 
@@ -41,23 +39,23 @@ ETC = {
     "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
-"""Written anew for each sandbox: this machine's own files tell who its users are."""
+"""Files written anew for each sandbox, since this machine's own tell who its users are."""
 
 _ETC_SHARED = ("alternatives", "ssl/certs")
 _ETC_COPIED = ("ld.so.cache", "ca-certificates.conf")
 
 
-def etc_files() -> dict[str, bytes]:
-    """Return the files of /etc inside: what is made up, and what is copied as it is now.
+def build_etc_files() -> dict[str, bytes]:
+    """Return the files of /etc inside: those made up, and those copied as they are now.
 
-    A file that is written costs less than one that is mounted.
+    bwrap writes a file faster than it mounts one.
     """
     made_up = {path: text.encode() for path, text in ETC.items()}
     copied = {f"/etc/{name}": Path("/etc", name) for name in _ETC_COPIED}
     return made_up | {name: path.read_bytes() for name, path in copied.items() if path.is_file()}
 
 
-def system_options() -> list[str]:
+def build_system_options() -> list[str]:
     """Return the options for the read-only system: /usr, its links in /, a little of /etc."""
     options = ["--ro-bind", "/usr", "/usr", "--perms", "0755", "--dir", "/etc"]
     options += ["--perms", "0755", "--dir", "/home"]
@@ -72,8 +70,8 @@ def system_options() -> list[str]:
     return options
 
 
-def fresh_options() -> list[str]:
-    """Return the options for what is empty at the start of every command and bounded in size."""
+def build_fresh_options() -> list[str]:
+    """Return the options for the folders that are empty at the start and bounded in size."""
     options = ["--proc", "/proc", "--dev", "/dev"]
     for size, target in ((256, "/dev/shm"), (256, "/tmp"), (256, HOME), (16, "/run")):  # noqa: S108 # inside, not ours
         options += ["--perms", "0700" if target == HOME else "1777"]
@@ -81,26 +79,12 @@ def fresh_options() -> list[str]:
     return options
 
 
-def command_options(command: SandboxCommand, toolchains: Sequence[Path]) -> list[str]:
-    """Return the options for one command: what it sees, its environment, its folder."""
+def build_command_options(command: SandboxCommand, toolchains: Sequence[Path]) -> list[str]:
+    """Return the options for one command: its mounts, its environment, its folder."""
     options: list[str] = []
     for mount in (*(Mount(tool, str(tool)) for tool in toolchains), *command.mounts):
         options += ["--bind" if mount.writable else "--ro-bind", str(mount.source), mount.target]
     options += ["--remount-ro", "/"]
-    for name, value in environment(command.environment, toolchains).items():
+    for name, value in build_environment(command.environment, toolchains).items():
         options += ["--setenv", name, value]
     return [*options, "--chdir", command.folder]
-
-
-def environment(extra: Mapping[str, str], toolchains: Sequence[Path]) -> dict[str, str]:
-    """Return the environment inside: from nothing, so none of ours can be in it."""
-    return {
-        "PATH": os.pathsep.join([*(str(tool / "bin") for tool in toolchains), PATH]),
-        "HOME": HOME,
-        "USER": "agent",
-        "LANG": "C.UTF-8",
-        "TMPDIR": "/tmp",  # noqa: S108 # the sandbox's own
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "GIT_CONFIG_NOSYSTEM": "1",  # this machine's settings are not the repository's
-        **extra,
-    }

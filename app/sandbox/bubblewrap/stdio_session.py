@@ -1,4 +1,4 @@
-"""Step 8: a conversation with a program in the sandbox: lines in, lines out, within bounds."""
+"""A conversation with a program in the sandbox, line by line and within bounds, as for MCP."""
 
 from __future__ import annotations
 
@@ -16,81 +16,82 @@ from app.sandbox.process_group import ProcessExit, run_group
 
 LONGEST_LINE = 4_000_000
 MOST_BYTES = 64_000_000
-"""What a program may say in all; after that it is not listened to any more."""
+"""Bytes that a program may write in all; nothing after them is read."""
 
 START_SECONDS = 10.0
 
 
 class StdioSession:
-    """A program that is spoken to; made by `talking`. It is the sink of what that program says."""
+    """A running program that is sent lines and whose lines are read; the sink of its output."""
 
     def __init__(self, line: Lifeline) -> None:
-        self._line_in = line
-        self._said = asyncio.StreamReader(LONGEST_LINE)
+        self._lifeline = line
+        self._output = asyncio.StreamReader(LONGEST_LINE)
         self._left = MOST_BYTES
         self._unread = 0
 
     def feed(self, data: bytes) -> bool:
-        """Keep it until it is read; False when nobody keeps up with it."""
+        """Keep the bytes until they are read; return False when too many are unread."""
         self._unread += len(data)
-        self._said.feed_data(data)
+        self._output.feed_data(data)
         return self._unread <= 2 * LONGEST_LINE
 
     def end(self, _: object) -> None:
-        """Tell who listens that it has ended."""
-        self._said.feed_eof()
+        """End `read_lines`: the program has ended."""
+        self._output.feed_eof()
 
     async def send(self, line: bytes) -> None:
-        """Write a line to its stdin. Raises OSError when it is gone."""
-        await self._line_in.send(line + b"\n")
+        """Write a line to the program's stdin. Raises OSError when the program is gone."""
+        await self._lifeline.send(line + b"\n")
 
-    async def lines(self) -> AsyncIterator[bytes]:
-        """Yield the lines of its stdout, until it ends or says more than anyone should."""
-        while self._left > 0 and (line := await self._line()):
+    async def read_lines(self) -> AsyncIterator[bytes]:
+        """Yield the lines of the program's stdout, until it ends or passes a bound."""
+        while self._left > 0 and (line := await self._read_line()):
             self._left -= len(line)
             self._unread -= len(line)
             yield line.rstrip(b"\r\n")
 
-    async def _line(self) -> bytes:
+    async def _read_line(self) -> bytes:
         try:
-            return await self._said.readline()
+            return await self._output.readline()
         except ValueError:  # longer than LONGEST_LINE
             return b""
 
 
 @asynccontextmanager
-async def talking(sandbox: Bubblewrap, command: SandboxCommand) -> AsyncIterator[StdioSession]:
-    """Start the program; at the end it is killed, with all that it started.
+async def open_session(sandbox: Bubblewrap, command: SandboxCommand) -> AsyncIterator[StdioSession]:
+    """Start a program and yield the session; at the end kill it, with all that it started.
 
-    Raises OSError when it does not start; the text is what it complained about.
+    Raises OSError with what the program wrote to stderr, if it does not start.
     """
-    async with sandbox.way_in(command, talking=True) as way:
-        talk, complaints = StdioSession(way.line), HeadTailBuffer(4_000, sys.maxsize)
+    async with sandbox.prepare(command, keep_stdin=True) as launch:
+        session, complaints = StdioSession(launch.lifeline), HeadTailBuffer(4_000, sys.maxsize)
         running = asyncio.create_task(
             run_group(
-                way.argv,
-                environment=way.environment,
+                launch.argv,
+                environment=launch.environment,
                 timeout=None,
-                out=talk,
+                out=session,
                 err=complaints,
-                stdin=way.line.guard_end,
-                pass_fds=way.fds,
-                watch=way.watch,
-                lowered=way.lowered,
+                stdin=launch.lifeline.guard_end,
+                pass_fds=launch.fds,
+                watch=launch.watch,
+                launcher=launch.launcher,
             )
         )
-        running.add_done_callback(talk.end)
+        running.add_done_callback(session.end)
         try:
-            if not await _begun(way.line, running):
+            if not await _wait_until_begun(launch.lifeline, running):
                 raise OSError(complaints.text().strip()[-500:] or "it does not start")
-            yield talk
+            launch.lifeline.release_guard_end()
+            yield session
         finally:
             running.cancel()
             await asyncio.wait({running})
 
 
-async def _begun(line: Lifeline, running: asyncio.Future[ProcessExit]) -> bool:
-    """Wait until the program may run; False when it never got as far."""
+async def _wait_until_begun(line: Lifeline, running: asyncio.Future[ProcessExit]) -> bool:
+    """Wait until the program may run; return False when it never got as far."""
     beginning = asyncio.ensure_future(line.wait_begun())
     either: set[asyncio.Future[Any]] = {beginning, running}
     await asyncio.wait(either, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)

@@ -1,6 +1,8 @@
-"""Step 8: a control group for each command: what the kernel holds for all of it together.
+"""The control group of one command, by which the kernel limits all its processes together.
 
-Everything here may wait some milliseconds for the kernel: call it on another thread.
+cgroups(7); the files of version 2: https://docs.kernel.org/admin-guide/cgroup-v2.html, those of
+version 1: https://docs.kernel.org/admin-guide/cgroup-v1/index.html. Everything here may wait some
+milliseconds for the kernel: call it on another thread.
 """
 
 from __future__ import annotations
@@ -16,25 +18,25 @@ from pathlib import Path
 from typing import ClassVar
 
 PREFIX = "fettle."
-"""What the names of our groups begin with; the number of their process follows."""
+"""The start of the names of Fettle's groups; the process id of their Fettle follows."""
 
 _PERIOD = 100_000  # microseconds, the kernel's own default
 _PATIENCE = 200  # times 10 ms: processes that were killed take a moment to be gone
 _THREADS = 4
 _OPTIONAL = ("swap", "memsw", "oom.group")  # files that a kernel built without swap does not have
 
-Writes = list[tuple[str, str, str]]
-"""Controller, file, and what is written there."""
+CgroupSettings = list[tuple[str, str, str]]
+"""Controller, file, and the value to write there."""
 
 
 @dataclass(frozen=True)
 class CgroupLimits:
-    """What one command and everything that it starts may use together."""
+    """What one command and all that it starts may use together."""
 
     memory: int
-    """Bytes, files in memory included."""
+    """Bytes of memory, files in memory included; no swap besides."""
     processes: int
-    """Threads count as well."""
+    """Processes and threads."""
     processors: float
 
 
@@ -46,21 +48,21 @@ class Cgroup:
         self._events = events
 
     def add(self, pid: int) -> None:
-        """Put a process in, with all that it will start; it must not have started anything yet."""
+        """Put a process in, with all that it will start; it must have started nothing yet."""
         for folder in self._folders:
             _write(folder / "cgroup.procs", str(pid))
 
-    def out_of_memory(self) -> bool:
-        """Tell whether the kernel ended something because the memory was used up."""
+    def ran_out_of_memory(self) -> bool:
+        """Tell whether the kernel killed a process because the memory was used up."""
         if self._events is None:
             return False
         counts = dict(line.split() for line in _read(self._events).splitlines())
         return counts.get("oom_kill", "0") != "0"
 
     def remove(self) -> None:
-        """Remove the group as soon as nothing runs in it; what still does is ended."""
+        """Kill what still runs in the group, and remove the group."""
         for _ in range(_PATIENCE):
-            self._folders = [folder for folder in self._folders if not _removed(folder)]
+            self._folders = [folder for folder in self._folders if not _try_remove(folder)]
             if not self._folders:
                 return
             for folder in self._folders:
@@ -70,7 +72,7 @@ class Cgroup:
 
 
 class CgroupFactory:
-    """The places where this process may make control groups."""
+    """Makes control groups in the places that were delegated to this process."""
 
     _numbers: ClassVar = itertools.count()  # for the whole process, like the names
 
@@ -79,18 +81,18 @@ class CgroupFactory:
         version: str,
         places: Mapping[str, Path],
         home: Path,
-        settings: Callable[[CgroupLimits], Writes],
+        settings: Callable[[CgroupLimits], CgroupSettings],
         events: str,
     ) -> None:
         self.version = version
-        self.holds = tuple(places)
+        self.controllers = tuple(places)
         """Names of the controllers."""
         self._places = places
         self._home = home
         self._settings = settings
         self._events = events
         self.threads = ThreadPoolExecutor(_THREADS, "cgroup")
-        """Where all of this is called; what is left to do there is done before the process ends."""
+        """Threads on which to call all of this; Python waits for them before the process ends."""
 
     def make(self, quota: CgroupLimits) -> Cgroup:
         """Return a new group with these limits. Raises OSError when the kernel refuses it.
@@ -110,7 +112,7 @@ class CgroupFactory:
                 self._set(controller, name, file, value)
         except OSError:
             for folder in folders:
-                _removed(folder)
+                _try_remove(folder)
             raise
         place = self._places.get("memory")
         return Cgroup(folders, place and place / name / self._events)
@@ -126,27 +128,27 @@ class CgroupFactory:
                 raise
 
     def sweep(self) -> None:
-        """Remove groups of processes that were killed before they could do it."""
+        """Remove the groups that killed processes of Fettle left behind."""
         for place in set(self._places.values()):
             for folder in place.glob(f"{PREFIX}*.*"):
                 owner = folder.name.split(".")[1]
                 if not Path("/proc", owner).exists():
-                    _removed(folder)
+                    _try_remove(folder)
 
 
-def unified(places: Mapping[str, Path], home: Path) -> CgroupFactory:
-    """Return cgroups of version 2 below these places; `home` is the group that we are in."""
-    return CgroupFactory("cgroup v2", places, home, _unified_settings, "memory.events")
+def use_version_2(places: Mapping[str, Path], home: Path) -> CgroupFactory:
+    """Return what makes groups of version 2 in these places; `home` is this process's own group."""
+    return CgroupFactory("cgroup v2", places, home, _list_version_2_settings, "memory.events")
 
 
-def legacy(places: Mapping[str, Path]) -> CgroupFactory:
-    """Return cgroups of version 1, where each controller has a tree of its own."""
+def use_version_1(places: Mapping[str, Path]) -> CgroupFactory:
+    """Return what makes groups of version 1, where each controller has a tree of its own."""
     return CgroupFactory(
-        "cgroup v1", places, places["memory"], _legacy_settings, "memory.oom_control"
+        "cgroup v1", places, places["memory"], _list_version_1_settings, "memory.oom_control"
     )
 
 
-def _unified_settings(quota: CgroupLimits) -> Writes:
+def _list_version_2_settings(quota: CgroupLimits) -> CgroupSettings:
     return [
         ("memory", "memory.max", str(quota.memory)),
         ("memory", "memory.swap.max", "0"),
@@ -156,7 +158,7 @@ def _unified_settings(quota: CgroupLimits) -> Writes:
     ]
 
 
-def _legacy_settings(quota: CgroupLimits) -> Writes:
+def _list_version_1_settings(quota: CgroupLimits) -> CgroupSettings:
     return [
         ("memory", "memory.limit_in_bytes", str(quota.memory)),
         ("memory", "memory.memsw.limit_in_bytes", str(quota.memory)),
@@ -181,7 +183,7 @@ def _write(path: Path, value: str) -> None:
         os.close(fd)
 
 
-def _removed(folder: Path) -> bool:
+def _try_remove(folder: Path) -> bool:
     try:
         folder.rmdir()
     except FileNotFoundError:

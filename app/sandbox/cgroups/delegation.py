@@ -1,4 +1,8 @@
-"""Where this process may make control groups: what somebody delegated to it, and no other place."""
+"""The place where this process may make control groups, which somebody must have delegated to it.
+
+https://systemd.io/CGROUP_DELEGATION and, on delegation and leaves,
+https://docs.kernel.org/admin-guide/cgroup-v2.html.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.sandbox.cgroups.cgroup import CgroupFactory, legacy, unified
+from app.sandbox.cgroups.cgroup import CgroupFactory, use_version_1, use_version_2
 
 NEEDED, WANTED = ("memory", "pids"), ("cpu",)
 _LEAF = "fettle"  # the group that this process moves to: one with groups below may hold none itself
@@ -21,14 +25,14 @@ _REMEDY = "in a systemd unit set `Delegate=yes`"
 
 @dataclass(frozen=True)
 class CgroupTree:
-    """A mounted tree of control groups, and our own place in it."""
+    """A mounted tree of control groups, and the place of this process in it."""
 
     mount: Path
     own: str
 
     @property
     def folder(self) -> Path:
-        """Return the folder of the group that we are in."""
+        """Return the folder of this process's group."""
         return self.mount / self.own.lstrip("/")
 
 
@@ -37,10 +41,13 @@ class NotDelegatedError(Exception):
 
 
 def find_cgroups(process: Path = Path("/proc/self")) -> tuple[CgroupFactory | None, str]:
-    """Return where groups can be made, or None with the reason; moves us to a group of our own."""
+    """Return what makes control groups, or None and the reason why none can be made.
+
+    Moves this process to a group of its own, where version 2 wants that.
+    """
     trees = find_trees((process / "mountinfo").read_text(), (process / "cgroup").read_text())
     try:
-        found = _unified(trees) if _speaks_unified(trees) else _legacy(trees)
+        found = _find_version_2(trees) if _is_version_2(trees) else _find_version_1(trees)
     except NotDelegatedError as error:
         return None, str(error)
     except OSError as error:
@@ -50,7 +57,10 @@ def find_cgroups(process: Path = Path("/proc/self")) -> tuple[CgroupFactory | No
 
 
 def find_trees(mountinfo: str, cgroup: str) -> dict[str, CgroupTree]:
-    """Return the trees by controller; the one of version 2 by the empty name."""
+    """Return the trees by controller, that of version 2 by the empty name.
+
+    The forms of both files: proc_pid_mountinfo(5), proc_pid_cgroup(5).
+    """
     own = {}
     for line in cgroup.splitlines():
         _, controllers, path = line.split(":", 2)
@@ -69,39 +79,39 @@ def find_trees(mountinfo: str, cgroup: str) -> dict[str, CgroupTree]:
     return trees
 
 
-def _speaks_unified(trees: Mapping[str, CgroupTree]) -> bool:
-    """Tell whether version 2 has what we need; on some machines version 1 keeps it."""
+def _is_version_2(trees: Mapping[str, CgroupTree]) -> bool:
+    """Tell whether version 2 has the needed controllers; on some machines version 1 has them."""
     return "" in trees and not any(name in trees for name in NEEDED)
 
 
-def _unified(trees: Mapping[str, CgroupTree]) -> CgroupFactory:
-    place = delegated_place(trees[""])
+def _find_version_2(trees: Mapping[str, CgroupTree]) -> CgroupFactory:
+    place = find_delegated_folder(trees[""])
     there = (place / "cgroup.controllers").read_text().split()
-    _require(there)
+    _require_controllers(there)
     wanted = [name for name in (*NEEDED, *WANTED) if name in there]
     leaf = vacate(place)
-    enable(place, wanted)
+    enable_controllers(place, wanted)
     home = trees[""].folder if trees[""].folder != place else leaf
-    return unified(dict.fromkeys(wanted, place), home)
+    return use_version_2(dict.fromkeys(wanted, place), home)
 
 
-def _legacy(trees: Mapping[str, CgroupTree]) -> CgroupFactory:
+def _find_version_1(trees: Mapping[str, CgroupTree]) -> CgroupFactory:
     if _SYSTEMD.is_dir():  # it delegates nothing in version 1
         raise NotDelegatedError("systemd manages the control groups, in their old version here")
     places = {name: trees[name].folder for name in (*NEEDED, *WANTED) if name in trees}
     usable = {name: place for name, place in places.items() if os.access(place, os.W_OK)}
-    _require(usable)
-    return legacy(usable)
+    _require_controllers(usable)
+    return use_version_1(usable)
 
 
-def _require(controllers: Mapping[str, Path] | list[str]) -> None:
+def _require_controllers(controllers: Mapping[str, Path] | list[str]) -> None:
     for name in NEEDED:
         if name not in controllers:
             raise NotDelegatedError(f"no control group with `{name}` is delegated; {_REMEDY}")
 
 
-def delegated_place(tree: CgroupTree) -> Path:
-    """Return the folder below which everything is ours. Raises NotDelegatedError.
+def find_delegated_folder(tree: CgroupTree) -> Path:
+    """Return the folder below which all groups are Fettle's. Raises NotDelegatedError.
 
     Being root is no permission: where systemd runs, it owns what it did not delegate.
     """
@@ -126,9 +136,9 @@ def _is_marked(folder: Path) -> bool:
 
 
 def vacate(place: Path) -> Path:
-    """Move every process of this group to one below, as version 2 wants them in leaves; return it.
+    """Move every process of this group to one below, and return that one.
 
-    The root of the whole tree alone may have both, and is left as it is.
+    Version 2 wants processes in leaves alone; the root of the whole tree is left as it is.
     """
     if not (place / "cgroup.type").exists():
         return place
@@ -144,7 +154,7 @@ def vacate(place: Path) -> Path:
     return leaf
 
 
-def enable(place: Path, controllers: list[str]) -> None:
+def enable_controllers(place: Path, controllers: list[str]) -> None:
     """Let the groups below `place` have these controllers."""
     switch = place / "cgroup.subtree_control"
     for name in controllers:

@@ -1,4 +1,4 @@
-"""Step 8: the control group that holds one command, if there is one, beside the event loop."""
+"""The control group of one command, made and removed on threads beside the event loop."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from app.sandbox.cgroups.cgroup import Cgroup, CgroupFactory, CgroupLimits
 
 
 class CommandCgroup:
-    """One command's control group, which is being made while its sandbox is set up."""
+    """One command's control group, made while bwrap sets up; does nothing without `cgroups`."""
 
     def __init__(self, cgroups: CgroupFactory | None, quota: CgroupLimits) -> None:
         self._cgroups = cgroups
         self.threads = cgroups.threads if cgroups else None
-        """Where a process is to be put in, which may wait for the kernel."""
+        """Threads on which to call `add`, which may wait for the kernel."""
         self._made = cgroups.threads.submit(cgroups.make, quota) if cgroups else None
 
     def add(self, pid: int) -> None:
-        """Put a process in. Raises TransientError when the kernel refuses."""
+        """Put a process into the group. Raises TransientError when the kernel refuses."""
         if self._made is None:
             return
         try:
@@ -28,14 +28,14 @@ class CommandCgroup:
         except OSError as error:
             raise TransientError(f"The kernel refuses a control group: {error}") from error
 
-    def out_of_memory(self) -> bool:
-        """Tell whether the kernel ended something because the memory was used up."""
+    def ran_out_of_memory(self) -> bool:
+        """Tell whether the kernel killed a process because the memory was used up."""
         if self._made is None or not self._made.done() or self._made.exception() is not None:
             return False
-        return self._made.result().out_of_memory()
+        return self._made.result().ran_out_of_memory()
 
-    def let_go(self) -> None:
-        """Remove it, as soon as nothing runs in it; also when the event loop ends meanwhile."""
+    def release(self) -> None:
+        """Have the group removed, also when the event loop ends meanwhile."""
         if self._made is not None:
             self._made.add_done_callback(self._remove)
 
@@ -45,10 +45,10 @@ class CommandCgroup:
 
 
 @contextmanager
-def hold(cgroups: CgroupFactory | None, quota: CgroupLimits) -> Iterator[CommandCgroup]:
-    """Have a control group for as long as the command runs."""
+def open_cgroup(cgroups: CgroupFactory | None, quota: CgroupLimits) -> Iterator[CommandCgroup]:
+    """Yield the control group of a command, and have it removed afterwards."""
     held = CommandCgroup(cgroups, quota)
     try:
         yield held
     finally:
-        held.let_go()
+        held.release()

@@ -1,4 +1,4 @@
-"""Step 8: run commands in containers of podman or docker, where bubblewrap cannot work."""
+"""The container sandbox: each command in a container of podman or docker, without bubblewrap."""
 
 from __future__ import annotations
 
@@ -20,25 +20,24 @@ from app.sandbox.container.engines import (
     PATH,
     ContainerEngine,
     ask,
-    client_environment,
+    build_client_environment,
     find_engines,
 )
 from app.sandbox.container.errors import diagnose
 from app.sandbox.container.options import (
     ContainerConfig,
-    create_arguments,
-    wrapped,
+    build_create_arguments,
+    wrap_argv,
     write_files,
 )
-from app.sandbox.container.orphans import labels, remove, remove_leftovers
+from app.sandbox.container.orphans import build_labels, remove_container, remove_orphans
 from app.sandbox.disk_quota import DiskQuota
 from app.sandbox.output_buffer import HeadTailBuffer
+from app.sandbox.parent_watch import build_pipe_guard, open_handshake
 from app.sandbox.path_permissions import WritablePaths
 from app.sandbox.port import OperatorLimits, Probe, ProbeReport, SandboxCommand
-from app.sandbox.process_group import ProcessExit, run_group
-from app.sandbox.results import FLOOD, as_result
-from app.sandbox.start_handshake import asking, guarded
-from app.sandbox.unmounted import sandbox_owner
+from app.sandbox.privilege_drop import choose_owner
+from app.sandbox.process_group import FLOOD, ProcessExit, build_result, run_group
 
 NEEDED = ("bash", "cat", "git", "perl", "timeout")
 _MAKING = 60.0
@@ -59,68 +58,71 @@ class Container:
         image: str,
         path: str = PATH,
     ) -> None:
-        self.owner = sandbox_owner(sandbox_uid)
+        self.owner = choose_owner(sandbox_uid)
         self._toolchains = tuple(toolchains)
         self._image = image
         self._bounds = bounds or OperatorLimits()
         self._disk = DiskQuota(self._bounds)
-        self._written = WritablePaths(self.owner)
+        self._writable_paths = WritablePaths(self.owner)
         self._path = path
-        self._body: ContainerConfig | None = None
+        self._config: ContainerConfig | None = None
         self._finding = asyncio.Lock()
         self._report: ProbeReport | None = None
 
     async def probe(self) -> ProbeReport:
-        """Try to break out, as an agent would; the answer is kept until restart."""
+        """Attack the sandbox as an agent would; the report is kept until restart."""
         if self._report is None:
             try:
-                self._report = await self._lacking() or await self._attacked()
+                self._report = await self._check_image() or await self._attack()
             except ConfigError as error:
-                self._report = self._refusing(error)
+                self._report = self._report_start_error(error)
         return self._report
 
     async def run(self, command: SandboxCommand) -> CommandResult:
-        """Run the command until it ends, its time is up, or it takes too much; nothing survives."""
-        body = await self._common()
+        """Run the command until it ends, its time is up, or it takes too much; nothing survives.
+
+        Raises ConfigError when the engine makes no container, TransientError when it may later.
+        """
+        config = await self._find_config()
         started = time.monotonic()
-        self._written.check(command.mounts)
-        room = self._disk.room(command)
+        self._writable_paths.check(command.mounts)
+        disk = self._disk.allow(command)
         name = f"fettle-{secrets.token_hex(8)}"
         output = HeadTailBuffer(command.max_output, FLOOD)
         ended: ProcessExit | None = None
         try:
-            with _files(body) as files, asking(output) as (out, guard_end):
-                await self._make(body, name, files, command)
+            with _write_engine_files(config) as files, open_handshake(output) as (out, guard_end):
+                await self._create(config, name, files, command)
                 ended = await run_group(
-                    [body.engine.program, "start", "--attach", "--interactive", name],
-                    environment=client_environment(),
+                    [config.engine.program, "start", "--attach", "--interactive", name],
+                    environment=build_client_environment(),
                     timeout=command.timeout,
                     out=out,
                     stdin=guard_end,
-                    watch=room.watch,
+                    watch=disk.watch,
                 )
         finally:
             # Ending the engine's command line ends no container: that lives elsewhere.
             if ended is None or ended.why != "exit" or ended.code < 0 or not out.begun:
-                await asyncio.shield(remove(body.engine, name))
+                await asyncio.shield(remove_container(config.engine, name))
         if ended.why == "exit" and not out.begun:
-            self._explain(body.engine, output.text())
-        full = ended.why == "exit" and await room.overrun()
-        return as_result(ended, output.text(), time.monotonic() - started, disk=full)
+            self._raise_start_error(config.engine, output.text())
+        full = ended.why == "exit" and await disk.was_exceeded()
+        return build_result(ended, output.text(), time.monotonic() - started, disk=full)
 
-    async def _make(
-        self, body: ContainerConfig, name: str, files: Path, command: SandboxCommand
+    async def _create(
+        self, config: ContainerConfig, name: str, files: Path, command: SandboxCommand
     ) -> None:
-        arguments = create_arguments(body, name, labels(), files, command)
-        inside = wrapped(body, command, guarded(command.argv))
-        made = await ask(body.engine.program, *arguments, *inside, timeout=_MAKING)
+        arguments = build_create_arguments(config, name, build_labels(), files, command)
+        inside = wrap_argv(config, command, build_pipe_guard(command.argv))
+        made = await ask(config.engine.program, *arguments, *inside, timeout=_MAKING)
         if made.code:
-            self._explain(body.engine, made.text)
+            self._raise_start_error(config.engine, made.text)
 
-    async def _common(self) -> ContainerConfig:
-        """Find the engine, once, and remove what a killed Fettle left in it."""
+    async def _find_config(self) -> ContainerConfig:
+        """Find the engine once, and remove the containers that a killed Fettle left in it."""
         async with self._finding:
-            if self._body is None:
+            if self._config is None:
                 found, silent = await find_engines(self._path)
                 if not found:
                     raise ConfigError(
@@ -129,14 +131,14 @@ class Container:
                         f"Remedy: run `apt-get install podman`, or start docker"
                     )
                 engine = found[0]
-                await remove_leftovers(engine)
-                self._body = ContainerConfig(
+                await remove_orphans(engine)
+                self._config = ContainerConfig(
                     engine, self._image, self.owner, self._toolchains, self._bounds.memory
                 )
-        return self._body
+        return self._config
 
-    async def _lacking(self) -> ProbeReport | None:
-        """Return a report of what the image lacks; None when it has all that Fettle needs."""
+    async def _check_image(self) -> ProbeReport | None:
+        """Return a report of the programs that the image lacks; None when it has all."""
         script = 'for p; do command -v "$p" >/dev/null || echo "$p"; done'
         asked = SandboxCommand(("sh", "-c", script, "sh", *NEEDED), folder="/", timeout=_MAKING)
         lacking = (await self.run(asked)).output.split()
@@ -149,22 +151,22 @@ class Container:
             "set FETTLE_SANDBOX_IMAGE to one that has them, such as `python:3` or your own",
         )
 
-    async def _attacked(self) -> ProbeReport:
+    async def _attack(self) -> ProbeReport:
         asked = SandboxCommand(("cat", "/proc/net/dev"), folder="/", timeout=_MAKING)
         devices = re.findall(r"^ *([^\s:|]+):", (await self.run(asked)).output, re.MULTILINE)
         others = [name for name in devices if name != "lo"]
         network = Probe("see a network", held=devices != [] and not others, detail=" ".join(others))
         report = await probe.attack(self)
-        return self._told(replace(report, probes=(*report.probes, network)))
+        return self._name_causes(replace(report, probes=(*report.probes, network)))
 
-    def _refusing(self, error: ConfigError) -> ProbeReport:
+    def _report_start_error(self, error: ConfigError) -> ProbeReport:
         what, _, why = str(error).partition("\nLikely cause: ")
         cause, _, remedy = why.partition("\nRemedy: ")
         probes = (Probe("the sandbox starts", held=False, detail=what),)
         return ProbeReport(self.name, probes, cause, remedy)
 
-    def _told(self, report: ProbeReport) -> ProbeReport:
-        """Return the report with causes of an engine instead of bubblewrap's."""
+    def _name_causes(self, report: ProbeReport) -> ProbeReport:
+        """Return the report with the likely causes of an engine instead of bubblewrap's."""
         if report.held or report.probes[0].name == "the sandbox starts":
             return report
         if report.probes[0].held:
@@ -176,8 +178,8 @@ class Container:
             remedy="let engine and Fettle run on one machine, or install bubblewrap",
         )
 
-    def _explain(self, engine: ContainerEngine, text: str) -> NoReturn:
-        """Say why the command never began, and who can mend it."""
+    def _raise_start_error(self, engine: ContainerEngine, text: str) -> NoReturn:
+        """Raise TransientError or ConfigError, which says why the command never began."""
         if "temporarily unavailable" in text:
             raise TransientError(f"The sandbox could not start: {text[-300:].strip()}")
         cause, remedy = diagnose(text, engine.name, self._image)
@@ -188,8 +190,8 @@ class Container:
 
 
 @contextmanager
-def _files(body: ContainerConfig) -> Iterator[Path]:
-    """Give the folder with what the engine reads for one container."""
+def _write_engine_files(config: ContainerConfig) -> Iterator[Path]:
+    """Yield a folder with the files that the engine reads for one container."""
     with tempfile.TemporaryDirectory(prefix="fettle-container-") as folder:
-        write_files(Path(folder), body.inside)
+        write_files(Path(folder), config.owner_inside)
         yield Path(folder)

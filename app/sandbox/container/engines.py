@@ -1,4 +1,4 @@
-"""Step 8: the container engines of this machine: which answer, and whose containers they make."""
+"""The container engines of this machine: which answer, and whether they are rootless."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PATIENCE = 20.0
 
 @dataclass(frozen=True)
 class ContainerEngine:
-    """A container engine's command line, which answered."""
+    """A container engine that answered, by its command-line program."""
 
     program: str
     name: Literal["podman", "docker"]
@@ -31,17 +31,17 @@ class ContainerEngine:
 
 @dataclass(frozen=True)
 class EngineAnswer:
-    """What an engine's command line answered."""
+    """Exit code and output of one of an engine's own commands."""
 
     code: int
     text: str
 
 
 async def ask(program: str, *arguments: str, timeout: float = _PATIENCE) -> EngineAnswer:
-    """Run one of the engine's own commands to its end."""
+    """Run one of the engine's own commands to its end, for `timeout` seconds at most."""
     kept = HeadTailBuffer(64_000, 4_000_000)
     ended = await run_group(
-        [program, *arguments], environment=client_environment(), timeout=timeout, out=kept
+        [program, *arguments], environment=build_client_environment(), timeout=timeout, out=kept
     )
     late = f"no answer in {timeout:.0f} s" if ended.why == "timeout" else ""
     return EngineAnswer(ended.code, f"{kept.text()}{late}")
@@ -65,8 +65,8 @@ async def find_engines(path: str = PATH) -> tuple[list[ContainerEngine], list[st
     return sorted(found, key=lambda engine: not engine.rootless), silent
 
 
-def client_environment() -> dict[str, str]:
-    """Return what the command line needs to find its engine; none of it reaches a container."""
+def build_client_environment() -> dict[str, str]:
+    """Return the variables that the program needs to find its engine; no container gets them."""
     # Where a user's engine keeps its state follows from two folders, which are no secrets.
     runtime = f"/run/user/{os.geteuid()}"
     try:

@@ -1,4 +1,4 @@
-"""Why a container does not start, read from what its engine says, and the line that heals it."""
+"""The likely cause and the one-line remedy for each message with which an engine fails."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _CAUSES = (
 
 
 def diagnose(text: str, engine: str, image: str) -> tuple[str, str]:
-    """Return the likely cause and its remedy for what an engine printed when it failed."""
+    """Return the likely cause, and its remedy, of what an engine printed when it failed."""
     for marks, cause, remedy in _CAUSES:
         if any(mark in text for mark in marks):
             return cause.format(image=image), remedy.format(engine=engine, image=image)

@@ -1,4 +1,8 @@
-"""Step 8: what a container engine is told for one command: flags, limits, calls it refuses."""
+"""The options with which a container engine makes the container of one command.
+
+podman-create(1), https://docs.docker.com/reference/cli/docker/container/create/; the seccomp
+profile is in the form of https://docs.docker.com/engine/security/seccomp/.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from agents.errors import ConfigError
-from app.sandbox.bubblewrap.profile import HOME, environment
 from app.sandbox.container.engines import ContainerEngine
+from app.sandbox.environment import HOME, build_environment
 from app.sandbox.port import Mount, ResourceLimits, SandboxCommand
-from app.sandbox.seccomp import denied_calls
+from app.sandbox.seccomp import list_denied_calls
 
 GRACE = 30
 """Seconds beyond its time after which a container ends by itself, if nobody is left to end it."""
@@ -36,48 +40,49 @@ _TERMINAL_INPUT = (0x5412, 0x541C)
 
 @dataclass(frozen=True)
 class ContainerConfig:
-    """What every container of this sandbox has in common."""
+    """What all containers of this sandbox have in common."""
 
     engine: ContainerEngine
     image: str
     owner: tuple[int, int]
     toolchains: Sequence[Path]
     memory: int
-    """Bytes."""
+    """Bytes of memory for each container."""
 
     @property
-    def inside(self) -> tuple[int, int]:
-        """Return who the owner is inside."""
+    def owner_inside(self) -> tuple[int, int]:
+        """Return user and group id of the owner as seen inside."""
         if self.engine.rootless and self.engine.name == "docker":
             return 0, 0  # there the engine's user is root, which has no capability and is no root
         return self.owner
 
 
-def create_arguments(
-    body: ContainerConfig, name: str, labels: Sequence[str], files: Path, command: SandboxCommand
+def build_create_arguments(
+    config: ContainerConfig, name: str, labels: Sequence[str], files: Path, command: SandboxCommand
 ) -> list[str]:
-    """Return the arguments of the engine that make a container, not yet started.
+    """Return the engine's arguments that make a container without starting it.
 
-    `files` is a folder filled by `write_files`, which has to stay until the container is gone.
+    `files` is a folder filled by `write_files`, which must stay until the container is gone.
+    Raises ConfigError for a mount whose path an engine cannot take.
     """
     return [
         "create",
         f"--name={name}",
         *(f"--label={label}" for label in labels),
-        *_hold(files / PROFILE),
-        *_user(body),
-        *_limits(command.limits, body.memory),
+        *_build_isolation_flags(files / PROFILE),
+        *_build_user_flags(config),
+        *_build_limit_flags(command.limits, config.memory),
         *(f"--tmpfs={path}:rw,nosuid,nodev,mode=1777,size={size}m" for path, size in _FRESH),
-        *_mounts(body, files, command),
+        *_build_mount_flags(config, files, command),
         f"--workdir={command.folder}",
         "--entrypoint=",
-        body.image,
+        config.image,
     ]
 
 
 def write_files(folder: Path, owner: tuple[int, int]) -> None:
-    """Write what the engine reads for a container: the calls to refuse, the name of the user."""
-    (folder / PROFILE).write_text(seccomp_profile())
+    """Write the files for one container: the seccomp profile, and the names of user and group."""
+    (folder / PROFILE).write_text(build_seccomp_profile())
     uid, gid = owner
     user = f"agent:x:{uid}:{gid}:agent:{HOME}:/bin/bash\n" if uid else ""
     group = f"agent:x:{gid}:\n" if gid else ""
@@ -87,9 +92,9 @@ def write_files(folder: Path, owner: tuple[int, int]) -> None:
         (folder / name).chmod(0o644)
 
 
-def wrapped(body: ContainerConfig, command: SandboxCommand, argv: Sequence[str]) -> list[str]:
-    """Return what runs inside: an environment from nothing, and an end even without us."""
-    variables = environment(command.environment, body.toolchains)
+def wrap_argv(config: ContainerConfig, command: SandboxCommand, argv: Sequence[str]) -> list[str]:
+    """Return what runs inside: `argv` with its own variables, ended by itself if Fettle is gone."""
+    variables = build_environment(command.environment, config.toolchains)
     seconds = math.ceil(command.timeout) + GRACE
     return [
         "env",
@@ -103,7 +108,7 @@ def wrapped(body: ContainerConfig, command: SandboxCommand, argv: Sequence[str])
     ]
 
 
-def _hold(profile: Path) -> Iterator[str]:
+def _build_isolation_flags(profile: Path) -> Iterator[str]:
     yield from ("--rm", "--pull=never", "--interactive", "--log-driver=none")
     yield from ("--network=none", "--hostname=sandbox", "--ipc=private")
     yield from ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges")
@@ -112,16 +117,16 @@ def _hold(profile: Path) -> Iterator[str]:
     yield "--security-opt=label=disable"
 
 
-def _user(body: ContainerConfig) -> list[str]:
-    """Return as whom the command runs, so that its files belong to the owner outside."""
-    uid, gid = body.inside
-    if not body.engine.rootless:
+def _build_user_flags(config: ContainerConfig) -> list[str]:
+    """Return the flags by which files of the command belong to the owner outside."""
+    uid, gid = config.owner_inside
+    if not config.engine.rootless:
         return ["--userns=host", f"--user={uid}:{gid}"]
-    mapping = ["--userns=keep-id"] if body.engine.name == "podman" else []
+    mapping = ["--userns=keep-id"] if config.engine.name == "podman" else []
     return [*mapping, f"--user={uid}:{gid}"]
 
 
-def _limits(limits: ResourceLimits, memory: int) -> Iterator[str]:
+def _build_limit_flags(limits: ResourceLimits, memory: int) -> Iterator[str]:
     yield f"--pids-limit={limits.nproc}"
     yield f"--memory={memory}b"
     yield f"--memory-swap={memory}b"
@@ -140,10 +145,12 @@ def _limits(limits: ResourceLimits, memory: int) -> Iterator[str]:
     yield "--ulimit=core=0:0"
 
 
-def _mounts(body: ContainerConfig, files: Path, command: SandboxCommand) -> Iterator[str]:
+def _build_mount_flags(
+    config: ContainerConfig, files: Path, command: SandboxCommand
+) -> Iterator[str]:
     # Not `-v`, which would make a folder of root's where the source is missing.
     names = (Mount(files / name, f"/etc/{name}") for name in _NAMED)
-    tools = (Mount(tool, str(tool)) for tool in body.toolchains)
+    tools = (Mount(tool, str(tool)) for tool in config.toolchains)
     for mount in (*names, *tools, *command.mounts):
         if any(mark in f"{mount.source}{mount.target}" for mark in ',"\n'):
             raise ConfigError(
@@ -154,21 +161,24 @@ def _mounts(body: ContainerConfig, files: Path, command: SandboxCommand) -> Iter
         yield f"--mount=type=bind,source={mount.source},target={mount.target}{readonly}"
 
 
-def seccomp_profile() -> str:
-    """Return the calls that containers are refused: the same as in bubblewrap, as engines read it.
+def build_seccomp_profile() -> str:
+    """Return the seccomp profile of containers, which refuses the same calls as in bubblewrap.
 
     Engines bring a profile along, but what it refuses differs from version to version.
     """
     rules = [
-        _refuse(denied_calls(), errno.EPERM),
+        _refuse(list_denied_calls(), errno.EPERM),
         # What these ask for lies behind a pointer, where no filter sees it.
         _refuse(["clone3", "openat2"], errno.ENOSYS),
-        *(_refuse(["clone", "unshare"], errno.EPERM, _has(0, bit)) for bit in _NAMESPACE_BITS),
-        _refuse(["unshare"], errno.EPERM, _has(0, _NEW_TIME)),
-        *_without_set_id(),
-        *(_refuse(["ioctl"], errno.EPERM, _equals(1, code)) for code in _TERMINAL_INPUT),
         *(
-            _refuse(["socket"], errno.EAFNOSUPPORT, _equals(0, family))
+            _refuse(["clone", "unshare"], errno.EPERM, _match_bits(0, bit))
+            for bit in _NAMESPACE_BITS
+        ),
+        _refuse(["unshare"], errno.EPERM, _match_bits(0, _NEW_TIME)),
+        *_forbid_set_id(),
+        *(_refuse(["ioctl"], errno.EPERM, _match_value(1, code)) for code in _TERMINAL_INPUT),
+        *(
+            _refuse(["socket"], errno.EAFNOSUPPORT, _match_value(0, family))
             for family in range(_MOST_FAMILIES)
             if family not in _FAMILIES
         ),
@@ -176,14 +186,14 @@ def seccomp_profile() -> str:
     return json.dumps({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": rules})
 
 
-def _without_set_id() -> Iterator[dict[str, Any]]:
-    """Give the rules that keep files from running as their owner, whoever starts them."""
+def _forbid_set_id() -> Iterator[dict[str, Any]]:
+    """Yield the rules that keep files from running as their owner, whoever starts them."""
     for bit in (stat.S_ISUID, stat.S_ISGID):
-        yield _refuse(["chmod", "fchmod", "creat", "mknod"], errno.EPERM, _has(1, bit))
-        yield _refuse(["fchmodat", "fchmodat2", "mknodat"], errno.EPERM, _has(2, bit))
+        yield _refuse(["chmod", "fchmod", "creat", "mknod"], errno.EPERM, _match_bits(1, bit))
+        yield _refuse(["fchmodat", "fchmodat2", "mknodat"], errno.EPERM, _match_bits(2, bit))
         for flag in _MAKES_A_FILE:
-            yield _refuse(["open"], errno.EPERM, _has(1, flag), _has(2, bit))
-            yield _refuse(["openat"], errno.EPERM, _has(2, flag), _has(3, bit))
+            yield _refuse(["open"], errno.EPERM, _match_bits(1, flag), _match_bits(2, bit))
+            yield _refuse(["openat"], errno.EPERM, _match_bits(2, flag), _match_bits(3, bit))
 
 
 def _refuse(names: list[str], error: int, *arguments: dict[str, Any]) -> dict[str, Any]:
@@ -191,10 +201,10 @@ def _refuse(names: list[str], error: int, *arguments: dict[str, Any]) -> dict[st
     return {"names": names, "action": "SCMP_ACT_ERRNO", "errnoRet": error, "args": list(arguments)}
 
 
-def _equals(index: int, value: int) -> dict[str, Any]:
+def _match_value(index: int, value: int) -> dict[str, Any]:
     # Of 64 bits the kernel looks at 32 here: what stands above them must not matter.
     return {"index": index, "value": 0xFFFFFFFF, "valueTwo": value, "op": "SCMP_CMP_MASKED_EQ"}
 
 
-def _has(index: int, bit: int) -> dict[str, Any]:
+def _match_bits(index: int, bit: int) -> dict[str, Any]:
     return {"index": index, "value": bit, "valueTwo": bit, "op": "SCMP_CMP_MASKED_EQ"}

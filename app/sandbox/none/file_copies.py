@@ -1,4 +1,4 @@
-"""Step 8: a copy of files for whoever may only read them, and a way to tell that they changed."""
+"""Copies of files for commands that may only read, and fingerprints that show a change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PATIENCE = 600.0
 
 
 async def copy_tree(source: Path, target: Path) -> None:
-    """Copy a file or folder with owners and times, following no link."""
+    """Copy a file or folder with owners and times, and follow no link. Raises RunError."""
     said = HeadTailBuffer(4_000, 1_000_000)
     ended = await run_group(
         ["cp", "-a", "--reflink=auto", "--", str(source), str(target)],
@@ -27,19 +27,19 @@ async def copy_tree(source: Path, target: Path) -> None:
         raise RunError(f"The files could not be copied for a command: {said.text()[-500:].strip()}")
 
 
-def fingerprint(root: Path) -> str:
-    """Return what differs as soon as anything below was written, renamed or given other rights.
+def take_fingerprint(root: Path) -> str:
+    """Return a digest that changes when anything below is written, renamed or given other rights.
 
-    The time of the last change of an inode cannot be set by anybody who is not root.
+    Only root can set the time of an inode's last change (st_ctime, inode(7)).
     """
     digest = hashlib.blake2b(digest_size=16)
-    for path, status in _entries(root):
+    for path, status in _walk(root):
         facts = (status.st_ino, status.st_mode, status.st_uid, status.st_size, status.st_ctime_ns)
         digest.update(os.fsencode(path) + repr(facts).encode())
     return digest.hexdigest()
 
 
-def _entries(root: Path) -> Iterator[tuple[str, os.stat_result]]:
+def _walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
     yield "", root.lstat()
     folders = [str(root)]
     while folders:

@@ -1,6 +1,6 @@
-"""Step 8: a mount within a mount, for sandboxes that cannot mount: a symbolic link in its place.
+"""Symbolic links in the place of mounts within mounts, where nothing can be mounted.
 
-The outer folder belongs to the agent, so it is entered step by step, never through a link.
+The outer folder belongs to the agent, so it is entered step by step with O_NOFOLLOW (open(2)).
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from agents.errors import RunError
-from app.sandbox.none.path_translation import nested
+from app.sandbox.mount_points import find_nested_mounts
 from app.sandbox.port import Mount
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def link_nested(mounts: Sequence[Mount], owner: tuple[int, int]) -> None:
-    """Have a link at the place of each mount that lies within another. Raises RunError.
+    """Make a link at the place of each mount that lies within another.
 
-    It belongs to `owner`: git refuses a `.git` of somebody else.
+    The link belongs to `owner`: git refuses a `.git` of somebody else (safe.directory,
+    git-config(1)). Raises RunError when something else is in the place.
     """
-    for mount, place in nested(mounts):
+    for mount, place in find_nested_mounts(mounts):
         outer = next(m.source for m in mounts if place.is_relative_to(m.source))
         try:
-            with _entered(outer, place.relative_to(outer).parent) as folder:
+            with _enter(outer, place.relative_to(outer).parent) as folder:
                 _link(str(mount.source), place.name, folder, owner)
         except OSError as error:
             raise RunError(
                 f"The sandbox needs the place of `{mount.target}`, which something else takes: "
-                f"{error.strerror}. Remove it from the repository, or use another sandbox than "
-                f"landlock or none."
+                f"{error.strerror}. Remove it from the repository, or use a sandbox that holds."
             ) from error
 
 
 @contextmanager
-def _entered(outer: Path, inner: Path) -> Iterator[int]:
+def _enter(outer: Path, inner: Path) -> Iterator[int]:
     folder = os.open(outer, _FOLDER)
     try:
         for part in inner.parts:

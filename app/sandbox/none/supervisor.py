@@ -1,12 +1,13 @@
-"""Step 8: start one command where namespaces cannot be had, and end all that it started.
+"""A program that starts one command where no sandbox holds it, and ends all that it started.
 
-A program of its own: `python -I -S keeper.py FD` reads its orders from the descriptor. It imports
-nothing of ours, so that it starts in a few milliseconds and needs no path to the rest of Fettle.
+Fettle runs it as `python -I -S supervisor.py FD`; the descriptor holds its orders. It imports
+nothing of Fettle's, so that it starts in a few milliseconds and needs no path to the rest.
 
-Three processes: the one that Fettle waits for; below it the keeper, in a session of its own, which
-adopts what its descendants leave behind; below that the command. When the command has ended, or
-the pipe from Fettle closes, the keeper ends every descendant. Started by root it stays root, so
-no command can end it first. The pipe to Fettle closes when nothing is left.
+There are three processes: the one that Fettle waits for; below it the supervisor, in a session of
+its own, which adopts what its descendants leave behind (PR_SET_CHILD_SUBREAPER, prctl(2)); below
+that the command. When the command has ended, or the pipe from Fettle closes, the supervisor ends
+every descendant. Started by root it stays root, so no command can end it first. The pipe to Fettle
+closes when nothing is left.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import os
 import resource
 import select
 import signal
-import struct
 import sys
 import time
 from contextlib import suppress
@@ -29,71 +29,62 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 READY = b"\0"
-"""What the command's side writes when all holds are on, just before it becomes the command."""
+"""The byte that the child writes once its limits are set, just before it becomes the command."""
 
 NOT_FOUND, NOT_STARTED = 127, 125
 
 _libc = ctypes.CDLL(None, use_errno=True)
-_SET_SECCOMP, _DROP_BOUND, _NO_NEW_PRIVS, _SUBREAPER, _DEATH_SIGNAL = 22, 24, 38, 36, 1
-_SECCOMP_FILTER = 2
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same number on every machine
-_BENEATH = 1
-_ASK_VERSION = 1
+_DROP_BOUND, _NO_NEW_PRIVS, _SUBREAPER = 24, 38, 36
 _STOPPED = frozenset("TtZX")
 _PASSES = 500  # what waits for a disk cannot be stopped, only killed
-
-
-def landlock_abi() -> int:
-    """Return the version of Landlock that the kernel speaks; 0 for none."""
-    return max(0, int(_libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_VERSION)))
 
 
 # --- the first process: what Fettle waits for -----------------------------------------------------
 
 
 def main(orders_fd: int) -> int:
-    """Start the keeper, wait for it, and return its exit code."""
+    """Start the supervisor, wait for it, and return its exit code."""
     with os.fdopen(orders_fd, "rb") as file:
         orders: dict[str, Any] = marshal.loads(file.read())  # noqa: S302 # Fettle wrote it, just now
     for fd in (orders["line"], orders["done"]):
         os.set_inheritable(fd, False)
-    keeper = os.fork()
-    if keeper == 0:
-        _end(_keep, orders)
+    supervisor = os.fork()
+    if supervisor == 0:
+        _work_and_exit(_supervise, orders)
     os.close(orders["line"])
     os.close(orders["done"])
-    return os.waitstatus_to_exitcode(os.waitpid(keeper, 0)[1])
+    return os.waitstatus_to_exitcode(os.waitpid(supervisor, 0)[1])
 
 
-def _end(work: Callable[[dict[str, Any]], int], orders: dict[str, Any]) -> NoReturn:
+def _work_and_exit(work: Callable[[dict[str, Any]], int], orders: dict[str, Any]) -> NoReturn:
     """Do it in this process and leave; nothing of the parent's clean-up may run here."""
     code = NOT_STARTED
     try:
         code = work(orders)
     except Exception as error:  # noqa: BLE001 # it must be told, whatever it is
-        os.write(2, f"keeper: {error!r}\n".encode())
+        os.write(2, f"supervisor: {error!r}\n".encode())
     finally:
         os._exit(code)
 
 
-# --- the keeper: everything below it ends with it -------------------------------------------------
+# --- the supervisor: everything below it ends with it ---------------------------------------------
 
 
-def _keep(orders: dict[str, Any]) -> int:
+def _supervise(orders: dict[str, Any]) -> int:
     os.setsid()
-    _call(_libc.prctl(_SUBREAPER, 1, 0, 0, 0))
+    _check_call(_libc.prctl(_SUBREAPER, 1, 0, 0, 0))
     child_ended, wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     command = os.fork()
     if command == 0:
-        _end(_become, orders)
-    status = _until_ended(command, child_ended, orders["line"])
+        _work_and_exit(_become_command, orders)
+    status = _wait_for_end(command, child_ended, orders["line"])
     _end_all()
-    return 128 + signal.SIGKILL if status is None else _exit_code(status)
+    return 128 + signal.SIGKILL if status is None else _to_exit_code(status)
 
 
-def _until_ended(command: int, child_ended: int, line: int) -> int | None:
+def _wait_for_end(command: int, child_ended: int, line: int) -> int | None:
     """Return how the command ended; None when Fettle wants no more of it, or is gone."""
     waiting = select.poll()
     waiting.register(child_ended, select.POLLIN)
@@ -110,7 +101,7 @@ def _until_ended(command: int, child_ended: int, line: int) -> int | None:
             os.read(child_ended, 4096)
 
 
-def _exit_code(status: int) -> int:
+def _to_exit_code(status: int) -> int:
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
@@ -122,14 +113,14 @@ def _end_all() -> None:
     without end comes to rest, while killing one by one would give it room for the next.
     """
     for _ in range(_PASSES):
-        running = [pid for pid, state in _descendants() if state not in _STOPPED]
+        running = [pid for pid, state in _list_descendants() if state not in _STOPPED]
         if not running:
             break
         for pid in running:
             _signal(pid, signal.SIGSTOP)
     with suppress(ChildProcessError):
         while True:
-            for pid, _ in _descendants():
+            for pid, _ in _list_descendants():
                 _signal(pid, signal.SIGKILL)
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
@@ -141,10 +132,10 @@ def _signal(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-def _descendants() -> list[tuple[int, str]]:
+def _list_descendants() -> list[tuple[int, str]]:
     """Return number and state of each process below this one."""
     children: dict[int, list[tuple[int, str]]] = {}
-    for pid, parent, state in _processes():
+    for pid, parent, state in _list_processes():
         children.setdefault(parent, []).append((pid, state))
     found, to_see = [], [os.getpid()]
     while to_see:
@@ -154,7 +145,7 @@ def _descendants() -> list[tuple[int, str]]:
     return found
 
 
-def _processes() -> Iterator[tuple[int, int, str]]:
+def _list_processes() -> Iterator[tuple[int, int, str]]:
     for name in os.listdir("/proc"):  # noqa: PTH208 # pathlib takes longer than a command
         if name.isdigit():
             with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 # same
@@ -163,29 +154,24 @@ def _processes() -> Iterator[tuple[int, int, str]]:
                 yield int(name), int(rest[1]), rest[0].decode()
 
 
-# --- the command: every hold is put on before it begins -------------------------------------------
+# --- the command: user and limits are set before it begins ----------------------------------------
 
 
-def _become(orders: dict[str, Any]) -> int:
+def _become_command(orders: dict[str, Any]) -> int:
     os.setsid()
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)  # Python ignores two of them, and that is inherited
-    rules = _open_rules(orders["rules"])
-    _limit(orders["limits"])
-    _drop(orders["owner"])
-    _call(_libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0))
-    if orders["handled"]:
-        _landlock(orders["handled"], rules)
+    _set_limits(orders["limits"])
+    _drop_privileges(orders["owner"])
+    _check_call(_libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0))
     os.chdir(orders["folder"])
-    if orders["filter"]:
-        _seccomp(orders["filter"])
     os.write(1, READY)
     _execute(orders["argv"], orders["environment"])
     return NOT_FOUND
 
 
 def _execute(argv: tuple[str, ...], environment: dict[str, str]) -> None:
-    """Become the command; return only if it cannot be found. Nothing can be imported any more."""
+    """Become the command; return only if it cannot be found."""
     program, reason = argv[0], "not found"
     folders = [""] if "/" in program else environment["PATH"].split(":")
     for folder in folders:
@@ -197,14 +183,14 @@ def _execute(argv: tuple[str, ...], environment: dict[str, str]) -> None:
     os.write(2, f"{program}: {reason}\n".encode())
 
 
-def _limit(limits: dict[int, int]) -> None:
+def _set_limits(limits: dict[int, int]) -> None:
     for kind, wanted in limits.items():
         most = resource.getrlimit(kind)[1]
         value = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
         resource.setrlimit(kind, (value, value))
 
 
-def _drop(owner: tuple[int, int] | None) -> None:
+def _drop_privileges(owner: tuple[int, int] | None) -> None:
     """Become this user for good, with no capability and none to be had."""
     if owner is None:
         return
@@ -217,34 +203,7 @@ def _drop(owner: tuple[int, int] | None) -> None:
     os.setresuid(uid, uid, uid)
 
 
-def _open_rules(rules: list[tuple[str, int]]) -> list[tuple[int, int]]:
-    """Open what the command may reach, as the user that Fettle runs as."""
-    return [(os.open(path, os.O_PATH | os.O_CLOEXEC), access) for path, access in rules]
-
-
-def _landlock(handled: tuple[int, int, int], rules: list[tuple[int, int]]) -> None:
-    files, network, scoped = handled
-    wanted = [files, network, scoped]
-    while len(wanted) > 1 and wanted[-1] == 0:  # older kernels know a shorter structure
-        wanted.pop()
-    attributes = struct.pack(f"={len(wanted)}Q", *wanted)
-    size = ctypes.c_size_t(len(attributes))
-    ruleset = _call(_libc.syscall(_CREATE_RULESET, attributes, size, 0))
-    for fd, access in rules:
-        rule = struct.pack("=Qi", access, fd)
-        _call(_libc.syscall(_ADD_RULE, ruleset, _BENEATH, rule, 0))
-        os.close(fd)
-    _call(_libc.syscall(_RESTRICT_SELF, ruleset, 0))
-    os.close(ruleset)
-
-
-def _seccomp(program: bytes) -> None:
-    kept = ctypes.create_string_buffer(program, len(program))
-    filter_program = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(kept))
-    _call(_libc.prctl(_SET_SECCOMP, _SECCOMP_FILTER, filter_program, 0, 0))
-
-
-def _call(result: int) -> int:
+def _check_call(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

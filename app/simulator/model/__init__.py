@@ -5,4 +5,4 @@ from app.simulator.model.ledger import LoggedRequest
 from app.simulator.model.script import Script, ScriptError, load_script
 from app.simulator.model.server import LocalModel
 
-__all__ = ["Asked", "Fault", "LocalModel", "Script", "ScriptError", "load_script"]
+__all__ = ["AnswerFault", "LocalModel", "LoggedRequest", "Script", "ScriptError", "load_script"]

@@ -14,13 +14,13 @@ from agents.policy.schema import leaves
 ROOT = Path(__file__).resolve().parents[3]
 
 HERE = "tests/agents/policy/test_keys_act.py"
-ACCESS = "tests/handlers/test_access_policy.py"
+ACCESS = "tests/handlers/access/test_policy.py"
 REMEDIATE = "tests/agents/pipelines/remediate/test_pipeline.py"
-RECORD = "tests/agents/pipelines/test_record_decision.py"
+RECORD = "tests/agents/pipelines/resolve/test_record_decision.py"
 TOOLSETS = "tests/agents/pipelines/test_toolsets.py"
 A_RULE = f"{HERE}::test_a_rule_decides_on_what_it_names"
 A_BUDGET = f"{HERE}::test_a_budget_ends_a_run"
-A_TIER = "tests/app/test_policies.py::test_each_tier_is_the_model_that_is_named"
+A_TIER = "tests/app/policies/test_gate.py::test_each_tier_is_the_model_that_is_named"
 A_TRIGGER = f"{ACCESS}::test_a_trigger_that_is_off_starts_nothing_and_no_other_is_held_up"
 
 ACTS = {
@@ -60,7 +60,7 @@ ACTS = {
     "mcp[].stages": f"{TOOLSETS}::test_another_stage_may_not_call_what_this_one_may",
     "approvals.days": "tests/flows/test_approvals.py"
     "::test_when_nobody_answers_the_run_ends_and_says_so",
-    "answers.days": "tests/agents/pipelines/test_comment_draft.py"
+    "answers.days": "tests/agents/pipelines/resolve/test_comment_draft.py"
     "::test_owners_say_how_long_it_waits",
     "decisions.path": f"{RECORD}::test_where_the_log_may_not_be_written_the_issue_still_learns_why",
     "decisions.record": f"{RECORD}"
@@ -71,16 +71,16 @@ ACTS = {
     "::test_what_outsiders_say_taints_where_the_policy_lets_it_in",
     "checks.fix": "tests/agents/pipelines/checks/test_fix_checks.py"
     "::test_what_is_not_fettles_to_mend_is_left_alone",
-    "remediation.severities": "tests/app/test_alert_access.py"
+    "remediation.severities": "tests/app/alerts/test_admission.py"
     "::test_the_repositorys_own_policy_decides",
     "remediation.scope": f"{REMEDIATE}::test_the_policy_says_which_alerts_are_mended",
     "remediation.majors": f"{REMEDIATE}::test_the_policy_says_whether_majors_move",
     "remediation.overrides": f"{REMEDIATE}"
     "::test_the_policy_says_whether_and_for_how_long_something_is_overruled",
-    "remediation.override_days": "tests/app/test_sweep_overrides.py"
+    "remediation.override_days": "tests/app/alerts/test_recheck_overrides.py"
     "::test_the_policy_says_how_long_one_that_is_needed_is_left_alone",
-    "remediation.schedule": "tests/app/test_sweep_alerts.py::test_the_policy_decides",
-    "remediation.tell_failures": "tests/app/github/test_alert_place.py"
+    "remediation.schedule": "tests/app/alerts/test_poll.py::test_the_policy_decides",
+    "remediation.tell_failures": "tests/app/github/alerts/test_tracking_issue.py"
     "::test_the_policy_may_want_failures_kept_quiet",
     "branches.folder": f"{HERE}::test_branches_lie_in_the_folder",
     "commits.style": f"{HERE}::test_commits_and_titles_have_their_type",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.agents.pipelines.test_resolve import CHECK, FILES, ending, run_checks, story, subjects
 
 from agents.analysis.dependency_install.plan import make_plan
 from agents.analysis.repository_files import RepositoryFiles
@@ -13,6 +12,14 @@ from agents.policy import POLICY_PATH, parse_policy
 from agents.run.naming import conventional
 from agents.tools import tool_named
 from agents.tools.rules_policy import owners_word
+from tests.agents.pipelines.resolve.test_pipeline import (
+    CHECK,
+    FILES,
+    ending,
+    run_checks,
+    story,
+    subjects,
+)
 
 WIDE = RunLimits(usd=100, turns=1000, minutes=1000, usd_per_day=100)
 

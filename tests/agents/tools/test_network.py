@@ -104,5 +104,5 @@ def mentioning(pattern):
 def test_nothing_else_asks_for_it():
     ladder = {"npm_tools.py", "provided.py"}  # code that no model has a word in: fixed commands
 
-    assert mentioning(r"""["']indexes["']""") == {"ports/tree.py", "tools/gate.py"}
+    assert mentioning(r"""["']indexes["']""") == {"ports/repository.py", "tools/gate.py"}
     assert mentioning(r"""\btree\.ask\(""") == {f"pipelines/remediate/ladder/{n}" for n in ladder}

@@ -30,7 +30,7 @@ class Colour(Enum):
     BLUE = "blue"
 
 
-class WholePlan(Submission):
+class WholePlan(Submission, tool="submit_whole_plan"):
     """Deliver the plan.
 
     It is made of parts.
@@ -106,7 +106,7 @@ def test_nested_definitions_are_the_same_every_time():
 
 
 def test_shapes_that_strict_mode_cannot_promise_are_our_mistake():
-    class FreeForm(Submission):
+    class FreeForm(Submission, tool="submit_free_form"):
         """Free."""
 
         anything: dict[str, int]
@@ -114,12 +114,12 @@ def test_shapes_that_strict_mode_cannot_promise_are_our_mistake():
     class Tree(BaseModel):
         children: list[Tree]
 
-    class Recursive(Submission):
+    class Recursive(Submission, tool="submit_recursive"):
         """Recursive."""
 
         root: Tree
 
-    class Untyped(Submission):
+    class Untyped(Submission, tool="submit_untyped"):
         """Untyped."""
 
         value: Any

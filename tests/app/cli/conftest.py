@@ -6,9 +6,9 @@ import io
 import os
 
 import pytest
-from tests.app.cli.runs_scene import Store
 
 from app.cli import main
+from tests.app.cli.runs.runs_scene import Store
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import os
 import time
 
 import pytest
-from tests.app.answering_scene import asking
 
 from app.cli.approval_prompt import ask_here
 from app.store.approvals import StoredApproval
+from tests.app.commands.answering_scene import asking
 
 
 def waiting(**changes):

@@ -13,13 +13,13 @@ import time
 
 import pytest
 from rich.console import Console
-from tests.app.answering_scene import RUN, asking
-from tests.app.github.test_approval_action import REQUEST
 
 from app.cli.progress import TerminalProgress
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs
+from tests.app.commands.answering_scene import RUN, asking
+from tests.app.github.approvals.test_action_text import REQUEST
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 ASKED = {"command": "git reset --hard HEAD~1\nrm \u202ex", "timeout": 60}

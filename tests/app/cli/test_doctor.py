@@ -37,9 +37,10 @@ def doctor(monkeypatch, capsys):
     """Run the command on a machine where these backends hold."""
 
     def run(*args, holding=(), **settings):
-        levels = {"landlock": "degraded", "none": "none"}
         monkeypatch.setattr(
-            choosing, "make", lambda n, _: Faked(n, levels.get(n, "full"), n in holding)
+            choosing,
+            "make_backend",
+            lambda n, _: Faked(n, "none" if n == "none" else "full", n in holding),
         )
         for name in ("APP_ID", "PRIVATE_KEY", "PRIVATE_KEY_FILE", "WEBHOOK_SECRETS", "SANDBOX"):
             monkeypatch.delenv(f"{PREFIX}{name}", raising=False)
@@ -72,31 +73,31 @@ def test_auto_goes_on_to_containers(doctor):
 
 
 def test_a_refusal_has_cause_and_remedy(doctor):
-    code, out = doctor(holding={"landlock", "none"})
+    code, out = doctor(holding={"none"})
     assert code == 2
     assert "[x]" in out
     assert out.count("Likely cause: an old kernel") == 2
     assert "Remedy: update it" in out
-    assert "FETTLE_SANDBOX=landlock holds less" in out
+    assert "Fettle needs bubblewrap (`apt-get install bubblewrap`)" in out
 
 
 def test_all_tries_every_backend_and_chooses_as_before(doctor):
-    code, out = doctor("--all", holding={"landlock"})
+    code, out = doctor("--all", holding={"container"}, FETTLE_SANDBOX="bubblewrap")
     assert code == 2
-    assert "landlock (degraded, 0.25 s): held" in out
+    assert "container (full, 0.25 s): held" in out
     assert "none (unavailable" in out
     assert "No sandbox holds agents here" in out
 
 
 def test_programs_get_one_object(doctor):
-    code, out = doctor("--json", holding={"landlock"}, FETTLE_SANDBOX="landlock")
+    code, out = doctor("--json", holding={"container"}, FETTLE_SANDBOX="container")
     assert code == 0
     assert json.loads(out) == {
-        "chosen": "landlock",
+        "chosen": "container",
         "backends": [
             {
-                "name": "landlock",
-                "level": "degraded",
+                "name": "container",
+                "level": "full",
                 "held": True,
                 "seconds": 0.25,
                 "cause": "",

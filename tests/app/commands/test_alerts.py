@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.app.answering_scene import asking, open_office
 
 from agents.ports import Turn, Usage
 from agents.requests import RemediateAlert
 from agents.run import Outcome
 from app.store.lane_queries import Lanes
 from app.store.turns import StoredJournal
+from tests.app.commands.answering_scene import asking, open_office
 from tests.app.github.conftest import alerted, key, scene, signer
 
 __all__ = ["alerted", "key", "scene", "signer"]  # fixtures

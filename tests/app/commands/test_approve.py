@@ -8,11 +8,11 @@ import time
 
 import pytest
 from sqlalchemy import update
-from tests.app.answering_scene import asking, open_office, open_pulled
 
 import handlers
 from app.simulator.github.schemas.common import account_json, repository_json
 from app.store.tables import approvals
+from tests.app.commands.answering_scene import asking, open_office, open_pulled
 from tests.app.github.conftest import key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.app.answering_scene import RUN, open_office
 
 from agents.ports import Turn, Usage
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
+from tests.app.commands.answering_scene import RUN, open_office
 from tests.app.github.conftest import key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures

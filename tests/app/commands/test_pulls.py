@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.app.answering_scene import RUN, open_office
 
 from agents.requests import AddressReview, Again, FixChecks, Person, UpdateBranch
 from app.simulator.github.accounts import Actor
 from app.store.runs import Runs
+from tests.app.commands.answering_scene import RUN, open_office
 from tests.app.github.conftest import key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from cryptography.fernet import Fernet
 from sqlalchemy import text
-from tests.app.answering_scene import RUN, open_office
 
 from agents.errors import ConfigError
 from agents.requests import Again, Person
 from app.store.history import KeptStep
 from app.store.runs import Runs
+from tests.app.commands.answering_scene import RUN, open_office
 from tests.app.github.conftest import key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures

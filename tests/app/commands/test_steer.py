@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.app.answering_scene import RUN, open_office
 
 from agents.policy import Budget
 from app.commands.budget import RunAllowance
 from app.simulator.github.accounts import Actor
 from app.store.restore_recovery import put_back
 from app.store.runs import Runs
+from tests.app.commands.answering_scene import RUN, open_office
 from tests.app.github.conftest import key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures

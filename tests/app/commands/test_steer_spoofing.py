@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.app.answering_scene import RUN, open_office
-from tests.app.test_desk_spoofing import WAYS
 
+from tests.app.commands.answering_scene import RUN, open_office
+from tests.app.commands.test_approve_spoofing import WAYS
 from tests.app.github.conftest import key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures

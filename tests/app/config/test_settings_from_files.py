@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
-from tests.app.test_settings import pem
 
 from agents.errors import ConfigError
 from app.config.settings import AppNotConfigured, load_settings, read_settings
 from app.secrets.files import app_folder
 from app.secrets.write import keep_alone, keep_app
+from tests.app.config.test_settings import pem
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ import pytest
 import yaml
 from rich.console import Console
 from sqlalchemy import text
-from tests.app.cli.runs_scene import STEP, STEPS
 
 from agents.ports import Usage
 from agents.requests import AddressReview, Person, Repository, ResolveIssue
@@ -32,6 +31,7 @@ from app.demo.view import TerminalView
 from app.simulator.github import LocalGitHub
 from app.simulator.github.accounts import Actor
 from app.store.runs import Runs
+from tests.app.cli.runs.runs_scene import STEP, STEPS
 
 POINTS = (
     ReviewPoint(kind="suggestion", path="calc.py", line="a + b", words="{line}  # both"),

@@ -9,10 +9,10 @@ import subprocess
 
 import pytest
 import structlog
-from tests.app.setup.scene import REFUSED, Names, origin, proxied
 
 from app.dependencies.origins import Key, Origin, Place
 from app.dependencies.tunnel import Caps
+from tests.app.dependencies.scene import REFUSED, Names, origin, proxied
 
 pytestmark = pytest.mark.usefixtures("few_authorities")
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.app.setup.scene import Names, origin, proxied
 
 from app.dependencies.index_proxy import BUNDLE
 from app.dependencies.loopback_bridge import INSIDE, bridged
+from tests.app.dependencies.scene import Names, origin, proxied
 
 PYTHON = "/usr/bin/python3"
 FETCH = (
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("few_authorities")
 @pytest.fixture
 async def inside(sandbox, command, index, monkeypatch):
     """Run a script in a sandbox with a way to one index: `inside(script)`, `inside.index`."""
-    monkeypatch.setattr("tests.app.setup.scene.OWNER", sandbox.owner)
+    monkeypatch.setattr("tests.app.dependencies.scene.OWNER", sandbox.owner)
     made = await index()
     made.page("/simple/", "the page")
     certificates = [index.authority.pem]

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.app.setup.scene import Names
 
 from app.dependencies.index_proxy import BUNDLE, open_proxy
 from app.dependencies.indexes.finder import IndexFinder
 from app.dependencies.indexes.operator_config import Operator
 from app.dependencies.loopback_bridge import bridged
 from app.sandbox.port import Mount
+from tests.app.dependencies.scene import Names
 
 PIP = "/usr/bin/python3 -m pip"
 has_pip = pytest.mark.skipif(

@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from pydantic import SecretStr
-from tests.app.test_settings import pem
 
 from app.config.allowed_owners import AllowedOwners
 from app.config.settings import AppCredentials
 from app.doctor.app_identity import app_findings
 from app.doctor.github_client import asking
 from handlers.access.permissions import lacking
+from tests.app.config.test_settings import pem
 from tests.app.doctor.conftest import by_subject, levels
 
 

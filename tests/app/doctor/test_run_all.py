@@ -15,7 +15,7 @@ from tests.app.doctor.conftest import by_subject, levels
 @pytest.fixture(autouse=True)
 def sandboxes(monkeypatch):
     """Sandboxes that hold without being attacked: that takes a second, and has its own tests."""
-    monkeypatch.setattr(choosing, "make", lambda name, _: Faked(name, "full", held=True))
+    monkeypatch.setattr(choosing, "make_backend", lambda name, _: Faked(name, "full", held=True))
 
 
 async def examined(environ, *, ask_models=False):
@@ -77,7 +77,7 @@ async def test_a_key_that_github_does_not_take_leaves_the_webhook_waiting(scene,
 
 
 async def test_no_sandbox_holds(tmp_path, monkeypatch):
-    monkeypatch.setattr(choosing, "make", lambda name, _: Faked(name, "full", held=False))
+    monkeypatch.setattr(choosing, "make_backend", lambda name, _: Faked(name, "full", held=False))
     found = by_subject(await examined({"FETTLE_DATA_DIR": str(tmp_path)}))["sandbox"]
     assert (found.level, "an old kernel" in found.said) == ("failed", True)
     assert "fettle doctor sandbox" in found.remedy

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.app.git.test_source import make  # noqa: F401 - a fixture of the same folder
 
 from agents.loop.budget import RunLimits
 from agents.pipelines import PIPELINES
@@ -26,6 +25,7 @@ from tests.agents.conftest import (
 from tests.agents.pipelines.remediate.conftest import Acts, alert, lock, other
 from tests.agents.pipelines.remediate.ladder.conftest import Index
 from tests.app.git.conftest import git
+from tests.app.git.test_run_repository import make  # noqa: F401 - a fixture of the same folder
 from tests.app.git.test_update_stage import Somebody
 
 CHECK = "grep -q 3.1.3 lock.json || grep -q template app.py\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.app.git.test_source import make  # noqa: F401 - a fixture of the same folder
 
 from agents.loop.budget import RunLimits
 from agents.pipelines import PIPELINES
@@ -20,6 +19,7 @@ from tests.agents.conftest import (
     use,
 )
 from tests.app.git.conftest import git, write_files
+from tests.app.git.test_run_repository import make  # noqa: F401 - a fixture of the same folder
 
 BRANCH = "bot/31-add"
 FILES = {

@@ -13,7 +13,6 @@ import pytest
 import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from tests.app.github.alert_scene import make_alert_scene
 
 from agents.requests import Person, Repository, ResolveIssue
 from app.git.mirror import Mirror
@@ -25,6 +24,7 @@ from app.github.transport.urls import Urls
 from app.secrets.redaction import Redactor
 from app.simulator.github import LocalGitHub
 from app.store.database import Database
+from tests.app.github.alerts.alert_scene import make_alert_scene
 from tests.app.github.pull_scene import make_pull_scene
 
 LABEL = "bot:resolve"

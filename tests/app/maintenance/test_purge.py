@@ -7,7 +7,6 @@ import json
 
 import pytest
 from sqlalchemy import event
-from tests.app.test_retention import GONE, IDS, OLD, WAITING, WORD, request_for, run_of
 
 from agents.run import Outcome
 from app.maintenance.purge import StillLive, forget
@@ -17,6 +16,7 @@ from app.store.deliveries import Arrival, Mark, claim, counts, mark
 from app.store.history import History
 from app.store.repository_rows import ROWS_AT_ONCE, conducted_about, ids_of
 from app.store.runs import Runs
+from tests.app.maintenance.test_retention import GONE, IDS, OLD, WAITING, WORD, request_for, run_of
 
 MANY = ROWS_AT_ONCE + 7
 

@@ -100,7 +100,7 @@ def test_metadata_never_passes(address):
 
 GIVEN_AN_ADDRESS = """
 import fcntl, socket, struct
-from app.addresses import is_public
+from app.network.addresses import is_public
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
     address = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton("8.8.8.8"))
     fcntl.ioctl(s, 0x8916, struct.pack("16s16s8x", b"lo", address))  # SIOCSIFADDR

@@ -9,7 +9,6 @@ import os
 import signal
 
 import pytest
-from tests.app.terminal.conftest import GOOD, PATIENCE, part, triage
 
 from agents.errors import ConfigError
 from agents.requests import Again
@@ -18,6 +17,7 @@ from app.cli.work_on_issue import work_on
 from app.operator.issue_reference import IssueName
 from app.operator.issue_request import Wanted
 from app.operator.submit import served
+from tests.app.operator.conftest import GOOD, PATIENCE, part, triage
 
 
 async def test_without_a_server_the_command_does_the_work(place, capsys):

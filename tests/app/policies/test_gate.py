@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.app.test_runner import asking, machine, wish
 
 from agents.pipelines import PIPELINES, Pipeline
 from agents.policy import (
@@ -19,6 +18,7 @@ from agents.run import Outcome, stage
 from app.policies.gate import PolicyGate
 from app.runs.admission import Admission
 from handlers.access.issues import AskerFacts
+from tests.app.runs.test_runner import asking, machine, wish
 
 __all__ = ["machine", "wish"]  # fixtures
 

@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import rsa
-from tests.app.test_settings import pem
 
 from agents.errors import RunError, TransientError
 from app.cli.safe_text import line
 from app.github.transport.urls import Urls
 from app.registration.conversion import convert
+from tests.app.config.test_settings import pem
 
 
 @pytest.fixture(scope="module")

@@ -610,7 +610,7 @@ async def test_after_kill_9_finished_steps_are_not_done_again(store_url, tmp_pat
                 tmp_path,
                 "one",
             ],
-            env={"PYTHONPATH": str(Path(__file__).parents[2])},
+            env={"PYTHONPATH": str(Path(__file__).parents[3])},
             stderr=subprocess.PIPE,
         )
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 import pytest
 from sqlalchemy import text
-from tests.app.cli.runs_scene import STEP, STEPS
-from tests.app.terminal.test_handing import REQUEST
 
 from agents.ports import Turn, Usage
 from agents.run import Outcome
@@ -16,6 +14,8 @@ from app.runs.follow import Follower, Waits, called, stage_titles
 from app.store.history import History
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
+from tests.app.cli.runs.runs_scene import STEP, STEPS
+from tests.app.operator.test_submit import REQUEST
 
 
 @dataclass

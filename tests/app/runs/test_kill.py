@@ -13,7 +13,7 @@ from app.store.database import Database
 from app.store.deliveries import counts
 from app.webhooks.inbox import Inbox
 
-BENCH = Path(__file__).parents[1] / "bench"
+BENCH = Path(__file__).parents[2] / "bench"
 
 
 @pytest.fixture

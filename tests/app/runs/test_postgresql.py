@@ -75,7 +75,7 @@ def test_two_processes_that_start_together_migrate_once(postgresql):
 
 
 def environment():
-    return {"PYTHONPATH": str(Path(__file__).parents[2])}
+    return {"PYTHONPATH": str(Path(__file__).parents[3])}
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import time
 
 import pytest
 from sqlalchemy import text
-from tests.app.terminal.test_handing import REQUEST
 
 from agents.loop.remarks import remarks
 from agents.ports import Steer, Turn, Usage
@@ -21,6 +20,7 @@ from app.store.expire_rows import empty_runs
 from app.store.history import History, KeptStep
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
+from tests.app.operator.test_submit import REQUEST
 
 PATIENCE = 20.0
 STAGES = ("prepare/1", "triage/1", "implement/1", "implement/2", "docs_review/1")

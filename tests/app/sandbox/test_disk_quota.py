@@ -26,7 +26,7 @@ def disk_of_its_own(tmp_path, monkeypatch):
     def free(_folder):
         return 10**12 - sum(each.lstat().st_blocks * 512 for each in tmp_path.rglob("*"))
 
-    monkeypatch.setattr("app.sandbox.disk_quota._free", free)
+    monkeypatch.setattr("app.sandbox.disk_quota._read_free_bytes", free)
 
 
 def command(*folders, writable=True):
@@ -52,7 +52,7 @@ async def ends(room, within=3.0):
 
 @pytest.mark.usefixtures("disk_of_its_own")
 async def test_a_command_that_takes_too_much_is_stopped(tree):
-    room = DiskQuota(OperatorLimits(disk=80 * MB, reserve=0)).room(command(tree))
+    room = DiskQuota(OperatorLimits(disk=80 * MB, reserve=0)).allow(command(tree))
     watching = asyncio.create_task(ends(room))
     fill(tree / "big", 150)
     assert await watching
@@ -61,7 +61,7 @@ async def test_a_command_that_takes_too_much_is_stopped(tree):
 @pytest.mark.usefixtures("disk_of_its_own")
 async def test_all_folders_of_a_run_count_together(tree, tmp_path):
     (tmp_path / "git").mkdir()
-    room = DiskQuota(OperatorLimits(disk=80 * MB, reserve=0)).room(command(tree, tmp_path / "git"))
+    room = DiskQuota(OperatorLimits(disk=80 * MB, reserve=0)).allow(command(tree, tmp_path / "git"))
     fill(tree / "a", 75)
     fill(tmp_path / "git" / "b", 75)
     assert await ends(room)
@@ -69,17 +69,17 @@ async def test_all_folders_of_a_run_count_together(tree, tmp_path):
 
 @pytest.mark.usefixtures("disk_of_its_own")
 async def test_what_stays_below_goes_on(tree):
-    room = DiskQuota(OperatorLimits(disk=300 * MB, reserve=0)).room(command(tree))
+    room = DiskQuota(OperatorLimits(disk=300 * MB, reserve=0)).allow(command(tree))
     fill(tree / "big", 100)
     assert not await ends(room, within=0.8)
-    assert not await room.overrun()
+    assert not await room.was_exceeded()
 
 
 @pytest.mark.usefixtures("disk_of_its_own")
 async def test_a_command_that_was_quicker_than_the_watch_is_found_at_its_end(tree):
-    room = DiskQuota(OperatorLimits(disk=80 * MB, reserve=0)).room(command(tree))
+    room = DiskQuota(OperatorLimits(disk=80 * MB, reserve=0)).allow(command(tree))
     fill(tree / "big", 150)
-    assert await room.overrun()
+    assert await room.was_exceeded()
 
 
 @pytest.mark.usefixtures("disk_of_its_own")
@@ -87,9 +87,9 @@ async def test_many_small_commands_are_found_as_well(tree):
     disk = DiskQuota(OperatorLimits(disk=100 * MB, reserve=0))
     found = []
     for number in range(8):
-        room = disk.room(command(tree))
+        room = disk.allow(command(tree))
         fill(tree / str(number), 30)
-        found.append(await room.overrun())
+        found.append(await room.was_exceeded())
     assert not any(found[:3])
     assert any(found[3:])
 
@@ -99,15 +99,15 @@ async def test_whoever_is_over_it_may_clean_up_but_not_go_on(tree):
     disk = DiskQuota(OperatorLimits(disk=80 * MB, reserve=0))
     fill(tree / "big", 150)
     fill(tree / "more", 70)
-    first = disk.room(command(tree))
+    first = disk.allow(command(tree))
     fill(tree / "even-more", 70)
-    assert await first.overrun()
-    cleaning = disk.room(command(tree))
+    assert await first.was_exceeded()
+    cleaning = disk.allow(command(tree))
     (tree / "more").unlink()
-    assert not await cleaning.overrun()
-    again = disk.room(command(tree))
+    assert not await cleaning.was_exceeded()
+    again = disk.allow(command(tree))
     fill(tree / "again", 200)
-    assert await again.overrun()
+    assert await again.was_exceeded()
 
 
 async def test_deep_trees_and_links_hide_nothing_and_lead_nowhere(tree, tmp_path):
@@ -120,30 +120,30 @@ async def test_deep_trees_and_links_hide_nothing_and_lead_nowhere(tree, tmp_path
         below = os.open("deep-folder", os.O_RDONLY, dir_fd=folder)
         os.close(folder)
         folder = below
-    room = DiskQuota(OperatorLimits(disk=150 * MB, reserve=0)).room(command(tree))
-    room._disk.seen(tree).size = 150 * MB  # have it walked
-    assert not await room.overrun()
+    room = DiskQuota(OperatorLimits(disk=150 * MB, reserve=0)).allow(command(tree))
+    room._disk.get_usage(tree).size = 150 * MB  # have it walked
+    assert not await room.was_exceeded()
     hidden = os.open("hidden", os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=folder)
     os.write(hidden, b"x" * (200 * MB))
     os.close(hidden)
     os.close(folder)
-    assert await room.overrun()
+    assert await room.was_exceeded()
 
 
 async def test_nothing_begins_when_the_disk_is_nearly_full(tree):
     disk = DiskQuota(OperatorLimits(reserve=2**60))
     with pytest.raises(TransientError) as caught:
-        disk.room(command(tree))
+        disk.allow(command(tree))
     text = str(caught.value)
     assert str(tree) in text
     assert "FETTLE_DISK_RESERVE_MB" in text
     assert caught.value.retry_after
-    disk.room(command(tree, writable=False))
+    disk.allow(command(tree, writable=False))
 
 
 async def test_a_disk_that_gets_full_stops_commands_without_blaming_them(tree):
     disk = DiskQuota(OperatorLimits(reserve=0))
-    room = disk.room(command(tree))
+    room = disk.allow(command(tree))
     disk.bounds = OperatorLimits(reserve=2**60)
     with pytest.raises(TransientError):
         await room.watch()
@@ -155,6 +155,6 @@ async def test_a_look_costs_nothing(tree):
     disk = DiskQuota(OperatorLimits(reserve=0))
     started = time.perf_counter()
     for _ in range(1000):
-        room = disk.room(command(tree))
-        assert not await room.overrun()
+        room = disk.allow(command(tree))
+        assert not await room.was_exceeded()
     assert time.perf_counter() - started < 1

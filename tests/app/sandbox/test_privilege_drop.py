@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.sandbox.privilege_drop import UnprivilegedLauncher, _become
+from app.sandbox.privilege_drop import UnprivilegedLauncher, _switch_user
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which becomes another user")
 
@@ -62,7 +62,7 @@ def test_there_is_no_way_back():
     lowered = UnprivilegedLauncher(OWNER)
     started(lowered, "true")
     with pytest.raises(PermissionError):
-        lowered._thread.submit(_become, 0, 0).result()
+        lowered._thread.submit(_switch_user, 0, 0).result()
 
 
 def test_one_that_may_not_change_its_user_starts_nothing(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from agents.errors import TransientError
 from app.sandbox.output_buffer import FullBuffer, HeadTailBuffer
-from app.sandbox.process_group import memory_file, run_group
+from app.sandbox.process_group import make_memory_file, run_group
 
 PATH = {"PATH": "/usr/bin:/bin"}
 
@@ -35,7 +35,7 @@ async def gone(pid):
 
 async def test_streams_apart_and_input_from_a_descriptor():
     out, err = FullBuffer(1000), FullBuffer(1000)
-    fd = memory_file("in", b"hello")
+    fd = make_memory_file("in", b"hello")
     ended = await run_group(
         ["sh", "-c", "cat; echo no >&2; exit 4"],
         environment=PATH,

@@ -135,15 +135,6 @@ def test_where_no_file_is_made_the_mode_is_whatever_was_left_there(machine, numb
     assert verdict(program, architecture, number, 3, 0, DIRECTORY, SET_UID) == ALLOW
 
 
-@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_sandboxes_without_namespaces_have_no_sockets_and_change_no_modes(machine):
-    program = build_filter(machine, sockets=False, modes=False)
-    numbers = X86 if machine == "x86_64" else ARM
-    chmod = {"x86_64": 268, "aarch64": 53}[machine]
-    assert verdict(program, ARCHITECTURE[machine], numbers["socket"], 1) == "EAFNOSUPPORT"
-    assert verdict(program, ARCHITECTURE[machine], chmod, 3, 0, 0o644) == "EPERM"
-
-
 def test_foreign_architectures_are_killed():
     assert verdict(build_filter("x86_64"), 0x40000003, 1) == KILL  # i386
     assert verdict(build_filter("x86_64"), ARCHITECTURE["x86_64"], 0x40000000) == KILL  # x32

@@ -6,13 +6,13 @@ import json
 
 import pytest
 from sqlalchemy import text
-from tests.app.github.test_approval_action import REQUEST
 
 from agents.ports import Turn, Usage
 from agents.run import Outcome
 from app.store.history import History
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
+from tests.app.github.approvals.test_action_text import REQUEST
 
 COLUMNS = (
     "(workflow_uuid, function_id, function_name, output, started_at_epoch_ms,"

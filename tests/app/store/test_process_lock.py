@@ -13,7 +13,7 @@ from app.store.process_lock import Claim
 
 HOLDER = """
 import asyncio, sys
-from app.store.claim import Claim
+from app.store.process_lock import Claim
 asyncio.run(Claim(sys.argv[1], "one").take())
 print("taken", flush=True)
 sys.stdin.read()

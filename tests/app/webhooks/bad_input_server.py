@@ -9,8 +9,6 @@ import asyncio
 import sys
 from pathlib import Path
 
-from tests.app.mutations import SECRET
-
 from app.observability.logging import configure_logging
 from app.observability.metrics import Metrics
 from app.secrets.redaction import Redactor
@@ -19,6 +17,7 @@ from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import OwnIdentity, WebhookReceiver
 from app.webhooks.server import Readiness, build_server, start_server
+from tests.app.webhooks.mutations import SECRET
 
 
 class TakesAll:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.app.mutations import Case, cases
 
+from tests.app.webhooks.mutations import Case, cases
 from tests.referees.conftest import packages
 
 __all__ = ["packages"]  # a fixture, shared with the referees
@@ -97,7 +97,7 @@ async def server(tmp_path):
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
-            env={"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": os.defpath},
+            env={"PYTHONPATH": str(Path(__file__).parents[3]), "PATH": os.defpath},
         )
     port = int(await process.stdout.readline())
     yield Server(process, port, tmp_path)

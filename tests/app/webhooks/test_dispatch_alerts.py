@@ -25,11 +25,11 @@ from handlers.notifications import AlertClosed, PullClosed
 from tests.app.store.test_alert_runs import request
 from tests.handlers.test_dependabot_alert import ALERT, PAYLOAD
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 KILLED = """
 import asyncio, os, signal, sys
-from app.dispatch import Dispatcher
-from app.inbox import Inbox
+from app.webhooks.dispatcher import Dispatcher
+from app.webhooks.inbox import Inbox
 from app.store.database import Database
 from app.store.runs import Runs
 

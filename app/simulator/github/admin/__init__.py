@@ -1,1 +1,1 @@
-"""admin: say what it is."""
+"""What the demo and tests may do to the simulated GitHub without its API."""

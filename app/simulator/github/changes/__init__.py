@@ -1,1 +1,1 @@
-"""changes: say what it is."""
+"""Changes to the simulated GitHub's state, each with the webhook deliveries that follow from it."""

@@ -1,1 +1,1 @@
-"""graphql: say what it is."""
+"""The GraphQL endpoint of the simulated GitHub, on GitHub's own schema."""

@@ -1,1 +1,1 @@
-"""pages: say what it is."""
+"""The HTML pages of the simulated GitHub, for people who watch the demo."""

@@ -1,1 +1,1 @@
-"""rest: say what it is."""
+"""The REST endpoints of the simulated GitHub, one file per resource."""

@@ -1,1 +1,1 @@
-"""schemas: say what it is."""
+"""The simulated GitHub's state as the JSON that GitHub documents, one file per resource."""

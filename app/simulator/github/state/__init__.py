@@ -1,1 +1,1 @@
-"""state: say what it is."""
+"""What the simulated GitHub knows: accounts, repositories, issues, reviews, checks, alerts."""

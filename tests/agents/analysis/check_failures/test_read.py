@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from tests.agents.pipelines.failed.said import SAID, WANTED
 
 from agents.analysis.check_failures.read import MOST, read
 from agents.analysis.check_failures.reported import ALL_OF_IT
+from tests.agents.analysis.check_failures.said import SAID, WANTED
 
 PYTEST = """\
 import unittest

@@ -7,9 +7,9 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.agents.pipelines.tampered.conftest import Edit, diff_of, said
 
 from agents.analysis.weakening.find import find
+from tests.agents.analysis.weakening.conftest import Edit, diff_of, said
 
 HEAD = "import pytest\n\nfrom lib import add, parse\n\n\n"
 SUM = "def test_sum():\n    assert add(1, 2) == 3\n"

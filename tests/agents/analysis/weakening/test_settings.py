@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.agents.pipelines.tampered.conftest import Edit, said
 
 from agents.analysis.weakening.settings import altered, is_settings
+from tests.agents.analysis.weakening.conftest import Edit, said
 
 PYPROJECT = """
 [project]

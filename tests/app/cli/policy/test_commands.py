@@ -102,7 +102,7 @@ def test_each_verdict_names_its_rule_with_file_and_line(fettle, files):
 
 
 def test_every_rule_of_the_gate_has_its_line():
-    text = (Path(__file__).parents[3] / RULES_FILE).read_text().splitlines()
+    text = (Path(__file__).parents[4] / RULES_FILE).read_text().splitlines()
     for rule in RULES:
         assert f'"{rule}"' in text[source_lines()[rule] - 1]
 

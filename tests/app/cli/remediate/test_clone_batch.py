@@ -6,7 +6,6 @@ import json
 import shutil
 
 import pytest
-from tests.app.cli.remediation_scene import shop
 
 from agents.errors import ConfigError
 from app.cli.remediate.clone_batch import RemediatingClone
@@ -18,6 +17,7 @@ from app.operator.remediation_report import left_alone
 from app.operator.remediation_requests import Asked
 from app.operator.scan_file import read_scan
 from app.secrets.redaction import Redactor
+from tests.app.cli.remediate.remediation_scene import shop
 from tests.app.clone.test_resolve import make_hostile, snapshot
 from tests.app.git.conftest import git
 

@@ -7,12 +7,12 @@ import os
 import signal
 
 import pytest
-from tests.app.cli.remediation_scene import PATIENCE, lock, part, shop
 
 from agents.errors import ConfigError
 from app.operator.remediation_report import Report
 from app.store.database import Database
 from app.store.history import History
+from tests.app.cli.remediate.remediation_scene import PATIENCE, lock, part, shop
 
 __all__ = ["shop"]  # a fixture
 NAME = "octo-org/shop"

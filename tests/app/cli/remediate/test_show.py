@@ -6,7 +6,6 @@ import json
 
 import pytest
 from markdown_it import MarkdownIt
-from tests.app.terminal.test_scan_file import found
 
 from agents.run import Outcome
 from app.cli.remediate.show import markdown, show
@@ -19,6 +18,7 @@ from app.operator.remediation_report import (
     worst,
 )
 from app.secrets.redaction import Redactor
+from tests.app.operator.test_scan_file import found
 
 EVIL = (
     "evil\x1b]0;gone\x07\x1b[2J\u202e @octo |<img src=x>![](https://evil.example/x) `x` #1\n# Head"

@@ -6,8 +6,6 @@ import asyncio
 import json
 
 from sqlalchemy import text
-from tests.app.answering_scene import asking
-from tests.app.github.test_approval_action import REQUEST
 
 from agents.ports import Turn, Usage
 from agents.run import Outcome
@@ -15,6 +13,8 @@ from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs
 from app.store.turns import StoredJournal
+from tests.app.commands.answering_scene import asking
+from tests.app.github.approvals.test_action_text import REQUEST
 
 STEPS = (
     "CREATE TABLE operation_outputs (workflow_uuid TEXT, function_id INTEGER, function_name TEXT,"

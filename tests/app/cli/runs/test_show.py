@@ -14,12 +14,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.app.cli.runs_scene import Store, answer, call, prompt, results
 
 from app.cli.runs.find import shortened
+from tests.app.cli.runs.runs_scene import Store, answer, call, prompt, results
 from tests.app.git.conftest import git, make_repository, write_files
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 RUN, OTHER = "000660d62102a15a-bfb0ec9f", "000660d62102b15a-77b0aa01"
 KEY = "sk-not-a-pattern-0123456789"
 TOKEN = "ghs_" + "a1B2" * 10

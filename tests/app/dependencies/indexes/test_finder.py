@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from tests.app.setup.scene import OWNER, Names
 
 from agents.errors import ConfigError
 from app.dependencies.indexes.finder import IndexFinder
 from app.sandbox.port import Mount
+from tests.app.dependencies.scene import OWNER, Names
 
 pytestmark = pytest.mark.usefixtures("few_authorities")
 

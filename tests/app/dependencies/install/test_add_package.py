@@ -6,12 +6,12 @@ import tarfile
 from io import BytesIO
 
 import pytest
-from tests.app.setup.phase.conftest import bash, wheel
-from tests.app.setup.phase.test_hostile import REACH, _state
-from tests.app.setup.test_real_tools import has_npm, has_pip
 
 from agents.errors import ToolError
 from agents.policy import Policy
+from tests.app.dependencies.install.conftest import bash, wheel
+from tests.app.dependencies.install.test_hostile import REACH, _state
+from tests.app.dependencies.test_real_tools import has_npm, has_pip
 
 NOTHING = Policy.model_validate({"setup": {"run": []}})
 MODULES = Policy.model_validate({"setup": {"run": ["mkdir -p node_modules/a ~/.tool /setup/b"]}})
@@ -229,7 +229,7 @@ async def test_links_that_it_leaves_lead_nowhere(ground, served):
 
 async def test_a_sandbox_that_cannot_hold_it_to_indexes_does_not_run_it(ground):
     class Weak:
-        name, level = "landlock", "degraded"
+        name, level = "weak", "none"
 
         def __init__(self, owner):
             self.owner = owner

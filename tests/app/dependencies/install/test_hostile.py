@@ -5,9 +5,9 @@ import os
 import socket
 
 import pytest
-from tests.app.setup.phase.conftest import bash
 
 from agents.policy import Policy
+from tests.app.dependencies.install.conftest import bash
 
 INSTALL = "mkdir -p node_modules/a ~/.tool /setup/b && touch node_modules/a/x ~/.tool/x /setup/b/x"
 REACH = """python3 - <<'END'

@@ -4,12 +4,12 @@ import os
 import time
 
 import pytest
-from tests.app.setup.phase.conftest import bash, wheel
 
 from agents.policy import Policy
 from app.dependencies.index_access import IndexWays
 from app.dependencies.indexes.finder import IndexFinder
 from app.dependencies.indexes.operator_config import Operator
+from tests.app.dependencies.install.conftest import bash, wheel
 
 DETECT = Policy()
 

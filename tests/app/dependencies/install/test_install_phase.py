@@ -6,13 +6,13 @@ import shutil
 import time
 
 import pytest
-from tests.app.setup.phase.conftest import bash
 
 from agents.errors import TransientError
 from agents.policy import Policy
 from agents.ports import SetupResult
 from app.dependencies.cache_entry import Manifest
 from app.dependencies.install import Builder
+from tests.app.dependencies.install.conftest import bash
 
 COUNT = "mkdir node_modules && date +%s%N >node_modules/made"
 
@@ -157,7 +157,7 @@ async def test_a_set_up_that_died_half_way_is_not_used_and_goes(ground):
 
 async def test_a_sandbox_that_cannot_hold_a_network_gets_none(ground):
     class Weak:
-        name, level = "landlock", "degraded"
+        name, level = "weak", "none"
 
         def __init__(self, owner):
             self.owner = owner
@@ -169,7 +169,7 @@ async def test_a_sandbox_that_cannot_hold_a_network_gets_none(ground):
 
     result = await set_ups.set_up(ground.base, policy)
 
-    assert "The sandbox `landlock` cannot give set-up commands a network" in result.problems[0]
+    assert "The sandbox `weak` cannot give set-up commands a network" in result.problems[0]
     assert (await set_ups.furnishing(ground.base, policy)).mounts == ()
 
 

@@ -1,15 +1,15 @@
 """Kits: made once, lent to every run, and out of reach of all that runs with them."""
 
 import pytest
-from tests.app.setup.phase.conftest import bash
-from tests.app.setup.phase.test_addition import served
-from tests.app.setup.phase.test_hostile import REACH, _state
 
 from agents.errors import ToolError
 from agents.policy import Policy
 from agents.ports import Kit
 from app.sandbox.none.backend import NoSandbox
 from tests.app.conftest import SANDBOX_UID
+from tests.app.dependencies.install.conftest import bash
+from tests.app.dependencies.install.test_add_package import served
+from tests.app.dependencies.install.test_hostile import REACH, _state
 
 __all__ = ["served"]  # a fixture
 MODULES = Policy.model_validate({"setup": {"run": ["mkdir -p node_modules/a /setup/b"]}})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import aiohttp.web
 import pytest
-from tests.app.github.alert_scene import ADVISORY, JINJA
 
 from agents.errors import RunError
 from app.github.alerts.adapter import PAGES
 from app.github.alerts.advisories import LONGEST_QUERY, _batches
 from app.github.transport.tokens import Profile
 from app.simulator.github.state.alerts import Affected
+from tests.app.github.alerts.alert_scene import ADVISORY, JINJA
 
 OTHER = "GHSA-2222-3333-4444"
 MALICIOUS = "GHSA-5555-6666-7777"

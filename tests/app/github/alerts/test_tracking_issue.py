@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.app.answering_scene import asking
 
 from agents.errors import ToolError
 from agents.ports import Usage
 from agents.run import Outcome
 from app.github.alerts.issue_text import PUBLIC_REASON
 from app.github.approvals.expire import OpenQuestions
+from tests.app.commands.answering_scene import asking
 
 FIXED = Outcome(
     kind="pull_request", text="Opened pull request #9: Update jinja2", url="https://x/9"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from tests.app.answering_scene import RUN, GitHubApprovals, asking
 
 from agents.errors import RunError, ToolError, TransientError
 from agents.text.markdown import parsed
@@ -13,6 +12,7 @@ from app.github.transport.idempotent_comments import marker
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs
+from tests.app.commands.answering_scene import RUN, GitHubApprovals, asking
 
 
 @pytest.fixture

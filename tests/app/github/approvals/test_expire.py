@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.app.answering_scene import RUN, GitHubApprovals, asking
 
 from app.github.approvals.expire import OpenQuestions
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.runs import Runs
+from tests.app.commands.answering_scene import RUN, GitHubApprovals, asking
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import time
 import zlib
 
 import pytest
-from tests.app.github.picture_samples import gif, jpeg, png, webp
 
 from app.github.attachments.image_header import LONGEST_SIDE, UnusableImage, measured
+from tests.app.github.attachments.image_samples import gif, jpeg, png, webp
 
 MAKERS = {"image/png": png, "image/jpeg": jpeg, "image/gif": gif, "image/webp": webp}
 KINDS = pytest.mark.parametrize("kind", MAKERS)

@@ -10,11 +10,11 @@ import time
 
 import pytest
 from aiohttp import web
-from tests.app.github.picture_samples import gif, jpeg, png, webp
 
 from agents.ports.issues import Pictures
 from app.github.attachments.allowed_hosts import AllowedHosts
 from app.github.attachments.images import MOST_BYTES, MOST_SHOWN, MOST_TRIED
+from tests.app.github.attachments.image_samples import gif, jpeg, png, webp
 
 
 @pytest.fixture

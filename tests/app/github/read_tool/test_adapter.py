@@ -14,7 +14,8 @@ from aiohttp import web
 import app.simulator.github.rest.reading as served
 from agents.errors import ToolError
 from agents.tools.gh import Gh
-from app.github.read_tool.adapter import VERBS, GitHubReads, asked_at
+from app.github.access.run_reader import asked_at
+from app.github.read_tool.adapter import VERBS, GitHubReads
 from app.github.transport.tokens import Profile
 from app.secrets.redaction import REDACTED
 from app.simulator.github.accounts import Actor

@@ -195,7 +195,7 @@ async def test_a_virtual_environment_without_its_interpreter_is_found(open_folde
 
 def test_the_command_line_says_nothing(sandbox):
     command = SandboxCommand(("true", "x"), mounts=(Mount(Path("/srv/secret"), "/data"),))
-    with sandbox._prepared(command) as (argv, fds):
+    with sandbox._build_argv(command) as (argv, fds):
         assert "/srv/secret" not in " ".join(argv)
         assert argv[-4:] == [argv[-4], "--args", str(fds[-1]), "--"]
         options = os.pread(fds[-1], 100_000, 0).split(b"\0")
@@ -209,12 +209,12 @@ def test_the_command_line_says_nothing(sandbox):
 def test_an_ordinary_user_needs_no_drop():
     program = (
         "import asyncio\n"
-        "from app.sandbox.base import Command\n"
+        "from app.sandbox.port import SandboxCommand\n"
         "from app.sandbox.bubblewrap.backend import Bubblewrap\n"
         "made = Bubblewrap(58999)\n"
         "print(made.owner[0], asyncio.run(made.probe()).held)\n"
     )
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     python = "/usr/bin/python3"
     done = subprocess.run(
         ["setpriv", "--reuid=58998", "--regid=58998", "--clear-groups", python, "-c", program],

@@ -8,7 +8,7 @@ import pytest
 
 from agents.errors import TransientError
 from app.sandbox.bubblewrap.backend import Bubblewrap
-from app.sandbox.cgroups.cgroup import unified
+from app.sandbox.cgroups.cgroup import use_version_2
 from app.sandbox.cgroups.delegation import find_cgroups
 from app.sandbox.port import Mount, OperatorLimits, ResourceLimits, SandboxCommand
 
@@ -157,7 +157,7 @@ async def test_a_command_is_in_its_group_from_its_first_moment(sandbox, groups, 
 async def test_groups_are_removed_after_the_command(sandbox, groups):
     for script in ("true", "sleep 20 & true", "sleep 20"):
         await sandbox.run(SandboxCommand(("sh", "-c", script), folder="/", timeout=0.5))
-    for place in {group_of("self", name) for name in groups.holds}:
+    for place in {group_of("self", name) for name in groups.controllers}:
         for folder in place.glob(f"fettle.{os.getpid()}.*"):
             await _gone(folder)
 
@@ -165,7 +165,7 @@ async def test_groups_are_removed_after_the_command(sandbox, groups):
 async def test_no_command_begins_without_its_group(sandbox, open_folder):
     (open_folder / "tree").mkdir()
     (open_folder / "tree").chmod(0o777)
-    nowhere = unified({"memory": open_folder / "gone"}, open_folder)
+    nowhere = use_version_2({"memory": open_folder / "gone"}, open_folder)
     held_by_nothing = Bubblewrap(sandbox.owner[0], find=lambda: (nowhere, ""))
     mounts = (Mount(open_folder / "tree", "/workspace", writable=True),)
     with pytest.raises(TransientError, match="control group"):
@@ -176,7 +176,7 @@ async def test_no_command_begins_without_its_group(sandbox, open_folder):
 async def test_a_full_user_is_nobodys_fault(sandbox):
     said = "bwrap: Creating new namespace failed: Resource temporarily unavailable"
     with pytest.raises(TransientError, match="could not start"):
-        sandbox._explain(SandboxCommand(("true",)), said, None)
+        sandbox._raise_start_error(SandboxCommand(("true",)), said, None)
 
 
 # --- files, time ----------------------------------------------------------------------------------

@@ -98,14 +98,14 @@ def fettle_running(mark, uid):
     """Start another Fettle whose sandboxed command carries the mark."""
     program = (
         "import asyncio\n"
-        "from app.sandbox.base import Command\n"
+        "from app.sandbox.port import SandboxCommand\n"
         "from app.sandbox.bubblewrap.backend import Bubblewrap\n"
-        f"sandbox, command = Bubblewrap({uid}), Command(('sleep', '{mark}'), folder='/')\n"
+        f"sandbox, command = Bubblewrap({uid}), SandboxCommand(('sleep', '{mark}'), folder='/')\n"
         "print('ready', flush=True)\n"
         "asyncio.run(sandbox.run(command))\n"
     )
     return asyncio.create_subprocess_exec(
-        sys.executable, "-c", program, cwd=Path(__file__).parents[3], stdout=asyncio.subprocess.PIPE
+        sys.executable, "-c", program, cwd=Path(__file__).parents[4], stdout=asyncio.subprocess.PIPE
     )
 
 

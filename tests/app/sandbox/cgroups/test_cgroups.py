@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from app.sandbox.cgroups.cgroup import Cgroup, CgroupFactory, CgroupLimits, unified
+from app.sandbox.cgroups.cgroup import Cgroup, CgroupFactory, CgroupLimits, use_version_2
 from app.sandbox.cgroups.delegation import (
     CgroupTree,
     NotDelegatedError,
-    delegated_place,
-    enable,
+    enable_controllers,
     find_cgroups,
+    find_delegated_folder,
     find_trees,
     vacate,
 )
@@ -75,7 +75,7 @@ def test_a_process_is_put_in_and_what_is_left_ends_with_the_group(place, sleeper
     group.add(sleeper.pid)
     (folder,) = place.glob("fettle.*")
     assert members(folder) == [sleeper.pid]
-    assert not group.out_of_memory()
+    assert not group.ran_out_of_memory()
     group.remove()
     assert not folder.exists()
     assert sleeper.wait(5) == -9
@@ -105,7 +105,7 @@ def test_a_group_that_cannot_have_its_limits_leaves_nothing(place):
 
 
 def test_what_is_written_in_version_2():
-    written = {(file, value) for _, file, value in unified({}, Path("/"))._settings(QUOTA)}
+    written = {(file, value) for _, file, value in use_version_2({}, Path("/"))._settings(QUOTA)}
     assert written == {
         ("memory.max", "67108864"),
         ("memory.swap.max", "0"),
@@ -137,7 +137,7 @@ def test_what_the_kernel_takes_in_the_version_of_this_machine():
 def test_memory_that_was_used_up_is_told(tmp_path, count, expected):
     events = tmp_path / "memory.events"
     events.write_text(f"low 0\nhigh 0\nmax 12\noom 1\noom_kill {count}\noom_group_kill 0\n")
-    assert Cgroup([], events).out_of_memory() is expected
+    assert Cgroup([], events).ran_out_of_memory() is expected
 
 
 # --- where groups may be made ---------------------------------------------------------------------
@@ -149,10 +149,10 @@ def test_only_what_was_marked_as_ours_is_ours(place):
     child = place / "unit"
     child.mkdir()
     with pytest.raises(NotDelegatedError, match="Delegate=yes"):
-        delegated_place(CgroupTree(mount, f"/{name}/unit"))
+        find_delegated_folder(CgroupTree(mount, f"/{name}/unit"))
     os.setxattr(place, "trusted.delegate" if os.geteuid() == 0 else "user.delegate", b"1")
-    assert delegated_place(CgroupTree(mount, f"/{name}")) == place
-    assert delegated_place(CgroupTree(mount, f"/{name}/unit")) == place  # moved there before
+    assert find_delegated_folder(CgroupTree(mount, f"/{name}")) == place
+    assert find_delegated_folder(CgroupTree(mount, f"/{name}/unit")) == place  # moved there before
     child.rmdir()
 
 
@@ -162,8 +162,8 @@ def test_everybody_moves_to_a_leaf_and_then_groups_can_have_controllers(place, s
     leaf = vacate(place)
     assert members(place) == []
     assert members(leaf) == [sleeper.pid]
-    enable(place, controllers[:1])
-    enable(place, controllers[:1])
+    enable_controllers(place, controllers[:1])
+    enable_controllers(place, controllers[:1])
     assert (place / "cgroup.subtree_control").read_text().split() == controllers[:1]
     enable_again = vacate(place)
     assert enable_again == leaf
@@ -226,7 +226,7 @@ def test_version_2_is_taken_where_it_has_what_is_needed(tmp_path):
     found, why_not = find_cgroups(tmp_path)
     assert why_not == ""
     assert found.version == "cgroup v2"
-    assert set(found.holds) == {"memory", "pids", "cpu"}
+    assert set(found.controllers) == {"memory", "pids", "cpu"}
     assert (tree / "cgroup.subtree_control").read_text().startswith("+")
     (tree / "cgroup.controllers").write_text("cpu io\n")
     found, why_not = find_cgroups(tmp_path)

@@ -15,7 +15,7 @@ from agents.errors import ConfigError
 from app.sandbox.container import orphans as leftovers
 from app.sandbox.container.backend import Container
 from app.sandbox.container.errors import diagnose
-from app.sandbox.container.options import seccomp_profile
+from app.sandbox.container.options import build_seccomp_profile
 from app.sandbox.port import Mount, OperatorLimits, ResourceLimits, SandboxCommand
 
 UID = 58996
@@ -131,7 +131,7 @@ async def test_the_rootless_engine_is_preferred(tmp_path):
     (tmp_path / "a/rootless").write_text("name=rootless")  # for podman that is no `true`
     sandbox = podman.sandbox()
     await sandbox.run(bash("true"))
-    assert sandbox._body.engine.name == "docker"
+    assert sandbox._config.engine.name == "docker"
 
 
 async def test_a_path_that_would_add_an_option_is_refused(engine, tmp_path):
@@ -141,7 +141,7 @@ async def test_a_path_that_would_add_an_option_is_refused(engine, tmp_path):
 
 
 def test_the_profile_refuses_what_bubblewrap_refuses():
-    rules = json.loads(seccomp_profile())["syscalls"]
+    rules = json.loads(build_seccomp_profile())["syscalls"]
     outright = {name for rule in rules if not rule["args"] for name in rule["names"]}
     assert {"io_uring_setup", "keyctl", "mount", "bpf", "clone3", "openat2"} <= outright
     families = {rule["args"][0]["valueTwo"] for rule in rules if rule["names"] == ["socket"]}
@@ -205,7 +205,7 @@ async def test_a_client_that_was_killed_leaves_nothing(engine):
 
 
 async def test_leftovers_of_a_killed_fettle_are_removed_and_no_others(engine):
-    own = leftovers.labels()[1].partition("=")[2]
+    own = leftovers.build_labels()[1].partition("=")[2]
     host, _, rest = own.partition(":")
     owners = {
         "gone": f"{host}:999999999:5",

@@ -3,13 +3,15 @@
 import asyncio
 import os
 import shutil
+import subprocess
+import time
 
 import pytest
 
-from agents.errors import RunError
+from agents.errors import ConfigError, RunError
 from app.sandbox.none.backend import NoSandbox
-from app.sandbox.none.file_copies import fingerprint
-from app.sandbox.port import Mount, SandboxCommand
+from app.sandbox.none.file_copies import take_fingerprint
+from app.sandbox.port import Mount, OperatorLimits, ResourceLimits, SandboxCommand
 
 UID = 58996
 
@@ -57,21 +59,94 @@ async def test_it_runs_as_somebody_else_with_nothing_of_ours(bash, sandbox, monk
     assert lines[-1] == "/workspace"
 
 
-async def test_nothing_survives(bash):
+async def test_commands_work_where_they_believe_to_be(bash):
     result = await bash(
-        "(setsid sleep 61 </dev/null >/dev/null 2>&1 &); sleep 0.1;"
-        " ps -eo args | grep -c '^sleep 61'"
+        "pwd; echo a >/workspace/g; cat g; echo b >/tmp/t; cat /tmp/t; echo $HOME $TMPDIR;"
+        " cd /workspace && ls -d /workspace/*; echo x >/dev/stderr; echo y | cat <(cat)"
     )
-    assert int(result.output) >= 1
-    again = await bash("ps -eo args | grep -c '^sleep 61'")
-    assert int(again.output) == 0
+    assert result.exit_code == 0
+    assert result.output.split() == [
+        *("/workspace", "a", "b", "/home/agent", "/tmp", "/workspace/f", "/workspace/g", "x", "y"),
+    ]
+
+
+def alive(mark):
+    """Tell whether any process has this in its command line."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return any(mark in line and "ps -eo" not in line for line in listed.stdout.splitlines())
+
+
+DAEMON = "(setsid bash -c 'exec -a {mark} sleep 60' </dev/null >/dev/null 2>&1 &) ; "
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "why"),
+    [
+        ("sleep 0.1; exit 3", {}, "exit"),
+        ("sleep 30", {"timeout": 0.5}, "timeout"),
+        ("sleep 0.1; yes", {}, "output"),
+        ("sleep 0.1; kill -9 $$", {}, "killed"),
+    ],
+)
+async def test_a_daemon_in_a_session_of_its_own_dies_with_the_command(bash, script, options, why):
+    mark = f"daemon-of-{why}-{os.getpid()}"
+    result = await bash(DAEMON.format(mark=mark) * 2 + script, **options)
+    assert result.why == why
+    assert not alive(mark)
+
+
+async def test_a_fork_bomb_comes_to_rest_and_to_its_end(bash):
+    started = time.monotonic()
+    result = await bash(
+        ": fork-bomb; f() { f | f & }; f; sleep 5", timeout=0.5, limits=ResourceLimits(nproc=60)
+    )
+    assert result.why == "timeout"
+    assert time.monotonic() - started < 10
+    assert not alive("fork-bomb")
+
+
+async def test_cancelled_means_gone(bash):
+    mark = f"cancelled-{os.getpid()}"
+    running = asyncio.create_task(bash(DAEMON.format(mark=mark) + "sleep 30"))
+    for _ in range(200):
+        await asyncio.sleep(0.02)
+        if alive(mark):
+            break
+    assert alive(mark)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not alive(mark)
+
+
+async def test_exit_codes_and_missing_programs(bash, sandbox):
+    assert (await bash("exit 7")).exit_code == 7
+    assert (await bash("no-such-program")).exit_code == 127
+    result = await sandbox.run(SandboxCommand(("no-such-program",), folder="/usr"))
+    assert (result.exit_code, result.output) == (127, "no-such-program: not found\n")
+
+
+async def test_the_disk_is_watched(tree):
+    small = NoSandbox(UID, bounds=OperatorLimits(disk=8 * 2**20, reserve=0))
+    command = SandboxCommand(
+        ("bash", "-c", "head -c 80M /dev/zero >big; sleep 20"),
+        mounts=(Mount(tree, "/workspace", True),),
+        timeout=15,
+    )
+    assert (await small.run(command)).why == "disk"
+
+
+async def test_a_mount_below_what_an_agent_wrote_is_refused(sandbox, bash, tree):
+    await bash("ln -s /etc secret")
+    with pytest.raises(ConfigError, match="could put a link there"):
+        await sandbox.run(SandboxCommand(("ls",), mounts=(Mount(tree / "secret", "/workspace"),)))
 
 
 async def test_what_only_reads_works_on_a_copy(bash, tree):
-    before = fingerprint(tree)
+    before = take_fingerprint(tree)
     result = await bash("echo more >>f; touch cache; chmod 700 f; cat f; ls", writable=False)
     assert (result.exit_code, result.output) == (0, "as it was\nmore\ncache\nf\n")
-    assert fingerprint(tree) == before
+    assert take_fingerprint(tree) == before
 
 
 @pytest.mark.parametrize(
@@ -84,9 +159,9 @@ async def test_a_reader_that_finds_the_files_all_the_same_ends_the_run(bash, tre
 
 
 async def test_the_same_size_and_time_do_not_hide_a_change(tree):
-    before = fingerprint(tree)
+    before = take_fingerprint(tree)
     status = (tree / "f").stat()
     await asyncio.sleep(0.02)
     (tree / "f").write_text("AS IT WAS\n")
     os.utime(tree / "f", ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert fingerprint(tree) != before
+    assert take_fingerprint(tree) != before

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.errors import ConfigError
-from app.sandbox.none.path_translation import PathTranslation, nested
+from app.sandbox.mount_points import find_nested_mounts
+from app.sandbox.none.path_translation import PathTranslation
 from app.sandbox.port import Mount, SandboxCommand
 
 MOUNTS = (
@@ -43,18 +44,23 @@ PATHS = PathTranslation(MOUNTS, Path("/scratch"))
     ],
 )
 def test_in_a_script(written, real):
-    assert PATHS.argv(SandboxCommand(("bash", "-c", "--", written))) == ("bash", "-c", "--", real)
-    assert PATHS.argv(SandboxCommand(("/bin/sh", "-c", written, "sh", "x")))[2] == real
+    assert PATHS.translate_argv(SandboxCommand(("bash", "-c", "--", written))) == (
+        "bash",
+        "-c",
+        "--",
+        real,
+    )
+    assert PATHS.translate_argv(SandboxCommand(("/bin/sh", "-c", written, "sh", "x")))[2] == real
 
 
 def test_elsewhere_the_machines_own_folders_stay():
     command = SandboxCommand(("cat", "/tmp/a", "/workspace/a", "/home/agent/x"))
-    assert PATHS.argv(command) == ("cat", "/tmp/a", "/srv/runs/1/ws/a", "/home/agent/x")
+    assert PATHS.translate_argv(command) == ("cat", "/tmp/a", "/srv/runs/1/ws/a", "/home/agent/x")
 
 
 def test_variables_and_folder():
     given_ = {"GIT_DIR": "/git", "HOME": "/home/agent", "PATH": "/workspace/bin:/usr/bin"}
-    assert PATHS.environment(given_) == {
+    assert PATHS.translate_environment(given_) == {
         "GIT_DIR": "/srv/mirror",
         "HOME": "/scratch/home",
         "PATH": "/srv/runs/1/ws/bin:/usr/bin",
@@ -63,7 +69,7 @@ def test_variables_and_folder():
 
 def test_without_mounts_nothing_is_replaced():
     command = SandboxCommand(("cat", "/workspace", ""))
-    assert PathTranslation((), Path("/scratch")).argv(command) == command.argv
+    assert PathTranslation((), Path("/scratch")).translate_argv(command) == command.argv
 
 
 @given(
@@ -71,15 +77,15 @@ def test_without_mounts_nothing_is_replaced():
 )
 def test_output_shows_what_was_written(target, rest):
     written = f"{target}/{rest}"
-    assert PATHS.shown(PATHS.text(written)) == written
+    assert PATHS.restore(PATHS.translate(written)) == written
 
 
 def test_output_of_other_folders_stays():
     assert (
-        PATHS.shown("/srv/runs/1/ws-other /srv/runs/12/ws")
+        PATHS.restore("/srv/runs/1/ws-other /srv/runs/12/ws")
         == "/srv/runs/1/ws-other /srv/runs/12/ws"
     )
-    assert PATHS.shown("rootdir: /srv/runs/1/ws.") == "rootdir: /workspace."
+    assert PATHS.restore("rootdir: /srv/runs/1/ws.") == "rootdir: /workspace."
 
 
 @pytest.mark.parametrize(
@@ -91,6 +97,6 @@ def test_a_path_that_a_shell_would_act_on_is_refused(path):
 
 
 def test_mounts_within_mounts():
-    ((mount, place),) = nested(MOUNTS)
+    ((mount, place),) = find_nested_mounts(MOUNTS)
     assert mount.target == "/workspace/.git"
     assert place == Path("/srv/runs/1/ws/.git")

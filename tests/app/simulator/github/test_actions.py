@@ -1,9 +1,9 @@
 """Other people's CI: runs of Actions with parts, steps and logs, outside checks, statuses."""
 
 import pytest
-from tests.app.local.github.reviewing import listen, open_ten
 
 from app.simulator.github.state.checks import PartResult
+from tests.app.simulator.github.reviewing import listen, open_ten
 
 LOG = "2026-01-02T03:04:05.0000000Z collected 3 items\n2026-01-02T03:04:06.0000000Z FAILED\n"
 PARTS = (

@@ -2,9 +2,8 @@
 
 from datetime import timedelta
 
-from tests.app.local.github.alerting import JINJA, MINIMIST, advisory
-
 from app.simulator.github.state.alerts import Affected
+from tests.app.simulator.github.alerting import JINJA, MINIMIST, advisory
 
 PARSER = Affected("npm", "@forge/parser", "= 2.0.0")
 

@@ -3,7 +3,9 @@
 from datetime import timedelta
 
 import pytest
-from tests.app.local.github.alerting import (
+
+from app.simulator.github.answers import ApiError
+from tests.app.simulator.github.alerting import (
     JINJA,
     MAY,
     MINIMIST,
@@ -11,8 +13,6 @@ from tests.app.local.github.alerting import (
     caller,
     listening,
 )
-
-from app.simulator.github.answers import ApiError
 
 ALERTS = "/repos/forge/anvil/dependabot/alerts"
 

@@ -1,6 +1,6 @@
 """Pull requests of other people's bots, and how one learns who pushed to their branches."""
 
-from tests.app.local.github.alerting import listening
+from tests.app.simulator.github.alerting import listening
 
 
 async def test_dependabot_opens_a_pull_request(scene, aiohttp_server):

@@ -1,12 +1,12 @@
 """Pull requests from forks, and how branches meet: merged, brought up to date, pushed anew."""
 
 import pytest
-from tests.app.local.github.reviewing import listen, open_ten, said, text
-from tests.app.local.github.test_git_http import Git, url
 
 from app.simulator.github.answers import ApiError
 from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.reviews import Inline
+from tests.app.simulator.github.reviewing import listen, open_ten, said, text
+from tests.app.simulator.github.test_git_http import Git, url
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 
-from tests.app.local.github.alerting import MAY, listening
+from tests.app.simulator.github.alerting import MAY, listening
 
 
 async def test_an_installation_comes_sleeps_and_goes(scene, aiohttp_server):

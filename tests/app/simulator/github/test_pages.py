@@ -1,14 +1,14 @@
 """The pages for people: all is readable, nothing that people write becomes HTML."""
 
 import pytest
-from tests.app.local.github.alerting import advisory
-from tests.app.local.github.reviewing import open_ten
-from tests.app.local.github.reviewing import text as forty
 
 from app.simulator.github.pages.diff_view import view_files
 from app.simulator.github.pages.markdown import render, render_title
 from app.simulator.github.patches import parse_diff
 from app.simulator.github.state.reviews import Inline
+from tests.app.simulator.github.alerting import advisory
+from tests.app.simulator.github.reviewing import open_ten
+from tests.app.simulator.github.reviewing import text as forty
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)> [x](javascript:alert(1))"
 

@@ -1,7 +1,8 @@
 """Whole repositories: renamed, handed over, archived, deleted; former names lead on."""
 
 import pytest
-from tests.app.local.github.alerting import listening
+
+from tests.app.simulator.github.alerting import listening
 
 
 @pytest.fixture

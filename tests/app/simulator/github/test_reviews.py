@@ -4,10 +4,10 @@ import json
 from datetime import timedelta
 
 import pytest
-from tests.app.local.github.reviewing import listen, open_ten, said
 
 from app.simulator.github.answers import ApiError
 from app.simulator.github.state.reviews import Inline
+from tests.app.simulator.github.reviewing import listen, open_ten, said
 
 EVENTS = ("pull_request", "pull_request_review", "pull_request_review_comment")
 

@@ -1,10 +1,10 @@
 """Threads: where their line goes when the branch moves, who settles them, what is asked of many."""
 
 import pytest
-from tests.app.local.github.reviewing import listen, open_ten, said, text
 
 from app.simulator.github.accounts import Actor
 from app.simulator.github.state.reviews import Inline
+from tests.app.simulator.github.reviewing import listen, open_ten, said, text
 
 THREADS = """
 query($number: Int!, $first: Int!, $after: String, $said: Int = 10) {

@@ -1,12 +1,11 @@
 """npm's ladder in the real sandbox: with this machine's index, and nothing else in reach."""
 
-from tests.app.setup.phase.conftest import ground
-
 from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
 from agents.policy import Policy
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS
 from tests.agents.pipelines.remediate.ladder.test_npm_real import alerts, has_npm, lock, real
 from tests.app.conftest import open_folder, sandbox
+from tests.app.dependencies.install.conftest import ground
 
 __all__ = ["ground", "has_npm", "open_folder", "real", "sandbox"]  # fixtures
 

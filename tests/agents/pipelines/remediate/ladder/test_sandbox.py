@@ -1,12 +1,12 @@
 """The ladder in the real sandbox: its tools reach this machine's index, and nothing else."""
 
 import pytest
-from tests.app.setup.phase.conftest import ground
 
 from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
 from agents.policy import Policy
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 from tests.app.conftest import open_folder, sandbox
+from tests.app.dependencies.install.conftest import ground
 
 __all__ = ["ground", "open_folder", "sandbox"]  # fixtures
 
