@@ -1,1 +1,1 @@
-"""config: say what it is."""
+"""Settings: read from the environment once, checked as a whole, then passed on as values."""

@@ -37,6 +37,7 @@ from app.config.values import (
     fits_clock,
     github_address,
     key_in_file,
+    known_sandbox,
     parse_key,
     readable_directories,
     readable_file,
@@ -132,7 +133,9 @@ class Settings(BaseSettings):
         AfterValidator(readable_directories),
     ] = ()
     """Folders that every sandbox sees read-only, their bin first on PATH: comma or JSON list."""
-    sandbox: Literal["auto", "bubblewrap", "container", "landlock", "none"] = "auto"
+    sandbox: Annotated[
+        Literal["auto", "bubblewrap", "container", "none"], BeforeValidator(known_sandbox)
+    ] = "auto"
     """What holds agents; auto takes bubblewrap, else a container engine, and refuses otherwise."""
     i_understand_agents_run_unsandboxed: bool = False
     """true lets FETTLE_SANDBOX=none run what agents write without any hold."""

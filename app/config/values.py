@@ -91,6 +91,16 @@ def fernet_keys(keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
     return keys
 
 
+def known_sandbox(name: object) -> object:
+    """Return the sandbox's name, unless it is one that Fettle had before."""
+    if name == "landlock":
+        raise ValueError(
+            "`landlock` is a sandbox no more: it left this machine's processes in sight. Leave "
+            "FETTLE_SANDBOX out, or set it to bubblewrap or container"
+        )
+    return name
+
+
 def web_address(address: str | None) -> str | None:
     """Return the address, if it is one that carries no credentials."""
     if address is not None and not re.fullmatch(r"https?://[^\s@]+", address):
