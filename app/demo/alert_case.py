@@ -1,4 +1,4 @@
-"""A case for an alert: a real advisory, a repository that it is about, and a program that shows it.
+"""An alert case: a real advisory, a vulnerable repository, and a program that exploits it.
 
 Where no package index has the real packages, made-up ones take their place.
 """

@@ -1,4 +1,4 @@
-"""The third chapter of the demo: GitHub finds vulnerable packages, and what became of that."""
+"""Chapter three of the demo: Dependabot alerts arrive and are remediated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's case: a real bug of a real package, an issue about it, and upstream's own judge."""
+"""A demo case: a real bug of a real package, an issue about it, and upstream's tests as judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A diff for the terminal: coloured, without the lines that only programs read, never endless."""
+"""Print a diff in the terminal: coloured, without lock files' noise, of limited length."""
 
 from __future__ import annotations
 

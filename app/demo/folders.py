@@ -1,4 +1,4 @@
-"""Where the demo keeps what it makes: a folder that sandboxes can reach."""
+"""Where the demo keeps its files: a folder that sandboxed processes can read."""
 
 from __future__ import annotations
 

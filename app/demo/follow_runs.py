@@ -1,4 +1,4 @@
-"""Follow the demo's runs: each time the newest one in the store of its server."""
+"""Follow the newest run in the demo server's store."""
 
 from __future__ import annotations
 

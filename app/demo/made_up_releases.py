@@ -1,4 +1,4 @@
-"""Made-up releases of packages, packed as npm and pip take them, and lock files that hold them."""
+"""Build releases of invented packages in pip's and npm's formats, and lock files for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A package index on this machine: npm's and Python's, with releases that somebody made up."""
+"""A package index on loopback in PyPI's and npm's formats, with invented releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demo showed, as plain values: the JSON object that `fettle demo --json` ends with."""
+"""The result of the demo as plain values: the object that `fettle demo --json` prints."""
 
 from __future__ import annotations
 

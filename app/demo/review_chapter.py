@@ -1,4 +1,4 @@
-"""The second chapter of the demo: somebody reviews the pull request, and what became of that."""
+"""Chapter two of the demo: a person reviews the pull request, and Fettle addresses it."""
 
 from __future__ import annotations
 

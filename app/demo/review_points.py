@@ -1,4 +1,4 @@
-"""What a reviewer says about the demo's pull request, and the lines of it that they say it on."""
+"""The comments of the demo's reviewer, and the lines they stand on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scene of a case on the local GitHub: people, a repository with the bug, an App, an issue."""
+"""Set up a case on the simulated GitHub: people, repository, App, issue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The source of a package as an index has it: a distribution whose hash pip has checked."""
+"""Download a package's source distribution through pip, which checks its hash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real server as a process of its own, with the settings an operator would give it."""
+"""Run the real server as a process of its own, with an operator's settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo: a bug becomes a pull request, its review is addressed, and alerts are mended.
+"""The demo's three chapters: resolve an issue, address a review, remediate alerts.
 
 It all happens on this machine.
 

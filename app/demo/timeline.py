@@ -1,4 +1,4 @@
-"""The story of an issue and its pull request as the local GitHub recorded it: who, what, when."""
+"""The timeline of an issue and its pull request, as the simulated GitHub recorded it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Python with pytest for the sandbox: what an operator would mount for Python repositories."""
+"""Build a Python with pytest for the sandbox, as operators mount one for Python repositories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's judge: upstream's own tests of the fixed release, on the code before and after."""
+"""Run upstream's tests of the fixed release on the code before and after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo as people see it: the issue, live progress, the review, then what came of it all."""
+"""Print the demo: the issue, live progress, the review, and the result."""
 
 from __future__ import annotations
 

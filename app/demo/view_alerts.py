@@ -1,4 +1,4 @@
-"""The demo's third chapter as people see it: what GitHub found, and what became of it."""
+"""Print chapter three: the alerts, and what was done about each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is on the local GitHub: accounts, Apps, roles, and the small things they leave."""
+"""The simulated GitHub's accounts: users, organisations, Apps, roles, labels and reactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the local GitHub's API says back: an answer, or a refusal in GitHub's words and shape."""
+"""Answers of the simulated REST API: JSON bodies, and errors in GitHub's words and shape."""
 
 from __future__ import annotations
 

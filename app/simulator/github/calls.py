@@ -1,4 +1,4 @@
-"""One REST call as its handler sees it: who sent it, what they sent, which page they want."""
+"""A REST call as its handler receives it: caller, parameters, body, page."""
 
 from __future__ import annotations
 

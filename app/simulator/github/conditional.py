@@ -1,4 +1,4 @@
-"""Answers that a caller has already: 304 without a body, and free of charge."""
+"""Conditional requests: ETags, and 304 answers that cost nothing of the rate limit."""
 
 from __future__ import annotations
 

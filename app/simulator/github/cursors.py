@@ -1,4 +1,4 @@
-"""Pages without numbers: each begins behind, or ends before, the place that a cursor names."""
+"""Pagination by cursor, with `before` and `after`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trouble on demand: refusals, redirects, delays and lost answers for chosen requests; a ledger."""
+"""Inject faults into chosen requests (errors, delays, lost answers), and record every request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files attached to issues: their addresses, the storage behind them, and texts that show them."""
+"""Files attached to issues: upload addresses, storage, and redirects to signed addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Git over HTTP: `git http-backend` behind the same tokens, permissions and branch rules."""
+"""Git over HTTP: `git http-backend` behind the API's tokens, permissions and branch rules."""
 
 from __future__ import annotations
 

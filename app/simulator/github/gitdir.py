@@ -1,4 +1,4 @@
-"""Read and write one bare repository with the git program, its environment made from nothing."""
+"""Read and write one bare repository through the git program, in a clean environment."""
 
 from __future__ import annotations
 

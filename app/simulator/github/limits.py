@@ -1,4 +1,4 @@
-"""The headers of every API answer: request id, version, and the hourly limit running down."""
+"""Headers of every API answer: request id, API version, and the hourly rate limit."""
 
 from __future__ import annotations
 

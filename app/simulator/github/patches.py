@@ -1,4 +1,4 @@
-"""A unified diff taken apart: files with their counts, for the API and for the pages."""
+"""Parse a unified diff into files with their counts of added and deleted lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A push as GitHub tells of it: the commits that are new, and a line for the activity log."""
+"""The `push` webhook: the new commits of a push, and its line in the activity log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pushes of Apps are refused: foreign branches, and workflow files without permission."""
+"""Refuse pushes of Apps by branch protection, rulesets and the workflows permission."""
 
 from __future__ import annotations
 

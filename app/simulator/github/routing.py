@@ -1,4 +1,4 @@
-"""The frame around each REST call: who calls, may they, and is the answer news to them."""
+"""The frame of every REST call: authenticate, check permissions, answer conditional requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole GitHub on this machine's loopback, for `fettle demo` and for tests."""
+"""A GitHub on loopback: REST, GraphQL, git over HTTP, webhooks and pages on one port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where threads stand: their line in the diff, and where it has gone when the branch has moved."""
+"""Map a review thread to its line in the current diff, or mark it outdated."""
 
 from __future__ import annotations
 

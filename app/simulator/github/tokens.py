@@ -1,4 +1,4 @@
-"""Who calls: App JWTs checked, installation tokens minted, found and revoked, as GitHub does."""
+"""Authenticate callers: verify App JWTs, mint, look up and revoke installation tokens."""
 
 from __future__ import annotations
 

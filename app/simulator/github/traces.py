@@ -1,4 +1,4 @@
-"""What people and Apps leave on the local GitHub besides words: pushes, and files they attach."""
+"""State that is no text: pushes to branches, and files attached to issues."""
 
 from __future__ import annotations
 

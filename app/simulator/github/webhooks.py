@@ -1,4 +1,4 @@
-"""Signed webhook deliveries, sent once as GitHub does, and the log they leave."""
+"""Deliver signed webhooks once, as GitHub does, and log each delivery."""
 
 from __future__ import annotations
 

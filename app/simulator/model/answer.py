@@ -1,4 +1,4 @@
-"""From a script's turn to a message: blocks, ids and signatures that depend on nothing else."""
+"""Turn a script's next turn into a Messages API message with deterministic ids and signatures."""
 
 from __future__ import annotations
 

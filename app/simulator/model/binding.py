@@ -1,4 +1,4 @@
-"""Thinking blocks are bound to their model and to all messages before them, as with Claude.
+"""Bind thinking blocks to their model and the messages before them, as Claude does.
 
 The signature holds everything needed to check it, so the server keeps no state: an edited,
 trimmed or re-serialised conversation is refused like the real one would be.

@@ -1,4 +1,4 @@
-"""The prompt cache, simulated by the API's rules, so that a lost cache shows in the numbers.
+"""Simulate the prompt cache by the API's rules, so that usage shows every lost prefix.
 
 Order tools, system, messages; at most four markers; an entry is written at each marker; a marker
 finds entries up to 20 blocks back; a change of model, tools or system loses what follows it, a

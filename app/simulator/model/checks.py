@@ -1,4 +1,4 @@
-"""What the local model refuses, as the real API does: 400 with the place and the reason."""
+"""Refuse malformed requests with 400, place and reason, as the Messages API does."""
 
 from __future__ import annotations
 

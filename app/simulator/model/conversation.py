@@ -1,4 +1,4 @@
-"""The messages of a request, read: blocks, prompts, tool results, and their canonical bytes."""
+"""Read a request's messages: blocks, prompts, tool results, and their canonical bytes."""
 
 from __future__ import annotations
 

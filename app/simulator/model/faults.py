@@ -1,4 +1,4 @@
-"""What can go wrong with an answer, on demand."""
+"""Faults that a script can inject into an answer: 429, 529, broken streams, refusals, cut text."""
 
 from __future__ import annotations
 

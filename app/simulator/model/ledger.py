@@ -1,4 +1,4 @@
-"""What was asked of the local model, in order: for tests and for the demo's numbers."""
+"""Record every request in order, for tests and for the demo's numbers."""
 
 from __future__ import annotations
 

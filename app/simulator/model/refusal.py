@@ -1,4 +1,4 @@
-"""How the local model says no: the Messages API's error shape."""
+"""Errors in the Messages API's shape."""
 
 from __future__ import annotations
 

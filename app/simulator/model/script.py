@@ -1,4 +1,4 @@
-"""Scripts of the local model: YAML files that say what it answers to which prompt."""
+"""Scripts of the simulated model: YAML files of prompts and the answers to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local model's server: the Messages API on loopback, JSON and server-sent events."""
+"""The Messages API on loopback, as JSON and as server-sent events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Messages request looks like: the part of the API's schema that agents use, strictly."""
+"""Pydantic models of a Messages request: the part of the API that agents use, strictly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A message as the server-sent events of the Messages API."""
+"""Stream a message as the Messages API's server-sent events."""
 
 from __future__ import annotations
 

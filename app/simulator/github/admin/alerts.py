@@ -1,4 +1,4 @@
-"""What happens around alerts on the local GitHub: advisories published, dependencies found."""
+"""Publish an advisory, or have GitHub find a dependency, without the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demo and the tests may do about accounts and Apps."""
+"""Add accounts and register Apps without the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bots of other people on the local GitHub: Dependabot, Renovate, and what they open."""
+"""Play other bots: Dependabot and Renovate open, update and close pull requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other people's CI says about commits on the local GitHub."""
+"""Play somebody's CI: report check runs and statuses on a commit."""
 
 from __future__ import annotations
 

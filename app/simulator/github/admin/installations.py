@@ -1,4 +1,4 @@
-"""The life of an installation: made, narrowed, widened, suspended, removed, and who hears of it."""
+"""Install, narrow, widen, suspend and remove an App, and deliver the webhooks of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do around issues on the local GitHub: divide them, order them, attach files."""
+"""Divide issues into sub-issues, order them and attach files, as people do."""
 
 from __future__ import annotations
 

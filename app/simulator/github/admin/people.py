@@ -1,4 +1,4 @@
-"""What the demo and the tests may do to the local GitHub: set the scene, act as people."""
+"""The interface of the demo and the tests: add people and repositories, and act as them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do to pull requests and branches on the local GitHub, in forks as well."""
+"""Open pull requests, push to branches and merge, as people do, also from forks."""
 
 from __future__ import annotations
 

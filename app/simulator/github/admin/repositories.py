@@ -1,4 +1,4 @@
-"""What owners do to whole repositories and accounts of the local GitHub."""
+"""Rename, transfer, archive and delete repositories, as owners do."""
 
 from __future__ import annotations
 

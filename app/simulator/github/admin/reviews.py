@@ -1,4 +1,4 @@
-"""What people say about pull requests on the local GitHub, and how they settle it."""
+"""Review pull requests, comment on lines and resolve threads, as people do."""
 
 from __future__ import annotations
 

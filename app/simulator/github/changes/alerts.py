@@ -1,4 +1,4 @@
-"""What can happen to alerts: raised, dismissed, fixed by a push, found again."""
+"""Change the state of alerts: raise, dismiss, fix by a push, reopen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What machines say about commits: check runs begun and ended, runs of Actions, statuses."""
+"""Change what CI reports on a commit: check runs, workflow runs, statuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can happen to issues: each change moves the state, the timeline and the webhooks."""
+"""Change issues: each change updates the state and the timeline, and delivers webhooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How issues come to hang together: sub-issues, and what blocks what; each tells the webhooks."""
+"""Link issues as sub-issues or as blockers of each other, and deliver webhooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the branches of a pull request meet: merged into its base, or brought up to date with it."""
+"""Merge a pull request into its base, or update its branch from the base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can happen to pull requests: opened, retargeted, moved along by a push."""
+"""Change pull requests: open, retarget, close, follow a push."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can happen to a repository as a whole: made, renamed, handed over, closed off, deleted."""
+"""Change whole repositories: create, rename, transfer, archive, delete."""
 
 from __future__ import annotations
 

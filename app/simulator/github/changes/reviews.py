@@ -1,4 +1,4 @@
-"""What can happen to reviews and threads; each change moves the state and tells the webhooks."""
+"""Change reviews and their threads, and deliver webhooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GraphQL endpoint: a faithful part of GitHub's schema over the same state and permissions."""
+"""Answer GraphQL by a part of GitHub's schema, over the REST API's state and permissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GraphQL asks too much of: lists without an end, and too many nodes in all."""
+"""GraphQL's limits: every list needs `first` or `last`, and a query at most 500,000 nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GraphQL can change, and how things are found by the ids that it gives."""
+"""GraphQL's mutations, and objects looked up by node id."""
 
 from __future__ import annotations
 

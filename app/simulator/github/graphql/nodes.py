@@ -1,4 +1,4 @@
-"""The state as GraphQL objects: plain dictionaries whose keys are the fields of schema.graphql."""
+"""The state as GraphQL objects: dictionaries whose keys are the fields of schema.graphql."""
 
 from __future__ import annotations
 

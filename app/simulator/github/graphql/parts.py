@@ -1,4 +1,4 @@
-"""What GraphQL objects share: actors, texts with their edits, connections cut by opaque cursors."""
+"""Parts that GraphQL objects share: actors, edit histories, connections with cursors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reviews, threads and comments on lines as GraphQL objects."""
+"""Reviews, threads and line comments as GraphQL objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A diff as the pages show it: numbered lines, coloured like source, changed words marked."""
+"""Render a diff as HTML: numbered lines, syntax colours, changed words marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown as the pages show it: never raw HTML, hidden comments hidden, `#1` and boxes alive."""
+"""Render Markdown as HTML: raw HTML dropped, comments hidden, `#1` linked, task lists drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reviews as the pages show them: the verdict, and each thread that began there with its lines."""
+"""Render reviews as HTML: the verdict, and each thread with the lines it is about."""
 
 from __future__ import annotations
 

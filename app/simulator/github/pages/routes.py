@@ -1,4 +1,4 @@
-"""Pages for people: repositories, issues and pull requests, readable without any script."""
+"""The HTML pages of repositories, issues and pull requests; they need no JavaScript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST calls of GitHub Actions: runs, their parts, the logs and where those are kept."""
+"""REST endpoints of GitHub Actions: workflow runs, jobs, and their logs."""
 
 from __future__ import annotations
 

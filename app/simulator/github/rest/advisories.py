@@ -1,4 +1,4 @@
-"""REST calls of the database of advisories, which anybody may read."""
+"""REST endpoints of the public advisory database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST calls of a repository's alerts."""
+"""REST endpoints of a repository's Dependabot alerts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST calls of Apps: themselves, their installations and tokens, their webhook and its log."""
+"""REST endpoints of Apps: the App, its installations and tokens, its webhook's deliveries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST calls of check runs and commit statuses, and the few that concern GitHub itself."""
+"""REST endpoints of check runs and commit statuses, and of GitHub's metadata."""
 
 from __future__ import annotations
 

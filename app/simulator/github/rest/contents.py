@@ -1,4 +1,4 @@
-"""REST calls that read files and folders of a commit."""
+"""REST endpoints that read files and folders at a commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST calls of issues, which serve the issue half of pull requests as well."""
+"""REST endpoints of issues, and of pull requests where they are issues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST calls of a repository's labels."""
+"""REST endpoints of a repository's labels."""
 
 from __future__ import annotations
 

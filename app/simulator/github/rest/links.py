@@ -1,4 +1,4 @@
-"""REST calls around issues: sub-issues, what blocks what, who pushed to a branch."""
+"""REST endpoints of sub-issues, issue dependencies and branch activity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manifest flow: a form makes an App, and the code it leads back with is good for its key."""
+"""Register an App from a manifest: the form, and the exchange of its code for the App's key."""
 
 from __future__ import annotations
 

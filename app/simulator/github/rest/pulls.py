@@ -1,4 +1,4 @@
-"""REST calls of pull requests."""
+"""REST endpoints of pull requests."""
 
 from __future__ import annotations
 

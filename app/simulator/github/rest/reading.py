@@ -1,4 +1,4 @@
-"""REST calls that search issues, pull requests and code."""
+"""REST endpoints of search: issues, pull requests, code."""
 
 from __future__ import annotations
 

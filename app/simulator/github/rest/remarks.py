@@ -1,4 +1,4 @@
-"""REST calls of comments on lines: read, made, answered, changed, reacted to."""
+"""REST endpoints of review comments: list, create, reply, edit, react."""
 
 from __future__ import annotations
 

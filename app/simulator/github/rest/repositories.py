@@ -1,4 +1,4 @@
-"""REST calls of repositories: themselves, who may do what, branches and commits."""
+"""REST endpoints of repositories: metadata, collaborators, branches, commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST calls of reviews: read, written in one batch, changed, dismissed; and who is to review."""
+"""REST endpoints of reviews: list, submit, edit, dismiss, request a reviewer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of GitHub Actions and their parts as GitHub's REST API and webhooks show them."""
+"""Workflow runs and jobs as GitHub's REST API and webhooks show them."""
 
 from __future__ import annotations
 

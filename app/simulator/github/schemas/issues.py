@@ -1,4 +1,4 @@
-"""Issues and what hangs on them as GitHub's REST API and webhooks show them."""
+"""Issues, comments, labels and events as GitHub's REST API and webhooks show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hangs on an issue as GitHub's REST API and webhooks show it: sub-issues, pushes, files."""
+"""Sub-issues, branch activity and attached files as GitHub's REST API and webhooks show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reviews, threads and comments on lines as GitHub's REST API and webhooks show them."""
+"""Reviews, threads and line comments as GitHub's REST API and webhooks show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What machines say about a commit: check runs in their suites, runs of Actions, statuses."""
+"""State of CI on a commit: check suites, check runs, workflow runs, statuses."""
 
 from __future__ import annotations
 

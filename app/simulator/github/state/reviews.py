@@ -1,4 +1,4 @@
-"""What people say about a pull request: reviews, their threads, and each remark in those."""
+"""State of reviews, their threads, and the comments in those."""
 
 from __future__ import annotations
 

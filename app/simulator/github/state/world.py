@@ -1,4 +1,4 @@
-"""What the local GitHub knows: plain values in memory, found by id or by name."""
+"""All state of the simulated GitHub: plain objects in memory, found by id or name."""
 
 from __future__ import annotations
 
