@@ -1,1 +1,1 @@
-"""The workshop: pipelines, the agent loop and its tools; knows no HTTP and no tokens."""
+"""Pipelines, the agent loop and its tools; knows no HTTP and no tokens."""

@@ -1,4 +1,4 @@
-"""What is remembered of an override that a fix had to make, until somebody does without it."""
+"""The record of a version override that a fix needed, until it can be removed."""
 
 from __future__ import annotations
 

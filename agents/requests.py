@@ -1,4 +1,4 @@
-"""What can be asked of Fettle: typed requests, built by `handlers/`, fulfilled by a pipeline."""
+"""Typed requests: what can be asked of Fettle. `handlers/` builds them, a pipeline fulfils them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commands tell whether a repository is well: its policy says so, or its files do."""
+"""Find the commands that check a repository: from its policy, else from its files."""
 
 from __future__ import annotations
 

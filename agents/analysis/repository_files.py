@@ -1,4 +1,4 @@
-"""What a repository looks like from its base commit: paths, and the text of a few settings."""
+"""A repository's files at its base commit: paths, and the text of a few settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of a repository are its tests, by their paths: code, data and fixtures beside it."""
+"""Recognise test files by their paths: code, data and fixtures."""
 
 from __future__ import annotations
 

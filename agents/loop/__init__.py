@@ -1,1 +1,1 @@
-"""Step 7: session, turn, tool calls, until the submission of the stage."""
+"""The agent loop: a session is a model's turns and its tool calls, until it submits."""

@@ -1,4 +1,4 @@
-"""Step 7: what a run may use up: dollars, turns and minutes, counted by us, not by the model."""
+"""The budget of a run: dollars, turns and minutes, counted from recorded turns."""
 
 from __future__ import annotations
 

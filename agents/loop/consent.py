@@ -1,4 +1,4 @@
-"""Step 7: people's word on the calls of a session that the gate leaves to them."""
+"""Ask a person before a tool call that the gate does not allow by itself, and wait durably."""
 
 from __future__ import annotations
 

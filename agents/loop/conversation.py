@@ -1,4 +1,4 @@
-"""Step 7: what a conversation of a stage is: its prompt, its submission, what it may touch."""
+"""The definition of a conversation: its prompt, its tools and its submission."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 7: ask Claude, or any server that speaks the Messages API, for the next answer.
+"""The Messages API client: one request to Claude, or to a server that speaks the same API.
 
 Caching: one-hour markers stand behind tools and system, because a parked run comes back late; a
 five-minute marker moves along with the tail. That one is the request's own `cache_control`, which

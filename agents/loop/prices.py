@@ -1,4 +1,4 @@
-"""Step 7: what an answer used up, and what that costs by the list prices of genai-prices."""
+"""Token usage of an answer, and its cost by the list prices of genai-prices."""
 
 from __future__ import annotations
 

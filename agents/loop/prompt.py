@@ -1,4 +1,4 @@
-"""Step 7: prompts: Markdown beside the stages, filled in strictly."""
+"""Prompt templates: Markdown files beside the stages, filled in strictly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 7: what people say while a run is under way, as the model is told it."""
+"""Remarks that people make while a run is under way, as text for the model."""
 
 from __future__ import annotations
 

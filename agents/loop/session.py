@@ -1,4 +1,4 @@
-"""Step 7: a session: ask the model, settle its tool calls, until the stage's submission.
+"""A session: ask the model and run its tool calls, until the stage's submission.
 
 A session is its list of turns. Each turn is on disk before the next begins, so a process that
 dies loses at most the call in flight: the next process loads the turns and goes on.

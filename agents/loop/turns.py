@@ -1,4 +1,4 @@
-"""Step 7: reading a session's turns: as messages, as calls with their results, as traces left."""
+"""Read recorded turns of a session: as messages, as tool calls, as traces."""
 
 from __future__ import annotations
 

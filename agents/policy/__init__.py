@@ -1,4 +1,4 @@
-"""What a repository's owners allow and want: `.github/fettle.yml` of the default branch."""
+"""The policy of a repository: `.github/fettle.yml` on its default branch."""
 
 from __future__ import annotations
 

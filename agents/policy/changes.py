@@ -1,4 +1,4 @@
-"""What a change of the policy comes to, key by key, in words for whoever has to review it."""
+"""Describe a change of the policy, key by key, for its reviewers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of a policy file as YAML: one plain mapping, or the place where it is not.
+"""Parse a policy file's YAML into one plain mapping, or the place of the fault.
 
 The file may be anybody's proposal. So it is short, and what makes YAML surprising is refused:
 aliases, which can stand for gigabytes, tags, merge keys, and keys that stand there twice.

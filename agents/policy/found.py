@@ -1,4 +1,4 @@
-"""What was found of a policy: nothing, something that is wrong, or a policy; and where."""
+"""The result of looking for a policy: missing, invalid or valid, and where it was."""
 
 from __future__ import annotations
 

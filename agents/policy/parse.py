@@ -1,4 +1,4 @@
-"""A policy file's bytes as a policy, or everything that is wrong with them, each at its place."""
+"""Parse a policy file, or list everything that is wrong with it, each with its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of the policy: what owners allow, and how they want things done."""
+"""The sections of the policy: what owners allow, and how they want things done."""
 
 from __future__ import annotations
 

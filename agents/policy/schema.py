@@ -1,4 +1,4 @@
-"""The JSON schema of the policy: for editors, which check the file while somebody writes it."""
+"""The JSON schema of the policy, for editors."""
 
 from __future__ import annotations
 

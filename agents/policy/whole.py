@@ -1,4 +1,4 @@
-"""The policy: the whole of what `.github/fettle.yml` can say, with what holds where it does not."""
+"""The whole policy: every key of `.github/fettle.yml`, and its default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ports: what the workshop needs of the machine. `app/` implements them, tests fake them."""
+"""Ports: the interfaces that `app/` implements for the agents, and tests fake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: the port of the alerts: what GitHub says of vulnerable dependencies, and who is at it."""
+"""The port for Dependabot alerts: open alerts, and other bots' pull requests about them."""
 
 from __future__ import annotations
 

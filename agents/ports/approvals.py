@@ -1,4 +1,4 @@
-"""Step 8: the port of the approvals: one call, one question, one person's decision."""
+"""The port for approvals: one tool call, one question, one person's decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: the port of the checking: what other programs say about commits of the repository."""
+"""The port for CI: check runs and statuses of a commit, and their logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 5: the port of the engine: what a pipeline needs to be durable."""
+"""The port for the durable engine: recorded steps, waits, and boundaries between stages."""
 
 from __future__ import annotations
 

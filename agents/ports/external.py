@@ -1,4 +1,4 @@
-"""Step 8: the ports of what lies outside the sandbox: the web, GitHub, other servers."""
+"""The ports for everything outside the sandbox: the web, GitHub's data, MCP servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: the port of the tracker: what hangs on the run's issue, and what people say on it."""
+"""The port for issues: the run's issue, its links, and comments on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 7: the port of the journal: every turn of every session of one run."""
+"""The port for the journal: every turn of every session of one run."""
 
 from __future__ import annotations
 

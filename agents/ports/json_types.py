@@ -1,4 +1,4 @@
-"""The shapes of plain JSON values, as ports pass them on."""
+"""Types of plain JSON values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 7: the port of the language model: what is asked, what it answers, what that took."""
+"""The port for the language model: request, answer, token usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: the ports towards people: what is published, and what is told meanwhile."""
+"""The ports for publishing: branches and pull requests, and progress reports."""
 
 from __future__ import annotations
 

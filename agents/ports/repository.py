@@ -1,4 +1,4 @@
-"""Step 8: the ports of the repository: its history, and the work tree with its sandbox."""
+"""The ports for the repository: its history, and the work tree with its sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: the port of the reviewing: a pull request, what reviewers say on it, and our answers."""
+"""The port for reviews: a pull request, its threads, and answers to them."""
 
 from __future__ import annotations
 

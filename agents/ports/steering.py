@@ -1,4 +1,4 @@
-"""Step 7: the port of the steering: what people want of a run while it is under way."""
+"""The port for steering: what people ask of a run while it is under way."""
 
 from __future__ import annotations
 

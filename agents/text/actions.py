@@ -1,4 +1,4 @@
-"""Words that GitHub acts on: mentions, references, closing keywords, commands, links."""
+"""Find words that GitHub acts on: mentions, references, closing keywords, commands, links."""
 
 from __future__ import annotations
 

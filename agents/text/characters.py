@@ -1,4 +1,4 @@
-"""Characters that people cannot see, and those that only a terminal understands."""
+"""Remove invisible characters, and those that control a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Untrusted text in: cleaned of what its readers on GitHub do not see, and fenced as data."""
+"""Clean untrusted text of what GitHub hides from its readers, and fence it as data."""
 
 from __future__ import annotations
 

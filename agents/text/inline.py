@@ -1,4 +1,4 @@
-"""Safe text out, a paragraph at a time: its inline tokens written again as Markdown, defused."""
+"""Write a paragraph's inline tokens as Markdown again, with GitHub's actions defused."""
 
 from __future__ import annotations
 

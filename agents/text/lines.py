@@ -1,4 +1,4 @@
-"""Safe text out where there is no Markdown: titles, commit messages."""
+"""Make single lines safe to publish: titles, commit messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text as it is: whatever looks like nothing, or like something else, is written out.
+"""Write text as literal Markdown, so that nothing in it is markup.
 
 For what people decide on: they must see all that is there, and nothing that is not.
 """

@@ -1,4 +1,4 @@
-"""Markdown as GitHub reads it, as tokens: for cleaning text on its way in and out."""
+"""Parse Markdown into tokens as GitHub does, for incoming and outgoing text."""
 
 from __future__ import annotations
 

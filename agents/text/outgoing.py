@@ -1,4 +1,4 @@
-"""Safe text out: Markdown that a model wrote, fit to be published under our name.
+"""Make a model's Markdown safe to publish under the App's name.
 
 Everything that lives is taken out or turned into text, and the result is read again until nothing
 is left: what GitHub shows is then what stands there, and nothing of it acts.

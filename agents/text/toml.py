@@ -1,4 +1,4 @@
-"""TOML of strangers: read within bounds, or refused in one way."""
+"""Parse untrusted TOML within bounds; every fault raises one error."""
 
 from __future__ import annotations
 

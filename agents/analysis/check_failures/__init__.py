@@ -1,1 +1,1 @@
-"""Which tests and findings failed in a check, by name: read out of what the check wrote."""
+"""Parse test runners' and linters' output into failures by name."""

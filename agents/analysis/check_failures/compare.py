@@ -1,4 +1,4 @@
-"""Step 6: which failures of a check are new, compared with how it ended before."""
+"""Compare two outcomes of a check: which failures are new."""
 
 from __future__ import annotations
 

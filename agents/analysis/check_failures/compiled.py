@@ -1,4 +1,4 @@
-"""What go test, cargo test, nextest and dotnet test say of failures."""
+"""Parse failures of go test, cargo test, nextest and dotnet test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What linters, type checkers and formatters complain about: file, rule and words, no numbers."""
+"""Parse findings of linters, type checkers and formatters: file, rule and message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What jest, vitest, mocha, node, bun and whatever speaks TAP say of failures."""
+"""Parse failures of jest, vitest, mocha, node, bun, and of TAP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A check's output as lines, and what stands in them as names that are the same in each run."""
+"""Normalise a check's output: lines, and names that are the same in each run."""
 
 from __future__ import annotations
 

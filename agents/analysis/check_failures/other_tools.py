@@ -1,4 +1,4 @@
-"""What rspec, minitest, PHPUnit, Maven, Gradle and pre-commit say of failures."""
+"""Parse failures of rspec, minitest, PHPUnit, Maven, Gradle and pre-commit."""
 
 from __future__ import annotations
 

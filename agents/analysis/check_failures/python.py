@@ -1,4 +1,4 @@
-"""What pytest and unittest say of failures; Django and nose say it as unittest does."""
+"""Parse failures of pytest and unittest; Django and nose print as unittest does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: read which tests and findings failed out of all that a check wrote."""
+"""Read a check's whole output: recognise the format and collect the failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check's program told of its failures, and how a format is read."""
+"""The values that parsers return: failures by name, and how a format is recognised."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How a repository's dependencies are installed, by the look of its files."""
+"""Detect how a repository's dependencies are installed."""

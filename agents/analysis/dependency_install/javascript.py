@@ -1,4 +1,4 @@
-"""JavaScript: what the lock file's own tool installs, its packages' scripts left out."""
+"""Install recipes of JavaScript: the lock file's own tool, without packages' scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Go, Rust, Ruby and PHP: one tool each, which fetches what its lock file names."""
+"""Install recipes of Go, Rust, Ruby and PHP, from what the lock file names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a set-up phase: what the policy says, or else a recipe for each ecosystem found."""
+"""Plan the installation: the policy's commands, else one recipe per ecosystem found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python: the lock file's own tool, fetched from the index if need be; without a lock, pip."""
+"""Install recipes of Python: the lock file's own tool, else pip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recipe is: the commands that install one ecosystem's dependencies, and what they need."""
+"""An install recipe: the commands for one ecosystem, and the files and tools they need."""
 
 from __future__ import annotations
 

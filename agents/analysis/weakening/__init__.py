@@ -1,1 +1,1 @@
-"""What a change takes away from the tests and the checks of a repository, read from its diff."""
+"""Detect in a diff how a change weakens a repository's tests and checks."""

@@ -1,4 +1,4 @@
-"""How much an assertion demands: an exact value, one nearby, a part of it, or just something."""
+"""Rank assertions by strength: exact value, approximate, partial, or mere existence."""
 
 from __future__ import annotations
 

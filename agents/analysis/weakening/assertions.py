@@ -1,4 +1,4 @@
-"""Assertions: which lines are some, how much each demands, and whether one demands less now."""
+"""Parse assertions, and compare how much each demands before and after a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that stand where they stood and can no longer fail: new ways around their assertions."""
+"""Find tests that stay but can no longer fail: what newly hides or bypasses their assertions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A unified diff as pairs of texts: what it shows of each file before and after the change."""
+"""A unified diff as pairs of texts: each file's shown lines before and after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that a change switches off, and warnings that it silences."""
+"""Find tests that a change disables, and warnings that it silences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything in a change that takes away from the repository's tests and checks. Pure."""
+"""Find everything in a change that weakens tests or checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One thing that weakens tests or checks, and who has to hear of it."""
+"""A finding: one thing that weakens tests or checks, and who must hear of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings files as flat names and values, so that formatting and comments make no difference."""
+"""Flatten settings files into names and values, so that formatting makes no difference."""
 
 from __future__ import annotations
 

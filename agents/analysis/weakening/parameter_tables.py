@@ -1,4 +1,4 @@
-"""Tables of cases: the rows that one test is run with."""
+"""Parse tables of test parameters: the rows that one test runs with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change alters in the settings of checks: CI, linters, types, tests, coverage."""
+"""Find changed settings of checks: CI, linters, types, tests, coverage."""
 
 from __future__ import annotations
 

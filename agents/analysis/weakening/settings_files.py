@@ -1,4 +1,4 @@
-"""Which files say how a repository is checked, wholly or in a part of them."""
+"""Recognise the files that configure a repository's checks, whole or in part."""
 
 from __future__ import annotations
 

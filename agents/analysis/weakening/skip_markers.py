@@ -1,4 +1,4 @@
-"""Words that take a test out of the count, that leave only some in, or that silence a warning."""
+"""The markers that skip a test, focus a few, or silence a warning, by language."""
 
 from __future__ import annotations
 

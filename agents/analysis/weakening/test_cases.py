@@ -1,4 +1,4 @@
-"""The tests in a file by name, in the ways in which the big languages write them."""
+"""Find the tests in a file by name, in the notations of the big languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of each test: there, renamed, moved, made a row of a table, or gone."""
+"""Match tests before and after: kept, renamed, moved, made a parameter row, or removed."""
 
 from __future__ import annotations
 

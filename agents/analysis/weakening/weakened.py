@@ -1,4 +1,4 @@
-"""What a change takes away from tests: tests, rows of their tables, assertions and their force."""
+"""Find weakened tests: removed tests and rows, and weaker assertions."""
 
 from __future__ import annotations
 
