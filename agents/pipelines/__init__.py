@@ -1,4 +1,4 @@
-"""Step 5: one async function per pipeline, readable from top to bottom."""
+"""Pipelines: one async function each, readable from top to bottom."""
 
 from __future__ import annotations
 

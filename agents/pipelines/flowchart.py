@@ -1,4 +1,4 @@
-"""Step 5, drawn: a pipeline function as a Mermaid flowchart, read from its syntax tree.
+"""Draw a pipeline function as a Mermaid flowchart, from its syntax tree.
 
 `python -m agents.pipelines.flowchart` brings the charts in this folder's README up to date.
 """

@@ -1,4 +1,4 @@
-"""What a pipeline function may do, so that a run that died takes the same way when it goes on.
+"""The operations a pipeline function may use, so that a restarted run takes the same path.
 
 The engine replays a pipeline from its start and hands it the remembered results of its stages.
 That is right only if everything between two stages depends on those results alone: no clock, no

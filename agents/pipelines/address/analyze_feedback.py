@@ -1,4 +1,4 @@
-"""Step 6: analyze_feedback: sort what reviewers said into what to change and what to answer."""
+"""Stage analyze_feedback: sort reviewers' points into changes to make and questions to answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: answer_threads: once the push has landed, answer each thread where it was opened."""
+"""Stage answer_threads: after the push, answer each review thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: answers: each thread is answered where it was opened, as it stands by then."""
+"""Post one answer in each review thread, by the thread's state at that moment."""
 
 from __future__ import annotations
 

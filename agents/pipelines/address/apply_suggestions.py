@@ -1,4 +1,4 @@
-"""Step 6: apply_suggestions: put in what reviewers wrote out, as commits of their own."""
+"""Stage apply_suggestions: commit reviewers' suggested changes without a model."""
 
 from __future__ import annotations
 

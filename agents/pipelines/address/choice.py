@@ -1,4 +1,4 @@
-"""Step 6: choice: which of the suggestions are applied by code, and why the others are not."""
+"""Choose the suggested changes that code applies, with a reason for each of the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: collect: read all that reviewers ask for, once they are done with sending."""
+"""Stage collect: read everything that reviewers ask for, once they have stopped sending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: craft_update: the commits' words, one answer for each point, and a summary."""
+"""Stage craft_update: write commit messages, one answer per point, and a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: what the engineer says of the changes: commits, and an answer to each point."""
+"""The submission of a change: its commits, and an answer to each point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: fork: a change as suggestions, for a branch that Fettle cannot push to."""
+"""Express a change as suggestions, for a fork's branch that the App cannot push to."""
 
 from __future__ import annotations
 

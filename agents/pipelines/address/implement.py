@@ -1,4 +1,4 @@
-"""Step 6: implement: make the changes that reviewers asked for, in a fresh session."""
+"""Stage implement: make the changes that reviewers asked for, in a fresh session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: keep_back: what must not be pushed goes to a branch of its own, and people hear why."""
+"""Stage keep_back: put a change that must not be pushed on a branch of its own, and say why."""
 
 from __future__ import annotations
 

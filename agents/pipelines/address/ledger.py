@@ -1,4 +1,4 @@
-"""Step 6: ledger: one verdict for each thing that reviewers said, and how people read them."""
+"""The ledger of a review: one verdict for each point that reviewers made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: neighbours: the runs of changed lines of a hunk, each with a line that it can replace."""
+"""Find the lines of a hunk that a suggestion can replace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: no_action_comment: nothing is to be changed, so answer what was asked, and stop.
+"""Stage no_action_comment: answer questions where nothing is to be changed.
 
 No model writes it: the answers stand in the analysis.
 """

@@ -1,4 +1,4 @@
-"""Step 5: the address pipeline: reviews become pushed commits, and each thread gets an answer."""
+"""The address pipeline (step 5): reviews become pushed commits and answered threads."""
 
 from __future__ import annotations
 

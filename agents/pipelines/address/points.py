@@ -1,4 +1,4 @@
-"""Step 6: points: all that reviewers said and nobody has dealt with, each under a short key."""
+"""The points that reviewers made and nobody has dealt with, each under a short key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: replaced: lines of a file put in the place of others, and all else left as it is."""
+"""Replace lines of a file, and leave every other byte as it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: suggest_changes: where the branch cannot be pushed, post the changes as suggestions."""
+"""Stage suggest_changes: post the changes as suggestions where the branch cannot be pushed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: suggestion: the change that a reviewer wrote out, and whether it applies as it is."""
+"""A reviewer's suggested change: parse it, and tell whether it applies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: summary: the comment that closes a batch of reviews, written by code around words."""
+"""The comment that closes a batch of reviews."""
 
 from __future__ import annotations
 

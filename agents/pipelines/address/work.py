@@ -1,4 +1,4 @@
-"""Step 6: all that a run knows of the reviews it addresses, and what it made of them."""
+"""The state of an address run: what reviewers said, and what was made of it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The checks pipeline: what checks elsewhere find wrong with Fettle's own pushes is mended."""
+"""The checks pipeline: mend CI checks that fail on Fettle's own pushes."""

@@ -1,4 +1,4 @@
-"""Step 6: consider: whether a red check is Fettle's to mend; no model is asked.
+"""Stage consider: decide without a model whether a failed check is Fettle's to mend.
 
 Whose push it was is read from GitHub's record of pushes, or from what an earlier run remembers to
 have pushed. What a commit says of itself, in its trailers or as its author, anybody can write.

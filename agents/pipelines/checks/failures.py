@@ -1,4 +1,4 @@
-"""Step 6: the checks that fail on a commit, and whose fault each of them is. Pure."""
+"""Attribute each failed check of a commit: to the branch, to its base, or to neither."""
 
 from __future__ import annotations
 

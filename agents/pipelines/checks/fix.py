@@ -1,4 +1,4 @@
-"""Step 6: fix: look into the checks that fail because of the branch, and mend what they show."""
+"""Stage fix: mend the failures that the branch caused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 5: the checks pipeline: what fails elsewhere on Fettle's own push is sorted and mended."""
+"""The checks pipeline (step 5): failures on Fettle's own push are attributed and mended."""
 
 from __future__ import annotations
 

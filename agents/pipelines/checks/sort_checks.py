@@ -1,4 +1,4 @@
-"""Step 6: sort_checks: wait until the checks have ended, then tell by facts whose fault each is."""
+"""Stage sort_checks: wait for the checks to end, then attribute each failure."""
 
 from __future__ import annotations
 

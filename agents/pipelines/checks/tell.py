@@ -1,4 +1,4 @@
-"""Step 6: leave, report, keep_back: what came of the failing checks, for people on the request."""
+"""Stages leave, report, keep_back: tell the pull request how the failed checks ended."""
 
 from __future__ import annotations
 

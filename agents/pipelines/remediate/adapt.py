@@ -1,4 +1,4 @@
-"""Step 6: adapt: the code follows the new version, in a commit of its own."""
+"""Stage adapt: change the code to fit the new version, in a commit of its own."""
 
 from __future__ import annotations
 

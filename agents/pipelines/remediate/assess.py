@@ -1,4 +1,4 @@
-"""Step 6: assess: a model judges how far alerts reach, where code could not tell; it only reads."""
+"""Stage assess: a read-only session judges alerts' reach where code could not tell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: engineer: where the ladder cannot, a model changes the dependency files; code checks."""
+"""Stage engineer: where the ladder fails, a model edits dependency files; code verifies."""
 
 from __future__ import annotations
 

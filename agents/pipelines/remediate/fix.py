@@ -1,4 +1,4 @@
-"""Step 6: fix: the ladder, without a model; what comes in is held against known advisories."""
+"""Stage fix: climb the ladder, and check what comes in against known advisories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: look_for_others, take_up: another bot's pull request is proved, not competed with."""
+"""Stages look_for_others, take_up: verify another bot's pull request instead of competing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 5: the remediate pipeline: alerts about one package become a verified fix."""
+"""The remediate pipeline (step 5): alerts about one package become a verified fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: publish, and the other ends: each outcome of a remediation has a rule of its own."""
+"""Stages publish, report_scan, report_failure and the like: one for each way a remediation ends."""
 
 from __future__ import annotations
 

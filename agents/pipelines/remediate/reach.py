@@ -1,4 +1,4 @@
-"""How far a package reaches into the code: who imports it, and who uses what its alerts name."""
+"""Measure a package's reach: files that import it, and files that use what its alerts name."""
 
 from __future__ import annotations
 

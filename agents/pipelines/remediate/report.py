@@ -1,4 +1,4 @@
-"""The report on one package: tables by code, at most 500 words; a neutral one for the public."""
+"""The report on one package: tables in at most 500 words, and a neutral one for the public."""
 
 from __future__ import annotations
 

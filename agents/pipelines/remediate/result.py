@@ -1,4 +1,4 @@
-"""How a remediation ended, told apart for programs: exit codes, batches, counters."""
+"""The outcome of a remediation for programs: exit codes, batches, counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: retire: the override whose day has come is taken out by code, if that holds."""
+"""Stage retire: remove an override that has reached its date, if the fix holds without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: scan: the open alerts of one package, its copies in the lock file, and their reach."""
+"""Stage scan: the open alerts of one package, its copies in lock files, and their reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What prompts are shown of alerts, moves and results: ours as it is, other people's fenced."""
+"""Format alerts, moves and results for prompts, with other people's text fenced."""
 
 from __future__ import annotations
 

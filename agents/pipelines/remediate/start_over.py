@@ -1,4 +1,4 @@
-"""Step 6: start_over: back to the base; what was wrong with the fix goes to the next one."""
+"""Stage start_over: reset to the base, and pass what was wrong to the next attempt."""
 
 from __future__ import annotations
 

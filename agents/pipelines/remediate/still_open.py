@@ -1,4 +1,4 @@
-"""Step 6: why alerts are open a day after their fix was merged, from what code finds there."""
+"""Explain by code why alerts are open a day after their fix was merged."""
 
 from __future__ import annotations
 

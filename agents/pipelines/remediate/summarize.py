@@ -1,4 +1,4 @@
-"""Step 6: summarize: what was done in a paragraph; only where tokens were spent anyway."""
+"""Stage summarize: one paragraph by the model, only where one was used anyway."""
 
 from __future__ import annotations
 

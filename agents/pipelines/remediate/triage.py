@@ -1,4 +1,4 @@
-"""What code can tell of an alert's reach; what it cannot stays `unsure`. No model is asked."""
+"""Judge an alert's reach by code; what code cannot tell stays `unsure`."""
 
 from __future__ import annotations
 

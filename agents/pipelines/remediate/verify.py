@@ -1,4 +1,4 @@
-"""Step 6: verify: whether the fix stands. Code says what it can; a model only judges the rest."""
+"""Stage verify: check the fix by code, and let a model judge only the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of commits, titles and branches: neutral where the public must not learn of it yet."""
+"""Commit messages, titles and branch names, neutral while an advisory is not public."""
 
 from __future__ import annotations
 

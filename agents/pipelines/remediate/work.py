@@ -1,4 +1,4 @@
-"""What a run knows of its fix: how it was made, what was measured of it, what was said of it."""
+"""The state of a remediation: how the fix was made, what was measured and said of it."""
 
 from __future__ import annotations
 

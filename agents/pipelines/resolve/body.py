@@ -1,4 +1,4 @@
-"""The text of a pull request: the model's reasons, and around them what our process measured."""
+"""The body of a pull request: the model's reasons, and measurements by code around them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of a pull request: what the judges of the change said, part by part."""
+"""Sections of a pull request's body: what the evaluation and the checks said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that a model gives a branch: lower case, joined by single hyphens."""
+"""Turn a model's words into a branch name: lower case, joined by single hyphens."""
 
 from __future__ import annotations
 

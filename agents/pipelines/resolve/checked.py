@@ -1,4 +1,4 @@
-"""Step 6: what was found when the whole change was checked."""
+"""The results of checking a whole change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: the comment that asks or proposes: what the model fills in, and how it is posted."""
+"""The comment that asks or proposes: its submission, and how it is posted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: comment_draft: ask on the issue, or propose ways, before anything is changed."""
+"""Stage comment_draft: ask on the issue, or propose ways, before anything is changed."""
 
 from __future__ import annotations
 

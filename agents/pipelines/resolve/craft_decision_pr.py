@@ -1,4 +1,4 @@
-"""Step 6: craft_decision_pr: open the pull request of a decision, and tell the issue why."""
+"""Stage craft_decision_pr: open a decision's pull request, and tell the issue why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: craft_pr: the words of the pull request, for a change that passes or for a draft."""
+"""Stage craft_pr: write title and body of the pull request, or of a draft."""
 
 from __future__ import annotations
 

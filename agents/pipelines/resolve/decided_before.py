@@ -1,4 +1,4 @@
-"""Step 6: what a project has decided before, as its decision log on the default branch says."""
+"""Earlier decisions of the project, from the decision log on its default branch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: the decision log of a repository: where it is, and where the next decision goes."""
+"""Find a repository's decision log, and the path of its next entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: the words of a decision: on its pull request, and on the issue."""
+"""The text of a decision, on its pull request and on the issue."""
 
 from __future__ import annotations
 

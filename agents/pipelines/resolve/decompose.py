@@ -1,4 +1,4 @@
-"""Step 6: decompose: plan the change as one to five steps, each a commit of its own."""
+"""Stage decompose: plan the change as one to five steps, each a commit of its own."""
 
 from __future__ import annotations
 

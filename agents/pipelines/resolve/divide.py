@@ -1,4 +1,4 @@
-"""Step 6: divide: the sub-issues that are worked on one by one, made first where people agreed."""
+"""Stage divide: list the sub-issues to work on, created first where people agreed to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: eval_comment: say on the issue what is missing when a change cannot be judged right."""
+"""Stage eval_comment: tell the issue what is missing to judge a change."""
 
 from __future__ import annotations
 

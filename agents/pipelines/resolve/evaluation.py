@@ -1,4 +1,4 @@
-"""Step 6: evaluation: fresh eyes on the change, before anybody else sees it."""
+"""Stage evaluation: review the change in a fresh session, before people see it."""
 
 from __future__ import annotations
 

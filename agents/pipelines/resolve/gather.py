@@ -1,4 +1,4 @@
-"""Step 6: gather: what else bears on the issue: instructions, linked issues, its parts, a draft."""
+"""Stage gather: read instructions, linked issues, sub-issues, and an open draft."""
 
 from __future__ import annotations
 

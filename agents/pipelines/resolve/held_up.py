@@ -1,4 +1,4 @@
-"""Step 6: held_up: say on the issue that none of its sub-issues can be worked on."""
+"""Stage held_up: tell the issue that none of its sub-issues can be worked on."""
 
 from __future__ import annotations
 

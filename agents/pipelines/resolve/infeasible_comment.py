@@ -1,4 +1,4 @@
-"""Step 6: infeasible_comment: say on the issue why the work came to no change."""
+"""Stage infeasible_comment: tell the issue why the work came to no change."""
 
 from __future__ import annotations
 

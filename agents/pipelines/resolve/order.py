@@ -1,4 +1,4 @@
-"""Step 6: the order in which the parts of an issue are worked on, and what stands in the way."""
+"""Order sub-issues by their dependencies, and list what blocks each."""
 
 from __future__ import annotations
 

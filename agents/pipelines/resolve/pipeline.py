@@ -1,4 +1,4 @@
-"""Step 5: the resolve pipeline: a labelled issue becomes a pull request."""
+"""The resolve pipeline (step 5): a labelled issue becomes a pull request."""
 
 from __future__ import annotations
 

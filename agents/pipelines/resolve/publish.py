@@ -1,4 +1,4 @@
-"""Step 6: publish: push the branch and open the pull request, or bring the open one up to date."""
+"""Stage publish: push the branch, and open or update the pull request."""
 
 from __future__ import annotations
 

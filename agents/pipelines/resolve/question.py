@@ -1,4 +1,4 @@
-"""Step 6: a question: what was asked on the issue, and what tells an answer from older words."""
+"""A question on the issue, and how an answer to it is told from older comments."""
 
 from __future__ import annotations
 

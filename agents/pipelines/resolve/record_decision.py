@@ -1,4 +1,4 @@
-"""Step 6: record_decision: write a decline or a decision into the project's decision log."""
+"""Stage record_decision: write a decision into the project's decision log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: revise: mend what the evaluation found; a sub-issue stays one commit all the same."""
+"""Stage revise: mend what the evaluation found; a sub-issue stays one commit."""
 
 from __future__ import annotations
 

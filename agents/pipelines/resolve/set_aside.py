@@ -1,4 +1,4 @@
-"""Step 6: set_aside: take what is not done out of the change, and keep it on a branch."""
+"""Stage set_aside: move unfinished parts of the change to a branch of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: triage: decide what an issue needs, before anything is changed."""
+"""Stage triage (step 6): decide what an issue needs, before anything is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: triage_again: go on from what people answered, in the session that asked."""
+"""Stage triage_again: continue the session that asked, with people's answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: what the making of a change came to: steps or sub-issues, and the verdict on them."""
+"""The state of a resolve run: steps or sub-issues, and the verdicts on them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Step 6: stages that several pipelines use."""
+"""Stages that several pipelines use, each with its prompt beside it."""

@@ -1,4 +1,4 @@
-"""What a change is to do, as whoever looks at it afterwards gets it."""
+"""The goal of a change, as its reviewers in later sessions are told it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: what failed in a check, by name: for people on GitHub and for prompts."""
+"""Summarise a check's failures by name, for GitHub and for prompts."""
 
 from __future__ import annotations
 

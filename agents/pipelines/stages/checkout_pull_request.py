@@ -1,4 +1,4 @@
-"""Step 6: check_out: stand on the head of the pull request that the run works on."""
+"""Stage check_out: check out the head of the run's pull request."""
 
 from __future__ import annotations
 

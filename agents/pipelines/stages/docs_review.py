@@ -1,4 +1,4 @@
-"""Step 6: docs_review: bring the documentation in line with the change, as its own commit."""
+"""Stage docs_review: update the documentation to the change, in a commit of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: implement: make one planned step in a fresh session, and commit it."""
+"""Stage implement: make one planned step in a fresh session, and commit it."""
 
 from __future__ import annotations
 

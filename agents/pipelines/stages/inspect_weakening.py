@@ -1,4 +1,4 @@
-"""Step 6: inspect: list what the change takes away from tests and checks, and ask people for it."""
+"""Stage inspect: list how the change weakens tests and checks, and ask people about it."""
 
 from __future__ import annotations
 

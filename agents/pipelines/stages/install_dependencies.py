@@ -1,4 +1,4 @@
-"""Step 6: set_up: install what the repository needs, before any model is in reach."""
+"""Stage set_up: install the repository's dependencies before any model is asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a repository tells whoever works on it: the instruction files of its default branch."""
+"""A repository's instruction files for contributors, from its default branch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 5: parts of pipelines that several of them have."""
+"""Sequences of stages that several pipelines use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: prepare: fetch the repository and fix the commits that the whole run stands on."""
+"""Stage prepare: fetch the repository, and pin the commits that the run uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one run of a test command says: that a test failed, or that nothing was tested."""
+"""Read one run of a test command: a test failed, passed, or none ran."""
 
 from __future__ import annotations
 

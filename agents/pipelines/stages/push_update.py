@@ -1,4 +1,4 @@
-"""Step 6: push_update, catch_up: let commits out to a pull request's branch, on top of others'."""
+"""Stages push_update, catch_up: push commits on top of what others pushed meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: prove: show by a test that the bug is there without the change and gone with it."""
+"""Stage prove: show by a test that the bug exists without the change and not with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a pull request says what shows its bug, or that nothing does."""
+"""Describe the regression proof, or its absence, for a pull request."""
 
 from __future__ import annotations
 

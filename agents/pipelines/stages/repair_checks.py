@@ -1,4 +1,4 @@
-"""Step 6: quality_fix: mend what the change broke, as its own commit."""
+"""Stage quality_fix: mend checks that the change broke, in a commit of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: quality: run the repository's checks, on the default branch first, then on the change.
+"""Stages measure_base, check_quality: run the checks on the default branch, then on the change.
 
 The exit codes are recorded by our process. A check that failed before the change is shown to
 people but not held against it: only new failures count. Where a check says by name what fails,

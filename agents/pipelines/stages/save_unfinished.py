@@ -1,4 +1,4 @@
-"""Step 6: keep_work: when a run ends early, what it made goes to a branch: it was paid for."""
+"""Stage keep_work: push what an ended run has made to a branch, because it was paid for."""
 
 from __future__ import annotations
 

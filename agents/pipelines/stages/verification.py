@@ -1,4 +1,4 @@
-"""Step 6: what was found when a change to a pull request was checked, in words for people."""
+"""The results of checking a change to a pull request, in words for people."""
 
 from __future__ import annotations
 

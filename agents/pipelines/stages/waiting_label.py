@@ -1,4 +1,4 @@
-"""The label by which people see that a run waits for their answer."""
+"""The label on an issue or pull request whose run waits for an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change takes away from tests and checks, in words for those who decide or read it."""
+"""Describe how a change weakens tests and checks, for those who decide."""
 
 from __future__ import annotations
 

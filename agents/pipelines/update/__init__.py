@@ -1,1 +1,1 @@
-"""The update pipeline: the base branch is merged into a pull request, and what broke is mended."""
+"""The update pipeline: merge the base branch into a pull request, and mend what breaks."""

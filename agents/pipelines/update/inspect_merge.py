@@ -1,4 +1,4 @@
-"""Step 6: inspect_merge: look for tests and checks that were loosened beside what git merged.
+"""Stage inspect_merge: find tests and checks weakened beyond what git merged.
 
 What the base branch took away is its own people's decision. So the work is compared with the clean
 part of the merge; and a file in conflict with both of its versions, less what the other branch had

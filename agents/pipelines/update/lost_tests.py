@@ -1,4 +1,4 @@
-"""Which tests of two branches their merge has lost, by their names. Pure.
+"""Find tests of either branch that their merge lost, by name.
 
 A test of the one side that stands where a test of the other side stood looks like a renamed one to
 whoever compares two files. Names tell: each that either side has is there, unless a side took it

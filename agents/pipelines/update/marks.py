@@ -1,4 +1,4 @@
-"""The marks that git leaves in a file where two branches contradict each other."""
+"""Find conflict markers that git leaves in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: what is known of a merge: its two sides, what contradicts, and how that was settled."""
+"""The state of a merge: its two sides, the conflicts, and their resolution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: merge_base: merge the base branch as git does, and see what contradicts."""
+"""Stage merge_base: merge the base branch with git, and list the conflicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 5: the update pipeline: the base branch is merged in, and what broke is mended."""
+"""The update pipeline (step 5): merge the base branch, and mend what breaks."""
 
 from __future__ import annotations
 

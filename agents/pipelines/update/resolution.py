@@ -1,4 +1,4 @@
-"""Step 6: what an engineer delivers who settled a merge, and what code finds wrong with it."""
+"""The submission of a conflict resolution, and its faults that code can find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: resolve_conflicts, reconcile: settle what contradicts, by lines or by sense."""
+"""Stages resolve_conflicts, reconcile: resolve conflicts in text or in behaviour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: say_why_not, keep_back, report: how the merge ended, for the people on the request."""
+"""Stages say_why_not, keep_back, report: tell the pull request how the merge ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deterministic fixes of vulnerable dependencies: ranges, rungs, one file per ecosystem."""
+"""Fix vulnerable dependencies without a model: levels of change, one module per ecosystem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks by code of what a rung did: nothing of it is believed."""
+"""Verify by code what a level of the ladder changed."""
 
 from __future__ import annotations
 

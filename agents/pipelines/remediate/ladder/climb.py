@@ -1,4 +1,4 @@
-"""The ladder itself: rung after rung, cheapest first, each verified, each put back if it fails."""
+"""Climb the ladder: try each level, cheapest first, verify it, and undo what fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ladder asks of an ecosystem: all that npm, uv or Poetry have to bring is one file."""
+"""The interface that every ecosystem implements for the ladder."""
 
 from __future__ import annotations
 

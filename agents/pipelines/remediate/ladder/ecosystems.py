@@ -1,4 +1,4 @@
-"""The registration: one line for each ecosystem that the ladder knows."""
+"""The registry of ecosystems that the ladder supports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why the ladder does not go on: on this rung, or at all."""
+"""Errors that end one level of the ladder, or all of it."""
 
 from __future__ import annotations
 

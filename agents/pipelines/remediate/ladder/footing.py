@@ -1,4 +1,4 @@
-"""What every rung stands on: the files as they were, what is vulnerable, where it is to go."""
+"""The starting point of every level: original files, vulnerable versions, targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a lock file holds, whoever wrote it: entries, who needs whom, what the repository asks."""
+"""A lock file as plain values: entries, who requires whom, direct requirements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""npm: `package-lock.json` or `npm-shrinkwrap.json`, with the package.json of root and members."""
+"""npm: package-lock.json or npm-shrinkwrap.json, with the package.json of root and members."""
 
 from __future__ import annotations
 

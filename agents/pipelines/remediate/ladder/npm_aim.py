@@ -1,4 +1,4 @@
-"""Where each vulnerable version of a package goes: trees of npm and pnpm hold several at once."""
+"""Choose the target of each vulnerable version: npm and pnpm trees hold several at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the files of npm and its relatives safely: bounded, with names that are names."""
+"""Read npm's and pnpm's files within bounds, and check the package names in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""npm's `package-lock.json`: what it holds, and putting other releases in the place of entries."""
+"""Read npm's package-lock.json, and replace entries by other releases."""
 
 from __future__ import annotations
 

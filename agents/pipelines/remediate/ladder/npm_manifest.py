@@ -1,4 +1,4 @@
-"""The requirements that a package.json states, and changing one without touching the rest."""
+"""Read the requirements of a package.json, and change one in place."""
 
 from __future__ import annotations
 

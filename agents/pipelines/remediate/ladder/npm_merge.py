@@ -1,4 +1,4 @@
-"""Merge what a tool changed into a file as it was: what the tool merely rewrote stays."""
+"""Merge a tool's change into the original file, without what the tool merely reformatted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where entries of a lock file come from, and writing a new one as its neighbours are written."""
+"""Registry addresses of lock entries, and new entries written like their neighbours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What npm's index has, asked of npm in the sandbox, and proof that what moved is what it has."""
+"""Ask npm in the sandbox for releases, and verify moved entries against the registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirements as npm writes them: what they admit, and moving them so that they admit more."""
+"""npm's version requirements: test a version, and widen a requirement to admit one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""npm and its relatives in the sandbox: given a copy of manifests and lock file, and no more.
+"""Run npm and pnpm in the sandbox on a copy of the manifests and the lock file.
 
 The copy has no settings, no scripts and no hooks of the repository, so none is obeyed.
 """

@@ -1,4 +1,4 @@
-"""Taking an override of ours out of a package.json again, without touching the rest."""
+"""Remove Fettle's own override from a package.json in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Level 3: the smallest releases of other packages that admit the fix."""
+"""Level 3: find the smallest releases of parent packages that admit the fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled requirements files: written anew by the tool that wrote them, as their head says."""
+"""Recompile requirements files with the tool and the flags that their head names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirements files: read line by line within the repository, and changed by the line."""
+"""Read requirements files within the repository, and change single lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pnpm: `pnpm-lock.yaml` with package.json of root and members, and pnpm-workspace.yaml."""
+"""pnpm: pnpm-lock.yaml with the package.json of root and members, and pnpm-workspace.yaml."""
 
 from __future__ import annotations
 

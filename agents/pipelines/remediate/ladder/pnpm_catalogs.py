@@ -1,4 +1,4 @@
-"""The requirements in the catalogs of a pnpm-workspace.yaml, and changing one in place."""
+"""Read the catalogs of a pnpm-workspace.yaml, and change one requirement in place."""
 
 from __future__ import annotations
 

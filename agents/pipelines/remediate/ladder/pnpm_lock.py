@@ -1,4 +1,4 @@
-"""pnpm's `pnpm-lock.yaml`: what it holds, in the formats 6 and 9."""
+"""Read pnpm's pnpm-lock.yaml, formats 6 and 9."""
 
 from __future__ import annotations
 

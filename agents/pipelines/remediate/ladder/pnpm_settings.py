@@ -1,4 +1,4 @@
-"""What a repository says to pnpm that decides what is locked: all else of it is not obeyed."""
+"""The pnpm settings that decide what is locked; all other settings are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking an override of ours out of a pnpm-workspace.yaml again, without touching the rest."""
+"""Remove Fettle's own override from a pnpm-workspace.yaml in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML as pnpm writes it: read without aliases and types of YAML's own, changed in place."""
+"""Read pnpm's YAML without aliases or tags, and change it in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Poetry: `poetry.lock` with the pyproject.toml beside it, by the release that wrote it."""
+"""Poetry: poetry.lock with the pyproject.toml beside it, by the release that wrote it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the files are now, proved by code against what they were: whoever changed them."""
+"""Prove by code that changed files hold the fix and nothing else, whoever changed them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools for the sandbox: the version that made a lock file, fetched from the index if need be."""
+"""Provide the tool version that made a lock file, fetched from the index if need be."""
 
 from __future__ import annotations
 

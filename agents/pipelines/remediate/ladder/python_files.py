@@ -1,4 +1,4 @@
-"""Reading Python's files safely: bounded, never through a link, and names that are names."""
+"""Read Python's dependency files within bounds, never through a link."""
 
 from __future__ import annotations
 

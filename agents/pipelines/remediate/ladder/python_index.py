@@ -1,4 +1,4 @@
-"""What Python's package index has, asked of pip in the sandbox, and proof that it installs."""
+"""Ask pip in the sandbox for releases, and prove that the fix installs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requirements that a pyproject.toml states, and changing one without touching the rest."""
+"""Read the requirements of a pyproject.toml, and change one in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moving a requirement so that it admits a version: pins and floors, or upper bounds as well."""
+"""Widen a Python requirement to admit a version: pins, floors, upper bounds."""
 
 from __future__ import annotations
 

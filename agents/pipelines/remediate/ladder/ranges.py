@@ -1,4 +1,4 @@
-"""Which versions are vulnerable, how far a move goes, and the smallest version that is safe."""
+"""Vulnerable ranges: test a version, and find the smallest safe one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doing without an override: it is taken out, and what comes then has to be safe without it."""
+"""Remove an override, and verify that the versions without it are safe."""
 
 from __future__ import annotations
 

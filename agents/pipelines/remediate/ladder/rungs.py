@@ -1,4 +1,4 @@
-"""The rungs: what each of them changes. Each returns which packages it means to move, and how."""
+"""The levels of the ladder: what each changes, and which packages it moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Before the first rung: what is vulnerable, and where each version of it has to go."""
+"""Survey before the first level: what is vulnerable, and the target of each version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""uv: `uv.lock` with the pyproject.toml of its root and of its members."""
+"""uv: uv.lock with the pyproject.toml of its root and of its members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""uv's `override-dependencies`: an entry with its reason, put in and taken out again."""
+"""Add and remove entries of uv's `override-dependencies`, each with its reason."""
 
 from __future__ import annotations
 

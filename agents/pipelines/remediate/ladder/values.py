@@ -1,4 +1,4 @@
-"""What the ladder is given and gives back: alerts of one package, a fix, or why there is none."""
+"""The ladder's input and output: alerts of one package; a fix, or why there is none."""
 
 from __future__ import annotations
 
