@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from agents.pipelines.remediate.ladder import npm, pip, pnpm, poetry, uv
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem, Find
+from agents.pipelines.remediate.ladder.npm import adapter as npm
+from agents.pipelines.remediate.ladder.pnpm import adapter as pnpm
+from agents.pipelines.remediate.ladder.python import pip, poetry, uv
 from agents.pipelines.remediate.ladder.values import Group
 
 FINDERS: tuple[Find, ...] = (

@@ -5,11 +5,11 @@ import shlex
 import pytest
 
 from agents.pipelines.remediate.ladder import Refusal, Unfit, climb, ecosystem_of
-from agents.pipelines.remediate.ladder.pip import Pip
-from agents.pipelines.remediate.ladder.pip_compile import head_of
-from agents.pipelines.remediate.ladder.poetry import Poetry
-from agents.pipelines.remediate.ladder.python_index import objection
-from agents.pipelines.remediate.ladder.uv import Uv
+from agents.pipelines.remediate.ladder.python.index import objection
+from agents.pipelines.remediate.ladder.python.pip import Pip
+from agents.pipelines.remediate.ladder.python.pip_compile import head_of
+from agents.pipelines.remediate.ladder.python.poetry import Poetry
+from agents.pipelines.remediate.ladder.python.uv import Uv
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 
 ALERTS = group("sqlparse", "< 0.5.0", manifests=["requirements.txt"])

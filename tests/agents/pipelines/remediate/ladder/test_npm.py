@@ -12,14 +12,14 @@ from agents.pipelines.remediate.ladder import (
     climb,
     ecosystem_of,
 )
-from agents.pipelines.remediate.ladder import npm_specs as specs
-from agents.pipelines.remediate.ladder.npm import Npm
-from agents.pipelines.remediate.ladder.npm_manifest import add_overrides, require, with_members
-from agents.pipelines.remediate.ladder.npm_merge import merged, written
-from agents.pipelines.remediate.ladder.npm_places import Neighbours, source_of
-from agents.pipelines.remediate.ladder.pnpm import Pnpm
-from agents.pipelines.remediate.ladder.pnpm_settings import release, workspace
-from agents.pipelines.remediate.ladder.pnpm_yaml import loaded, respelled, with_entries
+from agents.pipelines.remediate.ladder.npm import specs
+from agents.pipelines.remediate.ladder.npm.adapter import Npm
+from agents.pipelines.remediate.ladder.npm.manifest import add_overrides, require, with_members
+from agents.pipelines.remediate.ladder.npm.merge import merged, written
+from agents.pipelines.remediate.ladder.npm.places import Neighbours, source_of
+from agents.pipelines.remediate.ladder.pnpm.adapter import Pnpm
+from agents.pipelines.remediate.ladder.pnpm.settings import release, workspace
+from agents.pipelines.remediate.ladder.pnpm.yaml_text import loaded, respelled, with_entries
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 
 MANIFEST = '{\n  "name": "shop",\n  "files": ["a", "b"],\n  "dependencies": {"evil": "^1.0.0"}\n}\n'

@@ -14,8 +14,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from agents.pipelines.remediate.ladder import Fix, Level, Refusal, climb, ecosystem_of
-from agents.pipelines.remediate.ladder.npm import Npm
-from agents.pipelines.remediate.ladder.npm_tools import NPM
+from agents.pipelines.remediate.ladder.npm.adapter import Npm
+from agents.pipelines.remediate.ladder.npm.tools import NPM
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 
 PUBLIC = "https://index.example/npm/"

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
-from agents.pipelines.remediate.ladder.npm_tools import NpmTool
-from agents.pipelines.remediate.ladder.npm_tools import call as npm_call
+from agents.pipelines.remediate.ladder.npm.tools import NpmTool
+from agents.pipelines.remediate.ladder.npm.tools import call as npm_call
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 
 POLLUTE = (

@@ -5,12 +5,12 @@ import time
 import pytest
 
 from agents.pipelines.remediate.ladder import Stuck, Target, Unfit
-from agents.pipelines.remediate.ladder import uv_overrides as of_uv
-from agents.pipelines.remediate.ladder.npm import Npm
-from agents.pipelines.remediate.ladder.npm_without import without_member
-from agents.pipelines.remediate.ladder.pnpm import Pnpm
-from agents.pipelines.remediate.ladder.pnpm_without import without_overrides
-from agents.pipelines.remediate.ladder.pnpm_yaml import with_entries
+from agents.pipelines.remediate.ladder.npm.adapter import Npm
+from agents.pipelines.remediate.ladder.npm.override_removal import without_member
+from agents.pipelines.remediate.ladder.pnpm.adapter import Pnpm
+from agents.pipelines.remediate.ladder.pnpm.override_removal import without_overrides
+from agents.pipelines.remediate.ladder.pnpm.yaml_text import with_entries
+from agents.pipelines.remediate.ladder.python import uv_overrides as of_uv
 
 REASON = "GHSA-aaaa-bbbb-cccc: overrules other packages; look at it again by 2027-02-18"
 TARGETS = [

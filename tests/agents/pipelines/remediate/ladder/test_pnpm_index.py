@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
-from agents.pipelines.remediate.ladder.npm_tools import NpmTool, call
+from agents.pipelines.remediate.ladder.npm.tools import NpmTool, call
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 from tests.agents.pipelines.remediate.ladder.test_npm_index import index
 from tests.agents.pipelines.remediate.ladder.test_npm_real import has_npm, reaching

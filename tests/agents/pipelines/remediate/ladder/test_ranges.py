@@ -7,7 +7,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from agents.pipelines.remediate.ladder import NPM, PYPI, Ranges, Unfit
-from agents.pipelines.remediate.ladder.python_specs import (
+from agents.pipelines.remediate.ladder.python.specs import (
     admits,
     bumped,
     floor,

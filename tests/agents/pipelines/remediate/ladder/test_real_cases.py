@@ -6,8 +6,8 @@ import tomllib
 import pytest
 
 from agents.pipelines.remediate.ladder import Fix, Level, Target, climb, ecosystem_of
-from agents.pipelines.remediate.ladder.poetry import Poetry
-from agents.pipelines.remediate.ladder.provided import BASE, Tool, call
+from agents.pipelines.remediate.ladder.python.poetry import Poetry
+from agents.pipelines.remediate.ladder.python.provided_tools import BASE, Tool, call
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 
 XMLATTR = "import jinja2; t = jinja2.Template(\"{{ {'x>y': '1'}|xmlattr }}\"); print(t.render())"

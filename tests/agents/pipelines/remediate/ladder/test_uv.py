@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from agents.pipelines.remediate.ladder.uv import alone
+from agents.pipelines.remediate.ladder.python.uv import alone
 
 USUAL, MINE = "https://index.example/simple", "https://mine.example/simple"
 

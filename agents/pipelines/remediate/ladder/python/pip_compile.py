@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from agents.pipelines.remediate.ladder import python_index as index
 from agents.pipelines.remediate.ladder.faults import Stuck
-from agents.pipelines.remediate.ladder.pip_files import (
+from agents.pipelines.remediate.ladder.files import within
+from agents.pipelines.remediate.ladder.python import index
+from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
+from agents.pipelines.remediate.ladder.python.requirements_files import (
     Line,
     Read,
     read_requirements,
     replaced,
     respecified,
 )
-from agents.pipelines.remediate.ladder.provided import Tool, call
-from agents.pipelines.remediate.ladder.python_files import within
 from agents.ports import WorkTree
 
 _UV = Tool("uv", ("uv>=0.9",))

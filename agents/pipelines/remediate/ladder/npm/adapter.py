@@ -9,12 +9,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from agents.pipelines.remediate.ladder import npm_lock as locks
-from agents.pipelines.remediate.ladder import npm_specs as specs
 from agents.pipelines.remediate.ladder.faults import Stuck
+from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text
 from agents.pipelines.remediate.ladder.locked import Locked
-from agents.pipelines.remediate.ladder.npm_aim import Aim
-from agents.pipelines.remediate.ladder.npm_files import (
+from agents.pipelines.remediate.ladder.npm import lock as locks
+from agents.pipelines.remediate.ladder.npm import specs
+from agents.pipelines.remediate.ladder.npm.aim import Aim
+from agents.pipelines.remediate.ladder.npm.files import (
     Table,
     flags,
     nearest,
@@ -22,17 +23,16 @@ from agents.pipelines.remediate.ladder.npm_files import (
     parsed,
     read_json,
 )
-from agents.pipelines.remediate.ladder.npm_manifest import (
+from agents.pipelines.remediate.ladder.npm.manifest import (
     add_overrides,
     entries_of,
     require,
     stated,
 )
-from agents.pipelines.remediate.ladder.npm_merge import merged, written
-from agents.pipelines.remediate.ladder.npm_registry import Registry
-from agents.pipelines.remediate.ladder.npm_tools import Staged, call, dumped, harmless
-from agents.pipelines.remediate.ladder.npm_without import has_overrides, take_out
-from agents.pipelines.remediate.ladder.python_files import LOCK_LIMIT, read_text
+from agents.pipelines.remediate.ladder.npm.merge import merged, written
+from agents.pipelines.remediate.ladder.npm.override_removal import has_overrides, take_out
+from agents.pipelines.remediate.ladder.npm.registry import Registry
+from agents.pipelines.remediate.ladder.npm.tools import Staged, call, dumped, harmless
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
 from agents.pipelines.remediate.ladder.values import Group, Target
 from agents.ports import WorkTree

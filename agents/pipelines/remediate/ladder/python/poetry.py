@@ -10,11 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import tomlkit
 
-from agents.pipelines.remediate.ladder import python_index as index
 from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
-from agents.pipelines.remediate.ladder.locked import Entry, Locked
-from agents.pipelines.remediate.ladder.provided import Tool, call
-from agents.pipelines.remediate.ladder.python_files import (
+from agents.pipelines.remediate.ladder.files import (
     LOCK_LIMIT,
     Table,
     host,
@@ -24,7 +21,10 @@ from agents.pipelines.remediate.ladder.python_files import (
     read_toml,
     tables,
 )
-from agents.pipelines.remediate.ladder.python_project import parsed, require, stated
+from agents.pipelines.remediate.ladder.locked import Entry, Locked
+from agents.pipelines.remediate.ladder.python import index
+from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
+from agents.pipelines.remediate.ladder.python.pyproject import parsed, require, stated
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
 from agents.pipelines.remediate.ladder.values import Group
 from agents.ports import WorkTree

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
-from agents.pipelines.remediate.ladder.npm_files import Table
+from agents.pipelines.remediate.ladder.npm.files import Table
 
 _DEEPEST = 50  # parsing takes minutes where it goes deeper and deeper
 _FLAGS = {"true": True, "false": False}

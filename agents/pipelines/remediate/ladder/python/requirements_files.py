@@ -11,7 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from agents.pipelines.remediate.ladder.faults import Unfit
-from agents.pipelines.remediate.ladder.python_files import host, read_text, within
+from agents.pipelines.remediate.ladder.files import host, read_text, within
 from agents.ports import WorkTree
 
 _HASH = re.compile(r"--hash[= ](\S+)")

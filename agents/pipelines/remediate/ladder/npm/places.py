@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from agents.pipelines.remediate.ladder.python_files import host
+from agents.pipelines.remediate.ladder.files import host
 
 OMITTED = ""
 """The place of entries that name none: they come from whatever index is configured."""

@@ -7,15 +7,15 @@ import copy
 from collections.abc import Mapping
 
 from agents.pipelines.remediate.ladder.faults import Stuck
-from agents.pipelines.remediate.ladder.npm_files import Table, parsed, table
-from agents.pipelines.remediate.ladder.npm_manifest import (
+from agents.pipelines.remediate.ladder.files import read_text
+from agents.pipelines.remediate.ladder.npm.files import Table, parsed, table
+from agents.pipelines.remediate.ladder.npm.manifest import (
     REASONS,
     members,
     overridden_package,
     place_of,
     spaced,
 )
-from agents.pipelines.remediate.ladder.python_files import read_text
 from agents.ports import WorkTree
 
 CHANGED = (

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from agents.pipelines.remediate.ladder.npm_files import MARK
+from agents.pipelines.remediate.ladder.npm.files import MARK
 
 _INDENT = re.compile(r"\n([ \t]+)\"")
 

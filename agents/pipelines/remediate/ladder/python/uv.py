@@ -10,12 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from agents.pipelines.remediate.ladder import python_index as index
-from agents.pipelines.remediate.ladder import uv_overrides as overrides
 from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
-from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
-from agents.pipelines.remediate.ladder.provided import Tool, call
-from agents.pipelines.remediate.ladder.python_files import (
+from agents.pipelines.remediate.ladder.files import (
     LOCK_LIMIT,
     Table,
     host,
@@ -26,7 +22,11 @@ from agents.pipelines.remediate.ladder.python_files import (
     tables,
     within,
 )
-from agents.pipelines.remediate.ladder.python_project import require, stated
+from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
+from agents.pipelines.remediate.ladder.python import index
+from agents.pipelines.remediate.ladder.python import uv_overrides as overrides
+from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
+from agents.pipelines.remediate.ladder.python.pyproject import require, stated
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
 from agents.pipelines.remediate.ladder.values import Group, Target
 from agents.ports import WorkTree

@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.errors import ToolError
 from agents.pipelines.remediate.ladder.faults import Unfit
-from agents.pipelines.remediate.ladder.python_files import MANIFEST_LIMIT, read_text
+from agents.pipelines.remediate.ladder.files import MANIFEST_LIMIT, read_text
 from agents.ports import WorkTree
 
 Table = dict[str, Any]

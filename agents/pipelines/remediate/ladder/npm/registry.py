@@ -12,8 +12,8 @@ from typing import Any
 
 from agents.pipelines.remediate.ladder.faults import Stuck, said
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
-from agents.pipelines.remediate.ladder.npm_files import Table, npm_name, table
-from agents.pipelines.remediate.ladder.npm_tools import UNPROVIDED, Staged, call, dumped
+from agents.pipelines.remediate.ladder.npm.files import Table, npm_name, table
+from agents.pipelines.remediate.ladder.npm.tools import UNPROVIDED, Staged, call, dumped
 from agents.pipelines.remediate.ladder.ranges import NPM as SCHEME
 from agents.ports import WorkTree
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from agents.errors import ToolError
 from agents.pipelines.remediate.ladder.faults import Stuck, Unfit, said
-from agents.pipelines.remediate.ladder.npm_files import Table
+from agents.pipelines.remediate.ladder.npm.files import Table
 from agents.ports import CommandResult, Kit, WorkTree
 
 UNPROVIDED = 97

@@ -13,8 +13,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
-from agents.pipelines.remediate.ladder.python_files import Table
-from agents.pipelines.remediate.ladder.python_project import parsed
+from agents.pipelines.remediate.ladder.files import Table
+from agents.pipelines.remediate.ladder.python.pyproject import parsed
 
 LISTED = "override-dependencies"
 

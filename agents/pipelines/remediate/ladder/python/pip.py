@@ -6,19 +6,18 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 
-from agents.pipelines.remediate.ladder import python_index as index
-from agents.pipelines.remediate.ladder import python_specs as specs
 from agents.pipelines.remediate.ladder.faults import Stuck, said
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
-from agents.pipelines.remediate.ladder.pip_compile import compiled_again, sources
-from agents.pipelines.remediate.ladder.pip_files import (
+from agents.pipelines.remediate.ladder.python import index, specs
+from agents.pipelines.remediate.ladder.python.pip_compile import compiled_again, sources
+from agents.pipelines.remediate.ladder.python.provided_tools import BASE, attempt
+from agents.pipelines.remediate.ladder.python.requirements_files import (
     Line,
     Read,
     read_requirements,
     replaced,
     respecified,
 )
-from agents.pipelines.remediate.ladder.provided import BASE, attempt
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
 from agents.pipelines.remediate.ladder.values import Group
 from agents.ports import WorkTree

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from agents.pipelines.remediate.ladder.faults import Unfit
+from agents.pipelines.remediate.ladder.files import MOST_ENTRIES, host, within
 from agents.pipelines.remediate.ladder.locked import Entry
-from agents.pipelines.remediate.ladder.npm_files import Table, known, table
-from agents.pipelines.remediate.ladder.npm_places import source_of
-from agents.pipelines.remediate.ladder.python_files import MOST_ENTRIES, host, within
+from agents.pipelines.remediate.ladder.npm.files import Table, known, table
+from agents.pipelines.remediate.ladder.npm.places import source_of
 
 _MOST_MEMBERS = 500
 _FORMATS = {"6.0": "6", "6.1": "6", "9.0": "9"}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from agents.pipelines.remediate.ladder import npm_specs as specs
+from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.locked import Own
-from agents.pipelines.remediate.ladder.npm_files import Table, pairs, table
-from agents.pipelines.remediate.ladder.npm_manifest import moved_to, told
-from agents.pipelines.remediate.ladder.pnpm_yaml import loaded, respelled
-from agents.pipelines.remediate.ladder.python_files import read_text
+from agents.pipelines.remediate.ladder.npm import specs
+from agents.pipelines.remediate.ladder.npm.files import Table, pairs, table
+from agents.pipelines.remediate.ladder.npm.manifest import moved_to, told
+from agents.pipelines.remediate.ladder.pnpm.yaml_text import loaded, respelled
 from agents.ports import WorkTree
 
 

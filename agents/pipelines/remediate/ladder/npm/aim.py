@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agents.pipelines.remediate.ladder import npm_specs as specs
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
-from agents.pipelines.remediate.ladder.npm_places import OMITTED
+from agents.pipelines.remediate.ladder.npm import specs
+from agents.pipelines.remediate.ladder.npm.places import OMITTED
 from agents.pipelines.remediate.ladder.ranges import NPM
 from agents.pipelines.remediate.ladder.values import Target
 

@@ -8,12 +8,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from agents.pipelines.remediate.ladder import pnpm_lock as locks
-from agents.pipelines.remediate.ladder import pnpm_settings as settings
 from agents.pipelines.remediate.ladder.faults import Stuck
+from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text, within
 from agents.pipelines.remediate.ladder.locked import Locked
-from agents.pipelines.remediate.ladder.npm_aim import Aim
-from agents.pipelines.remediate.ladder.npm_files import (
+from agents.pipelines.remediate.ladder.npm.aim import Aim
+from agents.pipelines.remediate.ladder.npm.files import (
     Table,
     nearest,
     npm_name,
@@ -21,20 +20,21 @@ from agents.pipelines.remediate.ladder.npm_files import (
     read_json,
     table,
 )
-from agents.pipelines.remediate.ladder.npm_manifest import (
+from agents.pipelines.remediate.ladder.npm.manifest import (
     add_overrides,
     entries_of,
     require,
     require_new,
     stated,
 )
-from agents.pipelines.remediate.ladder.npm_registry import Registry
-from agents.pipelines.remediate.ladder.npm_tools import NpmTool, Staged, call, dumped, harmless
-from agents.pipelines.remediate.ladder.npm_without import has_overrides, take_out
-from agents.pipelines.remediate.ladder.pnpm_catalogs import catalogued, require_catalogued
-from agents.pipelines.remediate.ladder.pnpm_without import without_overrides
-from agents.pipelines.remediate.ladder.pnpm_yaml import loaded, with_entries
-from agents.pipelines.remediate.ladder.python_files import LOCK_LIMIT, read_text, within
+from agents.pipelines.remediate.ladder.npm.override_removal import has_overrides, take_out
+from agents.pipelines.remediate.ladder.npm.registry import Registry
+from agents.pipelines.remediate.ladder.npm.tools import NpmTool, Staged, call, dumped, harmless
+from agents.pipelines.remediate.ladder.pnpm import lock as locks
+from agents.pipelines.remediate.ladder.pnpm import settings
+from agents.pipelines.remediate.ladder.pnpm.catalogs import catalogued, require_catalogued
+from agents.pipelines.remediate.ladder.pnpm.override_removal import without_overrides
+from agents.pipelines.remediate.ladder.pnpm.yaml_text import loaded, with_entries
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
 from agents.pipelines.remediate.ladder.values import Group, Target
 from agents.ports import WorkTree

@@ -1,0 +1,1 @@
+"""npm: package.json, its lock file, and the index that it asks."""

@@ -1,0 +1,1 @@
+"""pnpm: package.json, pnpm-lock.yaml and pnpm-workspace.yaml."""

@@ -1,0 +1,1 @@
+"""Python's package managers: pip, Poetry and uv."""
