@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+SUGGESTION = "suggestion"
+"""How GitHub names the fenced block whose lines a reviewer proposes for those of a thread."""
 
 
 @cache
@@ -23,3 +27,10 @@ def parsed(text: str) -> list[Token]:
 def outlined(text: str) -> list[Token]:
     """Return the same without a look into paragraphs, which strangers can make take minutes."""
     return _parser("inline", "text_join").parse(text)
+
+
+def block(lines: str) -> str:
+    """Return these lines, each with its end, as a suggestion that nothing in them can close."""
+    longest = max((len(run) for run in re.findall("`{3,}", lines)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{SUGGESTION}\n{lines}{fence}"

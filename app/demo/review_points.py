@@ -10,7 +10,7 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from agents.pipelines.address.suggestion import block
+from agents.text.markdown import block
 from app.simulator.github.patches import parse_diff
 from app.simulator.github.state.reviews import Inline
 

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 
 from agents.pipelines.remediate.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
-from agents.pipelines.remediate.result import Result, result_of
+from agents.pipelines.remediate.result import result_of
+from agents.remediation import Result
 from agents.requests import Frozen, Severity
 from agents.run import Outcome
 

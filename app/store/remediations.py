@@ -11,7 +11,7 @@ from sqlalchemy import Connection, RowMapping, Select, Update, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from agents.overrides import Overruled
-from agents.pipelines.remediate.result import PREFIX
+from agents.remediation import PREFIX
 from agents.requests import RemediateAlert
 from app.store.database import Database
 from app.store.overrides import day_of

@@ -13,13 +13,12 @@ from agents.pipelines.address.replaced import Replacement, lines_of, replaced
 from agents.ports import Thread
 from agents.requests import Frozen
 from agents.text.characters import without_hidden
-from agents.text.markdown import outlined
+from agents.text.markdown import SUGGESTION, outlined
 
-_NAME = "suggestion"
-_PLAIN = (_NAME, f"{_NAME}:-0+0")
+_PLAIN = (SUGGESTION, f"{SUGGESTION}:-0+0")
 """How a block is named; the second says in another platform's words the same as the first."""
 _ROW = ("+", "-", " ", "\\", "")  # how a line of a diff begins; an empty one lost its space
-_OFFSET = re.compile(rf"{_NAME}:[-+0-9]*")
+_OFFSET = re.compile(rf"{SUGGESTION}:[-+0-9]*")
 
 
 class Suggestion(Frozen):
@@ -47,13 +46,6 @@ def nothing_else(body: str) -> bool:
     """Return whether the comment says nothing beside its suggestions."""
     tokens = outlined(body)
     return bool(tokens) and all(_suggests(token) for token in tokens)
-
-
-def block(lines: str) -> str:
-    """Return these lines, each with its end, as a suggestion that nothing in them can close."""
-    longest = max((len(run) for run in re.findall("`{3,}", lines)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}{_NAME}\n{lines}{fence}"
 
 
 def place(thread: Thread) -> Lines | None:
@@ -131,7 +123,7 @@ def _suggests(token: Token) -> bool:
     if token.type != "fence" or token.level:
         return False
     word = _word(token)
-    return word == _NAME or _OFFSET.fullmatch(word) is not None
+    return word == SUGGESTION or _OFFSET.fullmatch(word) is not None
 
 
 def _word(token: Token) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from agents.pipelines.remediate.found import AlertGroup
 from agents.pipelines.remediate.others import Others
 from agents.pipelines.remediate.report import fix_report, pull_request_body, scan_report
-from agents.pipelines.remediate.result import Result, failure, rule_of
-from agents.pipelines.remediate.words import branch_words, title
+from agents.pipelines.remediate.result import failure
+from agents.pipelines.remediate.words import title
 from agents.pipelines.remediate.work import Work
+from agents.remediation import Result, branch_words, rule_of
 from agents.requests import RemediateAlert
 from agents.run import Outcome, Run, stage
 from agents.text import one_line

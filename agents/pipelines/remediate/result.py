@@ -1,26 +1,10 @@
-"""The outcome of a remediation for programs: exit codes, batches, counters."""
+"""Read how a remediation ended from what its run left behind."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 from agents.pipelines.remediate.work import Work
+from agents.remediation import PREFIX, Result
 from agents.run import Outcome
-
-Result = Literal[
-    "fixed",  # a fix stands: published, or only made where that was asked for
-    "nothing_to_do",  # no alert, no vulnerable copy, or others are at it
-    "fix_failed",  # no way was found
-    "verify_failed",  # ways were found, and none of them stood
-    "infra_error",  # it never came to that: no tool, no way to the indexes, a limit, a cancel
-    "scanned",  # a dry run
-]
-PREFIX = "remediate/"
-
-
-def rule_of(result: Result) -> str:
-    """Return the rule by which an outcome says its result."""
-    return f"{PREFIX}{result}"
 
 
 def result_of(outcome: Outcome) -> Result:

@@ -1,14 +1,11 @@
-"""Commit messages, titles and branch names, neutral while an advisory is not public."""
+"""The words of commits and titles: neutral where the public must not learn of it yet."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Sequence
 
 from agents.pipelines.remediate.ladder import Group, Move
 from agents.pipelines.remediate.work import Work
-from agents.requests import RemediateAlert
 from agents.text import one_line
 
 LONGEST = 30  # characters of a version in a title
@@ -43,14 +40,6 @@ def message(group: Group, words: str = "", *, retires: bool = False) -> str:
         return ""
     text = (_WITHOUT if retires else _MESSAGE).format(ids=", ".join(group.ids))
     return "\n\n".join(part for part in (text, words) if part)
-
-
-def branch_words(request: RemediateAlert) -> tuple[str, ...]:
-    """Return what a branch is named by: `deps`, the package, and a mark of its folder."""
-    plain = re.sub(r"[^a-z0-9.]+", "-", request.package.lower()).strip("-.")[:40].strip("-.")
-    folder = request.directory.strip("/")
-    place = hashlib.sha256(folder.encode()).hexdigest()[:4] if folder else ""
-    return "deps", plain or "package", place
 
 
 def _versions(versions: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.remediate.result import rule_of
+from agents.remediation import rule_of
 from agents.requests import RemediateAlert, Request
 from agents.run import Outcome
 

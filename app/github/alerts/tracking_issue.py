@@ -14,9 +14,9 @@ from typing import Any
 import structlog
 
 from agents.errors import RunError, ToolError
-from agents.pipelines.remediate.result import rule_of
 from agents.policy import Found, InvalidPolicy
 from agents.ports import Alerts, Asking
+from agents.remediation import PREFIX, rule_of
 from agents.requests import RemediateAlert, Request
 from agents.run import Outcome
 from app.github.access.run_reader import REPOSITORY
@@ -40,8 +40,6 @@ LONGEST_TITLE = 200
 LONGEST_NAME = 100
 
 SPEAKER = "alerts"
-OURS = "remediate/"
-"""Rules of acts of the pipeline itself: they are about packages and versions, and no more."""
 UNFIXED = frozenset({rule_of("fix_failed"), rule_of("verify_failed")})
 """Ends after which somebody has to decide what is to be done instead."""
 
@@ -136,7 +134,7 @@ class TrackingIssue(ConversationThread):
         """Return the question without what the public must not learn from it."""
         if self._about.repository.private:
             return asking
-        if asking.rule.startswith(OURS):
+        if asking.rule.startswith(PREFIX):  # about packages and versions, and no more
             return asking.model_copy(update={"reason": PUBLIC_REASON})
         if await self._is_secret():
             raise ToolError(IN_PUBLIC)

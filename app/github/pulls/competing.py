@@ -6,8 +6,8 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from agents.pipelines.remediate.words import branch_words
 from agents.ports import OtherPull
+from agents.remediation import branch_words
 from agents.requests import RemediateAlert
 from app.git.ref_names import BRANCH_PREFIX
 from app.github.access.run_reader import REPOSITORY, RunReader

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from agents.pipelines.address.fork import LONGEST, body, suggested
 from agents.pipelines.address.replaced import Replacement, replaced
-from agents.pipelines.address.suggestion import block, suggestions
+from agents.pipelines.address.suggestion import suggestions
 from agents.text import publish
+from agents.text.markdown import block
 
 URL = "https://example.org/octo/lib"
 

@@ -8,11 +8,11 @@ from agents.pipelines.address.replaced import Replacement, lines_of, replaced
 from agents.pipelines.address.suggestion import (
     Suggestion,
     applied,
-    block,
     nothing_else,
     suggestions,
     trouble,
 )
+from agents.text.markdown import block
 
 FILE = "one\ntwo\nthree\nfour\n"
 TWO = ("one", "two")

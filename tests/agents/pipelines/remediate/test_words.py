@@ -4,7 +4,8 @@ import pytest
 
 from agents.pipelines.remediate.dependency_files import claimed, is_dependency_file, strange
 from agents.pipelines.remediate.ladder import Group, Move
-from agents.pipelines.remediate.words import branch_words, message, subject
+from agents.pipelines.remediate.words import message, subject
+from agents.remediation import branch_words
 from agents.run.naming import branch_name
 from tests.agents.pipelines.remediate.conftest import GHSA, alert
 
