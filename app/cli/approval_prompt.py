@@ -16,7 +16,7 @@ from app.cli.exit_codes import say
 
 if TYPE_CHECKING:
     from app.clone.ask_person import Answer
-    from app.store.approvals import StoredApproval
+    from app.records.approvals import StoredApproval
 
 
 def show_question(stored: StoredApproval) -> None:

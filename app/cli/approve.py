@@ -25,7 +25,8 @@ from app.cli.options import DatabaseFile, Json, add
 from app.config.system_user import operator
 
 if TYPE_CHECKING:
-    from app.store.approvals import Decision, StoredApproval
+    from app.records.approvals import StoredApproval
+    from app.store.approvals import Decision
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from app.config.settings import Settings
     from app.operator.receive_payload import Received
     from app.operator.redeliver import Redelivered
-    from app.store.schedule_leases import Attempt
+    from app.records.deliveries import Attempt
     from app.webhooks.receiver import Delivery
     from handlers.notifications import Notice
 

@@ -32,10 +32,11 @@ from app.operator.follow_run import Companion, Deserted
 from app.operator.issue_request import Wanted, request_for
 from app.operator.local_worker import require_own, working
 from app.operator.submit import hand_over, served
+from app.records.approvals import StoredApproval
 from app.runs.follow import Follower, Seen
 from app.sandbox.path_permissions import make_data_folder
 from app.secrets.redaction import Redactor
-from app.store.approvals import StoredApproval, StoredApprovals
+from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.history import History
 from app.store.lane_queries import Lanes

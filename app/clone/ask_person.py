@@ -11,7 +11,8 @@ from agents.errors import Parked
 from agents.ports import Approval, Asking
 from agents.text import printable
 from agents.text.literal import literal, spelled
-from app.store.approvals import Decision, StoredApproval, StoredApprovals
+from app.records.approvals import StoredApproval
+from app.store.approvals import Decision, StoredApprovals
 
 Answer = tuple[Decision, str]
 """What the person decides, and why."""

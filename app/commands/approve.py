@@ -9,7 +9,8 @@ from app.commands.context import CommandContext, asked_about
 from app.commands.replies import PUZZLED, CommandReplies, if_possible
 from app.github.approvals.comment import ApprovalComment
 from app.policies.gate import PolicyOf
-from app.store.approvals import Decision, StoredApproval, StoredApprovals
+from app.records.approvals import StoredApproval
+from app.store.approvals import Decision, StoredApprovals
 from handlers.access import approvals as answering
 from handlers.access import policy as access_policy
 from handlers.access.approvals import Facts

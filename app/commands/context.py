@@ -13,7 +13,7 @@ from app.github.transport.bot_identity import BotIdentity
 from app.github.transport.errors import NotFound
 from app.github.transport.idempotent_comments import COMMENT
 from app.github.transport.installation_client import InstallationClient
-from app.store.approval_rows import StoredApproval
+from app.records.approvals import StoredApproval
 from handlers.access.approvals import Asked, Facts
 from handlers.access.issues import may_write
 from handlers.command_parser import ANSWERS, commands

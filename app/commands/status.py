@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from app.commands.budget import Allowance
 from app.github.transport.outgoing_text import OutgoingText
-from app.store.approval_rows import StoredApproval
+from app.records.approvals import StoredApproval
 from app.store.history import KeptRun
 
 LONGEST_END = 600

@@ -9,7 +9,7 @@ from typing import Any
 from agents.ports import Steer
 from app.commands.status import moment, stage_name
 from app.github.transport.outgoing_text import OutgoingText
-from app.store.approval_rows import StoredApproval
+from app.records.approvals import StoredApproval
 from app.store.history import KeptRun, KeptTurn
 
 LONGEST_REASON = 700

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from agents.ports import Json
 from app.github.transport.errors import NotFound, NotPermitted
 from app.installations.sync import InstallationSync
-from app.store.installation_rows import KnownRepository
+from app.records.installations import KnownRepository
 from handlers.notifications import InstallationChanged, RepositoryChanged
 
 Poke = Callable[[], None]

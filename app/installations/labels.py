@@ -24,7 +24,7 @@ from app.github.transport.errors import InstallationGone, NotPermitted
 from app.github.transport.installation_client import InstallationClient
 from app.github.transport.tokens import Profile
 from app.reconcile.redelivery import PassLock
-from app.store.installation_rows import KnownRepository
+from app.records.installations import KnownRepository
 from app.store.installations import StoredInstallations
 from app.store.labels import StoredLabels
 from handlers.access.permissions import lacking

@@ -15,7 +15,7 @@ from agents.errors import RunError
 from app.github.transport.app_installations import AppInstallations
 from app.installations.sync import InstallationSync
 from app.reconcile.redelivery import PassLock
-from app.store.installation_rows import KnownInstallation
+from app.records.installations import KnownInstallation
 from app.store.installations import StoredInstallations
 
 NAME = "installations"

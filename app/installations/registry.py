@@ -11,7 +11,7 @@ from app.config.allowed_owners import AllowedOwners
 from app.github.transport.app_installations import REPOSITORIES, AppInstallations, repository_of
 from app.github.transport.errors import InstallationGone
 from app.github.transport.installation_cache import ClientForRepository, OwnerNotAllowed, Permit
-from app.store.installation_rows import KnownInstallation, KnownRepository
+from app.records.installations import KnownInstallation, KnownRepository
 from app.store.installations import StoredInstallations
 
 About = TypeVar("About", Request, Command)

@@ -9,7 +9,7 @@ from app.github.transport.app_installations import AppInstallations
 from app.github.transport.errors import InstallationGone
 from app.github.transport.installation_cache import OwnerNotAllowed, Permit, UncachedInstallations
 from app.installations.registry import GONE, NOT_LISTED
-from app.store.installation_rows import KnownInstallation
+from app.records.installations import KnownInstallation
 
 
 class StaticAllowlist(UncachedInstallations):

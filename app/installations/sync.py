@@ -15,7 +15,8 @@ from app.config.allowed_owners import AllowedOwners
 from app.github.transport.app_installations import PER_PAGE, AppInstallations
 from app.github.transport.errors import InstallationGone
 from app.github.transport.tokens import TokenBroker, every_permission
-from app.store.installation_rows import Changes, KnownInstallation, KnownRepository
+from app.records.installations import KnownInstallation, KnownRepository
+from app.store.installation_rows import Changes
 from app.store.installations import StoredInstallations
 from app.store.labels import StoredLabels
 from app.store.steers import StoredSteers

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from agents.errors import TransientError
 from app.config.system_user import operator
+from app.records.approvals import StoredApproval
 from app.runs.follow import Follower, Seen
-from app.store.approvals import Decision, StoredApproval, StoredApprovals
+from app.store.approvals import Decision, StoredApprovals
 
 LOOK_SECONDS = 0.25
 STILL_SECONDS = 60.0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.github.transport.app_deliveries import AppDeliveries
-from app.store.schedule_leases import Attempt
+from app.records.deliveries import Attempt
 
 MOST_PAGES = 200
 LOOKS = 20

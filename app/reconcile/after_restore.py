@@ -17,8 +17,9 @@ import structlog
 
 from agents.errors import RunError
 from app.github.transport.app_deliveries import WINDOW, AppDeliveries, DeliveryPage
+from app.records.deliveries import Attempt
 from app.store.restore_recovery import Recoveries, Recovery
-from app.store.schedule_leases import Attempt, Missed
+from app.store.schedule_leases import Missed
 from app.webhooks.receiver import ACCEPTED
 from handlers import known
 

@@ -19,9 +19,10 @@ from agents.errors import FettleError, RunError
 from app.github.transport.app_deliveries import WINDOW, AppDeliveries, DeliveryPage
 from app.github.transport.client import GitHub
 from app.reconcile.after_restore import RestoreRecovery
+from app.records.deliveries import Attempt
 from app.store.database import Database
 from app.store.restore_recovery import Recoveries
-from app.store.schedule_leases import Attempt, Missed, Reading, Sweeps
+from app.store.schedule_leases import Missed, Reading, Sweeps
 from handlers import known
 
 NAME = "deliveries"

@@ -13,18 +13,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from agents.errors import RunError
 from agents.ports import Asking
-from app.store.approval_rows import (
-    DAY,
-    Answered,
-    StoredApproval,
-    approval_in,
-    approval_of_id,
-    approval_rows,
-)
+from app.records.approvals import StoredApproval
+from app.store.approval_rows import DAY, Answered, approval_in, approval_of_id, approval_rows
 from app.store.database import Database
 from app.store.tables import approvals
 
-__all__ = ["Answered", "Decision", "StoredApproval", "StoredApprovals", "Via"]
+__all__ = ["Answered", "Decision", "StoredApprovals", "Via"]
 
 Decision = Literal["approved", "denied"]
 Via = Literal["comment", "button", "terminal"]

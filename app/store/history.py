@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from agents.ports import Block, Json, Usage
 from agents.requests import RemediateAlert, request_of
 from agents.run import Outcome
-from app.store.approval_rows import StoredApproval
+from app.records.approvals import StoredApproval
 from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.encrypted_columns import SealedText

@@ -3,54 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Row
 
+from app.records.installations import KnownInstallation, KnownRepository
+
 MOST_FORMER = 20
 """Former names of one repository that are remembered."""
-
-
-@dataclass(frozen=True)
-class KnownInstallation:
-    """The App on one account. Times are unix seconds."""
-
-    id: int
-    account_id: int
-    account: str
-    """Login of the organisation or person, by now."""
-    url: str
-    """The page where its owners accept permissions."""
-    permissions: Mapping[str, str]
-    since: float
-    suspended_at: float | None = None
-    removed_at: float | None = None
-    synced_at: float = 0.0
-
-
-@dataclass(frozen=True)
-class KnownRepository:
-    """A repository that the App was given."""
-
-    id: int
-    installation_id: int
-    owner: str
-    name: str
-    default_branch: str
-    private: bool = False
-    archived: bool = False
-    removed_at: float | None = None
-    former: tuple[str, ...] = ()
-    """What it was called before."""
-    former_installations: tuple[int, ...] = ()
-    """By which it was reached before: it belonged to others then."""
-
-    @property
-    def full_name(self) -> str:
-        """Return `owner/name`, by now."""
-        return f"{self.owner}/{self.name}"
 
 
 @dataclass

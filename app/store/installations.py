@@ -10,11 +10,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from app.records.installations import KnownInstallation, KnownRepository
 from app.store.database import Database
 from app.store.installation_rows import (
     Changes,
-    KnownInstallation,
-    KnownRepository,
     installation_of,
     listed_but,
     repository_of,

@@ -15,9 +15,10 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from app.records.deliveries import Attempt
 from app.store.database import Database
 from app.store.deliveries import Arrival
-from app.store.schedule_leases import Attempt, missing_row
+from app.store.schedule_leases import missing_row
 from app.store.tables import deliveries, missed, sweeps
 
 NAME = "recovery"

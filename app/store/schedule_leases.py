@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row, and_, delete, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from app.records.deliveries import Attempt
 from app.store.database import Database
 from app.store.deliveries import oldest_waiting
 from app.store.lane_queries import LIVE
@@ -20,21 +21,6 @@ OF_ISSUE = runs.c.kind != "remediate_alert"
 """Those may speak on an issue, and are about none."""
 OPEN = missed.c.state.in_(("failed", "lost"))
 _NAMELESS = and_(missed.c.state == "lost", missed.c.run_id.is_(None))
-
-
-class Attempt(NamedTuple):
-    """One try of GitHub to deliver, as its log shows it. Times are unix seconds, GitHub's."""
-
-    delivery_id: int
-    guid: str
-    event: str
-    action: str
-    repository_id: int | None
-    ok: bool
-    repeated: bool
-    at: float
-    status: int
-    """What the receiver answered; 0: nothing."""
 
 
 @dataclass(frozen=True)

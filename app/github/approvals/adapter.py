@@ -12,8 +12,9 @@ from agents.requests import Request
 from app.github.approvals.comment import ApprovalComment
 from app.github.transport.client import GitHub
 from app.github.transport.conversation import ConversationThread
+from app.records.approvals import StoredApproval
 from app.secrets.redaction import Redactor
-from app.store.approvals import StoredApproval, StoredApprovals
+from app.store.approvals import StoredApprovals
 
 log = structlog.get_logger()
 

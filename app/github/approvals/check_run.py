@@ -9,7 +9,7 @@ from agents.requests import Repository
 from app.github.transport.bot_identity import BotIdentity
 from app.github.transport.errors import NotFound, Unprocessable
 from app.github.transport.installation_client import InstallationClient
-from app.store.approval_rows import StoredApproval
+from app.records.approvals import StoredApproval
 
 NAME = "fettle: approval {id}"
 CHECK_RUNS = "/repos/{owner}/{repo}/check-runs"

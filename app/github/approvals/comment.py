@@ -12,8 +12,9 @@ from app.github.transport.client import GitHub
 from app.github.transport.idempotent_comments import SETTLE, MarkedComments
 from app.github.transport.outgoing_text import OutgoingText
 from app.github.transport.tokens import Profile
+from app.records.approvals import StoredApproval
 from app.secrets.redaction import Redactor
-from app.store.approvals import StoredApproval, StoredApprovals
+from app.store.approvals import StoredApprovals
 
 log = structlog.get_logger()
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from app.github.approvals.action_text import ToolCallText
 from app.github.transport.outgoing_text import OutgoingText
-from app.store.approval_rows import StoredApproval
+from app.records.approvals import StoredApproval
 
 LONGEST_REASON = 1000
 """Characters of a reason; more of it would crowd out what is decided."""

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from app.github.transport.app_client import AppClient
-from app.store.schedule_leases import Attempt
+from app.records.deliveries import Attempt
 
 LOG = "/app/hook/deliveries{?per_page,cursor}"
 ONE = "/app/hook/deliveries/{delivery_id}"

@@ -11,7 +11,7 @@ from app.github.transport.client import GitHub
 from app.github.transport.errors import NotFound
 from app.github.transport.installation_client import InstallationClient
 from app.github.transport.tokens import Profile
-from app.store.installation_rows import KnownInstallation, KnownRepository
+from app.records.installations import KnownInstallation, KnownRepository
 
 EVERY = "/app/installations{?per_page,page}"
 ONE = "/app/installations/{id}"

@@ -16,10 +16,11 @@ from app.alerts.outcomes import mark
 from app.alerts.poll import DAY, MOST_RUNS, AlertPoll, mark_of, why
 from app.github.alerts.list_open import OpenAlerts
 from app.github.policy.file import read_policy
+from app.records.installations import KnownInstallation, KnownRepository
 from app.simulator.github.state.alerts import Affected
 from app.store.alert_poll_times import AlertLooks
 from app.store.alert_runs import AlertRuns
-from app.store.installations import KnownInstallation, KnownRepository, StoredInstallations
+from app.store.installations import StoredInstallations
 from app.store.remediations import Remediation, Remediations
 from app.store.schedule_leases import Sweeps
 from app.store.tables import alert_looks, installations, remediations, repositories

@@ -17,8 +17,9 @@ from agents.policy import InvalidPolicy, MissingPolicy, Policy, PolicyOrigin, Va
 from agents.requests import RemediateAlert, Repository
 from agents.run import Outcome
 from app.alerts.recheck_overrides import DAY, WEEK, OverrideRecheck
+from app.records.installations import KnownInstallation, KnownRepository
 from app.store.alert_runs import AlertRuns
-from app.store.installations import KnownInstallation, KnownRepository, StoredInstallations
+from app.store.installations import StoredInstallations
 from app.store.overrides import Overrides
 from app.store.remediations import Remediations
 from app.store.runs import Runs

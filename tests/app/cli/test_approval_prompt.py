@@ -9,7 +9,7 @@ import time
 import pytest
 
 from app.cli.approval_prompt import ask_here
-from app.store.approvals import StoredApproval
+from app.records.approvals import StoredApproval
 from tests.app.commands.answering_scene import asking
 
 

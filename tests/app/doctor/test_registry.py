@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from app.config.settings import Settings
 from app.doctor.registry import RegistryState, known, policy_findings
+from app.records.installations import KnownRepository
 from app.store.database import Database
-from app.store.installation_rows import KnownRepository
 from app.store.installations import StoredInstallations
 from app.store.labels import StoredLabels
 

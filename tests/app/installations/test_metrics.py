@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.github.transport.tokens import every_permission
 from app.installations.metrics import measure
 from app.observability.metrics import Metrics
-from app.store.installation_rows import KnownInstallation
+from app.records.installations import KnownInstallation
 from app.store.installations import StoredInstallations
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Outcome
+from app.records.installations import KnownInstallation, KnownRepository
 from app.store.database import Database
 from app.store.history import History
-from app.store.installation_rows import KnownInstallation, KnownRepository
 from app.store.installations import StoredInstallations
 from app.store.labels import StoredLabels
 from app.store.runs import Runs

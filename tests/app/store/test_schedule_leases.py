@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from app.records.deliveries import Attempt
 from app.store.database import Database
-from app.store.schedule_leases import Attempt, Missed, Reading, Sweeps
+from app.store.schedule_leases import Missed, Reading, Sweeps
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
 

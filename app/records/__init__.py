@@ -1,0 +1,1 @@
+"""Plain values that the GitHub adapter and the database both speak of, and neither owns."""
