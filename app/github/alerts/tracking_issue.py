@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -29,7 +29,6 @@ from app.github.transport.installation_client import InstallationClient
 from app.github.transport.outgoing_text import OutgoingText
 from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
-from app.store.runs import Runs
 
 ISSUES = f"{REPOSITORY}/issues"
 ISSUE = f"{ISSUES}/{{number}}"
@@ -48,6 +47,16 @@ Issue = Mapping[str, Any]
 log = structlog.get_logger()
 
 
+class IssueNumbers(Protocol):
+    """Keeps which issue each run speaks on."""
+
+    async def number_is(self, run_id: str, number: int) -> None:
+        """Remember the issue on which the run speaks to people."""
+
+    async def place_of(self, request: Request) -> int:
+        """Return the issue on which the newest run of the lane spoke; 0: none did."""
+
+
 class TrackingIssue(ConversationThread):
     """The place of a run about alerts. Every call may be repeated."""
 
@@ -60,7 +69,7 @@ class TrackingIssue(ConversationThread):
         run_id: str,
         redactor: Redactor,
         *,
-        runs: Runs,
+        runs: IssueNumbers,
         alerts: Alerts,
         policy: Callable[[], Awaitable[Found]],
         settle: float = SETTLE,

@@ -10,11 +10,11 @@ from agents.errors import FettleError
 from agents.ports import Approval, Asking
 from agents.requests import Request
 from app.github.approvals.comment import ApprovalComment
+from app.github.approvals.port import ApprovalStore
 from app.github.transport.client import GitHub
 from app.github.transport.conversation import ConversationThread
 from app.records.approvals import StoredApproval
 from app.secrets.redaction import Redactor
-from app.store.approvals import StoredApprovals
 
 log = structlog.get_logger()
 
@@ -27,7 +27,7 @@ class GitHubApprovals:
         github: GitHub,
         request: Request,
         run_id: str,
-        approvals: StoredApprovals,
+        approvals: ApprovalStore,
         redactor: Redactor,
         *,
         place: ConversationThread | None = None,

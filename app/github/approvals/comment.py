@@ -7,6 +7,7 @@ import structlog
 from agents.requests import Command, Request
 from app.github.approvals.action_text import ToolCallText, shown_action
 from app.github.approvals.check_run import show_check
+from app.github.approvals.port import ApprovalStore
 from app.github.approvals.text import question
 from app.github.transport.client import GitHub
 from app.github.transport.idempotent_comments import SETTLE, MarkedComments
@@ -14,7 +15,6 @@ from app.github.transport.outgoing_text import OutgoingText
 from app.github.transport.tokens import Profile
 from app.records.approvals import StoredApproval
 from app.secrets.redaction import Redactor
-from app.store.approvals import StoredApprovals
 
 log = structlog.get_logger()
 
@@ -31,7 +31,7 @@ class ApprovalComment:
         self,
         github: GitHub,
         request: Request | Command,
-        approvals: StoredApprovals,
+        approvals: ApprovalStore,
         redactor: Redactor,
         *,
         settle: float = SETTLE,

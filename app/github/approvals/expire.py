@@ -9,10 +9,10 @@ import structlog
 from agents.errors import FettleError
 from agents.requests import Request
 from app.github.approvals.comment import ApprovalComment
+from app.github.approvals.port import ApprovalStore
 from app.github.transport.client import GitHub
 from app.github.transport.idempotent_comments import SETTLE
 from app.secrets.redaction import Redactor
-from app.store.approvals import StoredApprovals
 
 ENDED = "the run has ended"
 
@@ -26,7 +26,7 @@ class OpenQuestions:
     github: GitHub
     request: Request
     run_id: str
-    approvals: StoredApprovals
+    approvals: ApprovalStore
     redactor: Redactor
     settle: float = SETTLE
 

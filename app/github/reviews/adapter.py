@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from agents.errors import RunError
 from agents.ports import Batch, Feedback, Pull, Remark, ReviewText, Said, Suggested, Thread
@@ -26,10 +26,19 @@ from app.github.transport.idempotent_comments import SETTLE
 from app.github.transport.installation_client import InstallationClient
 from app.github.transport.outgoing_text import OutgoingText
 from app.secrets.redaction import Redactor
-from app.store.handled_feedback import Batches
 
 LOOKS = 3
 """Times that GitHub is asked whether a pull request can be merged; it finds out meanwhile."""
+
+
+class HandledFeedback(Protocol):
+    """Keeps what each run has dealt with on a pull request."""
+
+    async def remember(self, run_id: str, request: OnPull, batch: Batch) -> None:
+        """Remember what the run has dealt with; a later word replaces the earlier one."""
+
+    async def of(self, repository_id: int, number: int, *, besides: str = "") -> tuple[Batch, ...]:
+        """Return what runs other than `besides` have dealt with there, oldest first."""
 
 
 class GitHubReviews:
@@ -41,7 +50,7 @@ class GitHubReviews:
         request: OnPull,
         run_id: str,
         redactor: Redactor,
-        batches: Batches,
+        batches: HandledFeedback,
         *,
         settle: float = SETTLE,
     ) -> None:

@@ -1,4 +1,4 @@
-"""Fix vulnerable dependencies without a model: levels of change, one package per package manager."""
+"""Fix vulnerable dependencies without a model: levels of change, a package per package manager."""
 
 from __future__ import annotations
 
