@@ -98,7 +98,7 @@ async def _receive(
 
 
 async def _keep(settings: Settings, delivery: Delivery) -> None:
-    from app.cli.databases import opened, places
+    from app.cli.storage.databases import opened, places
     from app.operator.receive_payload import put_in
 
     for place in places(settings, None):

@@ -16,9 +16,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from app.cli import manual
 from app.cli.exit_codes import DONE, PERSON
 from app.cli.help import doctor as doctor_manual
+from app.cli.help import page as manual
 from app.cli.options import add
 from app.doctor.finding import Diagnosis
 

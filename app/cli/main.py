@@ -11,18 +11,24 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from app.cli import approve, deliveries, evaluate, manual, pulls, resolve, rotate, setup
-from app.cli import purge as forget
-from app.cli import storage as stored
+from app.cli import deliveries, evaluate
 from app.cli import wait_for_app as waiting
 from app.cli.doctor import doctor
 from app.cli.exit_codes import DONE, FAILED, STOPPED, say, stop_event
+from app.cli.help import page as manual
 from app.cli.options import JsonAtEnd, add
 from app.cli.policy.commands import policy
 from app.cli.progress import TerminalProgress
 from app.cli.remediate import commands as remediate
+from app.cli.resolve import commands as resolve
+from app.cli.resolve import pulls
+from app.cli.runs import approve
 from app.cli.runs import list as runs
 from app.cli.safe_text import redactor_of
+from app.cli.setup import register_app as setup
+from app.cli.setup import rotate
+from app.cli.storage import commands as stored
+from app.cli.storage import purge as forget
 
 # ruff: noqa: PLC0415 - see above
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.manual import Manual
+from app.cli.help.page import Manual
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JsonObject = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

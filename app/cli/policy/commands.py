@@ -16,8 +16,8 @@ from rich.text import Text
 from agents.errors import ConfigError, PolicyInvalid
 from agents.policy import POLICY_PATH
 from agents.text import one_line, printable
-from app.cli import manual
 from app.cli.exit_codes import DONE, FAILED
+from app.cli.help import page as manual
 from app.cli.help import policy as policy_manual
 from app.cli.options import JsonObject, add
 from app.cli.policy.check import check, content_of, schema
@@ -130,8 +130,8 @@ async def _committed(folder: Path) -> bytes | None:
 
 async def _recorded(run: str | None) -> list[RecordedCall]:
     """Return the calls in this machine's databases. Raises ConfigError when there are none."""
-    from app.cli.databases import known_places, of_each
     from app.cli.policy.replay import calls_of_session
+    from app.cli.storage.databases import known_places, of_each
     from app.config.settings import load_settings
     from app.store.database import Database
     from app.store.recorded_sessions import recorded_sessions

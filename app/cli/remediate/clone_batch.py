@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from agents.errors import Cancelled, ConfigError, FettleError
 from agents.pipelines.remediate.found import AlertGroup
 from agents.requests import Repository
-from app.cli.approval_prompt import ask_here
 from app.cli.exit_codes import say
 from app.cli.progress import TerminalProgress
 from app.cli.remediate.one_repository import LONG, Seat
+from app.cli.runs.approval_prompt import ask_here
 from app.cli.safe_text import line
 from app.clone.ask_person import CloneWaits
 from app.clone.preconditions import CloneStart

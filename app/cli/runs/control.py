@@ -84,8 +84,8 @@ def retry(
 
 
 async def _cancel(settings: Settings, file: Path | None, ident: str, words: str) -> int:
-    from app.cli.databases import opened
     from app.cli.runs.find import find
+    from app.cli.storage.databases import opened
     from app.operator.submit import served
 
     found = await find(settings, file, ident)
@@ -160,7 +160,9 @@ async def _retry(settings: Settings, ident: str, stage: str, *, json: bool) -> i
             f" `fettle runs cancel {found.short}`."
         )
 
-    from app.cli.work_on_issue import work_on  # this takes seconds: a mistake is told before
+    from app.cli.resolve.work_on_issue import (
+        work_on,  # this takes seconds: a mistake is told before
+    )
 
     return await work_on(settings, await _wanted(found, chosen), json=json)
 
@@ -168,7 +170,7 @@ async def _retry(settings: Settings, ident: str, stage: str, *, json: bool) -> i
 async def _wanted(found: FoundRun, stage: str) -> Wanted:
     """Return what the run was to do, to be done once more."""
     from agents.requests import Again
-    from app.cli.databases import opened
+    from app.cli.storage.databases import opened
     from app.operator.issue_reference import IssueName
     from app.operator.issue_request import Wanted
     from app.store.runs import Runs

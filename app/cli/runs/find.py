@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.errors import ConfigError
-from app.cli.databases import Place, of_each, opened, places
 from app.cli.exit_codes import say
 from app.cli.safe_text import line
+from app.cli.storage.databases import Place, of_each, opened, places
 
 if TYPE_CHECKING:
     from app.config.settings import Settings

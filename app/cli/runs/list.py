@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agents.errors import ConfigError
-from app.cli import manual
 from app.cli.exit_codes import PERSON
+from app.cli.help import page as manual
 from app.cli.help import runs as runs_manual
 from app.cli.options import DatabaseFile, Json, add
 from app.cli.runs import control as runs_steered
@@ -127,10 +127,10 @@ async def _list(
     settings: Settings, file: Path | None, filters: Filters
 ) -> tuple[list[dict[str, Any]], bool]:
     """Return the newest runs of all places, and whether there are more."""
-    from app.cli.databases import of_each, places
     from app.cli.runs.find import shortened
     from app.cli.runs.record import about
     from app.cli.safe_text import redactor_of
+    from app.cli.storage.databases import of_each, places
     from app.store.history import History
 
     async def ask(database: Database) -> tuple[list[KeptRun], list[str]]:
@@ -155,10 +155,10 @@ async def _show(
     settings: Settings, file: Path | None, ident: str, *, turns: bool
 ) -> dict[str, Any] | None:
     """Return all of the run that is meant; None when that is unclear, which people are told."""
-    from app.cli.databases import opened
     from app.cli.runs.find import find
     from app.cli.runs.record import about, alerts, details
     from app.cli.safe_text import redactor_of
+    from app.cli.storage.databases import opened
     from app.store.history import History
     from app.store.remediations import Remediations
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from app.cli.work_on_issue import work_on
+from app.cli.resolve.work_on_issue import work_on
 from app.config.settings import load_settings
 from app.demo.server_process import ServerProcess
 from app.operator.issue_reference import IssueName

@@ -12,8 +12,8 @@ import pytest
 
 from agents.errors import ConfigError
 from agents.requests import Again
+from app.cli.resolve.work_on_issue import work_on
 from app.cli.runs.control import _cancel
-from app.cli.work_on_issue import work_on
 from app.operator.issue_reference import IssueName
 from app.operator.issue_request import Wanted
 from app.operator.submit import served

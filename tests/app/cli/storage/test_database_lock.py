@@ -6,9 +6,9 @@ import pytest
 from pydantic import SecretStr
 
 from agents.errors import ConfigError
-from app.cli.database_lock import Rewritten, held, rewritten
-from app.cli.databases import Place
-from app.cli.rotate import _require_one_server
+from app.cli.setup.rotate import _require_one_server
+from app.cli.storage.database_lock import Rewritten, held, rewritten
+from app.cli.storage.databases import Place
 from app.config.settings import load_settings
 from app.secrets.encryption import OPEN
 from app.store.database import Database

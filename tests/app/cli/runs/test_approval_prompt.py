@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from app.cli.approval_prompt import ask_here
+from app.cli.runs.approval_prompt import ask_here
 from app.records.approvals import StoredApproval
 from tests.app.commands.answering_scene import asking
 

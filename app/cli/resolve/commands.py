@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 
 from agents.errors import Cancelled, ConfigError
-from app.cli import manual
 from app.cli.exit_codes import PERSON, say, stop_event
+from app.cli.help import page as manual
 from app.cli.options import JsonAtEnd, add
 from app.cli.progress import TerminalProgress
 from app.cli.safe_text import redactor_of
@@ -74,7 +74,9 @@ async def _resolve(what: str, more: str | None, issue: Path | None, *, json: boo
         raise ConfigError(f"`{named}` is an issue on GitHub; --issue is for clones.")
     settings = load_settings()
 
-    from app.cli.work_on_issue import work_on  # these take seconds: a mistake is told before
+    from app.cli.resolve.work_on_issue import (
+        work_on,  # these take seconds: a mistake is told before
+    )
     from app.operator.issue_request import Wanted
 
     return await work_on(settings, Wanted(named), json=json)
@@ -121,8 +123,8 @@ async def _in_clone(settings: Settings, path: Path, wish: tuple[str, str], *, js
 async def _worked(
     settings: Settings, start: CloneStart, asked: tuple[str, str], *, json: bool
 ) -> int:
-    from app.cli.approval_prompt import ask_here
-    from app.cli.clone_result import show  # these take seconds: a mistake is told before
+    from app.cli.resolve.clone_result import show  # these take seconds: a mistake is told before
+    from app.cli.runs.approval_prompt import ask_here
     from app.clone.ask_person import CloneWaits
     from app.clone.resolve import resolve_clone
     from app.clone.run import CloneRequest

@@ -14,7 +14,7 @@ from app.cli.exit_codes import say
 from app.cli.help import rotate as rotate_manual
 from app.cli.options import add
 from app.cli.safe_text import redactor_of
-from app.cli.setup_import import LARGEST_FILE, key_in
+from app.cli.setup.import_app import LARGEST_FILE, key_in
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -123,8 +123,8 @@ async def _rotate(settings: Settings, variable: str | None) -> None:
 
 async def _require_one_server(settings: Settings) -> None:
     """Raise ConfigError where servers would not know what GitHub signs with from now on."""
-    from app.cli.database_lock import at_work
-    from app.cli.databases import known_places, opened
+    from app.cli.storage.database_lock import at_work
+    from app.cli.storage.databases import known_places, opened
     from app.store.encryption_keys import workers
 
     place = next((each for each in known_places(settings) if not each.clone), None)

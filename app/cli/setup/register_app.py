@@ -15,7 +15,7 @@ from app.cli.exit_codes import say, stop_event
 from app.cli.help import setup as setup_manual
 from app.cli.options import add
 from app.cli.safe_text import line
-from app.cli.setup_import import Existing, import_app
+from app.cli.setup.import_app import Existing, import_app
 
 if TYPE_CHECKING:
     from app.config.settings import Settings

@@ -14,7 +14,7 @@ from app.cli.help import storage as stored_manual
 from app.cli.options import add
 
 if TYPE_CHECKING:
-    from app.cli.databases import Place
+    from app.cli.storage.databases import Place
     from app.config.settings import Settings
     from app.store.database import Database
 
@@ -127,8 +127,8 @@ def _make_key(settings: Settings) -> None:
 
 
 async def _encrypt(settings: Settings, *, undo: bool) -> None:
-    from app.cli.database_lock import held
-    from app.cli.databases import known_places
+    from app.cli.storage.database_lock import held
+    from app.cli.storage.databases import known_places
 
     found = known_places(settings)
     if not found:
@@ -143,7 +143,7 @@ async def _encrypt(settings: Settings, *, undo: bool) -> None:
 
 
 async def _reseal(database: Database, place: Place, *, alone: bool, undo: bool) -> None:
-    from app.cli.database_lock import Rewritten, at_work, rewritten
+    from app.cli.storage.database_lock import Rewritten, at_work, rewritten
     from app.secrets.encryption import OPEN
     from app.store.encryption_keys import behind, forget_others
     from app.store.reencrypt import reseal
@@ -173,7 +173,7 @@ async def _reseal(database: Database, place: Place, *, alone: bool, undo: bool) 
 
 
 async def _back_up(settings: Settings, file: Path, *, with_secrets: bool) -> None:
-    from app.cli.databases import known_places, opened
+    from app.cli.storage.databases import known_places, opened
     from app.maintenance.backup import back_up
 
     if not settings.database.startswith("sqlite"):
@@ -205,8 +205,8 @@ async def _restore(settings: Settings, file: Path) -> None:
 
 
 async def _put_back_by_others(settings: Settings, since: float) -> None:
-    from app.cli.database_lock import held
-    from app.cli.databases import known_places
+    from app.cli.storage.database_lock import held
+    from app.cli.storage.databases import known_places
     from app.store.restore_recovery import put_back
 
     place = next((each for each in known_places(settings) if not each.clone), None)

@@ -17,8 +17,8 @@ from app.cli.safe_text import visible
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from app.cli.database_lock import Rewritten
-    from app.cli.databases import Place
+    from app.cli.storage.database_lock import Rewritten
+    from app.cli.storage.databases import Place
     from app.config.settings import Settings
     from app.maintenance.purge import PurgedCounts
     from app.store.database import Database
@@ -55,8 +55,8 @@ def forget(
 
 
 async def _forget(settings: Settings, name: str, *, cancel: bool, untold: bool, yes: bool) -> int:
-    from app.cli.database_lock import held, rewritten
-    from app.cli.databases import known_places
+    from app.cli.storage.database_lock import held, rewritten
+    from app.cli.storage.databases import known_places
     from app.store.repository_rows import ids_of, live_of
 
     place = next((each for each in known_places(settings) if not each.clone), None)
@@ -83,7 +83,7 @@ async def _forget(settings: Settings, name: str, *, cancel: bool, untold: bool, 
 
 
 def _told_what_is_left(place: Place, made: Rewritten) -> int:
-    from app.cli.database_lock import Rewritten
+    from app.cli.storage.database_lock import Rewritten
 
     if made is Rewritten.BUSY:
         say("The database's file is held up, and still has what was deleted. Run this again.")

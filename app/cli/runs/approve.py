@@ -17,11 +17,11 @@ from rich.text import Text
 from agents.errors import ConfigError
 from agents.text import printable
 from agents.text.literal import literal
-from app.cli import manual
-from app.cli.approval_prompt import place_of, show_question
-from app.cli.databases import Place, of_each, opened, places
 from app.cli.exit_codes import DONE, FAILED, say
+from app.cli.help import page as manual
 from app.cli.options import DatabaseFile, Json, add
+from app.cli.runs.approval_prompt import place_of, show_question
+from app.cli.storage.databases import Place, of_each, opened, places
 from app.config.system_user import operator
 
 if TYPE_CHECKING:

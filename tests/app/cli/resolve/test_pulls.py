@@ -6,7 +6,7 @@ import pytest
 
 from agents.requests import AddressReview, FixChecks, Person, Repository, UpdateBranch
 from agents.run import Outcome
-from app.cli.work_on_issue import code_of
+from app.cli.resolve.work_on_issue import code_of
 
 ABOUT = {
     "installation_id": 1,

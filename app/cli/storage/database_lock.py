@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from agents.errors import ConfigError
 
 if TYPE_CHECKING:
-    from app.cli.databases import Place
+    from app.cli.storage.databases import Place
     from app.config.settings import Settings
     from app.store.database import Database
     from app.store.process_lock import Claim
@@ -31,7 +31,7 @@ class Rewritten(Enum):
 @asynccontextmanager
 async def held(settings: Settings, place: Place) -> AsyncIterator[tuple[Database, bool]]:
     """Hold a database, up to date, and tell whether nobody else is at work on it."""
-    from app.cli.databases import opened
+    from app.cli.storage.databases import opened
     from app.store.encryption_keys import workers
     from app.store.process_lock import Claim
 

@@ -1,0 +1,1 @@
+"""The commands that set an App up and replace its secrets."""
