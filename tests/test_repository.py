@@ -1,9 +1,7 @@
-"""The files of the repository: locks, charts, the README's table, nothing of one machine."""
+"""The files of the repository: locks, charts, nothing of one machine."""
 
 from __future__ import annotations
 
-import ast
-import itertools
 import json
 import re
 import subprocess
@@ -140,48 +138,3 @@ def test_the_charts_show_the_pipelines_as_they_are():
     folder = ROOT / "agents/pipelines"
     readme = (folder / README).read_text("utf-8")
     assert readme == with_charts(readme, folder), "run `make charts`"
-
-
-# --- the README's table "follow one delivery" ---------------------------------------------------
-
-
-def cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
-
-
-def rows() -> list[dict[str, str]]:
-    """The rows of the README's table that has the columns step, file and function."""
-    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
-    heads = [i for i, line in enumerate(lines) if {"step", "file", "function"} <= set(cells(line))]
-    assert heads, "README.md has no table with the columns step, file and function"
-    body = itertools.takewhile(lambda line: "|" in line, lines[heads[0] + 2 :])
-    return [dict(zip(cells(lines[heads[0]]), cells(line), strict=True)) for line in body]
-
-
-def defined(path: Path) -> set[str]:
-    """The functions, classes and methods of a file, methods as `Class.method`."""
-    names = set()
-    for part in ast.parse(path.read_text("utf-8")).body:
-        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.add(part.name)
-        if isinstance(part, ast.ClassDef):
-            methods = (
-                m for m in part.body if isinstance(m, ast.FunctionDef | ast.AsyncFunctionDef)
-            )
-            names |= {f"{part.name}.{method.name}" for method in methods}
-    return names
-
-
-def test_the_readme_follows_a_delivery_through_files_and_functions_that_exist():
-    if not (ROOT / "README.md").exists():
-        pytest.skip("README.md is not written yet")
-    steps = {row["step"][0] for row in rows()}
-    assert steps == set("123456789")
-    for row in rows():
-        paths = [ROOT / name for name in re.findall(r"`([^`]+\.py)`", row["file"])]
-        functions = re.findall(r"`([\w.]+)(?:\(\))?`", row["function"])
-        assert paths, row
-        assert functions, row
-        assert all(path.is_file() for path in paths), row
-        known = set().union(*map(defined, paths))
-        assert set(functions) <= known, f"{row}: {set(functions) - known}"

@@ -1,4 +1,4 @@
-"""The README's example is a policy, and shows every key."""
+"""The manual's example is a policy, and shows every key."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from agents.policy import Policy, examine
 from agents.policy.document import read_document
 from agents.policy.schema import leaves
 
-README = Path(__file__).resolve().parents[3] / "README.md"
+MANUAL = Path(__file__).resolve().parents[3] / "deploy/policy.md"
 
 
 def example():
-    blocks = re.findall(r"```yaml\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    blocks = re.findall(r"```yaml\n(.*?)```", MANUAL.read_text("utf-8"), re.DOTALL)
     [found] = [each for each in blocks if "protected_paths" in each]
     return found.encode()
 
