@@ -30,6 +30,8 @@ class Git:
     """What the operator adds, like `http.proxy` or `http.sslCAInfo`."""
     owner: tuple[int, int] | None = None
     """User and group to become first, when root works in somebody else's repository."""
+    inherited: set[int] = field(default_factory=set, compare=False)
+    """Descriptors that each git keeps open: a lock (flock(2)) is held until the last is closed."""
 
     async def local(
         self,
@@ -107,7 +109,7 @@ class Git:
                 out=out,
                 err=errors,
                 stdin=source,
-                pass_fds=fds,
+                pass_fds=(*fds, *self.inherited),
             )
         if ended.why == "timeout":
             raise RunError(f"`git {args[0]}` took longer than {timeout:.0f} s and was stopped.")

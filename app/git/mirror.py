@@ -15,7 +15,7 @@ from agents.ports import Merged
 from app.git.environment import CommitIdentity
 from app.git.errors import GitFailed
 from app.git.git_runner import Git
-from app.git.locks import file_lock
+from app.git.locks import file_lock, remove_git_locks
 from app.git.merge import blend, merge
 from app.git.objects import GitObjects
 from app.git.push import push, remote_id
@@ -55,6 +55,8 @@ class Mirror(GitObjects):
         self.gitdir = gitdir
         self._group = group
         self._turn = asyncio.Lock()
+        self._taken = False
+        """Whether this process has held the mirror before."""
 
     @property
     def objects(self) -> Path:
@@ -69,12 +71,24 @@ class Mirror(GitObjects):
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
-        """Hold this mirror against every other writer, and have it exist."""
+        """Hold this mirror against every other writer, and have it exist.
+
+        Each git that is started meanwhile inherits the lock: one that outlives a killed Fettle
+        keeps the next writer out. So git's own locks have no living owner when this one is taken.
+        """
         make_passable(self.gitdir.parent)
-        async with self._turn, file_lock(self.gitdir.with_name(f"{self.gitdir.name}.lock")):
-            if not (self.gitdir / "HEAD").exists():
-                await self._create()
-            yield
+        path = self.gitdir.with_name(f"{self.gitdir.name}.lock")
+        async with self._turn, file_lock(path) as held:
+            self.git.inherited.add(held.fd)
+            try:
+                if not (self.gitdir / "HEAD").exists():
+                    await self._create()
+                elif held.abandoned or not self._taken:
+                    await asyncio.to_thread(remove_git_locks, self.gitdir)
+                self._taken = True
+                yield
+            finally:
+                self.git.inherited.remove(held.fd)
 
     async def fetch(self, url: str, token: str | None) -> None:
         """Bring all branches up to date. A mirror that turns out to be broken is made anew."""

@@ -113,11 +113,13 @@ class UntrustedGit:
             Mount(places.quarantine, "/q", writable=True),
             Mount(places.exclude, "/exclude"),
         ]
+        text = _script(script)
         if agent:
+            text = _script("unlock") + text
             mounts.append(Mount(places.agent_git, "/agent", writable=True))
         result = await self._sandbox.run(
             SandboxCommand(
-                argv=("/bin/sh", "-c", _script(script), script, *map(object_id, ids)),
+                argv=("/bin/sh", "-c", text, script, *map(object_id, ids)),
                 folder="/tree",
                 mounts=tuple(mounts),
                 environment={**trusted_environment(_CONFIG), **_PLACES, "HOME": "/home/agent"},

@@ -294,3 +294,81 @@ async def test_another_process_waits_and_a_dead_one_leaves_no_lock(place):
     await holder.communicate()
     async with file_lock(path, timeout=5):
         pass
+
+
+LOCKS = ("packed-refs.lock", "shallow.lock", "config.lock", "refs/fettle/runs/r/base.lock")
+
+
+def leave_locks(mirror):
+    for name in LOCKS:
+        lock = mirror.gitdir / name
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        lock.touch()
+
+
+async def use(mirror, estate):
+    await mirror.keep("refs/fettle/runs/r/base", estate.base)
+    await mirror.fetch(estate.url, None)
+    await mirror.forget("refs/fettle/runs/r")
+
+
+async def test_locks_of_a_git_that_died_with_its_server_go(estate):
+    leave_locks(estate.mirror)
+    await use(Mirror(estate.mirror.gitdir, allow_files=True), estate)
+
+
+async def test_locks_of_a_git_that_died_with_another_worker_go(estate):
+    await use(estate.mirror, estate)
+    leave_locks(estate.mirror)
+    estate.mirror.gitdir.with_name(f"{estate.mirror.gitdir.name}.lock").write_bytes(b"1")
+    await use(estate.mirror, estate)
+
+
+async def test_locks_of_a_git_that_was_stopped_go(estate):
+    async def be_stopped():
+        async with estate.mirror.locked():
+            leave_locks(estate.mirror)
+            raise RunError("took too long")
+
+    with pytest.raises(RunError):
+        await be_stopped()
+    await use(estate.mirror, estate)
+
+
+async def test_a_git_that_outlives_its_server_keeps_the_next_one_out(estate):
+    gitdir = estate.mirror.gitdir
+    program = """
+import asyncio, sys
+from pathlib import Path
+from app.git.mirror import Mirror
+
+async def main():
+    mirror = Mirror(Path(sys.argv[1]))
+    async with mirror.locked():
+        writing = mirror.git.local("hash-object", "-w", "--stdin", stdin=int(sys.argv[2]))
+        task = asyncio.create_task(writing)
+        await asyncio.sleep(0)
+        print("writing", flush=True)
+        await task
+
+asyncio.run(main())
+"""
+    words, hold = os.pipe()
+    server = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", program, str(gitdir), str(words)),
+        cwd=Path(__file__).parents[3],
+        pass_fds=(words,),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    os.close(words)
+    assert await server.stdout.readline() == b"writing\n"
+    server.kill()
+    await server.wait()
+    (gitdir / "packed-refs.lock").touch()  # as if git were at it
+    path = gitdir.with_name(f"{gitdir.name}.lock")
+    with pytest.raises(TransientError, match="stayed locked"):
+        async with file_lock(path, timeout=0.2):
+            pass
+    os.close(hold)  # git reads the end of its input and ends
+    async with file_lock(path, timeout=10) as held:
+        assert held.abandoned

@@ -297,6 +297,19 @@ async def test_a_complete_folder_is_taken_as_it_is(estate):
     assert await again.changed(estate.base, await again.snapshot()) == ["src/a.py"]
 
 
+async def test_locks_of_a_git_that_was_killed_are_taken_away(estate):
+    await estate.open("r")
+    agent = estate.place / "runs" / "r" / "agent.git"
+    for name in ("index.lock", "HEAD.lock", "config.lock", "refs/heads/work.lock"):
+        (agent / name).touch()
+    again = await estate.open("r")
+    await again.restore(estate.base)
+    assert (await sh(again, "echo 3 >src/a.py; git commit -qam mine")).exit_code == 0
+    (agent / "index.lock").touch()  # by a command whose time was up
+    commit = await again.commit(await again.snapshot(), estate.base, "m")
+    assert (await sh(again, "git rev-parse HEAD; git status --short")).output == f"{commit}\n"
+
+
 @pytest.mark.parametrize("harm", ["not ready", "other base", "index gone"])
 async def test_an_incomplete_folder_is_built_anew(estate, harm):
     tree = await estate.open("r")
