@@ -20,14 +20,13 @@ from handlers import (
     installation,
     installation_repositories,
     installation_target,
+    internal,
     issue_comment,
     issues,
     pull_request,
     pull_request_review,
     repository,
 )
-from handlers import internal_schedule as schedule
-from handlers import internal_terminal as terminal
 from handlers.ignored import Ignored
 from handlers.notifications import Notice
 
@@ -108,9 +107,9 @@ def route(event: str, payload: Mapping[str, Any]) -> Asked | Ignored:
 
     Raises pydantic.ValidationError when the payload has not the shape its event promises.
     """
-    if event == terminal.EVENT:
-        return terminal.asked(payload)
-    if event == schedule.EVENT:
-        return schedule.due(payload)
+    if event == internal.TERMINAL:
+        return internal.asked(payload)
+    if event == internal.SCHEDULE:
+        return internal.due(payload)
     found = ROUTES.get((event, str(payload.get("action"))))
     return found.handler(payload) if found else Ignored("nothing handles this event and action")

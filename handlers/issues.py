@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from agents.requests import Command, ResolveIssue
-from handlers.cancellation import called_back
 from handlers.ignored import NOT_OURS, Ignored
-from handlers.payloads.common import IssueChanged
+from handlers.payloads.common import Issue, IssueChanged, Pull, PullChanged
 
 RESOLVE_LABEL = "bot:resolve"
 
@@ -62,3 +61,25 @@ def _called_back(
     if event.issue.pull_request is not None:
         return Ignored("it is a pull request, and no run works on those")
     return called_back(event, event.issue, via)
+
+
+def called_back(
+    event: IssueChanged | PullChanged,
+    on: Issue | Pull,
+    via: Literal["label", "issue", "pull_request"],
+) -> tuple[Command, ...] | Ignored:
+    """Cancel the run, in the name of whoever did it."""
+    if event.installation is None:
+        return Ignored(NOT_OURS)
+    if event.sender is None:
+        return Ignored("nobody can be named who did it")
+    command = Command(
+        installation_id=event.installation.id,
+        repository=event.repository.repository,
+        number=on.number,
+        verb="cancel",
+        asked_by=event.sender.person,
+        via=via,
+        url=on.html_url,
+    )
+    return (command,)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import AddressReview, Command
-from handlers.cancellation import called_back
 from handlers.ignored import NOT_OURS, Ignored
+from handlers.issues import called_back
 from handlers.notifications import PullChanged as PullNotice
 from handlers.notifications import PullClosed
 from handlers.payloads.common import Account, Pull, PullChanged

@@ -29,7 +29,7 @@ from app.store.remediations import Remediation, Remediations
 from app.store.schedule_leases import Sweeps
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
-from handlers import internal_schedule as schedule
+from handlers import internal
 from handlers.access.alerts import unwanted
 from handlers.dependabot_alert import remediation
 from handlers.payloads.alerts import AlertView
@@ -238,4 +238,6 @@ def _delivery(due: Due, request: RemediateAlert) -> Delivery:
     digest = hashlib.sha256(state.encode("utf-8", "backslashreplace")).hexdigest()
     body = orjson.dumps({"request": request.model_dump(mode="json")})
     ident, installation_id = f"fettle.alerts-{digest[:32]}", due.installation_id
-    return Delivery(ident, schedule.EVENT, schedule.ACTION, installation_id, digest, body)
+    return Delivery(
+        ident, internal.SCHEDULE, internal.SCHEDULE_ACTION, installation_id, digest, body
+    )

@@ -27,7 +27,7 @@ from app.store.runs import Runs
 from app.store.schedule_leases import Sweeps
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
-from handlers import internal_schedule as schedule
+from handlers import internal
 
 NAME = "overrides"
 DAY = 86_400.0
@@ -137,4 +137,6 @@ def _delivery(due: Override, request: RemediateAlert) -> Delivery:
     digest = hashlib.sha256(f"{due.run_id} {due.until}".encode()).hexdigest()
     body = orjson.dumps({"request": request.model_dump(mode="json")})
     ident, installation_id = f"fettle.overrides-{digest[:32]}", due.installation_id
-    return Delivery(ident, schedule.EVENT, schedule.ACTION, installation_id, digest, body)
+    return Delivery(
+        ident, internal.SCHEDULE, internal.SCHEDULE_ACTION, installation_id, digest, body
+    )

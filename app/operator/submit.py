@@ -17,7 +17,7 @@ from app.store.process_lock import Claim
 from app.store.runs import Runs
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
-from handlers.internal_terminal import ACTION, EVENT
+from handlers.internal import TERMINAL, TERMINAL_ACTION
 
 
 async def hand_over(database: Database, request: Request) -> str:
@@ -25,7 +25,7 @@ async def hand_over(database: Database, request: Request) -> str:
     ident = str(uuid4())
     body = f'{{"request": {request.model_dump_json()}}}'.encode()
     digest = hashlib.sha256(ident.encode() + body).hexdigest()  # asked twice, it is meant twice
-    delivery = Delivery(ident, EVENT, ACTION, request.installation_id, digest, body)
+    delivery = Delivery(ident, TERMINAL, TERMINAL_ACTION, request.installation_id, digest, body)
     await Inbox(database, limit=1).put(delivery)
     run_id = await database.read(lambda connection: run_of(connection, ident))
     assert run_id is not None

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import orjson
 import structlog
@@ -29,7 +30,6 @@ from app.webhooks.inbox import Inbox
 from handlers import Asked
 from handlers.ignored import Ignored
 from handlers.notifications import Notice, PullClosed
-from handlers.ports import Engine
 
 BATCH = 50
 POLL_SECONDS = 5.0
@@ -44,6 +44,18 @@ COVERED = "the run {run} of this package and folder is still to look, and reads 
 UNDER_WAY = "the run {run} of this package and folder is under way"
 
 log = structlog.get_logger(__name__)
+
+
+class Engine(Protocol):
+    """Takes requests and sees to it that each is worked on, whatever happens to the process."""
+
+    async def submit(self, run_id: str, request: Request | Command | Notice) -> None:
+        """Take the request durably; the same run id a second time changes nothing.
+
+        Raises TransientError when no request can be taken just now; any other exception means
+        that this one request cannot be taken.
+        """
+        ...
 
 
 @dataclass

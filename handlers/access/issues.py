@@ -1,6 +1,6 @@
 """Step 4: who asked, may they, and is it still true; decided from facts, without I/O.
 
-Here: what holds for every request, and the rules for issues. `access_pulls.py` has the others.
+Here: what holds for every request, and the rules for issues. `pull_requests.py` has the others.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.command_parser import MOST, amount, beginning, commands
+from handlers.command_parser import MOST, amount, beginning, commands, without_commands
 
 YES = [
     "/bot approve k3f9x2",
@@ -253,3 +253,28 @@ def test_any_amount_and_beginning_is_read_or_not(said):
     usd = amount(said)
     assert usd is None or 0 < usd < 10_000
     assert beginning(said) is None or isinstance(beginning(said), str)
+
+
+# --- what a comment says besides its commands -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "rest"),
+    [
+        ("Just words.", "Just words."),
+        ("/bot approve k3f9x2", ""),
+        ("/bot status", ""),
+        ("/BOT anything at all\nand its words", ""),
+        ("Before.\n\n/bot retry\n\nAfter.", "Before.\n\n\nAfter."),
+        ("Before.\r\n/bot deny k3f9x2 no\r\nreason", "Before."),
+        ("/bot retry\n/bot why\n\nAfter.", "After."),
+        ("Say `/bot retry` then.", "Say `/bot retry` then."),
+        ("```\n/bot retry\n```", "```\n/bot retry\n```"),
+        ("> /bot retry\n\nMine.", "> /bot retry\n\nMine."),
+        ("/bottle of wine", "/bottle of wine"),
+        ("Yes.\n\nOn Monday, 3 May 2027, Eve Smith wrote:\n> Run it", "Yes."),
+        ("", ""),
+    ],
+)
+def test_without_commands(body, rest):
+    assert without_commands(body) == rest

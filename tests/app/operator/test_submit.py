@@ -24,7 +24,7 @@ from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import OwnIdentity, WebhookReceiver
 from handlers import known, route
 from handlers.ignored import Ignored
-from handlers.internal_terminal import ACTION, EVENT
+from handlers.internal import TERMINAL, TERMINAL_ACTION
 
 REQUEST = ResolveIssue(
     installation_id=1,
@@ -86,12 +86,12 @@ async def test_whether_anybody_serves(tmp_path):
 # --- the attack: to be taken for the operator, who is asked for no role ---------------------------
 
 
-@pytest.mark.parametrize("event", [EVENT, EVENT.upper(), f" {EVENT}", "fettle_terminal"])
+@pytest.mark.parametrize("event", [TERMINAL, TERMINAL.upper(), f" {TERMINAL}", "fettle_terminal"])
 async def test_no_delivery_passes_for_the_operators_word_however_well_it_is_signed(
     serve, sender, event
 ):
     payload = {
-        "action": ACTION,
+        "action": TERMINAL_ACTION,
         "request": REQUEST.model_dump(mode="json"),
         "sender": sender.payload()["sender"],
     }
@@ -102,9 +102,9 @@ async def test_no_delivery_passes_for_the_operators_word_however_well_it_is_sign
 
 
 def test_the_door_knows_no_such_event(sender):
-    assert not known(EVENT)
-    assert not known(EVENT, ACTION)
-    headers, body = sender.make({"action": ACTION}, event=EVENT)
+    assert not known(TERMINAL)
+    assert not known(TERMINAL, TERMINAL_ACTION)
+    headers, body = sender.make({"action": TERMINAL_ACTION}, event=TERMINAL)
     with pytest.raises(DeliveryError, match="X-GitHub-Event"):
         WebhookReceiver([sender.secret], OwnIdentity()).admit(headers, body)
 
@@ -121,10 +121,10 @@ ON_PULL = REQUEST.model_dump(exclude={"kind", "body", "label"})
 def test_what_is_done_on_pull_requests_can_be_asked_for_as_well(kind):
     more = {"head": "a" * 40} if kind is FixChecks else {}
     request = kind(**ON_PULL, **more)
-    assert route(EVENT, json.loads(f'{{"request": {request.model_dump_json()}}}')) == request
+    assert route(TERMINAL, json.loads(f'{{"request": {request.model_dump_json()}}}')) == request
 
 
 def test_what_was_not_asked_for_at_the_terminal_has_no_business_there():
     by_label = REQUEST.model_copy(update={"via": "label"}).model_dump(mode="json")
-    assert isinstance(route(EVENT, {"request": by_label}), Ignored)
-    assert route(EVENT, json.loads(f'{{"request": {REQUEST.model_dump_json()}}}')) == REQUEST
+    assert isinstance(route(TERMINAL, {"request": by_label}), Ignored)
+    assert route(TERMINAL, json.loads(f'{{"request": {REQUEST.model_dump_json()}}}')) == REQUEST

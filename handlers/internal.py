@@ -1,0 +1,34 @@
+"""Fettle's own events: what the operator asks for at the machine, and what is due by the clock.
+
+Both wait in the inbox like deliveries of GitHub's, so that they are dispatched as those are. The
+receiver lets neither name in, however well a delivery is signed: who asks by them may write to the
+database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.requests import RemediateAlert, Request, request_of
+from handlers.ignored import Ignored
+
+TERMINAL, TERMINAL_ACTION = "fettle.terminal", "asked"
+SCHEDULE, SCHEDULE_ACTION = "fettle.schedule", "due"
+"""The dot keeps these names apart from GitHub's, and from all that the receiver takes for one."""
+
+
+def asked(payload: Mapping[str, Any]) -> Request | Ignored:
+    """Ask for what the operator asked for. Raises pydantic.ValidationError."""
+    request = request_of(payload["request"])
+    if request.via != "terminal":
+        return Ignored("it was not asked for at the terminal")
+    return request
+
+
+def due(payload: Mapping[str, Any]) -> RemediateAlert | Ignored:
+    """Ask for what is due. Raises pydantic.ValidationError."""
+    request = request_of(payload["request"])
+    if not isinstance(request, RemediateAlert) or request.via != "schedule":
+        return Ignored("it was not asked for by the clock")
+    return request
