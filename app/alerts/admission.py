@@ -1,4 +1,4 @@
-"""Step 4: whether a run about alerts may begin, or go on: asked of the store, then of GitHub.
+"""Decide whether a run about Dependabot alerts may begin, or go on: by the store, then by GitHub.
 
 The cheapest question comes first. A run that is not to be may have been left other alerts at that
 moment; then it looks once more, so that none of them is lost.
@@ -14,12 +14,16 @@ from cachetools import TTLCache
 from agents.policy import Found, InvalidPolicy, PinnedPolicy
 from agents.ports import Alerts
 from agents.requests import RemediateAlert
+from app.alerts.outcomes import AlertOutcomes
 from app.github.transport.client import GitHub
 from app.github.transport.errors import InstallationGone
 from app.github.transport.tokens import Profile
 from app.policies.gate import PolicyGate
 from app.runs.admission import Admission
 from app.store.alert_runs import AlertRuns
+from app.store.database import Database
+from app.store.history import History
+from app.store.overrides import Overrides
 from app.store.remediations import Remediations
 from handlers.access import alerts as access_alerts
 from handlers.access.issues import AskerFacts, Refusal
@@ -106,3 +110,20 @@ class AlertAdmission:
         every = await alerts.open(request.ecosystem, request.package)
         here = [each for each in every if each.directory == request.directory.strip("/")]
         return access_alerts.decide(request, access_alerts.AlertFacts(still_open=len(here)))
+
+
+@dataclass(frozen=True)
+class AlertContext:
+    """Shared by all runs of one process."""
+
+    access: AlertAdmission
+    record: AlertOutcomes
+
+    @classmethod
+    def of(cls, database: Database, github: GitHub) -> AlertContext:
+        """Return them over this database."""
+        remediations = Remediations(database)
+        return cls(
+            AlertAdmission(github, AlertRuns(database), remediations, RecentPolicies()),
+            AlertOutcomes(remediations, Overrides(database), History(database)),
+        )

@@ -8,8 +8,7 @@ from agents.requests import Command
 from app.commands.budget import RunAllowance
 from app.commands.context import CommandContext
 from app.commands.replies import PUZZLED, CommandReplies
-from app.commands.status import RunStatus, status_text
-from app.commands.why import RunReasons, why_text
+from app.commands.status import RunReasons, RunStatus, status_text, why_text
 from app.github.alerts.issue_text import public_text
 from app.store.database import Database
 from app.store.history import History, KeptRun

@@ -1,13 +1,13 @@
-"""How variables become settings: what cannot be read is left out and told, nothing is raised."""
+"""Read environment variables as settings: faults are collected with their remedies, none raised."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
-
-from app.config.problems import Problem, variable_of
 
 S = TypeVar("S", bound=BaseSettings)
 
@@ -59,3 +59,67 @@ def _problem(model: type[BaseSettings], where: tuple[int | str, ...], message: s
         f" Expected: {' '.join(meant.description.split())}" if meant and meant.description else ""
     )
     return Problem(field_variable(model, field), f"{text}.{purpose}")
+
+
+PREFIX = "FETTLE_"
+
+CREDENTIALS = ("app_id", "private_key", "private_key_file", "webhook_secrets")
+"""The fields that prove who the App is."""
+
+
+class Problem(NamedTuple):
+    """What is wrong with one variable, and the remedy."""
+
+    variable: str
+    text: str
+
+    def __str__(self) -> str:
+        """Return it as a line of a list."""
+        return f"- {self.variable}: {self.text}"
+
+
+def variable_of(field: str, alias: object) -> str:
+    """Return the environment variable of a field."""
+    return alias if isinstance(alias, str) else f"{PREFIX}{field.upper()}"
+
+
+def lacking(values: Mapping[str, object]) -> Iterator[Problem]:
+    """Tell what a server lacks; the remedies say where each is found."""
+    page = "on the App's page, under Settings, Developer settings, GitHub Apps"
+    if not values.get("app_id"):
+        yield Problem(
+            f"{PREFIX}APP_ID",
+            f"is missing. Run `fettle setup`, or set it to the App ID {page}.",
+        )
+    keys = [values.get("private_key"), values.get("private_key_file")]
+    if not any(keys):
+        yield Problem(
+            f"{PREFIX}PRIVATE_KEY",
+            f"is missing. Run `fettle setup`, or set it, or {PREFIX}PRIVATE_KEY_FILE, to a "
+            f"private key made {page}.",
+        )
+    if all(keys):
+        yield Problem(
+            f"{PREFIX}PRIVATE_KEY", f"is set, and {PREFIX}PRIVATE_KEY_FILE too. Take one away."
+        )
+    if not values.get("webhook_secrets"):
+        yield Problem(
+            f"{PREFIX}WEBHOOK_SECRETS",
+            "is missing or empty. Run `fettle setup`, or set it to the webhook secret "
+            f"{page}; without one anybody could send deliveries.",
+        )
+    if not values.get("anthropic_api_key") and not values.get("anthropic_base_url"):
+        yield Problem(
+            "ANTHROPIC_API_KEY",
+            "is missing. Set it to a key of the Messages API, or ANTHROPIC_BASE_URL to a server "
+            "that needs none.",
+        )
+
+
+def unknown(environ: Mapping[str, str], known: Sequence[str]) -> Iterator[Problem]:
+    """Tell which variables have our prefix and mean nothing: mostly slips of the pen."""
+    for name in sorted(environ):
+        if name.upper().startswith(PREFIX) and name not in known:
+            near = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.5)
+            hint = f"Did you mean {near[0]}?" if near else f"Known are: {', '.join(known)}."
+            yield Problem(name, f"is no setting of Fettle. {hint}")

@@ -23,13 +23,15 @@ from pydantic_settings import (
 )
 
 from agents.errors import ConfigError
-from app.config.load import decoded, field_variable, valid
-from app.config.problems import (
+from app.config.load import (
     CREDENTIALS,
     PREFIX,
     Problem,
+    decoded,
+    field_variable,
     lacking,
     unknown,
+    valid,
 )
 from app.config.values import (
     default_data_dir,

@@ -1,4 +1,4 @@
-"""What a set-up left, as it is kept: a folder for each place where later sandboxes see it."""
+"""What a set-up installed, as the cache keeps it: owned by Fettle, and never written again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from agents.errors import ToolError
 from agents.ports import SetupResult
 from agents.requests import Frozen
 from app.dependencies.layout import BUILT, LEFT_OUT, OPENED, PLACE, PROGRAMS, WORKING, WRITTEN
-from app.dependencies.make_read_only import seal
 from app.git.installed_dependencies import CommandMounts
 from app.git.safe_open import is_absent, make_folder, take_out, write_file
 from app.sandbox.environment import HOME
@@ -229,3 +228,38 @@ def _let_see(setup: Path, toolchains: Iterable[Path]) -> None:
                 write_file(setup, f"{beside}/{_TOOLCHAINS_FILE}", f"{packages}\n".encode(), owner)
         except ToolError:  # something odd stands there: then it is as it is
             continue
+
+
+_ALL, _READ = 0o755, 0o644
+
+
+def seal(folder: Path) -> int:
+    """Take everything below over, and return its size in bytes.
+
+    Folders, files and links stay, all others go: a pipe would hang whoever reads it. No link is
+    followed. Nothing may run in there any more.
+    """
+    size = 0
+    os.chown(folder, os.geteuid(), os.getegid())
+    folder.chmod(_ALL)
+    for _, folders, files, parent in os.fwalk(folder, follow_symlinks=False):
+        for name in (*folders, *files):
+            size += _seal_one(name, parent)
+    return size
+
+
+def _seal_one(name: str, parent: int) -> int:
+    about = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    if not (stat.S_ISDIR(about.st_mode) or stat.S_ISREG(about.st_mode) or _is_link(about)):
+        os.unlink(name, dir_fd=parent)
+        return 0
+    if (about.st_uid, about.st_gid) != (os.geteuid(), os.getegid()):
+        os.chown(name, os.geteuid(), os.getegid(), dir_fd=parent, follow_symlinks=False)
+    if not _is_link(about):
+        runs = stat.S_ISDIR(about.st_mode) or about.st_mode & 0o111
+        os.chmod(name, _ALL if runs else _READ, dir_fd=parent)
+    return about.st_blocks * 512
+
+
+def _is_link(about: os.stat_result) -> bool:
+    return stat.S_ISLNK(about.st_mode)

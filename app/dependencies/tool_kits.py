@@ -23,10 +23,9 @@ from agents.ports import Kit, SetupResult
 from agents.text import plain_output, printable
 from app.dependencies.add_package import REFUSED, OpenReading, tools_of
 from app.dependencies.cache import Entry, Store
-from app.dependencies.cache_entry import Manifest
+from app.dependencies.cache_entry import Manifest, seal
 from app.dependencies.install import Origins, Way
 from app.dependencies.layout import ASKING, SCRATCH
-from app.dependencies.make_read_only import seal
 from app.git.installed_dependencies import CommandMounts
 from app.git.run_folders import remove_tree
 from app.sandbox.port import Mount, Sandbox, SandboxCommand

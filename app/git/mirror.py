@@ -1,4 +1,4 @@
-"""Step 9: the bare mirror of one repository: all that is fetched, made and pushed is in it."""
+"""The bare mirrors of repositories: all that runs fetch, commit and push is in them."""
 
 from __future__ import annotations
 
@@ -296,3 +296,19 @@ def _install(fresh: Path, gitdir: Path, group: int | None) -> None:
         os.chown(fresh, -1, group)
     fresh.chmod(0o750)
     fresh.rename(gitdir)
+
+
+class Mirrors:
+    """Finds the mirror of a repository; the same object each time, since it holds the lock."""
+
+    def __init__(self, root: Path, *, group: int) -> None:
+        self._root = root
+        self._group = group
+        self._open: dict[int, Mirror] = {}
+
+    def of(self, repository_id: int) -> Mirror:
+        """Return the mirror of this repository; made on disk by its first fetch."""
+        if repository_id not in self._open:
+            gitdir = self._root / f"{repository_id}.git"
+            self._open[repository_id] = Mirror(gitdir, group=self._group)
+        return self._open[repository_id]

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Connection, make_url, select
 
 from app.git.garbage_collect import mirror_ids
-from app.git.mirrors import Mirrors
+from app.git.mirror import Mirrors
 from app.git.ref_names import RUN_REFS
 from app.secrets.files import FOLDER
 from app.store.database import Database, sqlite_module

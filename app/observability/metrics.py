@@ -1,4 +1,4 @@
-"""Numbers for Prometheus: what came in, what waits, and for how long."""
+"""Metrics for Prometheus, and a model port that counts its seconds and dollars."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from sqlalchemy import Connection
 
+from agents.ports import Answer, Model, Query
+from app.observability.tracing import CLIENT, span
 from app.store.database import Database
 from app.store.deliveries import oldest_waiting
 from app.store.metric_queries import (
@@ -132,3 +134,24 @@ class Metrics:
         self.left.clear()  # installations come and go
         for installation, left in self.requests_left().items():
             self.left.labels(str(installation)).set(left)
+
+
+class InstrumentedModel:
+    """The port `Model`, with what it cost and how long it took counted."""
+
+    def __init__(self, model: Model, metrics: Metrics) -> None:
+        self._model = model
+        self._metrics = metrics
+
+    async def answer(self, query: Query) -> Answer:
+        """Return the model's answer."""
+        with span(f"model {query.model}", kind=CLIENT, gen_ai__request__model=query.model) as note:
+            answer = await self._model.answer(query)
+            note(
+                gen_ai__usage__input_tokens=answer.usage.input,
+                gen_ai__usage__output_tokens=answer.usage.output,
+                fettle__usd=answer.cost_usd,
+            )
+        self._metrics.model_seconds.inc(answer.seconds)
+        self._metrics.model_usd.inc(answer.cost_usd)
+        return answer

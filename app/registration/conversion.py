@@ -1,4 +1,4 @@
-"""What GitHub hands out for the code of a registration: the App's id, its key, its secret; once."""
+"""The credentials of an App: converted from a manifest, or an id and key that exist already."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from pydantic import (
 
 from agents.errors import RunError, TransientError
 from app.config.values import parse_key
+from app.github.transport.app_client import AppClient
+from app.github.transport.app_jwt import AppJwt
 from app.github.transport.http import HttpApi, RequestFailed
 from app.github.transport.rate_limits import NO_ANSWER
 from app.github.transport.urls import Urls
@@ -102,3 +104,19 @@ async def _exchanged(api: HttpApi, code: str, pause: float) -> object:
                 ) from None
             await asyncio.sleep(pause * tries)
     raise AssertionError("the last try returns or raises")
+
+
+async def adopt(urls: Urls, app_id: str, key: SecretStr) -> Registered:
+    """Return the App that GitHub knows by this id and key. Raises ConfigError when there is none.
+
+    Raises TransientError when GitHub cannot be reached.
+    """
+    jwt = AppJwt(app_id, key.get_secret_value())
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        answer = await AppClient(HttpApi(session, urls), jwt).request("GET", "/app")
+    try:
+        return Registered.model_validate(answer)
+    except ValidationError:
+        raise RunError(
+            f"What {urls.web} answers about the App cannot be used. Check the address."
+        ) from None

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from agents.errors import Cancelled, ConfigError, RunError
 from app.registration.browser_flow import BrowserFlow, RegistrationRequest, open_door
 from app.registration.conversion import SPENT, Registered, convert
-from app.secrets.write import keep_app, require_room
+from app.secrets.files import keep_app, require_room
 
 MINUTES = 15.0
 BUSY_SECONDS = 120.0

@@ -22,8 +22,7 @@ from app.github.transport.app_deliveries import WINDOW
 from app.github.transport.app_jwt import AppJwt
 from app.github.transport.http import HttpApi
 from app.github.transport.urls import Urls
-from app.registration.adopt import adopt
-from app.registration.conversion import Registered
+from app.registration.conversion import Registered, adopt
 
 CONFIG = "/app/hook/config"
 LONGER_WINDOW = 7 * 86_400.0

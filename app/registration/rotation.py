@@ -17,8 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agents.errors import ConfigError
 from app.config.values import split_secrets
-from app.secrets.files import read_of_app
-from app.secrets.write import drop_of_app, keep_of_app, only_one
+from app.secrets.files import drop_of_app, keep_of_app, only_one, read_of_app
 
 SECRETS, RECORD = "FETTLE_WEBHOOK_SECRETS", "rotation.json"
 Tell = Callable[[str], Awaitable[object]]

@@ -1,26 +1,34 @@
-"""Where the App is installed and what it reaches there: by ids, which renames and moves keep."""
+"""The tables of installations and repositories, by ids, which renames and transfers keep."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from app.records.installations import KnownInstallation, KnownRepository
 from app.store.database import Database
-from app.store.installation_rows import (
-    Changes,
-    installation_of,
-    listed_but,
-    repository_of,
-    with_former,
-)
 from app.store.lane_queries import LIVE
 from app.store.tables import installations, owners, repositories, runs
+
+MOST_FORMER = 20
+"""Former names of one repository that are remembered."""
+
+
+@dataclass
+class Changes:
+    """What was not known yet of some repositories: their ids."""
+
+    new: list[int] = field(default_factory=list)
+    """Also those that are back, or have come from another installation."""
+    renamed: list[int] = field(default_factory=list)
+    archived: list[int] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)
 
 
 class StoredInstallations:
@@ -199,3 +207,42 @@ def every_installation(connection: Connection) -> list[KnownInstallation]:
     """Return those that were not removed."""
     query = select(installations).where(installations.c.removed_at.is_(None))
     return [installation_of(row) for row in connection.execute(query)]
+
+
+def with_former(row: Row[Any], now: KnownRepository) -> dict[str, str]:
+    """Return what the row remembers of before, once it holds what is now."""
+    return {
+        "former": listed_but(row.former, row.full_name, now.full_name),
+        "former_installations": listed_but(
+            row.former_installations, row.installation_id, now.installation_id
+        ),
+    }
+
+
+def listed_but(former: str, before: object, now: object) -> str:
+    """Return the list with what was, and without what is: it may have come back."""
+    known = [each for each in (*json.loads(former), before) if each != now]
+    return json.dumps(list(dict.fromkeys(known))[-MOST_FORMER:])
+
+
+def installation_of(row: Row[Any]) -> KnownInstallation:
+    """Return the installation of a row."""
+    values = {**row._mapping, "permissions": json.loads(row.permissions)}  # noqa: SLF001 - its public name
+    return KnownInstallation(**values)
+
+
+def repository_of(row: Row[Any]) -> KnownRepository:
+    """Return the repository of a row."""
+    owner, _, name = row.full_name.partition("/")
+    return KnownRepository(
+        id=row.id,
+        installation_id=row.installation_id,
+        owner=owner,
+        name=name,
+        default_branch=row.default_branch,
+        private=row.private,
+        archived=row.archived,
+        removed_at=row.removed_at,
+        former=tuple(json.loads(row.former)),
+        former_installations=tuple(json.loads(row.former_installations)),
+    )

@@ -1,4 +1,4 @@
-"""Step 7: the journal: what each session of a run said and heard, turn by turn."""
+"""The journal: what each session of a run said and heard, turn by turn."""
 
 from __future__ import annotations
 
@@ -103,3 +103,23 @@ def spent_since(run_id: str, moment: float) -> Select[tuple[float | None]]:
 
 def _midnight() -> float:
     return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+
+
+async def recorded_sessions(
+    database: Database, run_id: str | None = None, *, most: int = 500
+) -> list[tuple[str, str]]:
+    """Return run and session of each conversation, those of the newest runs first.
+
+    `run_id` picks those of one run.
+    """
+    query = (
+        select(turns.c.run_id, turns.c.session)
+        .join(runs, runs.c.id == turns.c.run_id)
+        .group_by(turns.c.run_id, turns.c.session, runs.c.created_at)
+        .order_by(runs.c.created_at.desc(), turns.c.run_id, turns.c.session)
+        .limit(most)
+    )
+    if run_id is not None:
+        query = query.where(turns.c.run_id == run_id)
+    rows = await database.read(lambda c: c.execute(query).all())
+    return [(row.run_id, row.session) for row in rows]

@@ -11,7 +11,7 @@ from agents.errors import RunError
 from agents.pipelines.stages.waiting_label import LABEL
 from agents.requests import OnPull, RemediateAlert, Request, ResolveIssue
 from agents.run import Outcome, Ports
-from app.alerts.context import AlertContext
+from app.alerts.admission import AlertContext
 from app.git.run_repository import GitSource
 from app.github.access.issue_facts import asker_role, issue_facts
 from app.github.access.pull_request_facts import pull_facts

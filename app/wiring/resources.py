@@ -14,10 +14,9 @@ from app.config.allowed_owners import AllowedOwners
 from app.config.settings import Settings
 from app.dependencies.install_phase import SetUps
 from app.dependencies.start import make_set_ups
-from app.git.mirrors import Mirrors
+from app.git.mirror import Mirrors
 from app.mcp.servers import ForRun, open_toolsets
-from app.observability.instrumented import InstrumentedModel
-from app.observability.metrics import Metrics
+from app.observability.metrics import InstrumentedModel, Metrics
 from app.observability.otlp import open_tracing
 from app.observability.tracing import Tracing, past
 from app.sandbox.path_permissions import make_data_folder, require_reach

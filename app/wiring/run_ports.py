@@ -8,7 +8,7 @@ from functools import partial
 from agents.ports import Steps
 from agents.requests import OnPull, RemediateAlert, Request, request_of
 from agents.run import Ports
-from app.alerts.context import AlertContext
+from app.alerts.admission import AlertContext
 from app.git.environment import CommitIdentity as Author
 from app.git.mirror import Mirror
 from app.git.run_repository import GitSource

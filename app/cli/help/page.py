@@ -275,7 +275,7 @@ def _write(ctx: Any, formatter: Any) -> None:
 def _settings() -> Rows:
     """Return every setting, as the settings describe themselves."""
     # `--help` of the others stays fast.
-    from app.config.problems import PREFIX  # noqa: PLC0415 - see above
+    from app.config.load import PREFIX  # noqa: PLC0415 - see above
     from app.config.settings import Settings  # noqa: PLC0415 - see above
 
     rows = []

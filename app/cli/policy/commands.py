@@ -134,8 +134,7 @@ async def _recorded(run: str | None) -> list[RecordedCall]:
     from app.cli.storage.databases import known_places, of_each
     from app.config.settings import load_settings
     from app.store.database import Database
-    from app.store.recorded_sessions import recorded_sessions
-    from app.store.turns import StoredJournal
+    from app.store.turns import StoredJournal, recorded_sessions
 
     found: list[RecordedCall] = []
 

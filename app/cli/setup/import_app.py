@@ -38,7 +38,7 @@ async def import_app(
     settings: Settings, wanted: RegistrationRequest, given: Existing, *, replace: bool
 ) -> Registered:
     """Keep the App's secrets once GitHub has said that it knows the App."""
-    from app.registration.adopt import adopt
+    from app.registration.conversion import adopt
     from app.registration.register import keep
     from app.sandbox.path_permissions import make_data_folder
 

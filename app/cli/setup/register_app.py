@@ -216,7 +216,7 @@ def _tell(settings: Settings, wanted: RegistrationRequest, made: Registered) -> 
 
 def _offer_model_key(settings: Settings) -> None:
     """Take the model's key as well, from whoever sits at the terminal and has none set."""
-    from app.secrets.write import keep_alone
+    from app.secrets.files import keep_alone
 
     known = settings.anthropic_api_key or settings.anthropic_base_url
     if known or not sys.stdin.isatty():

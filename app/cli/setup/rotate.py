@@ -191,7 +191,7 @@ async def _replace_key(settings: Settings, new: SecretStr) -> None:
     from app.cli.safe_text import visible
     from app.github.transport.urls import Urls
     from app.registration.replace_at_github import check_key, fingerprint
-    from app.secrets.write import keep_of_app
+    from app.secrets.files import keep_of_app
 
     credentials, urls = settings.credentials, Urls.of(settings.github_url)
     old = credentials.private_key

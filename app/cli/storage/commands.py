@@ -108,7 +108,7 @@ def _make_key(settings: Settings) -> None:
     from cryptography.fernet import Fernet
 
     from app.config.settings import process_environment
-    from app.secrets.write import keep_alone
+    from app.secrets.files import keep_alone
 
     if process_environment().get(KEYS, "").strip():
         raise ConfigError(

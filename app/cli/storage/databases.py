@@ -40,8 +40,7 @@ class Place:
     def mirror(self, repository_id: int) -> Mirror | None:
         """Return the mirror of a repository, if this machine has one."""
         from app.clone.run_folder import MIRROR
-        from app.git.mirror import Mirror
-        from app.git.mirrors import Mirrors
+        from app.git.mirror import Mirror, Mirrors
 
         if self.clone:
             found = Mirror(self.folder / MIRROR)

@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.requests import Request
 from app.github.access.discussion import discussion
-from app.github.access.writers import Writers
+from app.github.access.roles import Writers
 from app.github.transport.client import GitHub
 from app.github.transport.incoming_text import body, left_out, sections
 from app.github.transport.installation_client import InstallationClient

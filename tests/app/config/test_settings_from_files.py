@@ -7,8 +7,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from agents.errors import ConfigError
 from app.config.settings import AppNotConfigured, load_settings, read_settings
-from app.secrets.files import app_folder
-from app.secrets.write import keep_alone, keep_app
+from app.secrets.files import app_folder, keep_alone, keep_app
 from tests.app.config.test_settings import pem
 
 

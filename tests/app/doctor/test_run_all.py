@@ -7,7 +7,7 @@ import pytest
 from app.config.settings import read_settings
 from app.doctor.run_all import examine
 from app.sandbox import select as choosing
-from app.secrets.write import keep_app
+from app.secrets.files import keep_app
 from tests.app.cli.test_doctor import Faked
 from tests.app.doctor.conftest import by_subject, levels
 

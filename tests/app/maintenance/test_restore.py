@@ -12,8 +12,7 @@ import pytest
 from agents.errors import ConfigError
 from app.maintenance.backup import ABOUT, back_up
 from app.maintenance.restore import restore
-from app.secrets.files import app_folder, kept_in
-from app.secrets.write import keep_alone, keep_app
+from app.secrets.files import app_folder, keep_alone, keep_app, kept_in
 from app.store.database import Database
 
 SOUND = {"format": 1, "made_at": 1.0, "revision": "0001", "live": 0, "secrets": False}

@@ -24,9 +24,8 @@ from app.registration.rotation import (
     rotation_in,
     secrets_in,
 )
-from app.secrets.files import app_folder
+from app.secrets.files import app_folder, keep_app, keep_of_app
 from app.secrets.redaction import Redactor
-from app.secrets.write import keep_app, keep_of_app
 from app.simulator.github import LocalGitHub
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import OwnIdentity, WebhookReceiver

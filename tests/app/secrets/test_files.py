@@ -8,8 +8,7 @@ import stat
 import pytest
 
 from agents.errors import ConfigError
-from app.secrets.files import app_folder, kept_beside, kept_in
-from app.secrets.write import keep_alone, keep_app
+from app.secrets.files import app_folder, keep_alone, keep_app, kept_beside, kept_in
 
 VALUES = {
     "FETTLE_APP_ID": "12",

@@ -17,8 +17,7 @@ import aiohttp
 import pytest
 
 from app.cli import main
-from app.secrets.files import app_folder
-from app.secrets.write import keep_app
+from app.secrets.files import app_folder, keep_app
 from app.simulator.github import LocalGitHub
 from tests.deploy.conftest import ROOT
 
