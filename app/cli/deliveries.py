@@ -15,7 +15,6 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.exit_codes import DONE, FAILED, say
-from app.cli.help import deliveries as deliveries_manual
 from app.cli.options import JsonObject, add
 from app.cli.safe_text import cleaned, line, redactor_of, visible
 
@@ -43,8 +42,8 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show it and write nothi
 
 def register(cli: typer.Typer) -> None:
     """Add the commands."""
-    add(cli, receive, deliveries_manual.RECEIVE, "Feed a payload to the front door.")
-    add(cli, redeliver, deliveries_manual.REDELIVER, "Have GitHub deliver something once more.")
+    add(cli, receive, "Feed a payload to the front door.")
+    add(cli, redeliver, "Have GitHub deliver something once more.")
 
 
 def receive(event: Event, file: File, *, dry_run: DryRun = False, json: JsonObject = False) -> None:

@@ -17,8 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.exit_codes import DONE, PERSON
-from app.cli.help import doctor as doctor_manual
-from app.cli.help import page as manual
+from app.cli.help.page import ManualGroup
 from app.cli.options import add
 from app.doctor.finding import Diagnosis
 
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415 - `--help` imports nothing that takes long
 
 doctor = typer.Typer(
-    cls=manual.FettleManual,
-    help=doctor_manual.DOCTOR,
+    cls=ManualGroup,
     short_help="Check machine, App and settings.",
     invoke_without_command=True,
     no_args_is_help=False,
@@ -88,7 +86,7 @@ def sandbox(
     sys.exit(DONE if chosen else PERSON)
 
 
-add(doctor, sandbox, doctor_manual.DOCTOR_SANDBOX, "Try to break out of the sandbox.")
+add(doctor, sandbox, "Try to break out of the sandbox.")
 
 
 def _examined(*, yes: bool, quiet: bool) -> list[Diagnosis]:

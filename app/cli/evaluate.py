@@ -16,7 +16,6 @@ from rich.text import Text
 from agents.errors import ConfigError
 from agents.text import printable
 from app.cli.exit_codes import PERSON, say
-from app.cli.help import evaluate as eval_manual
 from app.cli.options import JsonAtEnd, add
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ TEXTS = ("case", "solved", "draft", "why")
 def register(cli: typer.Typer) -> None:
     """Add the command."""
     short = "Try how well runs do on cases with known answers."
-    add(cli, evaluate, eval_manual.EVAL, short, name="eval")
+    add(cli, evaluate, short, name="eval")
 
 
 def evaluate(

@@ -15,7 +15,7 @@ from app.cli import deliveries, evaluate
 from app.cli import wait_for_app as waiting
 from app.cli.doctor import doctor
 from app.cli.exit_codes import DONE, FAILED, STOPPED, say, stop_event
-from app.cli.help import page as manual
+from app.cli.help.page import ManualGroup
 from app.cli.options import JsonAtEnd, add
 from app.cli.policy.commands import policy
 from app.cli.progress import TerminalProgress
@@ -33,8 +33,7 @@ from app.cli.storage import purge as forget
 # ruff: noqa: PLC0415 - see above
 
 cli = typer.Typer(
-    cls=manual.FettleManual,
-    help=manual.FETTLE,
+    cls=ManualGroup,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -105,8 +104,8 @@ def demo(
         sys.exit(STOPPED)
 
 
-add(cli, serve, manual.SERVE, "Run the server of your GitHub App.")
-add(cli, demo, manual.DEMO, "Watch a real bug become a pull request.")
+add(cli, serve, "Run the server of your GitHub App.")
+add(cli, demo, "Watch a real bug become a pull request.")
 setup.register(cli)
 rotate.register(cli)
 stored.register(cli)

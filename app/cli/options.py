@@ -26,7 +26,7 @@ DatabaseFile = Annotated[
 
 
 def add(
-    group: typer.Typer, run: Callable[..., None], page: str, short: str, *, name: str | None = None
+    group: typer.Typer, run: Callable[..., None], short: str, *, name: str | None = None
 ) -> None:
     """Add a command, named like its function unless told otherwise."""
-    group.command(name, help=page, short_help=short, cls=Manual)(run)
+    group.command(name, short_help=short, cls=Manual)(run)

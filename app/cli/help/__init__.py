@@ -1,1 +1,1 @@
-"""The manual pages of the commands."""
+"""The manual pages of the commands, one Markdown file each, and what prints them."""

@@ -17,8 +17,7 @@ from agents.errors import ConfigError, PolicyInvalid
 from agents.policy import POLICY_PATH
 from agents.text import one_line, printable
 from app.cli.exit_codes import DONE, FAILED
-from app.cli.help import page as manual
-from app.cli.help import policy as policy_manual
+from app.cli.help.page import ManualGroup
 from app.cli.options import JsonObject, add
 from app.cli.policy.check import check, content_of, schema
 
@@ -39,8 +38,7 @@ SIGNS = {
 ORDER = ("weaker", "stricter", "other rule", "same")
 
 policy = typer.Typer(
-    cls=manual.FettleManual,
-    help=policy_manual.POLICY,
+    cls=ManualGroup,
     short_help="Check a policy, or try out a changed one.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -86,9 +84,9 @@ def replay(
     sys.exit(FAILED if weaker else DONE)
 
 
-add(policy, replay, policy_manual.TEST, "Hold past calls against a changed policy.", name="test")
-add(policy, check, policy_manual.CHECK, "Say what is wrong with a policy, line by line.")
-add(policy, schema, policy_manual.SCHEMA, "Print the JSON schema, for editors.")
+add(policy, replay, "Hold past calls against a changed policy.", name="test")
+add(policy, check, "Say what is wrong with a policy, line by line.")
+add(policy, schema, "Print the JSON schema, for editors.")
 
 # --- what is tested -----------------------------------------------------------------------------
 

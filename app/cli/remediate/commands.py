@@ -9,7 +9,6 @@ from typing import Annotated, Literal, NamedTuple
 
 import typer
 
-from app.cli.help import remediate as remediate_manual
 from app.cli.options import add
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
@@ -74,8 +73,8 @@ class Said(NamedTuple):
 
 def register(cli: typer.Typer) -> None:
     """Add the commands."""
-    add(cli, scan, remediate_manual.SCAN, "Look at Dependabot alerts, and change nothing.")
-    add(cli, remediate, remediate_manual.REMEDIATE, "Turn Dependabot alerts into verified fixes.")
+    add(cli, scan, "Look at Dependabot alerts, and change nothing.")
+    add(cli, remediate, "Turn Dependabot alerts into verified fixes.")
 
 
 def scan(

@@ -12,7 +12,6 @@ from rich.console import Console
 
 from agents.errors import Cancelled, ConfigError
 from app.cli.exit_codes import PERSON, say, stop_event
-from app.cli.help import page as manual
 from app.cli.options import JsonAtEnd, add
 from app.cli.progress import TerminalProgress
 from app.cli.safe_text import redactor_of
@@ -28,7 +27,7 @@ LARGEST_ISSUE = 1_000_000  # bytes
 
 def register(cli: typer.Typer) -> None:
     """Add the command."""
-    add(cli, resolve, manual.RESOLVE, "Resolve an issue, on GitHub or in a clone of yours.")
+    add(cli, resolve, "Resolve an issue, on GitHub or in a clone of yours.")
 
 
 def resolve(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
-from app.cli.help import pulls as pulls_manual
 from app.cli.options import JsonAtEnd, add
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ More = Annotated[str | None, typer.Argument(metavar="[NUMBER]", help="The pull r
 
 def register(cli: typer.Typer) -> None:
     """Add the commands."""
-    add(cli, address, pulls_manual.ADDRESS, "Do what reviews of a pull request ask for.")
-    add(cli, update, pulls_manual.UPDATE, "Merge its base branch into a pull request.")
+    add(cli, address, "Do what reviews of a pull request ask for.")
+    add(cli, update, "Merge its base branch into a pull request.")
 
 
 def address(what: What, more: More = None, *, json: JsonAtEnd = False) -> None:

@@ -18,7 +18,6 @@ from agents.errors import ConfigError
 from agents.text import printable
 from agents.text.literal import literal
 from app.cli.exit_codes import DONE, FAILED, say
-from app.cli.help import page as manual
 from app.cli.options import DatabaseFile, Json, add
 from app.cli.runs.approval_prompt import place_of, show_question
 from app.cli.storage.databases import Place, of_each, opened, places
@@ -49,9 +48,9 @@ class Found:
 
 def register(cli: typer.Typer) -> None:
     """Add the commands."""
-    add(cli, approvals, manual.APPROVALS, "List what waits for a decision.")
-    add(cli, approve, manual.APPROVE, "Let a call run that waits.")
-    add(cli, deny, manual.DENY, "Refuse a call that waits.")
+    add(cli, approvals, "List what waits for a decision.")
+    add(cli, approve, "Let a call run that waits.")
+    add(cli, deny, "Refuse a call that waits.")
 
 
 def approvals(*, json: Json = False, database: DatabaseFile = None) -> None:

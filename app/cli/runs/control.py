@@ -12,7 +12,6 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.exit_codes import DONE, FAILED, PERSON, say
-from app.cli.help import runs as runs_manual
 from app.cli.options import DatabaseFile, JsonAtEnd, add
 from app.cli.safe_text import visible
 
@@ -46,8 +45,8 @@ Ident = Annotated[str, typer.Argument(metavar="ID", help="The run, or how its id
 
 def register(runs: typer.Typer) -> None:
     """Add the commands."""
-    add(runs, cancel, runs_manual.CANCEL, "End a run.")
-    add(runs, retry, runs_manual.RETRY, "Do a run once more.")
+    add(runs, cancel, "End a run.")
+    add(runs, retry, "Do a run once more.")
 
 
 def cancel(

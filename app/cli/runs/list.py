@@ -14,8 +14,7 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.exit_codes import PERSON
-from app.cli.help import page as manual
-from app.cli.help import runs as runs_manual
+from app.cli.help.page import ManualGroup
 from app.cli.options import DatabaseFile, Json, add
 from app.cli.runs import control as runs_steered
 
@@ -41,8 +40,7 @@ class State(StrEnum):
 
 
 runs = typer.Typer(
-    cls=manual.FettleManual,
-    help=runs_manual.RUNS,
+    cls=ManualGroup,
     short_help="List runs; show one with all that it did.",
     invoke_without_command=True,
     rich_markup_mode=None,
@@ -110,7 +108,7 @@ def show(
         show_run(found)
 
 
-add(runs, show, runs_manual.SHOW, "Show one run.")
+add(runs, show, "Show one run.")
 runs_steered.register(runs)
 
 

@@ -11,7 +11,6 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.exit_codes import say
-from app.cli.help import rotate as rotate_manual
 from app.cli.options import add
 from app.cli.safe_text import redactor_of
 from app.cli.setup.import_app import LARGEST_FILE, key_in
@@ -46,8 +45,8 @@ KEY_BY_HAND = (
 
 def register(cli: typer.Typer) -> None:
     """Add the commands."""
-    add(cli, rotate_secret, rotate_manual.HOOK, "Replace the webhook secret.")
-    add(cli, rotate_key, rotate_manual.KEY, "Replace the App's private key.")
+    add(cli, rotate_secret, "Replace the webhook secret.")
+    add(cli, rotate_key, "Replace the App's private key.")
 
 
 def rotate_secret(

@@ -10,7 +10,6 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.exit_codes import say
-from app.cli.help import storage as stored_manual
 from app.cli.options import add
 
 if TYPE_CHECKING:
@@ -33,9 +32,9 @@ deploy/README.md says how to put them back."""
 
 def register(cli: typer.Typer) -> None:
     """Add the commands."""
-    add(cli, encrypt, stored_manual.ENCRYPT, "Seal the texts in the database.")
-    add(cli, backup, stored_manual.BACKUP, "Write a backup of a running server.")
-    add(cli, restore, stored_manual.RESTORE, "Put a server back from a backup.")
+    add(cli, encrypt, "Seal the texts in the database.")
+    add(cli, backup, "Write a backup of a running server.")
+    add(cli, restore, "Put a server back from a backup.")
 
 
 def encrypt(

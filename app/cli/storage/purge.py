@@ -10,7 +10,6 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.exit_codes import DONE, FAILED, say
-from app.cli.help import storage as stored_manual
 from app.cli.options import add
 from app.cli.safe_text import visible
 
@@ -31,7 +30,7 @@ WHY = "Everything about the repository is deleted."
 
 def register(cli: typer.Typer) -> None:
     """Add the command."""
-    add(cli, forget, stored_manual.FORGET, "Delete all that is kept about a repository.")
+    add(cli, forget, "Delete all that is kept about a repository.")
 
 
 def forget(

@@ -14,7 +14,7 @@ import pytest
 
 from agents.errors import Cancelled, ConfigError
 from app.cli import main
-from app.cli.help.page import RESOLVE_SECTIONS
+from app.cli.help.page import read_page
 from app.demo.case import load_case
 from app.demo.folders import demo_folder
 from app.demo.toolchain import make_toolchain
@@ -428,7 +428,7 @@ async def test_the_wish_in_words(bench, calc):
 
 
 def test_the_manual_tells_what_the_result_holds():
-    named = " ".join(term for term, _ in RESOLVE_SECTIONS["The JSON object"])
+    named = " ".join(term for term, _ in read_page("fettle resolve").sections["The JSON object"])
     source = (Path(__file__).parents[3] / "app" / "clone" / "result.py").read_text()
     told = source.partition("about = {")[2].partition("\n        }")[0]
     keys = [line.split('"')[1] for line in told.splitlines() if line.startswith('            "')]
