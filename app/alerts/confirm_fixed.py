@@ -12,7 +12,7 @@ import structlog
 from pydantic import ValidationError
 
 from agents.errors import RunError
-from agents.pipelines.remediate.still_open import why_still_open
+from agents.pipelines.remediate.findings.still_open import why_still_open
 from agents.ports import Alerts
 from agents.requests import RemediateAlert, request_of
 from app.github.transport.client import GitHub

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from agents.overrides import Overruled, Retire
-from agents.pipelines.remediate.found import AlertGroup
+from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.result import result_of
 from agents.pipelines.remediate.work import Work
 from agents.pipelines.stages.save_unfinished import DAY_OVER

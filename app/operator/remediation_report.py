@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from pydantic import ValidationError
 
-from agents.pipelines.remediate.found import AlertGroup
+from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from agents.pipelines.remediate.result import result_of
 from agents.remediation import Result

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from agents.errors import ConfigError, RunError
-from agents.pipelines.remediate.found import AlertGroup
+from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from agents.requests import Person, RemediateAlert, Repository
 from agents.text import one_line

@@ -149,14 +149,14 @@ def stage_titles(kind: str = "") -> dict[str, str]:
 
     Of several with one name, it is that of the pipeline for this kind of request.
     """
-    own = {
-        pipeline.function.__module__.rpartition(".")[0]
+    own = tuple(
+        pipeline.function.__module__.removesuffix("pipeline")
         for request, pipeline in PIPELINES.items()
         if request.model_fields["kind"].default == kind
-    }
+    )
     named = [each for each in sys.modules.items() if each[0].startswith("agents.pipelines.")]
     # The sort keeps the order of all others: what comes last counts.
-    named.sort(key=lambda each: each[0].rpartition(".")[0] in own)
+    named.sort(key=lambda each: each[0].startswith(own))
     modules = [module for _, module in named]
     parts = (part for module in modules for part in vars(module).values())
     found = {part.name: part.title for part in parts if isinstance(part, Stage)}

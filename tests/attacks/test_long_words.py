@@ -9,7 +9,7 @@ import pytest
 
 from agents.analysis.repository_files import RepositoryFiles
 from agents.analysis.weakening.test_cases import name_in
-from agents.pipelines.address.suggestion import suggestions
+from agents.pipelines.address.suggestions.suggestion import suggestions
 from agents.text import clean, publish
 from agents.tools.shell.script import read
 from app.secrets.redaction import Redactor

@@ -10,8 +10,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.address.apply_suggestions import Applied
 from agents.pipelines.address.points import FeedbackPoint, points
+from agents.pipelines.address.suggestions.apply_suggestions import Applied
 from agents.pipelines.stages.install_dependencies import told
 from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import Feedback, Pull, SetupResult

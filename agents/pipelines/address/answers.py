@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from agents.errors import RunError
 from agents.pipelines.address.ledger import Ledger, LedgerEntry, reply
-from agents.pipelines.address.suggestion import stand
+from agents.pipelines.address.suggestions.suggestion import stand
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.ports import Thread

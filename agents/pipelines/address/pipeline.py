@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from agents.pipelines.address.analyze_feedback import ANALYZE_FEEDBACK, analyze_feedback
 from agents.pipelines.address.answer_threads import answer_threads
-from agents.pipelines.address.apply_suggestions import apply_suggestions
 from agents.pipelines.address.collect import collect
 from agents.pipelines.address.craft_update import CRAFT_UPDATE, craft_update
 from agents.pipelines.address.implement import IMPLEMENT, implement
 from agents.pipelines.address.keep_back import keep_back
 from agents.pipelines.address.no_action_comment import no_action_comment, nothing_new
-from agents.pipelines.address.suggest_changes import suggest_changes
+from agents.pipelines.address.suggestions.apply_suggestions import apply_suggestions
+from agents.pipelines.address.suggestions.suggest_changes import suggest_changes
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import check_out
 from agents.pipelines.stages.implement import StepResult

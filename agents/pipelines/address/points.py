@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agents.pipelines.address.apply_suggestions import Applied
 from agents.pipelines.address.ledger import about_remark, about_review, argued
+from agents.pipelines.address.suggestions.apply_suggestions import Applied
 from agents.ports import Feedback, Remark, ReviewText, Thread
 from agents.requests import Frozen
 from agents.run import Run

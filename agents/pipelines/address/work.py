@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agents.pipelines.address.analyze_feedback import Analysis, Kind
-from agents.pipelines.address.apply_suggestions import Applied
 from agents.pipelines.address.crafted import Crafted
 from agents.pipelines.address.ledger import Ledger, LedgerEntry, Verdict, about_remark, about_review
+from agents.pipelines.address.suggestions.apply_suggestions import Applied
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.run_checks import CheckComparison

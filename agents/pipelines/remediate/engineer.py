@@ -10,9 +10,9 @@ from pydantic import Field
 from agents.errors import ModelRefused
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.remediate.dependency_files import claimed, is_version, strange, unread
+from agents.pipelines.remediate.findings.scan import known_ecosystem, terms
 from agents.pipelines.remediate.fix import against, learn, told
 from agents.pipelines.remediate.ladder import Ecosystem, Group, Move, Stuck, Unfit, judge
-from agents.pipelines.remediate.scan import known_ecosystem, terms
 from agents.pipelines.remediate.shown import alerts_shown
 from agents.pipelines.remediate.words import message, subject
 from agents.pipelines.remediate.work import Bump, Work

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.pipelines.remediate.findings.scan import known_ecosystem, terms
 from agents.pipelines.remediate.ladder import (
     Advisory,
     Ecosystem,
@@ -14,7 +15,6 @@ from agents.pipelines.remediate.ladder import (
     Unfit,
     climb,
 )
-from agents.pipelines.remediate.scan import known_ecosystem, terms
 from agents.pipelines.remediate.words import message, title
 from agents.pipelines.remediate.work import Bump, Work
 from agents.ports import WorkTree

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.remediate.found import AlertGroup
+from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.others import Others
 from agents.pipelines.remediate.report import fix_report, pull_request_body, scan_report
 from agents.pipelines.remediate.result import failure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agents.pipelines.remediate.found import AlertGroup, TriageResult
+from agents.pipelines.remediate.findings.found import AlertGroup, TriageResult
 from agents.pipelines.remediate.ladder import Advisory, Level, Move
 from agents.pipelines.remediate.work import Bump, Work
 from agents.pipelines.stages.verification import checks_table, code

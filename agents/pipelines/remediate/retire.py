@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from agents.pipelines.remediate.findings.scan import terms
 from agents.pipelines.remediate.fix import against, learn, told
 from agents.pipelines.remediate.ladder import Ecosystem, Fix, Refusal, do_without, ecosystem_of
-from agents.pipelines.remediate.scan import terms
 from agents.pipelines.remediate.work import Bump, Work
 from agents.run import Run, stage
 from agents.text import one_line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.remediate.found import AlertGroup
+from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.work import Work
 from agents.run import Run
 from agents.text import clean, one_line

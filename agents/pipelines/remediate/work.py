@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from agents.overrides import Overruled
-from agents.pipelines.remediate.found import AlertGroup
+from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Fix, Level, Move, Refusal, Step
 from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.run_checks import CheckComparison

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agents.pipelines.resolve.evaluation import EvaluationFindings
-from agents.pipelines.resolve.order import Order
-from agents.pipelines.resolve.triage import Triage
+from agents.pipelines.resolve.sub_issues.order import Order
+from agents.pipelines.resolve.triage.triage import Triage
 from agents.pipelines.stages.implement import Assignment, StepResult
 from agents.requests import Frozen
 

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 
 from agents.errors import Cancelled, ConfigError, FettleError
-from agents.pipelines.remediate.found import AlertGroup
+from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.requests import Repository
 from app.cli.exit_codes import say
 from app.cli.progress import TerminalProgress

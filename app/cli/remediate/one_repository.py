@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 
 from agents.errors import ConfigError, FettleError
-from agents.pipelines.remediate.found import AlertGroup
+from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from agents.requests import RemediateAlert, request_of
 from app.cli.exit_codes import say, stop_event

@@ -9,8 +9,8 @@ from jinja2 import Environment, UndefinedError, meta
 import agents.pipelines
 from agents.loop.prompt import render, system_prompt
 from agents.pipelines import PIPELINES
-from agents.pipelines.resolve.decision_log import find_log
-from agents.pipelines.resolve.order import BlockedPart, Order
+from agents.pipelines.resolve.decision.log import find_log
+from agents.pipelines.resolve.sub_issues.order import BlockedPart, Order
 
 
 def called(prompt):

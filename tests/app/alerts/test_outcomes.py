@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from agents.overrides import Overruled, Retire
-from agents.pipelines.remediate.found import AlertGroup
+from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.ladder import Group
 from agents.pipelines.remediate.work import Bump, Work
 from agents.pipelines.stages.save_unfinished import DAY_OVER

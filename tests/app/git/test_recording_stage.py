@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agents.pipelines.resolve.decision_log import find_log
-from agents.pipelines.resolve.record_decision import log_alone
+from agents.pipelines.resolve.decision.log import find_log
+from agents.pipelines.resolve.decision.record_decision import log_alone
 from agents.policy import Policy
 from agents.tools import gate
 from agents.tools.base import Bench, Capability

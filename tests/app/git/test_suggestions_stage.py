@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agents.loop.budget import RunLimits
-from agents.pipelines.address.apply_suggestions import apply_suggestions
+from agents.pipelines.address.suggestions.apply_suggestions import apply_suggestions
 from agents.ports import Feedback, Said, Thread
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Ports, Run

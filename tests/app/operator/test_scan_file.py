@@ -8,7 +8,7 @@ import os
 import pytest
 
 from agents.errors import ConfigError
-from agents.pipelines.remediate.found import AlertGroup, FoundCopy, TriageResult
+from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy, TriageResult
 from agents.pipelines.remediate.ladder import Group
 from app.operator.remediation_report import GroupReport, Report, RepositoryReport, about
 from app.operator.repository_reference import RepositoryName

@@ -3,7 +3,7 @@
 import pytest
 
 from agents.errors import RunError
-from agents.pipelines.address.apply_suggestions import apply_suggestions
+from agents.pipelines.address.suggestions.apply_suggestions import apply_suggestions
 
 FILES = {
     "calc.py": "one\ntwo\nthree\nfour\n",

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.pipelines.address.fork import LONGEST, body, suggested
-from agents.pipelines.address.replaced import Replacement, replaced
-from agents.pipelines.address.suggestion import suggestions
+from agents.pipelines.address.suggestions.fork import LONGEST, body, suggested
+from agents.pipelines.address.suggestions.replaced import Replacement, replaced
+from agents.pipelines.address.suggestions.suggestion import suggestions
 from agents.text import publish
 from agents.text.markdown import block
 

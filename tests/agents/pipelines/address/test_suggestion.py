@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.pipelines.address.replaced import Replacement, lines_of, replaced
-from agents.pipelines.address.suggestion import (
+from agents.pipelines.address.suggestions.replaced import Replacement, lines_of, replaced
+from agents.pipelines.address.suggestions.suggestion import (
     Suggestion,
     applied,
     nothing_else,

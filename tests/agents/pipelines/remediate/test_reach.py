@@ -2,9 +2,9 @@
 
 import pytest
 
-from agents.pipelines.remediate.found import FoundCopy
-from agents.pipelines.remediate.reach import imports, modules, searched, symbols, uses
-from agents.pipelines.remediate.triage import Reach, triage
+from agents.pipelines.remediate.findings.found import FoundCopy
+from agents.pipelines.remediate.findings.reach import imports, modules, searched, symbols, uses
+from agents.pipelines.remediate.findings.triage import Reach, triage
 from tests.agents.pipelines.remediate.conftest import alert
 
 COPY = FoundCopy(version="3.1.3", vulnerable=True, paths=(("flask", "jinja2"),))

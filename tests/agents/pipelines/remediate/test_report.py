@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from agents.pipelines.remediate.found import AlertGroup, FoundCopy
+from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy
+from agents.pipelines.remediate.findings.triage import Reach, triage
 from agents.pipelines.remediate.ladder import Group, Level, Move, Refusal, Step
 from agents.pipelines.remediate.report import (
     WORDS,
@@ -14,7 +15,6 @@ from agents.pipelines.remediate.report import (
     scan_report,
 )
 from agents.pipelines.remediate.result import failure, result_of
-from agents.pipelines.remediate.triage import Reach, triage
 from agents.pipelines.remediate.work import Bump, Failed, Issue, VerifyResult, Work
 from agents.pipelines.stages.run_checks import Baseline, CheckComparison, CheckResult
 from agents.ports import SetupResult

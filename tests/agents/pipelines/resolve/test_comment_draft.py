@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 import pytest
 
 from agents.errors import ToolError
-from agents.pipelines.resolve.comment import ClarifyingComment
-from agents.pipelines.resolve.comment_draft import COMMENT_DRAFT, comment_draft
-from agents.pipelines.resolve.question import Question, newest_before
-from agents.pipelines.resolve.triage import TRIAGE, Triage
-from agents.pipelines.resolve.triage_again import TRIAGE_AGAIN, triage_again, unanswered
+from agents.pipelines.resolve.triage.comment import ClarifyingComment
+from agents.pipelines.resolve.triage.comment_draft import COMMENT_DRAFT, comment_draft
+from agents.pipelines.resolve.triage.question import Question, newest_before
+from agents.pipelines.resolve.triage.triage import TRIAGE, Triage
+from agents.pipelines.resolve.triage.triage_again import TRIAGE_AGAIN, triage_again, unanswered
 from agents.pipelines.stages.waiting_label import LABEL
 from agents.ports import Remark, Remarks, Steer, Turn
 from agents.run import Ports

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import PolicyInvalid
-from agents.pipelines.resolve.decision_log import find_log, only_adds
+from agents.pipelines.resolve.decision.log import find_log, only_adds
 
 CODE = ["README.md", "lib.py", "tests/decisions/0001-a-fixture.md"]
 

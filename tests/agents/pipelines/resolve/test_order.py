@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.pipelines.resolve.order import BlockedPart, in_order
+from agents.pipelines.resolve.sub_issues.order import BlockedPart, in_order
 from agents.ports.issues import SubIssue
 
 

@@ -7,14 +7,14 @@ import json
 import pytest
 
 from agents.errors import RunError, ToolError, TransientError
-from agents.pipelines.resolve.craft_decision_pr import CRAFT_DECISION_PR, craft_decision_pr
-from agents.pipelines.resolve.decision_text import DecisionWords
-from agents.pipelines.resolve.record_decision import (
+from agents.pipelines.resolve.decision.craft_decision_pr import CRAFT_DECISION_PR, craft_decision_pr
+from agents.pipelines.resolve.decision.record_decision import (
     RECORD_DECISION,
     RecordedDecision,
     record_decision,
 )
-from agents.pipelines.resolve.triage import TRIAGE, Triage
+from agents.pipelines.resolve.decision.text import DecisionWords
+from agents.pipelines.resolve.triage.triage import TRIAGE, Triage
 from agents.ports import Turn
 
 FILES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import TransientError
-from agents.pipelines.resolve.order import in_order
+from agents.pipelines.resolve.sub_issues.order import in_order
 from app.simulator.github.rest import links as served
 
 

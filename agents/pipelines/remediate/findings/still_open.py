@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.pipelines.remediate.committed import Committed
+from agents.pipelines.remediate.findings.committed import Committed
 from agents.pipelines.remediate.ladder import (
     Advisory,
     Copy,

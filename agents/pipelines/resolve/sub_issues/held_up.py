@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.resolve.order import Order
+from agents.pipelines.resolve.sub_issues.order import Order
 from agents.run import Outcome, Run, stage
 
 _COMMENT = """### None of the sub-issues can be worked on now

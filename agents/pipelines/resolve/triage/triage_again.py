@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.resolve.question import Question
-from agents.pipelines.resolve.triage import Triage, decided
+from agents.pipelines.resolve.triage.question import Question
+from agents.pipelines.resolve.triage.triage import Triage, decided
 from agents.pipelines.stages.waiting_label import show_waiting
 from agents.ports import Remark, Remarks
 from agents.requests import ResolveIssue

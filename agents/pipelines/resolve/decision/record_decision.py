@@ -9,8 +9,8 @@ from pydantic import Field
 from agents.errors import RunError, ToolError
 from agents.loop.conversation import Conversation, beside
 from agents.loop.turns import last_tree
-from agents.pipelines.resolve.decision_log import ADR_DIR, DecisionLog, find_log, only_adds
-from agents.pipelines.resolve.triage import Triage
+from agents.pipelines.resolve.decision.log import ADR_DIR, DecisionLog, find_log, only_adds
+from agents.pipelines.resolve.triage.triage import Triage
 from agents.policy import POLICY_PATH, Policy
 from agents.ports import WorkTree
 from agents.requests import Frozen, ResolveIssue

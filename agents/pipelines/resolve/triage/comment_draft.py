@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.resolve.comment import ClarifyingComment
-from agents.pipelines.resolve.question import Question, comment_id, newest_before
-from agents.pipelines.resolve.triage import Triage
+from agents.pipelines.resolve.triage.comment import ClarifyingComment
+from agents.pipelines.resolve.triage.question import Question, comment_id, newest_before
+from agents.pipelines.resolve.triage.triage import Triage
 from agents.pipelines.stages.waiting_label import show_waiting
 from agents.run import Run, stage
 from agents.tools.base import Capability

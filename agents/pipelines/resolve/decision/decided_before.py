@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.errors import PolicyInvalid
-from agents.pipelines.resolve.decision_log import ADR_DIR, find_log, records
+from agents.pipelines.resolve.decision.log import ADR_DIR, find_log, records
 from agents.run import Run
 from agents.text import clean, one_line
 

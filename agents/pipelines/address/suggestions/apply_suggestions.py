@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from agents.errors import RunError, ToolError
-from agents.pipelines.address.choice import ChosenSuggestion, LineReplacement, choose, wanted
-from agents.pipelines.address.replaced import replaced
+from agents.pipelines.address.suggestions.choice import (
+    ChosenSuggestion,
+    LineReplacement,
+    choose,
+    wanted,
+)
+from agents.pipelines.address.suggestions.replaced import replaced
 from agents.ports import Feedback, Thread
 from agents.requests import Frozen, Person
 from agents.run import Run, stage

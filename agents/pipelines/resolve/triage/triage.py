@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.resolve.gather import Material
-from agents.pipelines.resolve.order import Order
+from agents.pipelines.resolve.sub_issues.order import Order
+from agents.pipelines.resolve.triage.gather import Material
 from agents.pipelines.stages.change_goal import ChangeGoal
 from agents.pipelines.stages.implement import WISH_LIMIT
 from agents.pipelines.stages.install_dependencies import told

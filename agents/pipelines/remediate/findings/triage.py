@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from agents.pipelines.remediate.found import Affected, FoundCopy, TriageResult
-from agents.pipelines.remediate.ladder import Advisory
-from agents.pipelines.remediate.reach import (
+from agents.pipelines.remediate.findings.found import Affected, FoundCopy, TriageResult
+from agents.pipelines.remediate.findings.reach import (
     SHOWN,
     SUFFIXES,
     Place,
@@ -16,6 +15,7 @@ from agents.pipelines.remediate.reach import (
     symbols,
     uses,
 )
+from agents.pipelines.remediate.ladder import Advisory
 from agents.requests import Severity
 
 _ORDER: Sequence[Severity] = ("low", "medium", "high", "critical")

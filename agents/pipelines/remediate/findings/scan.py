@@ -9,8 +9,10 @@ from pydantic import ValidationError
 
 from agents.errors import RunError
 from agents.overrides import Retire
-from agents.pipelines.remediate.committed import Committed
-from agents.pipelines.remediate.found import AlertGroup, FoundCopy
+from agents.pipelines.remediate.findings.committed import Committed
+from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy
+from agents.pipelines.remediate.findings.reach import searched
+from agents.pipelines.remediate.findings.triage import Reach, triage
 from agents.pipelines.remediate.ladder import (
     Advisory,
     Ecosystem,
@@ -22,8 +24,6 @@ from agents.pipelines.remediate.ladder import (
     ecosystem_of,
     targets_of,
 )
-from agents.pipelines.remediate.reach import searched
-from agents.pipelines.remediate.triage import Reach, triage
 from agents.ports import Alerts
 from agents.requests import RemediateAlert
 from agents.run import Run, stage

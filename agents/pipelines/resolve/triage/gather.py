@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agents.pipelines.resolve.decided_before import decided_before
-from agents.pipelines.resolve.order import Order, in_order
+from agents.pipelines.resolve.decision.decided_before import decided_before
+from agents.pipelines.resolve.sub_issues.order import Order, in_order
 from agents.pipelines.stages.instruction_files import instructions
 from agents.pipelines.stages.prepare import Beginning
 from agents.ports import EarlierPull, LinkedIssue

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from agents.errors import BudgetExceeded, ModelRefused, RunError
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.resolve.decision_text import DecisionWords, answer_without_record
-from agents.pipelines.resolve.record_decision import RecordedDecision
+from agents.pipelines.resolve.decision.record_decision import RecordedDecision
+from agents.pipelines.resolve.decision.text import DecisionWords, answer_without_record
 from agents.pipelines.stages.docs_review import whole_change
 from agents.ports import PullRequest
 from agents.ports.issues import DECISION

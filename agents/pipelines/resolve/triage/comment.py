@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from agents.pipelines.resolve.triage import PartPlan
+from agents.pipelines.resolve.triage.triage import PartPlan
 from agents.text import one_line, publish
 from agents.tools.submit import Submission
 

@@ -6,9 +6,9 @@ from functools import partial
 
 from pydantic import Field, field_validator
 
-from agents.pipelines.resolve.branch_words import BranchWords
-from agents.pipelines.resolve.record_decision import RecordedDecision
-from agents.pipelines.resolve.triage import Triage
+from agents.pipelines.resolve.decision.record_decision import RecordedDecision
+from agents.pipelines.resolve.pull_request.branch_words import BranchWords
+from agents.pipelines.resolve.triage.triage import Triage
 from agents.ports import PullRequest
 from agents.requests import ResolveIssue
 from agents.text import one_line, publish

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from agents.pipelines.address.answer_threads import remember, summed_up, told
 from agents.pipelines.address.answers import answer
-from agents.pipelines.address.fork import body, suggested
 from agents.pipelines.address.ledger import Ledger
+from agents.pipelines.address.suggestions.fork import body, suggested
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.run import Outcome, Run, stage

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from agents.pipelines.address.replaced import Replacement
-from agents.pipelines.address.suggestion import (
+from agents.pipelines.address.suggestions.replaced import Replacement
+from agents.pipelines.address.suggestions.suggestion import (
     Suggestion,
     nothing_else,
     place,

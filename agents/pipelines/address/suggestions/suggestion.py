@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from markdown_it.token import Token
 
-from agents.pipelines.address.replaced import Replacement, lines_of, replaced
+from agents.pipelines.address.suggestions.replaced import Replacement, lines_of, replaced
 from agents.ports import Thread
 from agents.requests import Frozen
 from agents.text.characters import without_hidden

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.pipelines.resolve.order import Order, in_order
-from agents.pipelines.resolve.triage import Triage
+from agents.pipelines.resolve.sub_issues.order import Order, in_order
+from agents.pipelines.resolve.triage.triage import Triage
 from agents.ports import NewSubIssue, SubIssue
 from agents.run import Run, stage
 

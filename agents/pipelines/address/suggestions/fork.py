@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchSet
 
-from agents.pipelines.address.neighbours import LineGroup, groups
+from agents.pipelines.address.suggestions.neighbours import LineGroup, groups
 from agents.ports import Pull, Suggested
 from agents.text import one_line, publish
 from agents.text.characters import without_hidden

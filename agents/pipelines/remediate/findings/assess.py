@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.remediate.found import Affected, AlertGroup, TriageResult
+from agents.pipelines.remediate.findings.found import Affected, AlertGroup, TriageResult
 from agents.pipelines.remediate.shown import alerts_shown
 from agents.requests import Severity
 from agents.run import Run, stage

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.resolve.branch_words import BranchWords
 from agents.pipelines.resolve.checked import MeasuredChange
+from agents.pipelines.resolve.pull_request.branch_words import BranchWords
 from agents.pipelines.resolve.work import ResolveWork
 from agents.pipelines.stages.check_summary import wrote
 from agents.pipelines.stages.docs_review import whole_change

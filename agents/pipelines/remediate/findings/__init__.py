@@ -1,0 +1,1 @@
+"""Step 6: findings: the alerts of one package, its copies, and how far they reach."""
