@@ -20,11 +20,11 @@ from app.github.transport.errors import InstallationGone
 from app.github.transport.tokens import Profile
 from app.policies.gate import PolicyGate
 from app.runs.admission import Admission
-from app.store.alert_runs import AlertRuns
+from app.store.alerts.overrides import Overrides
+from app.store.alerts.remediations import Remediations
+from app.store.alerts.runs import AlertRuns
 from app.store.database import Database
-from app.store.history import History
-from app.store.overrides import Overrides
-from app.store.remediations import Remediations
+from app.store.runs.history import History
 from handlers.access import alerts as access_alerts
 from handlers.access.issues import AskerFacts, Refusal
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.ports import Alerts, Json
-from app.store.alert_runs import AlertRuns
+from app.store.alerts.remediations import Remediations
+from app.store.alerts.runs import AlertRuns
 from app.store.database import Database
-from app.store.remediations import Remediations
-from app.store.steers import StoredSteers
+from app.store.runs.steers import StoredSteers
 from handlers.notifications import AlertClosed, PullClosed
 
 AlertsOf = Callable[[str], Awaitable[Alerts | None]]

@@ -20,8 +20,8 @@ from app.github.transport.tokens import Profile
 from app.reconcile.redelivery import PassLock
 from app.runs.progress import Unrecorded
 from app.runs.runner import Equip
-from app.store.remediations import Remediation, Remediations
-from app.store.runs import Runs
+from app.store.alerts.remediations import Remediation, Remediations
+from app.store.runs.runs import Runs
 from app.store.schedule_leases import Sweeps
 
 NAME = "merged"

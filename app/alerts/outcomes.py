@@ -17,9 +17,9 @@ from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.ports import Json
 from agents.requests import RemediateAlert
 from agents.run import Outcome
-from app.store.history import History, KeptStep
-from app.store.overrides import Overrides
-from app.store.remediations import Remediations
+from app.store.alerts.overrides import Overrides
+from app.store.alerts.remediations import Remediations
+from app.store.runs.history import History, KeptStep
 
 SCAN, FIX = "stage/scan/1", "stage/fix/"
 CONCLUDED = ("fixed", "nothing_to_do", "fix_failed", "verify_failed")

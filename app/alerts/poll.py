@@ -23,9 +23,9 @@ from app.alerts.outcomes import mark
 from app.github.alerts.list_open import OpenAlerts
 from app.github.alerts.schema import range_in, version_in
 from app.reconcile.redelivery import PassLock
-from app.store.alert_poll_times import AlertLooks, Due
-from app.store.alert_runs import AlertRuns
-from app.store.remediations import Remediation, Remediations
+from app.store.alerts.poll_times import AlertLooks, Due
+from app.store.alerts.remediations import Remediation, Remediations
+from app.store.alerts.runs import AlertRuns
 from app.store.schedule_leases import Sweeps
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery

@@ -28,7 +28,7 @@ from app.git.run_repository import GitSource
 from app.policies.gate import PolicyGate
 from app.runs.wakeup import Waking
 from app.sandbox.select import build_caution
-from app.store.turns import StoredJournal
+from app.store.runs.turns import StoredJournal
 from app.wiring.resources import Parts
 from app.wiring.serve import make_runner
 

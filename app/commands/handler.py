@@ -26,13 +26,13 @@ from app.github.transport.client import GitHub
 from app.github.transport.idempotent_comments import SETTLE
 from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.history import History
-from app.store.lane_queries import Lanes
 from app.store.restore_recovery import Recoveries
-from app.store.runs import Runs
-from app.store.steers import StoredSteers
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.history import History
+from app.store.runs.lanes import Lanes
+from app.store.runs.runs import Runs
+from app.store.runs.steers import StoredSteers
 from handlers.access import steering
 from handlers.access.steering import Standing
 

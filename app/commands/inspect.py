@@ -11,10 +11,10 @@ from app.commands.replies import PUZZLED, CommandReplies
 from app.commands.status import RunReasons, RunStatus, status_text, why_text
 from app.github.alerts.issue_text import public_text
 from app.store.database import Database
-from app.store.history import History, KeptRun
-from app.store.lane_queries import LaneRun, Lanes
-from app.store.steers import StoredSteers
-from app.store.turns import StoredJournal
+from app.store.runs.history import History, KeptRun
+from app.store.runs.lanes import LaneRun, Lanes
+from app.store.runs.steers import StoredSteers
+from app.store.runs.turns import StoredJournal
 from handlers.access import steering
 from handlers.access.steering import Standing
 

@@ -11,8 +11,8 @@ from app.commands.context import CommandContext
 from app.commands.replies import PUZZLED, CommandReplies
 from app.github.transport.errors import NotFound
 from app.policies.gate import PolicyOf
-from app.store.lane_queries import LaneRun, Lanes
-from app.store.steers import Kind, StoredSteers
+from app.store.runs.lanes import LaneRun, Lanes
+from app.store.runs.steers import Kind, StoredSteers
 from handlers.access import policy as access_policy
 from handlers.access import steering
 from handlers.access.approvals import Facts

@@ -15,8 +15,8 @@ from app.demo.scene import Scene
 from app.simulator.github.state.alerts import Affected, Alert
 from app.simulator.github.state.world import Pull, Repository
 from app.store.database import Database
-from app.store.history import History, KeptRun
-from app.store.turns import StoredJournal
+from app.store.runs.history import History, KeptRun
+from app.store.runs.turns import StoredJournal
 
 REPOSITORY = "tools"
 _POLICY = (

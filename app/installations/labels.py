@@ -25,8 +25,8 @@ from app.github.transport.installation_client import InstallationClient
 from app.github.transport.tokens import Profile
 from app.reconcile.redelivery import PassLock
 from app.records.installations import KnownRepository
-from app.store.installations import StoredInstallations
-from app.store.labels import StoredLabels
+from app.store.installations.installations import StoredInstallations
+from app.store.installations.labels import StoredLabels
 from handlers.access.permissions import lacking
 from handlers.issues import RESOLVE_LABEL
 from handlers.pull_request import ADDRESS_LABEL

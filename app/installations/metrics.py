@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from app.github.transport.tokens import every_permission
 from app.observability.metrics import Metrics
 from app.records.installations import KnownInstallation
-from app.store.installations import every_installation
+from app.store.installations.installations import every_installation
 from handlers.access.permissions import lacking
 
 STATES = ("active", "behind", "suspended")

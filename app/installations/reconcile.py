@@ -16,7 +16,7 @@ from app.github.transport.app_installations import AppInstallations
 from app.installations.sync import InstallationSync
 from app.reconcile.redelivery import PassLock
 from app.records.installations import KnownInstallation
-from app.store.installations import StoredInstallations
+from app.store.installations.installations import StoredInstallations
 
 NAME = "installations"
 EVERY = 3600

@@ -12,7 +12,7 @@ from app.github.transport.app_installations import REPOSITORIES, AppInstallation
 from app.github.transport.errors import InstallationGone
 from app.github.transport.installation_cache import ClientForRepository, OwnerNotAllowed, Permit
 from app.records.installations import KnownInstallation, KnownRepository
-from app.store.installations import StoredInstallations
+from app.store.installations.installations import StoredInstallations
 
 About = TypeVar("About", Request, Command)
 

@@ -16,9 +16,9 @@ from app.github.transport.app_installations import PER_PAGE, AppInstallations
 from app.github.transport.errors import InstallationGone
 from app.github.transport.tokens import TokenBroker, every_permission
 from app.records.installations import KnownInstallation, KnownRepository
-from app.store.installations import Changes, StoredInstallations
-from app.store.labels import StoredLabels
-from app.store.steers import StoredSteers
+from app.store.installations.installations import Changes, StoredInstallations
+from app.store.installations.labels import StoredLabels
+from app.store.runs.steers import StoredSteers
 from handlers.access.permissions import lacking
 
 REMOVED = "the App was taken away"

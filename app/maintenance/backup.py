@@ -27,8 +27,8 @@ from app.git.mirror import Mirrors
 from app.git.ref_names import RUN_REFS
 from app.secrets.files import FOLDER
 from app.store.database import Database, sqlite_module
-from app.store.lane_queries import LIVE
 from app.store.migrations import revisions
+from app.store.runs.lanes import LIVE
 from app.store.tables import runs
 
 FORMAT = 1

@@ -11,7 +11,7 @@ from structlog.contextvars import bound_contextvars
 
 from agents.ports import Json, Reporter, Steps, Usage
 from app.observability.tracing import span
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
 
 log = structlog.get_logger()
 

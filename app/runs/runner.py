@@ -26,7 +26,7 @@ from app.runs.durable_steps import StepBroken, StepGivenUp
 from app.runs.engine import Engine
 from app.runs.failure_text import AGAIN, BROKEN, LOST, given_up, on_lost_ground
 from app.runs.progress import Held, Unrecorded, Watched
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
 from handlers.notifications import KINDS, Notice, notice_of
 
 MOST_STARTS = 20

@@ -22,8 +22,8 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 
 from agents.errors import ConfigError, TransientError
 from app.secrets.encryption import OPEN, Cipher
-from app.store.encrypted_columns import seal_with
-from app.store.encryption_keys import TERMINAL, enrol
+from app.store.encryption.columns import seal_with
+from app.store.encryption.keys import TERMINAL, enrol
 from app.store.migrations import upgrade
 from app.store.vacuum import compacted, slack
 

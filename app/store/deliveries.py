@@ -11,7 +11,7 @@ import lz4.frame
 from sqlalchemy import Connection, bindparam, func, select, update
 
 from app.secrets.encryption import Cipher
-from app.store.encrypted_columns import seal_of
+from app.store.encryption.columns import seal_of
 from app.store.tables import deliveries
 
 State = Literal["received", "dispatched", "ignored", "failed"]

@@ -12,8 +12,8 @@ import lz4.frame
 from sqlalchemy import Connection, Select, delete, func, select, update
 
 from agents.run import Outcome
-from app.store.encrypted_columns import seal_of
-from app.store.lane_queries import LIVE
+from app.store.encryption.columns import seal_of
+from app.store.runs.lanes import LIVE
 from app.store.tables import approvals, deliveries, runs, steers, turns
 
 AT_ONCE = 10

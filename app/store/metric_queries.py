@@ -8,8 +8,8 @@ from typing import get_args
 from sqlalchemy import Connection, func, or_, select
 
 from agents.requests import Request
-from app.store.lane_queries import LIVE
-from app.store.remediations import STATES
+from app.store.alerts.remediations import STATES
+from app.store.runs.lanes import LIVE
 from app.store.tables import approvals, missed, remediations, runs, sweeps, turns
 
 KINDS: tuple[str, ...] = tuple(

@@ -16,9 +16,9 @@ import lz4.frame
 from sqlalchemy import ColumnElement, Connection, delete, func, or_, select
 
 from app.store.database import Database
-from app.store.encrypted_columns import seal_of
+from app.store.encryption.columns import seal_of
 from app.store.engine_tables import OF_A_RUN, engine_table
-from app.store.lane_queries import LIVE
+from app.store.runs.lanes import LIVE
 from app.store.tables import alert_looks, deliveries, installations, missed, repositories, runs
 
 ROWS_AT_ONCE = 500

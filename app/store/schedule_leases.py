@@ -14,7 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from app.records.deliveries import Attempt
 from app.store.database import Database
 from app.store.deliveries import oldest_waiting
-from app.store.lane_queries import LIVE
+from app.store.runs.lanes import LIVE
 from app.store.tables import deliveries, missed, runs, sweeps
 
 OF_ISSUE = runs.c.kind != "remediate_alert"

@@ -19,7 +19,7 @@ from sqlalchemy import (
     Text,
 )
 
-from app.store.encrypted_columns import SealedBytes, SealedText
+from app.store.encryption.columns import SealedBytes, SealedText
 
 metadata = MetaData()
 

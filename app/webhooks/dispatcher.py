@@ -19,13 +19,13 @@ from agents.errors import TransientError
 from agents.requests import Command, FixChecks, RemediateAlert, Request, ResolveIssue
 from app.git.ref_names import BRANCH_PREFIX
 from app.observability.tracing import NoTracing, Tracing
-from app.store.alert_runs import AlertRuns
+from app.store.alerts.remediations import Remediations
+from app.store.alerts.runs import AlertRuns
 from app.store.database import Database
 from app.store.deliveries import Mark, Waiting, mark, waiting
 from app.store.handled_feedback import Batches
-from app.store.lane_queries import Lanes
-from app.store.remediations import Remediations
-from app.store.steers import StoredSteers
+from app.store.runs.lanes import Lanes
+from app.store.runs.steers import StoredSteers
 from app.webhooks.inbox import Inbox
 from handlers import Asked
 from handlers.ignored import Ignored

@@ -23,9 +23,9 @@ from app.sandbox.path_permissions import make_data_folder, require_reach
 from app.sandbox.port import Sandbox
 from app.sandbox.select import choose
 from app.secrets.redaction import Redactor
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.runs import Runs
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.runs import Runs
 from app.web.fetch import WebFetcher
 
 

@@ -31,8 +31,8 @@ from app.runs.retry_from_stage import AgainSteps
 from app.runs.steering import Bells, RunSteering
 from app.sandbox.select import build_caution
 from app.store.handled_feedback import Batches
-from app.store.steers import StoredSteers
-from app.store.turns import StoredJournal
+from app.store.runs.steers import StoredSteers
+from app.store.runs.turns import StoredJournal
 from app.webhooks.receiver import OwnIdentity
 from app.wiring.github_run import GitHubEquipment
 from app.wiring.resources import Parts

@@ -26,12 +26,12 @@ from app.reconcile.redelivery import NAME as DELIVERIES
 from app.reconcile.redelivery import FailedDeliveries
 from app.runs.engine import Engine
 from app.runs.runner import Equip
-from app.store.alert_poll_times import AlertLooks
-from app.store.alert_runs import AlertRuns
+from app.store.alerts.overrides import Overrides
+from app.store.alerts.poll_times import AlertLooks
+from app.store.alerts.remediations import Remediations
+from app.store.alerts.runs import AlertRuns
 from app.store.database import Database
-from app.store.overrides import Overrides
-from app.store.remediations import Remediations
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
 from app.store.schedule_leases import Sweeps
 from app.webhooks.inbox import Inbox
 

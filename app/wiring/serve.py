@@ -28,7 +28,7 @@ from app.runs.restored_outcome import EndedBefore
 from app.runs.runner import Current, Equip, LookBack, Obey, Runner, TakeNote
 from app.runs.wakeup import Waking
 from app.secrets.redaction import Redactor
-from app.store.steers import StoredSteers
+from app.store.runs.steers import StoredSteers
 from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.inbox import Inbox
 from app.webhooks.notifications import NotificationRouter

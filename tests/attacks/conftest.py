@@ -20,7 +20,7 @@ from sqlalchemy import select
 
 from app.simulator.model import Script
 from app.store.database import Database
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
 from app.store.tables import turns
 from tests.attacks.board import tell
 from tests.flows.conftest import CALC, PATIENCE, SCRIPT, make_place

@@ -9,8 +9,8 @@ import re
 import aiohttp
 import pytest
 
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
+from app.store.runs.approvals import StoredApprovals
 from tests.attacks.conftest import obeying
 from tests.attacks.test_people import Sender, signed
 from tests.flows.conftest import PATIENCE

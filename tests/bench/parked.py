@@ -21,8 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
+from app.store.runs.approvals import StoredApprovals
 
 WARM = 50  # runs that wait before memory is measured, so that every import has been made
 

@@ -32,10 +32,10 @@ from app.runs.reaper import Upkeep
 from app.runs.runner import Runner
 from app.runs.wakeup import Waking
 from app.secrets.redaction import Redactor
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.runs import Runs
-from app.store.turns import StoredJournal
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.runs import Runs
+from app.store.runs.turns import StoredJournal
 
 POLICY = b"ask: [{command: 'deploy*'}]\nsetup: {run: []}\n"
 THOUGHT = "I have read the code and would like to see what the deployment says. " * 8

@@ -36,8 +36,8 @@ from app.simulator.github.state.alerts import Affected
 from app.simulator.github.state.world import Repository
 from app.simulator.model import LocalModel, Script
 from app.store.database import Database
-from app.store.history import History, KeptRun
-from app.store.turns import StoredJournal
+from app.store.runs.history import History, KeptRun
+from app.store.runs.turns import StoredJournal
 
 PATIENCE = 900.0
 OVER = ("done", "failed", "refused", "cancelled", "covered")

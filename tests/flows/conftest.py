@@ -23,9 +23,9 @@ from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.world import Actor
 from app.simulator.model import LocalModel
 from app.store.database import Database
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
+from app.store.runs.turns import StoredJournal
 from app.store.tables import runs, turns
-from app.store.turns import StoredJournal
 from tests.flows import used
 from tests.flows.forked import ForkedServer
 from tests.referees.conftest import packages, rest_referee, webhook_referee

@@ -8,8 +8,8 @@ import re
 import yaml
 
 from app.simulator.model import Script
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
+from app.store.runs.approvals import StoredApprovals
 from tests.flows.conftest import CALC, SCRIPT
 
 ID = re.compile(r"/bot approve ([a-z0-9]+)`")

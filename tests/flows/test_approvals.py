@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import text
 
 from app.simulator.github.gitdir import GitDir
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.runs import Runs, count_by_state
-from app.store.turns import StoredJournal
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.runs import Runs, count_by_state
+from app.store.runs.turns import StoredJournal
 from tests.flows.conftest import CALC, PATIENCE
 from tests.flows.test_approval_commands import RESET, progress, questions, say, script
 

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from app.store.database import Database
-from app.store.runs import Runs
-from app.store.turns import StoredJournal
+from app.store.runs.runs import Runs
+from app.store.runs.turns import StoredJournal
 
 
 def in_a_model_call(place, stop):

@@ -8,7 +8,7 @@ import pytest
 
 from app.simulator.github.admin.apps import EVENTS
 from app.store.database import Database
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
 from tests.flows.conftest import LABEL
 from tests.flows.scripted import usual
 from tests.flows.test_approval_commands import RESET, questions, script

@@ -14,8 +14,8 @@ from cryptography.fernet import Fernet
 
 from app.secrets.encryption import Cipher
 from app.simulator.model import Script
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
+from app.store.runs.approvals import StoredApprovals
 from tests.deploy.conftest import ROOT
 from tests.flows.conftest import CALC, PATIENCE, SCRIPT
 from tests.flows.test_approval_commands import questions

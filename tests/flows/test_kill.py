@@ -7,8 +7,8 @@ import time
 import pytest
 
 from app.store.database import Database
-from app.store.runs import Runs
-from app.store.turns import StoredJournal
+from app.store.runs.runs import Runs
+from app.store.runs.turns import StoredJournal
 from tests.flows.conftest import PATIENCE, patience
 
 UNSURE = 0.3  # seconds: asked for that short a time ago, an answer may not have arrived

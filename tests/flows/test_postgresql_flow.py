@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from app.store.database import Database
-from app.store.runs import Runs
-from app.store.turns import StoredJournal
+from app.store.runs.runs import Runs
+from app.store.runs.turns import StoredJournal
 from tests.flows.test_approval_commands import questions
 from tests.flows.test_kept import FILES, ISSUE, fettle, story
 

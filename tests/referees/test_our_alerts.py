@@ -12,7 +12,7 @@ from app.github.alerts.adapter import GitHubAlerts
 from app.github.alerts.tracking_issue import TrackingIssue
 from app.simulator.github.state.alerts import Affected
 from app.store.database import Database
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
 from tests.referees.our_client import REDACTOR, open_client, request_for
 
 RUN = f"{int(time.time() * 1e6):016x}-5e3f"

@@ -33,12 +33,12 @@ from app.operator.repository_reference import RepositoryName
 from app.operator.submit import hand_over, served
 from app.runs.follow import Follower, Seen
 from app.secrets.redaction import Redactor
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.history import History
-from app.store.lane_queries import Lanes
-from app.store.runs import Runs
-from app.store.turns import StoredJournal
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.history import History
+from app.store.runs.lanes import Lanes
+from app.store.runs.runs import Runs
+from app.store.runs.turns import StoredJournal
 
 T = TypeVar("T")
 

@@ -36,10 +36,10 @@ from app.records.approvals import StoredApproval
 from app.runs.follow import Follower, Seen
 from app.sandbox.path_permissions import make_data_folder
 from app.secrets.redaction import Redactor
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.history import History
-from app.store.lane_queries import Lanes
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.history import History
+from app.store.runs.lanes import Lanes
 from app.wiring.serve import open_github
 
 LOG = "terminal.log"

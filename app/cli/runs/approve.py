@@ -25,7 +25,7 @@ from app.config.system_user import operator
 
 if TYPE_CHECKING:
     from app.records.approvals import StoredApproval
-    from app.store.approvals import Decision
+    from app.store.runs.approvals import Decision
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -87,14 +87,14 @@ def _places(file: Path | None) -> list[Place]:
 
 
 async def _waiting(where: list[Place]) -> list[Found]:
-    from app.store.approvals import StoredApprovals
+    from app.store.runs.approvals import StoredApprovals
 
     told = await of_each(where, lambda database: StoredApprovals(database).waiting())
     return [Found(each, place) for place, waiting in told for each in waiting]
 
 
 async def _find(ident: str, where: list[Place]) -> Found | None:
-    from app.store.approvals import StoredApprovals
+    from app.store.runs.approvals import StoredApprovals
 
     name = ident.strip().lower()
     told = await of_each(where, lambda database: StoredApprovals(database).get(name))
@@ -107,7 +107,7 @@ async def _find(ident: str, where: list[Place]) -> Found | None:
 async def _decide(
     ident: str, verdict: Decision, reason: str, *, yes: bool, where: list[Place]
 ) -> int:
-    from app.store.approvals import StoredApprovals
+    from app.store.runs.approvals import StoredApprovals
 
     found = await _find(ident, where)
     if found is None:

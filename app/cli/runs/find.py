@@ -16,7 +16,7 @@ from app.cli.storage.databases import Place, of_each, opened, places
 
 if TYPE_CHECKING:
     from app.config.settings import Settings
-    from app.store.history import KeptRun
+    from app.store.runs.history import KeptRun
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -38,7 +38,7 @@ async def find(settings: Settings, file: Path | None, ident: str) -> FoundRun | 
 
     Raises ConfigError when there is no database to look in.
     """
-    from app.store.history import History
+    from app.store.runs.history import History
 
     told = await of_each(places(settings, file), lambda database: History(database).ids())
     where = {ident: place for place, ids in told for ident in ids}

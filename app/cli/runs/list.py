@@ -21,7 +21,7 @@ from app.cli.runs import control as runs_steered
 if TYPE_CHECKING:
     from app.config.settings import Settings
     from app.store.database import Database
-    from app.store.history import KeptRun
+    from app.store.runs.history import KeptRun
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -129,7 +129,7 @@ async def _list(
     from app.cli.runs.record import about
     from app.cli.safe_text import redactor_of
     from app.cli.storage.databases import of_each, places
-    from app.store.history import History
+    from app.store.runs.history import History
 
     async def ask(database: Database) -> tuple[list[KeptRun], list[str]]:
         history = History(database)
@@ -157,8 +157,8 @@ async def _show(
     from app.cli.runs.record import about, alerts, details
     from app.cli.safe_text import redactor_of
     from app.cli.storage.databases import opened
-    from app.store.history import History
-    from app.store.remediations import Remediations
+    from app.store.alerts.remediations import Remediations
+    from app.store.runs.history import History
 
     found = await find(settings, file, ident)
     if found is None:

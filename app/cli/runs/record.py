@@ -10,8 +10,8 @@ from app.cli.safe_text import cleaned
 from app.git.mirror import Mirror
 from app.records.approvals import StoredApproval
 from app.secrets.redaction import Redactor
-from app.store.history import History, KeptRun
-from app.store.remediations import Remediation
+from app.store.alerts.remediations import Remediation
+from app.store.runs.history import History, KeptRun
 
 
 def about(run: KeptRun, redactor: Redactor, *, short: str, clone: bool) -> dict[str, Any]:

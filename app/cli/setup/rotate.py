@@ -124,7 +124,7 @@ async def _require_one_server(settings: Settings) -> None:
     """Raise ConfigError where servers would not know what GitHub signs with from now on."""
     from app.cli.storage.database_lock import at_work
     from app.cli.storage.databases import known_places, opened
-    from app.store.encryption_keys import workers
+    from app.store.encryption.keys import workers
 
     place = next((each for each in known_places(settings) if not each.clone), None)
     if place is None or place.url.startswith("sqlite"):

@@ -144,8 +144,8 @@ async def _encrypt(settings: Settings, *, undo: bool) -> None:
 async def _reseal(database: Database, place: Place, *, alone: bool, undo: bool) -> None:
     from app.cli.storage.database_lock import Rewritten, at_work, rewritten
     from app.secrets.encryption import OPEN
-    from app.store.encryption_keys import behind, forget_others
-    from app.store.reencrypt import reseal
+    from app.store.encryption.keys import behind, forget_others
+    from app.store.encryption.reencrypt import reseal
 
     to = OPEN if undo else place.seal
     late = [] if alone else await database.read(lambda c: behind(c, to))

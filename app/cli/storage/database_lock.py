@@ -32,7 +32,7 @@ class Rewritten(Enum):
 async def held(settings: Settings, place: Place) -> AsyncIterator[tuple[Database, bool]]:
     """Hold a database, up to date, and tell whether nobody else is at work on it."""
     from app.cli.storage.databases import opened
-    from app.store.encryption_keys import workers
+    from app.store.encryption.keys import workers
     from app.store.process_lock import Claim
 
     claim = Claim(place.url, settings.worker, patience=0)

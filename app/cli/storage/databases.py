@@ -92,7 +92,7 @@ def opened(place: Place) -> Iterator[Database]:
     from sqlalchemy.exc import DBAPIError
 
     from app.store.database import Database
-    from app.store.encryption_keys import require_keys
+    from app.store.encryption.keys import require_keys
 
     database = Database(place.url, place.seal)
     try:

@@ -12,8 +12,8 @@ from app.alerts.admission import AlertAdmission, RecentPolicies
 from app.github.policy.file import read_policy
 from app.policies.gate import PolicyGate
 from app.simulator.github.state.alerts import Affected
-from app.store.alert_runs import AlertRuns
-from app.store.remediations import Remediations
+from app.store.alerts.remediations import Remediations
+from app.store.alerts.runs import AlertRuns
 from tests.app.github.conftest import alerted, key, scene, signer
 
 __all__ = ["alerted", "key", "scene", "signer"]  # fixtures

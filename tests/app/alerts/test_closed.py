@@ -7,9 +7,9 @@ import pytest
 from agents.requests import Person, Told
 from app.alerts.closed import takers_of
 from app.simulator.github.state.alerts import Affected
-from app.store.alert_runs import AlertRuns
-from app.store.remediations import Remediations
-from app.store.steers import StoredSteers
+from app.store.alerts.remediations import Remediations
+from app.store.alerts.runs import AlertRuns
+from app.store.runs.steers import StoredSteers
 from handlers.notifications import AlertClosed, PullClosed
 from tests.app.github.conftest import alerted, key, scene, signer
 

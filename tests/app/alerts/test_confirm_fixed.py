@@ -11,7 +11,7 @@ from sqlalchemy import update
 from agents.errors import TransientError
 from app.alerts.confirm_fixed import DAY, FixConfirmation
 from app.simulator.github.state.alerts import Affected
-from app.store.remediations import Remediations
+from app.store.alerts.remediations import Remediations
 from app.store.schedule_leases import Sweeps
 from app.store.tables import remediations as remediations_of
 from app.store.tables import runs

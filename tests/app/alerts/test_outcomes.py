@@ -14,11 +14,11 @@ from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.ports import Advisory, PullRequest
 from agents.run import Outcome
 from app.alerts.outcomes import DAY, AlertOutcomes, mark
-from app.store.history import KeptStep
-from app.store.overrides import Overrides
-from app.store.remediations import Remediations
-from app.store.runs import Runs
-from app.store.steers import StoredSteers
+from app.store.alerts.overrides import Overrides
+from app.store.alerts.remediations import Remediations
+from app.store.runs.history import KeptStep
+from app.store.runs.runs import Runs
+from app.store.runs.steers import StoredSteers
 from tests.app.store.test_alert_runs import request
 
 GROUP = Group(

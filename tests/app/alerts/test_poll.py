@@ -18,10 +18,10 @@ from app.github.alerts.list_open import OpenAlerts
 from app.github.policy.file import read_policy
 from app.records.installations import KnownInstallation, KnownRepository
 from app.simulator.github.state.alerts import Affected
-from app.store.alert_poll_times import AlertLooks
-from app.store.alert_runs import AlertRuns
-from app.store.installations import StoredInstallations
-from app.store.remediations import Remediation, Remediations
+from app.store.alerts.poll_times import AlertLooks
+from app.store.alerts.remediations import Remediation, Remediations
+from app.store.alerts.runs import AlertRuns
+from app.store.installations.installations import StoredInstallations
 from app.store.schedule_leases import Sweeps
 from app.store.tables import alert_looks, installations, remediations, repositories
 from app.webhooks.inbox import Inbox

@@ -18,11 +18,11 @@ from agents.requests import RemediateAlert, Repository
 from agents.run import Outcome
 from app.alerts.recheck_overrides import DAY, WEEK, OverrideRecheck
 from app.records.installations import KnownInstallation, KnownRepository
-from app.store.alert_runs import AlertRuns
-from app.store.installations import StoredInstallations
-from app.store.overrides import Overrides
-from app.store.remediations import Remediations
-from app.store.runs import Runs
+from app.store.alerts.overrides import Overrides
+from app.store.alerts.remediations import Remediations
+from app.store.alerts.runs import AlertRuns
+from app.store.installations.installations import StoredInstallations
+from app.store.runs.runs import Runs
 from app.store.schedule_leases import Sweeps
 from app.store.tables import installations, repositories
 from app.store.tables import remediations as rows

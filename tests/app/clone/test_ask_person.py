@@ -7,8 +7,8 @@ import json
 import pytest
 
 from app.clone.ask_person import CloneWaits
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
+from app.store.runs.approvals import StoredApprovals
 from tests.app.clone.conftest import DOCS, JUDGE, PLAN, PULL, TRIAGE
 from tests.app.git.conftest import git
 

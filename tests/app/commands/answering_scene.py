@@ -17,10 +17,10 @@ from app.github.approvals.adapter import GitHubApprovals
 from app.github.policy.file import read_policy
 from app.github.transport.tokens import Profile
 from app.simulator.github.state.world import Actor
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.runs import Runs
-from app.store.steers import StoredSteers
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.runs import Runs
+from app.store.runs.steers import StoredSteers
 from app.webhooks.receiver import Delivery, OwnIdentity, WebhookReceiver
 from handlers.ignored import Ignored
 

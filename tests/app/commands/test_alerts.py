@@ -7,8 +7,8 @@ import pytest
 from agents.ports import Turn, Usage
 from agents.requests import RemediateAlert
 from agents.run import Outcome
-from app.store.lane_queries import Lanes
-from app.store.turns import StoredJournal
+from app.store.runs.lanes import Lanes
+from app.store.runs.turns import StoredJournal
 from tests.app.commands.answering_scene import asking, open_office
 from tests.app.github.conftest import alerted, key, scene, signer
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.simulator.github.accounts import Actor
-from app.store.approvals import StoredApprovals
-from app.store.runs import Runs
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.runs import Runs
 from tests.app.commands.answering_scene import asking, open_office
 from tests.app.github.conftest import key, scene, signer
 

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from agents.ports import Turn, Usage
-from app.store.runs import Runs
-from app.store.turns import StoredJournal
+from app.store.runs.runs import Runs
+from app.store.runs.turns import StoredJournal
 from tests.app.commands.answering_scene import RUN, open_office
 from tests.app.github.conftest import key, scene, signer
 

@@ -6,7 +6,7 @@ import pytest
 
 from agents.requests import AddressReview, Again, FixChecks, Person, UpdateBranch
 from app.simulator.github.accounts import Actor
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
 from tests.app.commands.answering_scene import RUN, open_office
 from tests.app.github.conftest import key, scene, signer
 

@@ -8,8 +8,8 @@ from sqlalchemy import text
 
 from agents.errors import ConfigError
 from agents.requests import Again, Person
-from app.store.history import KeptStep
-from app.store.runs import Runs
+from app.store.runs.history import KeptStep
+from app.store.runs.runs import Runs
 from tests.app.commands.answering_scene import RUN, open_office
 from tests.app.github.conftest import key, scene, signer
 

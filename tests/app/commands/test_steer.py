@@ -10,7 +10,7 @@ from agents.policy import Budget
 from app.commands.budget import RunAllowance
 from app.simulator.github.accounts import Actor
 from app.store.restore_recovery import put_back
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
 from tests.app.commands.answering_scene import RUN, open_office
 from tests.app.github.conftest import key, scene, signer
 

@@ -30,7 +30,7 @@ from app.demo.upstream_tests import TestRun
 from app.demo.view import TerminalView
 from app.simulator.github import LocalGitHub
 from app.simulator.github.accounts import Actor
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
 from tests.app.cli.runs.runs_scene import STEP, STEPS
 
 POINTS = (

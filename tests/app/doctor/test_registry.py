@@ -6,8 +6,8 @@ from app.config.settings import Settings
 from app.doctor.registry import RegistryState, known, policy_findings
 from app.records.installations import KnownRepository
 from app.store.database import Database
-from app.store.installations import StoredInstallations
-from app.store.labels import StoredLabels
+from app.store.installations.installations import StoredInstallations
+from app.store.installations.labels import StoredLabels
 
 
 async def test_owners_and_policies_that_cannot_be_read(tmp_path):

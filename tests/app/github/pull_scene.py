@@ -13,7 +13,7 @@ from app.github.reviews.adapter import GitHubReviews
 from app.simulator.github.state.reviews import Inline
 from app.store.database import Database
 from app.store.handled_feedback import Batches
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
 
 ASKED = 5
 """Minutes since the run was asked for."""

@@ -10,10 +10,10 @@ import pytest
 
 from app.config.allowed_owners import AllowedOwners
 from app.installations.lifecycle import InstallationLifecycle
-from app.store.installations import StoredInstallations
-from app.store.labels import StoredLabels
-from app.store.runs import Runs
-from app.store.steers import StoredSteers
+from app.store.installations.installations import StoredInstallations
+from app.store.installations.labels import StoredLabels
+from app.store.runs.runs import Runs
+from app.store.runs.steers import StoredSteers
 from tests.app.github.conftest import key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures, shared with the tests of the client

@@ -6,7 +6,7 @@ from app.github.transport.tokens import every_permission
 from app.installations.metrics import measure
 from app.observability.metrics import Metrics
 from app.records.installations import KnownInstallation
-from app.store.installations import StoredInstallations
+from app.store.installations.installations import StoredInstallations
 
 
 async def test_they_are_told_by_state(database):

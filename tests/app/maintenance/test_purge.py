@@ -13,9 +13,9 @@ from app.maintenance.purge import StillLive, forget
 from app.runs.engine import Engine
 from app.store.database import Database
 from app.store.deliveries import Arrival, Mark, claim, counts, mark
-from app.store.history import History
 from app.store.repository_rows import ROWS_AT_ONCE, conducted_about, ids_of
-from app.store.runs import Runs
+from app.store.runs.history import History
+from app.store.runs.runs import Runs
 from tests.app.maintenance.test_retention import GONE, IDS, OLD, WAITING, WORD, request_for, run_of
 
 MANY = ROWS_AT_ONCE + 7

@@ -20,12 +20,12 @@ from app.maintenance.retention import DAY, NAME, Retention
 from app.runs.reaper import KEPT, kept_of
 from app.store.database import Database
 from app.store.deliveries import Arrival, Mark, claim, mark
-from app.store.history import History
 from app.store.repository_rows import ids_in
-from app.store.runs import Runs
+from app.store.runs.history import History
+from app.store.runs.runs import Runs
+from app.store.runs.turns import StoredJournal
 from app.store.schedule_leases import Reading, Sweeps
 from app.store.tables import alert_looks, deliveries, installations, repositories, runs
-from app.store.turns import StoredJournal
 
 NOW = 1_800_000_000.0
 WORD = "c4n4ry"

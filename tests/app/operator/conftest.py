@@ -22,8 +22,8 @@ from app.simulator.github.gitdir import GitDir
 from app.simulator.model import LocalModel
 from app.simulator.model.script import Script
 from app.store.database import Database
-from app.store.history import History
-from app.store.runs import Runs
+from app.store.runs.history import History
+from app.store.runs.runs import Runs
 
 PATIENCE = 60.0
 FILES = {

@@ -17,8 +17,8 @@ from agents.requests import (
 )
 from app.config.settings import load_settings
 from app.operator.submit import hand_over, served
-from app.store.lane_queries import Lanes
 from app.store.process_lock import Claim
+from app.store.runs.lanes import Lanes
 from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import OwnIdentity, WebhookReceiver

@@ -18,7 +18,7 @@ from app.github.issues.find_labelled import LabelledIssues
 from app.github.transport.idempotent_comments import MarkedComments
 from app.github.transport.tokens import Profile
 from app.reconcile.missed_labels import MissedLabels
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
 from app.store.schedule_leases import Reading, Sweeps
 from app.webhooks.inbox import Inbox
 from handlers.access import issues as access

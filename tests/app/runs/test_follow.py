@@ -11,9 +11,9 @@ from sqlalchemy import text
 from agents.ports import Turn, Usage
 from agents.run import Outcome
 from app.runs.follow import Follower, Waits, called, stage_titles
-from app.store.history import History
-from app.store.runs import Runs
-from app.store.turns import StoredJournal
+from app.store.runs.history import History
+from app.store.runs.runs import Runs
+from app.store.runs.turns import StoredJournal
 from tests.app.cli.runs.runs_scene import STEP, STEPS
 from tests.app.operator.test_submit import REQUEST
 

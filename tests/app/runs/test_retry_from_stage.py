@@ -17,9 +17,9 @@ from app.runs.engine import Engine
 from app.runs.retry_from_stage import AgainSteps, kept_of
 from app.store.database import Database
 from app.store.expire_rows import empty_runs
-from app.store.history import History, KeptStep
-from app.store.runs import Runs
-from app.store.turns import StoredJournal
+from app.store.runs.history import History, KeptStep
+from app.store.runs.runs import Runs
+from app.store.runs.turns import StoredJournal
 from tests.app.operator.test_submit import REQUEST
 
 PATIENCE = 20.0

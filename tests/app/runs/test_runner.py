@@ -22,10 +22,10 @@ from app.runs.reaper import Upkeep
 from app.runs.runner import MOST_STARTS, Runner
 from app.runs.steering import Bells, RunSteering
 from app.runs.wakeup import Waking
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.runs import Runs, count_by_state
-from app.store.steers import StoredSteers
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.runs import Runs, count_by_state
+from app.store.runs.steers import StoredSteers
 from handlers.access.issues import Refusal
 
 PATIENCE = 60.0

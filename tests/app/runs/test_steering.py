@@ -10,10 +10,10 @@ import pytest
 from agents.errors import TransientError
 from app.runs.steering import Bells, RunSteering
 from app.runs.wakeup import Waking
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.runs import Runs
-from app.store.steers import StoredSteers
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.runs import Runs
+from app.store.runs.steers import StoredSteers
 from tests.app.store.test_steers import BOB, wish
 
 PATIENCE = 10.0

@@ -21,17 +21,17 @@ from agents.run import Outcome
 from app.config.settings import load_settings
 from app.runs.engine import Engine
 from app.secrets.encryption import LITERAL, OPEN, SEALED, Cipher
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
 from app.store.deliveries import Arrival, Mark, claim, mark, waiting
-from app.store.encryption_keys import behind, forget_others, workers
+from app.store.encryption.keys import behind, forget_others, workers
+from app.store.encryption.reencrypt import AT_ONCE, reseal
 from app.store.engine_tables import KEYS, TEXTS
-from app.store.history import History
-from app.store.reencrypt import AT_ONCE, reseal
-from app.store.runs import Runs
-from app.store.steers import StoredSteers
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.history import History
+from app.store.runs.runs import Runs
+from app.store.runs.steers import StoredSteers
+from app.store.runs.turns import StoredJournal
 from app.store.tables import metadata, repositories
-from app.store.turns import StoredJournal
 
 FIRST, SECOND = (Fernet.generate_key().decode() for _ in range(2))
 WORD = "c4n4ry"

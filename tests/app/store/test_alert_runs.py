@@ -10,10 +10,10 @@ import pytest
 from agents.overrides import Overruled, Retire
 from agents.requests import Person, RemediateAlert, Repository, Told
 from agents.run import Outcome
-from app.store.alert_runs import AlertRuns
+from app.store.alerts.runs import AlertRuns
 from app.store.database import Database
-from app.store.runs import Runs
-from app.store.steers import StoredSteers
+from app.store.runs.runs import Runs
+from app.store.runs.steers import StoredSteers
 
 NOBODY = Person(id=0, login="an open alert")
 

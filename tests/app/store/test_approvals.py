@@ -12,9 +12,9 @@ from agents.errors import RunError
 from agents.ports import Asking
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Outcome
-from app.store.approvals import ALPHABET, DAY, StoredApprovals
 from app.store.database import Database
-from app.store.runs import Runs
+from app.store.runs.approvals import ALPHABET, DAY, StoredApprovals
+from app.store.runs.runs import Runs
 
 MARA = {"by": "mara", "by_id": 2**40, "via": "comment"}
 

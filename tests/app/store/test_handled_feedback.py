@@ -9,7 +9,7 @@ from agents.requests import AddressReview, FixChecks, Person, Repository, Update
 from agents.run import Outcome
 from app.store.database import Database
 from app.store.handled_feedback import Batches
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
 
 HEAD, PUSHED = "a" * 40, "b" * 40
 ABOUT = {

@@ -9,9 +9,9 @@ from sqlalchemy import text
 
 from agents.ports import Turn, Usage
 from agents.run import Outcome
-from app.store.history import History
-from app.store.runs import Runs
-from app.store.turns import StoredJournal
+from app.store.runs.history import History
+from app.store.runs.runs import Runs
+from app.store.runs.turns import StoredJournal
 from tests.app.github.approvals.test_action_text import REQUEST
 
 COLUMNS = (

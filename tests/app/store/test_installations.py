@@ -10,10 +10,10 @@ from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app.records.installations import KnownInstallation, KnownRepository
 from app.store.database import Database
-from app.store.history import History
-from app.store.installations import StoredInstallations
-from app.store.labels import StoredLabels
-from app.store.runs import Runs
+from app.store.installations.installations import StoredInstallations
+from app.store.installations.labels import StoredLabels
+from app.store.runs.history import History
+from app.store.runs.runs import Runs
 
 HERE = KnownInstallation(
     id=1, account_id=3, account="octo", url="https://x/1", permissions={"issues": "write"}, since=5

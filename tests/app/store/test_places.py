@@ -8,9 +8,9 @@ import pytest
 
 from agents.requests import Command, Person, RemediateAlert, Repository, ResolveIssue
 from agents.run import Outcome
-from app.store.history import History
-from app.store.lane_queries import Lanes
-from app.store.runs import Runs
+from app.store.runs.history import History
+from app.store.runs.lanes import Lanes
+from app.store.runs.runs import Runs
 from app.store.schedule_leases import Sweeps
 
 LIB = Repository(id=9, owner="octo", name="lib", default_branch="main")

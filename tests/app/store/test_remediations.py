@@ -10,12 +10,12 @@ from sqlalchemy import insert, select
 
 from agents.requests import request_of
 from app.maintenance.purge import forget
-from app.store.alert_poll_times import AlertLooks
-from app.store.alert_runs import AlertRuns
+from app.store.alerts.poll_times import AlertLooks
+from app.store.alerts.remediations import Remediations
+from app.store.alerts.runs import AlertRuns
 from app.store.expire_rows import without_texts
-from app.store.remediations import Remediations
-from app.store.runs import Runs
-from app.store.steers import StoredSteers
+from app.store.runs.runs import Runs
+from app.store.runs.steers import StoredSteers
 from app.store.tables import alert_looks, approvals, told_alerts
 from app.store.tables import remediations as rows
 from tests.app.store.test_alert_runs import request

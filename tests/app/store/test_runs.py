@@ -9,7 +9,7 @@ from agents.ports import PullRequest
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app.store.database import Database
-from app.store.runs import Runs, count_by_state
+from app.store.runs.runs import Runs, count_by_state
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app.store.database import Database
-from app.store.lane_queries import Lanes
-from app.store.runs import Runs
-from app.store.steers import ANEW, StoredSteers
+from app.store.runs.lanes import Lanes
+from app.store.runs.runs import Runs
+from app.store.runs.steers import ANEW, StoredSteers
 
 BOB = {"by": "bob", "by_id": 2**40, "role": "write", "via": "comment"}
 

@@ -12,8 +12,8 @@ from sqlalchemy.exc import IntegrityError
 
 from agents.ports import Turn, Usage
 from app.store.database import Database
+from app.store.runs.turns import StoredJournal, spent_since
 from app.store.tables import runs, turns
-from app.store.turns import StoredJournal, spent_since
 
 ROW = {
     "lane": "octo/lib#7",

@@ -14,9 +14,9 @@ import pytest
 from sqlalchemy import update
 
 from agents.run import Outcome
-from app.store.alert_runs import AlertRuns
-from app.store.remediations import Remediations
-from app.store.runs import Runs
+from app.store.alerts.remediations import Remediations
+from app.store.alerts.runs import AlertRuns
+from app.store.runs.runs import Runs
 from app.store.tables import runs
 from app.webhooks.dispatcher import ATTEMPTS, COVERED, NOBODY, UNDER_WAY, Dispatcher
 from app.webhooks.inbox import Inbox
@@ -31,7 +31,7 @@ import asyncio, os, signal, sys
 from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.inbox import Inbox
 from app.store.database import Database
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
 
 class Engine:
     def __init__(self, runs):

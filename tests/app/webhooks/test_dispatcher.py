@@ -13,8 +13,8 @@ from agents.ports import Batch
 from agents.requests import AddressReview, Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app.store.handled_feedback import Batches
-from app.store.runs import Runs
-from app.store.steers import StoredSteers
+from app.store.runs.runs import Runs
+from app.store.runs.steers import StoredSteers
 from app.webhooks import dispatcher as module
 from app.webhooks.dispatcher import MENDED, MENDING, NOBODY, NOT_OURS, Dispatcher
 from app.webhooks.inbox import Inbox

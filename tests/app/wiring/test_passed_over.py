@@ -22,9 +22,9 @@ from app.runs.admission import Door
 from app.runs.progress import Unrecorded
 from app.simulator.github.accounts import Actor
 from app.simulator.github.state.reviews import Inline
-from app.store.approvals import StoredApprovals
 from app.store.handled_feedback import Batches
-from app.store.runs import Runs
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.runs import Runs
 from app.webhooks.receiver import Delivery, OwnIdentity, WebhookReceiver
 from app.wiring.github_run import GitHubEquipment
 from handlers.ignored import Ignored

@@ -14,8 +14,8 @@ from agents.tools.rules import RULES, source_lines
 from app.cli import main
 from app.cli.policy.replay import RULES_FILE
 from app.store.database import Database
-from app.store.runs import Runs
-from app.store.turns import StoredJournal
+from app.store.runs.runs import Runs
+from app.store.runs.turns import StoredJournal
 from tests.app.git.conftest import git
 
 POLICY = """\

@@ -11,7 +11,7 @@ import pytest
 from agents.errors import ConfigError
 from app.operator.remediation_report import Report
 from app.store.database import Database
-from app.store.history import History
+from app.store.runs.history import History
 from tests.app.cli.remediate.remediation_scene import PATIENCE, lock, part, shop
 
 __all__ = ["shop"]  # a fixture

@@ -9,10 +9,10 @@ from sqlalchemy import text
 
 from agents.ports import Turn, Usage
 from agents.run import Outcome
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.runs import Runs
-from app.store.turns import StoredJournal
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.runs import Runs
+from app.store.runs.turns import StoredJournal
 from tests.app.commands.answering_scene import asking
 from tests.app.github.approvals.test_action_text import REQUEST
 

@@ -9,9 +9,9 @@ import pytest
 
 from agents.run import Outcome
 from app.cli import main
+from app.store.alerts.remediations import Remediations
 from app.store.database import Database
-from app.store.remediations import Remediations
-from app.store.runs import Runs
+from app.store.runs.runs import Runs
 from tests.app.store.test_alert_runs import request
 
 RUN = "000660d62102a15a-bfb0ec9f"

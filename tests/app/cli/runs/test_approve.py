@@ -15,9 +15,9 @@ import pytest
 from rich.console import Console
 
 from app.cli.progress import TerminalProgress
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.runs import Runs
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.runs import Runs
 from tests.app.commands.answering_scene import RUN, asking
 from tests.app.github.approvals.test_action_text import REQUEST
 

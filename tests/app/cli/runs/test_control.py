@@ -15,7 +15,7 @@ from agents.run import Outcome
 from app.cli.runs.control import _stage
 from app.clone.result import exit_code
 from app.store.process_lock import Claim
-from app.store.steers import StoredSteers
+from app.store.runs.steers import StoredSteers
 
 RUN = "000660d80724c11a-d8c02f8d"
 

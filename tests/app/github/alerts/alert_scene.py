@@ -13,9 +13,9 @@ from app.github.alerts.tracking_issue import TrackingIssue
 from app.github.approvals.adapter import GitHubApprovals
 from app.github.reporting.reporter import GitHubReporter
 from app.simulator.github.state.alerts import Affected
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.runs import Runs
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.runs import Runs
 
 ADVISORY = "GHSA-h5c8-rqwp-cp95"
 JINJA = Affected("pip", "jinja2", "< 3.1.4", "3.1.4")

@@ -9,9 +9,9 @@ import pytest
 from agents.errors import RunError, ToolError, TransientError
 from agents.text.markdown import parsed
 from app.github.transport.idempotent_comments import marker
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.runs import Runs
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.runs import Runs
 from tests.app.commands.answering_scene import RUN, GitHubApprovals, asking
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from app.github.approvals.expire import OpenQuestions
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.runs import Runs
+from app.store.runs.approvals import StoredApprovals
+from app.store.runs.runs import Runs
 from tests.app.commands.answering_scene import RUN, GitHubApprovals, asking
 
 

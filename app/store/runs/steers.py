@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from agents.ports import Steer
 from agents.requests import ResolveIssue
 from app.store.database import Database
-from app.store.lane_queries import LIVE, in_lane
+from app.store.runs.lanes import LIVE, in_lane
 from app.store.tables import runs, steers
 
 Kind = Literal["cancel", "go", "budget", "remark"]

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, func, insert, or_, select
 
 from agents.ports import Turn, Usage
 from app.store.database import Database
-from app.store.runs import OPEN
+from app.store.runs.runs import OPEN
 from app.store.tables import runs, turns
 
 

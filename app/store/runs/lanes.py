@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Row, Select, and_, or_, select
 
 from agents.requests import Command, FixChecks, Request
 from app.store.database import Database
-from app.store.runs import OPEN
+from app.store.runs.runs import OPEN
 from app.store.tables import runs
 
 LIVE = runs.c.state.in_(OPEN)

@@ -18,10 +18,10 @@ from agents.ports import Block, Json, Usage
 from agents.requests import RemediateAlert, request_of
 from agents.run import Outcome
 from app.records.approvals import StoredApproval
-from app.store.approvals import StoredApprovals
 from app.store.database import Database
-from app.store.encrypted_columns import SealedText
+from app.store.encryption.columns import SealedText
 from app.store.engine_tables import SCHEMA
+from app.store.runs.approvals import StoredApprovals
 from app.store.tables import runs, turns
 
 _OF_A_RUN = (

@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from app.records.installations import KnownInstallation, KnownRepository
 from app.store.database import Database
-from app.store.lane_queries import LIVE
+from app.store.runs.lanes import LIVE
 from app.store.tables import installations, owners, repositories, runs
 
 MOST_FORMER = 20

@@ -26,7 +26,7 @@ from sqlalchemy.types import TypeEngine
 
 from app.secrets.encryption import Cipher
 from app.store.database import Database
-from app.store.encrypted_columns import SealedBytes, SealedText
+from app.store.encryption.columns import SealedBytes, SealedText
 from app.store.engine_tables import KEYS, TEXTS, engine_table
 from app.store.tables import metadata
 

@@ -13,8 +13,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from agents.overrides import Overruled
 from agents.remediation import PREFIX
 from agents.requests import RemediateAlert
+from app.store.alerts.overrides import day_of
 from app.store.database import Database
-from app.store.overrides import day_of
 from app.store.tables import approvals, remediations, runs, steers
 
 State = Literal["over", "open", "closed", "merged", "fixed"]

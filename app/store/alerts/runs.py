@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Select, func, insert, select
 
 from agents.requests import RemediateAlert, Told
 from app.store.database import Database
-from app.store.lane_queries import LIVE
+from app.store.runs.lanes import LIVE
 from app.store.tables import runs, steers, told_alerts
 
 BEFORE = (None, "", "access/1")

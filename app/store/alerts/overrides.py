@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 
 from agents.overrides import Overruled
 from agents.requests import Repository
-from app.store.alert_poll_times import PERMISSION, repository_of
+from app.store.alerts.poll_times import PERMISSION, repository_of
 from app.store.database import Database
 from app.store.tables import installations, remediations, repositories
 

@@ -1,0 +1,1 @@
+"""Alerts: when they are looked at, the runs about them, and what those came to."""

@@ -1,0 +1,1 @@
+"""Installations: where the App is installed, and which repositories it reaches there."""

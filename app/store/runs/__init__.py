@@ -1,0 +1,1 @@
+"""Runs: what was asked, their turns, the approvals they wait for, and how they ended."""
