@@ -20,11 +20,11 @@ from app.clone.result import CloneResult
 from app.clone.run_folder import RunFolder
 from app.git.environment import CommitIdentity
 from app.git.errors import GitFailed
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.git.objects import GitObjects
 from app.git.policy_file import policy_of
 from app.git.ref_names import run_refs
-from app.git.run_repository import GitSource
+from app.git.worktree.run_repository import GitSource
 from app.policies.gate import PolicyGate
 from app.runs.wakeup import Waking
 from app.sandbox.select import build_caution

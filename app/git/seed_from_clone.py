@@ -12,7 +12,7 @@ import shutil
 
 from agents.errors import FettleError
 from app.git.locks import file_lock
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.git.user_clone import UserClone
 from app.sandbox.path_permissions import make_passable
 

@@ -19,7 +19,7 @@ from agents.errors import ConfigError, RunError
 from app.git.environment import CommitIdentity
 from app.git.errors import GitFailed
 from app.git.git_runner import Git
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.git.objects import GitObjects
 from app.git.ref_names import FETCHED, any_branch, object_id, own_branch, revision
 from app.sandbox.output_buffer import FileSink

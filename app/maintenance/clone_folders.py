@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agents.errors import TransientError
 from app.git.locks import file_lock
-from app.git.run_folders import remove_tree
+from app.git.worktree.run_folders import remove_tree
 
 CLONES, DATABASE, LOCK = "clones", "run.db", "lock"
 

@@ -7,7 +7,7 @@ import os
 from sqlalchemy import make_url
 
 from app.config.settings import Settings
-from app.git.mirror import Mirrors
+from app.git.mirror.mirror import Mirrors
 from app.git.seed_from_clone import seed
 from app.github.transport.client import GitHub
 from app.github.transport.tokens import Profile, Scope

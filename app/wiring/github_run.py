@@ -12,7 +12,7 @@ from agents.pipelines.stages.waiting_label import LABEL
 from agents.requests import OnPull, RemediateAlert, Request, ResolveIssue
 from agents.run import Outcome, Ports
 from app.alerts.admission import AlertContext
-from app.git.run_repository import GitSource
+from app.git.worktree.run_repository import GitSource
 from app.github.access.issue_facts import asker_role, issue_facts
 from app.github.access.pull_request_facts import pull_facts
 from app.github.access.roles import role_of

@@ -7,7 +7,7 @@ import json
 import graphql
 import pytest
 
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.github.pulls.publisher import GitHubPublisher
 from app.github.transport.tokens import Profile, Scope
 from tests.referees.our_client import REDACTOR, open_client, request_for

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agents.errors import Moved, RunError
 from agents.requests import RemediateAlert, Request
 from agents.text.inline import code_span
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.git.ref_names import BRANCH_PREFIX, any_branch
 from app.github.transport.errors import NotFound
 from app.github.transport.installation_client import InstallationClient

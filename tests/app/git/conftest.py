@@ -14,8 +14,8 @@ from aiohttp import web
 
 from agents.policy import Policy
 from app.git.environment import CommitIdentity
-from app.git.mirror import Mirror
-from app.git.worktree import open_work_tree
+from app.git.mirror.mirror import Mirror
+from app.git.worktree.worktree import open_work_tree
 from app.sandbox.bubblewrap.backend import Bubblewrap
 
 BOT = CommitIdentity("fettle[bot]", "1+fettle[bot]@users.noreply.example")

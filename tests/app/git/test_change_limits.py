@@ -4,8 +4,8 @@ import pytest
 
 from agents.errors import RunError
 from agents.policy import Policy
-from app.git.change_limits import ChangeLimits, require_harmless
 from app.git.objects import TreeChange
+from app.git.worktree.change_limits import ChangeLimits, require_harmless
 
 ZERO = "0" * 40
 

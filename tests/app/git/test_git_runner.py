@@ -10,7 +10,7 @@ from agents.errors import ConfigError, RunError, TransientError
 from app.git.environment import CONFIG, trusted_environment
 from app.git.errors import GitFailed, cleaned, network_fault
 from app.git.git_runner import Git
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.git.remote import remote_of
 from app.sandbox.output_buffer import FullBuffer
 

@@ -9,7 +9,7 @@ import pytest
 
 from agents.errors import RunError
 from agents.policy import Policy
-from app.git.merge import blend, merge
+from app.git.mirror.merge import blend, merge
 from app.git.ref_names import tree_refs
 from tests.app.git.conftest import git, make_repository
 
@@ -182,7 +182,7 @@ def bomb(estate, depth, width):
 
 
 async def test_a_tree_of_too_many_files_is_not_even_begun(estate, grow, monkeypatch):
-    monkeypatch.setattr("app.git.merge.MOST_FILES", 5)
+    monkeypatch.setattr("app.git.mirror.merge.MOST_FILES", 5)
     theirs = grow(estate.base, {f"{number}.py": "x" for number in range(3)})
     for pair in ((estate.base, theirs), (theirs, estate.base)):
         with pytest.raises(RunError, match="has 7 files"):
@@ -191,7 +191,7 @@ async def test_a_tree_of_too_many_files_is_not_even_begun(estate, grow, monkeypa
 
 async def test_a_billion_files_of_the_past_exhaust_no_memory(estate, monkeypatch):
     """Both sides have left them behind, but git looks at what they left."""
-    monkeypatch.setattr("app.git.merge._MEMORY", 300_000_000)
+    monkeypatch.setattr("app.git.mirror.merge._MEMORY", 300_000_000)
     folder = estate.mirror.gitdir
     huge = huge_commit(estate, bomb(estate, depth=9, width=10))
     plain = git(folder, "rev-parse", f"{estate.base}^{{tree}}")

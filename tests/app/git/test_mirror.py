@@ -13,7 +13,7 @@ import pytest
 from agents.errors import Moved, RunError, TransientError
 from app.git.errors import GitFailed
 from app.git.locks import file_lock
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 
 
 def git(folder, *args, stdin=b""):
@@ -113,7 +113,7 @@ async def test_malformed_trees_are_not_taken_in(estate):
 
 
 async def test_many_packs_are_put_together(estate, monkeypatch):
-    monkeypatch.setattr("app.git.mirror._PACKS", 2)
+    monkeypatch.setattr("app.git.mirror.mirror._PACKS", 2)
     for number in range(3):
         grow(estate, f"{number}.txt")
         await estate.mirror.fetch(estate.url, None)
@@ -215,7 +215,7 @@ async def test_the_lease_holds_between_looking_and_pushing(estate, monkeypatch):
     async def looked_too_early(*_):
         return looks.pop(0)
 
-    monkeypatch.setattr("app.git.push.remote_id", looked_too_early)
+    monkeypatch.setattr("app.git.mirror.push.remote_id", looked_too_early)
     with pytest.raises(Moved, match=f"is at {theirs[:12]}, not at no commit: somebody else"):
         await estate.mirror.push(estate.url, None, estate.base, "bot/r1", None)
     assert upstream_branch(estate, "bot/r1") == theirs
@@ -340,7 +340,7 @@ async def test_a_git_that_outlives_its_server_keeps_the_next_one_out(estate):
     program = """
 import asyncio, sys
 from pathlib import Path
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 
 async def main():
     mirror = Mirror(Path(sys.argv[1]))

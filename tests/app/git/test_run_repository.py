@@ -11,10 +11,14 @@ import pytest
 from agents.errors import RunError, ToolError, TransientError
 from agents.policy import Policy
 from agents.ports import SetupResult
-from app.git.installed_dependencies import CommandMounts, nothing_to_add_to, nothing_to_lend
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.git.ref_names import branch_ref
-from app.git.run_repository import GitSource
+from app.git.worktree.installed_dependencies import (
+    CommandMounts,
+    nothing_to_add_to,
+    nothing_to_lend,
+)
+from app.git.worktree.run_repository import GitSource
 from tests.app.git.conftest import BOT, TOKEN
 
 HOSTILE = [

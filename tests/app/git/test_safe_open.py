@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ToolError
-from app.git.safe_open import is_absent, make_folder, read_file, take_out, write_file
+from app.git.worktree.safe_open import is_absent, make_folder, read_file, take_out, write_file
 
 US = (os.geteuid(), os.getegid())
 

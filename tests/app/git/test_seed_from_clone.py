@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.git.seed_from_clone import LENT, seed
 from app.git.user_clone import UserClone
 from tests.app.clone.test_resolve import make_hostile

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from agents.errors import ConfigError, RunError
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.git.ref_names import branch_ref
 from app.git.user_clone import UserClone
 

@@ -10,8 +10,8 @@ import pytest
 
 from agents.errors import RunError, ToolError
 from agents.policy import Policy
-from app.git import worktree as worktree_module
-from app.git.change_limits import ChangeLimits
+from app.git.worktree.change_limits import ChangeLimits
+from app.git.worktree.worktree import worktree as worktree_module
 
 
 def git(estate, *args):

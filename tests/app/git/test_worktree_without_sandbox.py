@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agents.errors import RunError
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.sandbox.none.backend import NoSandbox
 
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from agents.requests import Person, Repository, ResolveIssue
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.github.issues.adapter import GitHubIssues
 from app.github.transport.app_jwt import AppJwt
 from app.github.transport.client import GitHub

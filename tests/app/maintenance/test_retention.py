@@ -13,9 +13,9 @@ from sqlalchemy import insert, select, update
 from agents.ports import Turn, Usage
 from agents.requests import Person, Repository, ResolveIssue, request_of
 from agents.run import Outcome
-from app.git.garbage_collect import mirror_ids, runs_kept
 from app.git.locks import file_lock
-from app.git.mirror import Mirrors
+from app.git.mirror.garbage_collect import mirror_ids, runs_kept
+from app.git.mirror.mirror import Mirrors
 from app.maintenance.retention import DAY, NAME, Retention
 from app.runs.reaper import KEPT, kept_of
 from app.store.database import Database

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from agents.loop.remarks import remarks
 from agents.ports import Steer, Turn, Usage
 from agents.requests import Again
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.runs.engine import Engine
 from app.runs.retry_from_stage import AgainSteps, kept_of
 from app.store.database import Database

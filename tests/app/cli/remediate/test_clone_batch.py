@@ -12,7 +12,7 @@ from app.cli.remediate.clone_batch import RemediatingClone
 from app.cli.remediate.one_repository import Wanted
 from app.clone.preconditions import start_at
 from app.config.settings import load_settings
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.operator.remediation_report import left_alone
 from app.operator.remediation_requests import Asked
 from app.operator.scan_file import read_scan

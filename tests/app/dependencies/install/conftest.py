@@ -21,8 +21,8 @@ from app.dependencies.install import Builder
 from app.dependencies.install_phase import SetUps
 from app.dependencies.tool_kits import Kits
 from app.git.environment import CommitIdentity
-from app.git.mirror import Mirror
-from app.git.run_repository import GitSource
+from app.git.mirror.mirror import Mirror
+from app.git.worktree.run_repository import GitSource
 from app.secrets.redaction import Redactor
 from tests.app.git.conftest import git
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.github.pulls.publisher import GitHubPublisher
 from app.github.transport.idempotent_comments import marker
 from app.github.transport.tokens import Profile, Scope

@@ -6,7 +6,7 @@ import pytest
 
 from agents.errors import Moved, RunError
 from agents.requests import Again
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.github.pulls.publisher import GitHubPublisher
 from app.github.transport.tokens import Profile, Scope
 from app.simulator.github.gitdir import GitDir

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import RunError
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.git.ref_names import branch_ref
 from app.github.pulls.publisher import GitHubPublisher
 from app.github.transport.tokens import Profile, Scope

@@ -6,7 +6,7 @@ import pytest
 
 from agents.errors import Moved, RunError
 from agents.requests import UpdateBranch
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.git.ref_names import branch_ref, pull_ref
 from app.github.pulls.publisher import GitHubPublisher
 from app.github.transport.tokens import Profile, Scope

@@ -11,22 +11,22 @@ from pathlib import Path
 from agents.errors import RunError
 from agents.policy import Policy
 from agents.ports import CommandResult, Kit, Network
-from app.git.change_limits import ChangeLimits, require_harmless
 from app.git.environment import CommitIdentity
 from app.git.errors import GitFailed
-from app.git.installed_dependencies import (
+from app.git.mirror.mirror import Mirror
+from app.git.ref_names import commit_ref, object_id, run_refs, tree_refs
+from app.git.worktree.change_limits import ChangeLimits, require_harmless
+from app.git.worktree.installed_dependencies import (
     CommandMounts,
     nothing_to_add_to,
     nothing_to_lend,
     unfurnished,
 )
-from app.git.mirror import Mirror
-from app.git.overlay import lay_copies
-from app.git.ref_names import commit_ref, object_id, run_refs, tree_refs
-from app.git.run_folders import built_for, lay_out, remove_tree
-from app.git.safe_open import open_file, read_file, write_file
-from app.git.sandbox_commands import Add, Furnish, Lend, SandboxCommands
-from app.git.untrusted_git import RunFolders, UntrustedGit
+from app.git.worktree.overlay import lay_copies
+from app.git.worktree.run_folders import built_for, lay_out, remove_tree
+from app.git.worktree.safe_open import open_file, read_file, write_file
+from app.git.worktree.sandbox_commands import Add, Furnish, Lend, SandboxCommands
+from app.git.worktree.untrusted_git import RunFolders, UntrustedGit
 from app.sandbox.port import Sandbox
 
 _MOST_FILES, _MOST_BYTES = 200_000, 4_000_000_000

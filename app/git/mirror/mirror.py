@@ -16,9 +16,9 @@ from app.git.environment import CommitIdentity
 from app.git.errors import GitFailed
 from app.git.git_runner import Git
 from app.git.locks import file_lock, remove_git_locks
-from app.git.merge import blend, merge
+from app.git.mirror.merge import blend, merge
+from app.git.mirror.push import push, remote_id
 from app.git.objects import GitObjects
-from app.git.push import push, remote_id
 from app.git.ref_names import (
     FETCHED,
     any_branch,

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from app.git.locks import file_lock
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.git.ref_names import RUN_REFS, run_refs
-from app.git.run_folders import remove_tree
+from app.git.worktree.run_folders import remove_tree
 
 GC_SECONDS = 300.0
 

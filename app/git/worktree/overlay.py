@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agents.errors import ToolError
-from app.git.installed_dependencies import CommandMounts
-from app.git.safe_open import is_absent, make_folder, write_file
-from app.git.untrusted_git import RunFolders
+from app.git.worktree.installed_dependencies import CommandMounts
+from app.git.worktree.safe_open import is_absent, make_folder, write_file
+from app.git.worktree.untrusted_git import RunFolders
 from app.sandbox.port import Mount
 
 

@@ -9,7 +9,7 @@ import subprocess
 from importlib import resources
 from pathlib import Path
 
-from app.git.untrusted_git import RunFolders
+from app.git.worktree.untrusted_git import RunFolders
 from app.sandbox.path_permissions import make_passable
 
 

@@ -11,12 +11,12 @@ from agents.errors import RunError
 from agents.policy import Policy
 from agents.ports import Merged, SetupResult
 from app.git.environment import CommitIdentity
-from app.git.installed_dependencies import DependencyInstaller
-from app.git.mirror import Mirror
+from app.git.mirror.mirror import Mirror
 from app.git.ref_names import branch_ref, pull_ref, run_refs, tree_refs
-from app.git.run_folders import remove_tree
-from app.git.untrusted_git import RunFolders
-from app.git.worktree import GitWorkTree, open_work_tree
+from app.git.worktree.installed_dependencies import DependencyInstaller
+from app.git.worktree.run_folders import remove_tree
+from app.git.worktree.untrusted_git import RunFolders
+from app.git.worktree.worktree import GitWorkTree, open_work_tree
 from app.sandbox.port import Sandbox
 
 

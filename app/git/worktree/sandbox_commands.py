@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agents.ports import CommandResult, Kit, Network
-from app.git.installed_dependencies import CommandMounts, DependencyCopy, LentTools
-from app.git.overlay import lay_folders
-from app.git.untrusted_git import RunFolders
+from app.git.worktree.installed_dependencies import CommandMounts, DependencyCopy, LentTools
+from app.git.worktree.overlay import lay_folders
+from app.git.worktree.untrusted_git import RunFolders
 from app.sandbox.port import Mount, ResourceLimits, Sandbox, SandboxCommand
 
 Furnish = Callable[[], Awaitable[CommandMounts]]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from agents.errors import RunError
 from agents.policy import NEVER, Policy
-from app.git.merge import merge
+from app.git.mirror.merge import merge
 from app.git.objects import GitObjects, TreeChange
 
 _ABSENT, _GITLINK, _SYMLINK = "000000", "160000", "120000"

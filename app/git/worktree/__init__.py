@@ -1,0 +1,1 @@
+"""The disposable files of one run: read, changed in the sandbox, and recorded."""
