@@ -12,8 +12,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from agents.policy import POLICY_PATH
+from app.demo.package_index.sdist import fetch_source, leave_out
 from app.demo.review_points import ReviewPoint, read_points
-from app.demo.sdist import fetch_source, leave_out
 
 CASES = Path(__file__).with_name("cases")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.ports import Usage
 from agents.run import Outcome
-from app.demo.alerts_chapter import AlertsResult
+from app.demo.alerts.chapter import AlertsResult
 from app.demo.review_chapter import ThreadOutcome, answered
 from app.demo.scene import Scene
 from app.demo.upstream_tests import TestRun

@@ -20,11 +20,11 @@ from typing import Protocol, TypeVar
 from agents.ports import Usage
 from agents.run import Outcome
 from app.config.settings import load_settings
-from app.demo.alerts_chapter import AlertsResult, Chapter, passed_on
+from app.demo.alerts.chapter import AlertsResult, Chapter, passed_on
+from app.demo.alerts.exploit_check import ExploitSandbox
 from app.demo.case import DemoCase, load_case
-from app.demo.exploit_check import ExploitSandbox
 from app.demo.folders import demo_folder, forget_old, share_kits
-from app.demo.package_index import LocalIndex
+from app.demo.package_index.server import LocalIndex
 from app.demo.result import DemoCost, DemoResult, ReviewResult, collect, collect_review
 from app.demo.review_chapter import submit
 from app.demo.scene import Scene, set_scene

@@ -18,13 +18,13 @@ from rich.text import Text
 from agents.errors import TransientError
 from agents.ports import Reporter
 from agents.text import printable
-from app.demo.alerts_chapter import Chapter
+from app.demo.alerts.chapter import Chapter
+from app.demo.alerts.view import alerts_found, alerts_mended
 from app.demo.diff_text import diff_text
 from app.demo.follow_runs import JUDGING, DemoFollower, store_of
 from app.demo.result import DemoResult, ReviewResult
 from app.demo.scene import LABEL, Scene
 from app.demo.timeline import label_set_at, story_of
-from app.demo.view_alerts import alerts_found, alerts_mended
 from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.reviews import Review
 from app.simulator.github.state.world import Pull

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.errors import ConfigError
-from app.demo.sdist import fetch_source, leave_out
+from app.demo.package_index.sdist import fetch_source, leave_out
 from app.demo.toolchain import make_toolchain
 from app.evaluation.case import Case, Source
 from app.git.locks import file_lock

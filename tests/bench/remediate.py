@@ -28,7 +28,7 @@ from typing import Any
 from remediate_set import SAMPLES, TROUBLES, VERSIONS, Sample, Trouble, alerts, releases
 from remediate_tools import Tools
 
-from app.demo.package_index import LocalIndex
+from app.demo.package_index.server import LocalIndex
 from app.demo.server_process import ServerProcess
 from app.simulator.github import LocalGitHub
 from app.simulator.github.admin.apps import EVENTS, PERMISSIONS

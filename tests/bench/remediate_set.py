@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from app.demo.made_up_releases import Release
+from app.demo.package_index.releases import Release
 
 NPM, PIP = "npm", "pip"
 

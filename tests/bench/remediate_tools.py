@@ -13,8 +13,8 @@ from pathlib import Path
 from npm import CACHE
 from remediate_set import BELOW, DIRECT, SEVERAL, Sample, Trouble
 
-from app.demo.made_up_releases import Release
-from app.demo.package_index import LocalIndex
+from app.demo.package_index.releases import Release
+from app.demo.package_index.server import LocalIndex
 
 HOME = CACHE / "remediate"
 POETRY = "2.1.4"

@@ -16,8 +16,8 @@ import yaml
 from sqlalchemy import select
 
 from agents.run import Outcome
-from app.demo.made_up_releases import Release, package_lock
-from app.demo.package_index import LocalIndex
+from app.demo.package_index.releases import Release, package_lock
+from app.demo.package_index.server import LocalIndex
 from app.simulator.github.state.alerts import Affected
 from app.store.tables import runs
 from tests.app.github.conftest import MANIFEST

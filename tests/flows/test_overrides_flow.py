@@ -7,7 +7,7 @@ import json
 
 from sqlalchemy import select, update
 
-from app.demo.made_up_releases import Release, package_lock
+from app.demo.package_index.releases import Release, package_lock
 from app.store.database import Database
 from app.store.tables import deliveries, remediations, runs
 from tests.flows.conftest import PATIENCE

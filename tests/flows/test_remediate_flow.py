@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.demo.made_up_releases import package_lock
+from app.demo.package_index.releases import package_lock
 from app.simulator.github.state.alerts import Affected
 from tests.flows.remedied import (
     PAINTER,

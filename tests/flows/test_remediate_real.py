@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ConfigError
-from app.demo.alert_case import real_cases
-from app.demo.exploit_check import ExploitSandbox
+from app.demo.alerts.case import real_cases
+from app.demo.alerts.exploit_check import ExploitSandbox
 from app.sandbox.path_permissions import make_passable, require_reach
 from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.alerts import Affected

@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
-from app.demo.alert_case import CASES, _read, made_up_case
-from app.demo.exploit_check import ExploitSandbox
-from app.demo.made_up_releases import package_lock
-from app.demo.package_index import LocalIndex
+from app.demo.alerts.case import CASES, _read, made_up_case
+from app.demo.alerts.exploit_check import ExploitSandbox
+from app.demo.package_index.releases import package_lock
+from app.demo.package_index.server import LocalIndex
 from app.simulator.github import LocalGitHub
 from tests.app.conftest import open_folder, sandbox
 

@@ -16,8 +16,8 @@ from agents.ports import Usage
 from agents.requests import AddressReview, Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app.cli.progress import TerminalProgress
-from app.demo.alert_case import CASES, AlertCase, PreparedAlertCase
-from app.demo.alerts_chapter import AlertOutcome, AlertsResult, Chapter
+from app.demo.alerts.case import CASES, AlertCase, PreparedAlertCase
+from app.demo.alerts.chapter import AlertOutcome, AlertsResult, Chapter
 from app.demo.case import DemoCase, DemoCaseFile, UpstreamTests
 from app.demo.diff_text import diff_text
 from app.demo.follow_runs import DemoFollower, store_of

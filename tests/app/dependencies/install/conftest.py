@@ -11,7 +11,7 @@ from types import MappingProxyType
 import pytest
 
 from agents.policy import Policy
-from app.demo.made_up_releases import Release
+from app.demo.package_index.releases import Release
 from app.dependencies.add_package import Adder
 from app.dependencies.cache import Store
 from app.dependencies.index_access import IndexWays

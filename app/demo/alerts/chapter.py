@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from app.config.settings import process_environment
-from app.demo.alert_case import AlertCase, PreparedAlertCase, made_up_case, real_cases
-from app.demo.exploit_check import ExploitSandbox
+from app.demo.alerts.case import AlertCase, PreparedAlertCase, made_up_case, real_cases
+from app.demo.alerts.exploit_check import ExploitSandbox
 from app.demo.scene import Scene
 from app.simulator.github.state.alerts import Affected, Alert
 from app.simulator.github.state.world import Pull, Repository

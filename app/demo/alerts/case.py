@@ -16,7 +16,7 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from app.demo.made_up_releases import Release, package_lock
+from app.demo.package_index.releases import Release, package_lock
 
 CASES = Path(__file__).with_name("alerts")
 _ASK_SECONDS = 60.0

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agents.text import printable
-from app.demo.alerts_chapter import AlertsResult, Chapter
+from app.demo.alerts.chapter import AlertsResult, Chapter
 
 _MADE_UP = " They are made up, since no index here has the real ones."
 

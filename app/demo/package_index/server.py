@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
-from app.demo.made_up_releases import Release
+from app.demo.package_index.releases import Release
 
 
 @dataclass

@@ -1,0 +1,1 @@
+"""A package index on this machine: npm's and Python's, with releases that somebody made up."""
