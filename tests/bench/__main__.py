@@ -1,4 +1,4 @@
-"""Run the benches of this folder: every file with a `main()`, or those whose names are given.
+"""Run the benches of this folder: each file or folder with a `main()`, or those that are named.
 
     python tests/bench [NAME ...] [-- OPTION ...]
 
@@ -29,8 +29,9 @@ def has_main(path: Path) -> bool:
 
 def benches() -> dict[str, Path]:
     """Return the benches of this folder by name."""
-    files = sorted(path for path in HERE.glob("*.py") if path.name != "__main__.py")
-    return {path.stem: path for path in files if has_main(path)}
+    files = {path.stem: path for path in HERE.glob("*.py") if path.name != "__main__.py"}
+    files |= {path.parent.name: path for path in HERE.glob("*/__main__.py")}
+    return {name: path for name, path in sorted(files.items()) if has_main(path)}
 
 
 def main(arguments: list[str]) -> int:

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from npm import npm_home
-from turns_cache import share
-from turns_place import Work
-from turns_session import Session
+from tests.bench.npm import npm_home
+from tests.bench.turns.cache import share
+from tests.bench.turns.place import Work
+from tests.bench.turns.session import Session
 
 HERE = Path(__file__).resolve().parent
-PACKAGES = HERE / "turns_claude"
-INSIDE = HERE / "turns_claude_inside.py"
+PACKAGES = HERE / "claude_packages"
+INSIDE = HERE / "claude_inside.py"
 CHIPS = {"x86_64": "x64", "aarch64": "arm64"}
 SECONDS = 180
 SEEN_AT = Path("/mnt")  # where the program lies for another user, who may not pass our folders

@@ -1,6 +1,6 @@
 """The process of the bench `parked`: the real engine, runner, session and store; the rest is faked.
 
-    python tests/bench/parked_runs.py FOLDER
+    python tests/bench/parked/runs.py FOLDER
 
 It takes commands line by line on standard input and answers each with one line of JSON.
 """
@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from agents.loop.budget import RunLimits
 from agents.policy import POLICY_PATH

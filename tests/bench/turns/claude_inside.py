@@ -1,6 +1,6 @@
 """The run of `claude` in the bench `turns`, where loopback is the only network there is.
 
-    python tests/bench/turns_claude_inside.py PROGRAM FOLDER LATENCY TURNS < /dev/null
+    python tests/bench/turns/claude_inside.py PROGRAM FOLDER LATENCY TURNS < /dev/null
 
 It starts a model of its own, lets the program do the work once, and prints one line of JSON.
 """
@@ -16,14 +16,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from turns_processes import Watch, cpu_of
-from turns_script import claude_script, issue_text, repository_files
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from app.simulator.model import LocalModel
 from app.simulator.model.cache import tokens_of
 from app.simulator.model.conversation import canonical
+from tests.bench.turns.processes import Watch, cpu_of
+from tests.bench.turns.script import claude_script, issue_text, repository_files
 
 OTHER_UID = 58999  # the program refuses to work unasked as root
 SECONDS = 120.0

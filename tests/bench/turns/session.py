@@ -13,9 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Row, select
-from turns_place import Place, Work
-from turns_processes import Watch, cpu_of
-from turns_script import KINDS, LONG_STAGE, fettle_script, kind_of
 
 from agents.loop.conversation import tool_list
 from agents.loop.prompt import system_prompt
@@ -23,8 +20,11 @@ from agents.pipelines.resolve.pipeline import CONVERSATIONS
 from agents.pipelines.stages.implement import IMPLEMENT
 from app.store.database import Database
 from app.store.tables import turns
+from tests.bench.turns.place import Place, Work
+from tests.bench.turns.processes import Watch, cpu_of
+from tests.bench.turns.script import KINDS, LONG_STAGE, fettle_script, kind_of
 
-FLOOR = Path(__file__).with_name("turns_floor.py")
+FLOOR = Path(__file__).with_name("floor.py")
 MOST_TOKENS = 32_000
 IDLE_SECONDS = 6.0
 

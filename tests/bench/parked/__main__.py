@@ -1,6 +1,6 @@
 """What runs cost that wait for people: memory, idle time, how soon they wake, how they restart.
 
-    python tests/bench/parked.py [--runs N] [--answers N] [--idle SECONDS]
+    python tests/bench/parked [--runs N] [--answers N] [--idle SECONDS]
 
 The runs wait in a process of their own, on SQLite; the answers come from this one, as from
 `fettle approve` in a terminal.
@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
@@ -33,7 +33,7 @@ class Process:
     def __init__(self, folder):
         self.started = time.monotonic()
         self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("parked_runs.py")), str(folder)],
+            [sys.executable, str(Path(__file__).with_name("runs.py")), str(folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

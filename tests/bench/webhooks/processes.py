@@ -11,10 +11,11 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from npm import npm_home
+
+from tests.bench.npm import npm_home
 
 HERE = Path(__file__).resolve().parent
-PROBOT = HERE / "webhooks_probot"
+PROBOT = HERE / "probot"
 EXAMPLES = "node_modules/@octokit/webhooks-examples/api.github.com/index.json"
 SECRET = "a webhook secret of the bench"
 
@@ -79,10 +80,10 @@ class ServerProcess:
 
 
 class FettleServer(ServerProcess):
-    """`bare`, `fettle` or `dispatching`: see webhooks_server.py."""
+    """`bare`, `fettle` or `dispatching`: see server.py."""
 
     def __init__(self, kind: str, folder: Path, core: int | None = None) -> None:
-        command = [sys.executable, str(HERE / "webhooks_server.py"), kind, "--folder", str(folder)]
+        command = [sys.executable, str(HERE / "server.py"), kind, "--folder", str(folder)]
         super().__init__(command, core=core)
 
 

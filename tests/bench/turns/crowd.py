@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from turns_place import Place, Work, open_place
-from turns_processes import Watch, pss_of
-from turns_script import fettle_script
-
 from app.simulator.model.ledger import LoggedRequest
+from tests.bench.turns.place import Place, Work, open_place
+from tests.bench.turns.processes import Watch, pss_of
+from tests.bench.turns.script import fettle_script
 
 DRAWN_OUT = 6
 MEETING = 2 * DRAWN_OUT + 5

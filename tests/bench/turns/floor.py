@@ -1,6 +1,6 @@
 """The floor of the bench `turns`: the same conversation by the SDK alone, with nothing else done.
 
-    python tests/bench/turns_floor.py < CONVERSATION
+    python tests/bench/turns/floor.py < CONVERSATION
 
 It takes the conversation as JSON: `url`, `request` (all but messages), `prompt` and `results`, one
 list of texts for each answer. It prints one line of JSON.

@@ -10,7 +10,7 @@ import yaml
 
 from app.simulator.model import Script
 
-FLOWS = Path(__file__).parents[1] / "flows"
+FLOWS = Path(__file__).parents[2] / "flows"
 LONG_STAGE = "# Implement"  # how the first line of its prompt begins
 LEDGER = "ledger.py"
 ENTRIES, READ_LINES = 400, 60

@@ -1,6 +1,6 @@
 """How fast deliveries are answered: side by side with a bare handler and with Probot.
 
-    python tests/bench/webhooks.py [--seconds N] [--rounds N] [--connections N] [--folder PATH]
+    python tests/bench/webhooks [--seconds N] [--rounds N] [--connections N] [--folder PATH]
 
 Every server runs pinned to one core, the sender to another. They take turns in short slices, so
 that whatever else the machine does hits all of them; a ratio is the median over the rounds.
@@ -12,15 +12,18 @@ import argparse
 import os
 import shutil
 import statistics
+import sys
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from npm import CACHE
-from webhooks_kill import kill_in_mid_load
-from webhooks_load import Deliveries, Result, load
-from webhooks_processes import (
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+from tests.bench.npm import CACHE
+from tests.bench.webhooks.kill import kill_in_mid_load
+from tests.bench.webhooks.load import Deliveries, Result, load
+from tests.bench.webhooks.processes import (
     SECRET,
     FettleServer,
     ProbotServer,

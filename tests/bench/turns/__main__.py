@@ -1,7 +1,7 @@
 """What Fettle itself costs: a turn, a run among many, the cache, the prompt; beside `claude`.
 
-python tests/bench/turns.py [--turns N] [--rounds N] [--latency SECONDS] [--runs N ...]
-                            [--only PART ...]
+python tests/bench/turns [--turns N] [--rounds N] [--latency SECONDS] [--runs N ...]
+                         [--only PART ...]
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import asyncio
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from turns_cache import print_shares
-from turns_claude import claude_columns, fettle_columns, print_columns
-from turns_crowd import crowd, print_crowds
-from turns_place import open_place
-from turns_processes import load_average
-from turns_prompt import prefixes, print_prefixes
-from turns_session import measure, print_session
+from tests.bench.turns.cache import print_shares
+from tests.bench.turns.claude import claude_columns, fettle_columns, print_columns
+from tests.bench.turns.crowd import crowd, print_crowds
+from tests.bench.turns.place import open_place
+from tests.bench.turns.processes import load_average
+from tests.bench.turns.prompt import prefixes, print_prefixes
+from tests.bench.turns.session import measure, print_session
 
 PARTS = ("prompt", "session", "crowd", "claude")
 

@@ -1,6 +1,6 @@
 """How fast alerts are mended, what that costs, and what it costs bare.
 
-    python tests/bench/remediate.py [--only MANAGER ...]
+    python tests/bench/remediate [--only MANAGER ...]
 
 GitHub raises 40 alerts in 12 repositories of pip, Poetry, uv, npm and pnpm, all at once; the real
 server takes its webhooks, mends, proves and opens pull requests. Where no rung of the ladder is
@@ -16,6 +16,7 @@ import asyncio
 import os
 import random
 import shutil
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -25,8 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from remediate_set import SAMPLES, TROUBLES, VERSIONS, Sample, Trouble, alerts, releases
-from remediate_tools import Tools
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from app.demo.package_index.server import LocalIndex
 from app.demo.server_process import ServerProcess
@@ -38,6 +38,16 @@ from app.simulator.model import LocalModel, Script
 from app.store.database import Database
 from app.store.runs.history import History, KeptRun
 from app.store.runs.turns import StoredJournal
+from tests.bench.remediate.samples import (
+    SAMPLES,
+    TROUBLES,
+    VERSIONS,
+    Sample,
+    Trouble,
+    alerts,
+    releases,
+)
+from tests.bench.remediate.tools import Tools
 
 PATIENCE = 900.0
 OVER = ("done", "failed", "refused", "cancelled", "covered")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from app.observability.logging import configure_logging
 from app.observability.metrics import Metrics

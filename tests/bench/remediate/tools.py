@@ -10,11 +10,10 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from npm import CACHE
-from remediate_set import BELOW, DIRECT, SEVERAL, Sample, Trouble
-
 from app.demo.package_index.releases import Release
 from app.demo.package_index.server import LocalIndex
+from tests.bench.npm import CACHE
+from tests.bench.remediate.samples import BELOW, DIRECT, SEVERAL, Sample, Trouble
 
 HOME = CACHE / "remediate"
 POETRY = "2.1.4"

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import select
-from turns_processes import Cpu, Orphans, cpu_of
-from turns_script import issue_text, repository_files
 
 from app.demo.server_process import ServerProcess
 from app.simulator.github import LocalGitHub
@@ -23,6 +21,8 @@ from app.simulator.model import LocalModel, Script
 from app.simulator.model.ledger import LoggedRequest
 from app.store.database import Database
 from app.store.tables import runs
+from tests.bench.turns.processes import Cpu, Orphans, cpu_of
+from tests.bench.turns.script import issue_text, repository_files
 
 LABEL = "bot:resolve"
 PATIENCE = 900.0

@@ -8,8 +8,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from webhooks_load import Deliveries, load
-from webhooks_processes import SECRET, FettleServer
+from tests.bench.webhooks.load import Deliveries, load
+from tests.bench.webhooks.processes import SECRET, FettleServer
 
 
 @dataclass
