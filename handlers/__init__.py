@@ -30,7 +30,7 @@ from handlers import (
 from handlers.ignored import Ignored
 from handlers.notifications import Notice
 
-Asked = Request | Notice | tuple[Command | Notice, ...]
+DeliveryWork = Request | Notice | tuple[Command | Notice, ...]
 """What a delivery asks for: a run, or several small things that one comment says; or only tells."""
 
 
@@ -38,7 +38,7 @@ Asked = Request | Notice | tuple[Command | Notice, ...]
 class Route:
     """What happens to one action of one event."""
 
-    handler: Callable[[Mapping[str, Any]], Asked | Ignored]
+    handler: Callable[[Mapping[str, Any]], DeliveryWork | Ignored]
     people_only: bool = True
     """Deliveries caused by any bot are dropped at the door: bots that react to bots never stop."""
     ours_too: bool = False
@@ -46,50 +46,56 @@ class Route:
 
 
 ROUTES: Mapping[tuple[str, str], Route] = {
-    ("issues", "labeled"): Route(issues.labeled),
-    ("issues", "unlabeled"): Route(issues.unlabeled, people_only=False),
-    ("issues", "closed"): Route(issues.closed, people_only=False),
-    ("issue_comment", "created"): Route(issue_comment.created),
-    ("check_run", "requested_action"): Route(check_run.requested_action),
-    ("check_run", "rerequested"): Route(check_run.rerequested),
-    ("pull_request", "labeled"): Route(pull_request.labeled),
-    ("pull_request", "unlabeled"): Route(pull_request.unlabeled, people_only=False),
-    ("pull_request", "closed"): Route(pull_request.closed, people_only=False),
+    ("issues", "labeled"): Route(issues.handle_labeled),
+    ("issues", "unlabeled"): Route(issues.handle_unlabeled, people_only=False),
+    ("issues", "closed"): Route(issues.handle_closed, people_only=False),
+    ("issue_comment", "created"): Route(issue_comment.handle_created),
+    ("check_run", "requested_action"): Route(check_run.handle_requested_action),
+    ("check_run", "rerequested"): Route(check_run.handle_rerequested),
+    ("pull_request", "labeled"): Route(pull_request.handle_labeled),
+    ("pull_request", "unlabeled"): Route(pull_request.handle_unlabeled, people_only=False),
+    ("pull_request", "closed"): Route(pull_request.handle_closed, people_only=False),
     **{
-        ("pull_request", action): Route(pull_request.changed, people_only=False)
+        ("pull_request", action): Route(pull_request.handle_new_head, people_only=False)
         for action in ("opened", "synchronize", "reopened", "ready_for_review")
     },
-    ("pull_request_review", "submitted"): Route(pull_request_review.submitted),
-    ("check_suite", "completed"): Route(check_suite.completed, people_only=False, ours_too=True),
+    ("pull_request_review", "submitted"): Route(pull_request_review.handle_submitted),
+    ("check_suite", "completed"): Route(
+        check_suite.handle_completed, people_only=False, ours_too=True
+    ),
     **{
-        ("dependabot_alert", action): Route(dependabot_alert.opened, people_only=False)
+        ("dependabot_alert", action): Route(dependabot_alert.handle_opened, people_only=False)
         for action in ("created", "reopened", "reintroduced", "auto_reopened")
     },
     # What we close ourselves, by a merge say, we want to hear of.
     **{
         ("dependabot_alert", action): Route(
-            dependabot_alert.closed, people_only=False, ours_too=True
+            dependabot_alert.handle_closed, people_only=False, ours_too=True
         )
         for action in ("fixed", "dismissed", "auto_dismissed")
     },
     **{
         (event, action): Route(handler, people_only=False)
         for event, action, handler in (
-            ("installation", "created", installation.created),
-            ("installation", "deleted", installation.deleted),
-            ("installation", "suspend", installation.suspend),
-            ("installation", "unsuspend", installation.unsuspend),
-            ("installation", "new_permissions_accepted", installation.new_permissions_accepted),
-            ("installation_repositories", "added", installation_repositories.added),
-            ("installation_repositories", "removed", installation_repositories.removed),
-            ("installation_target", "renamed", installation_target.renamed),
-            ("repository", "renamed", repository.renamed),
-            ("repository", "transferred", repository.transferred),
-            ("repository", "archived", repository.archived),
-            ("repository", "unarchived", repository.unarchived),
-            ("repository", "publicized", repository.publicized),
-            ("repository", "privatized", repository.privatized),
-            ("repository", "deleted", repository.deleted),
+            ("installation", "created", installation.handle_created),
+            ("installation", "deleted", installation.handle_deleted),
+            ("installation", "suspend", installation.handle_suspend),
+            ("installation", "unsuspend", installation.handle_unsuspend),
+            (
+                "installation",
+                "new_permissions_accepted",
+                installation.handle_new_permissions_accepted,
+            ),
+            ("installation_repositories", "added", installation_repositories.handle_added),
+            ("installation_repositories", "removed", installation_repositories.handle_removed),
+            ("installation_target", "renamed", installation_target.handle_renamed),
+            ("repository", "renamed", repository.handle_renamed),
+            ("repository", "transferred", repository.handle_transferred),
+            ("repository", "archived", repository.handle_archived),
+            ("repository", "unarchived", repository.handle_unarchived),
+            ("repository", "publicized", repository.handle_publicized),
+            ("repository", "privatized", repository.handle_privatized),
+            ("repository", "deleted", repository.handle_deleted),
         )
     },
 }
@@ -97,19 +103,19 @@ ROUTES: Mapping[tuple[str, str], Route] = {
 EVENTS = frozenset(event for event, _ in ROUTES)
 
 
-def known(event: str, action: str | None = None) -> bool:
+def is_handled(event: str, action: str | None = None) -> bool:
     """Tell whether anything handles this event, or this action of it."""
     return event in EVENTS if action is None else (event, action) in ROUTES
 
 
-def route(event: str, payload: Mapping[str, Any]) -> Asked | Ignored:
+def route(event: str, payload: Mapping[str, Any]) -> DeliveryWork | Ignored:
     """Return what a delivery asks for, or why it asks for nothing.
 
     Raises pydantic.ValidationError when the payload has not the shape its event promises.
     """
     if event == internal.TERMINAL:
-        return internal.asked(payload)
+        return internal.handle_terminal(payload)
     if event == internal.SCHEDULE:
-        return internal.due(payload)
+        return internal.handle_schedule(payload)
     found = ROUTES.get((event, str(payload.get("action"))))
     return found.handler(payload) if found else Ignored("nothing handles this event and action")

@@ -18,7 +18,7 @@ _OF_POLICY = re.compile(r"policy/(?P<number>[1-9][0-9]{0,17})")
 _BUTTON = re.compile(r"(?P<verb>[a-z]{1,12}):(?P<approval>[a-z0-9]{1,16})")
 
 
-def requested_action(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
+def handle_requested_action(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
     """Pass on which button was pressed. Raises pydantic.ValidationError.
 
     GitHub tells the App of its own buttons alone, and the check run's external id is ours: a
@@ -37,7 +37,7 @@ def requested_action(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignore
     command = Command(
         installation_id=event.installation.id,
         repository=event.repository.repository,
-        number=_pull_request(event),
+        number=_find_pull_request(event),
         verb=ANSWERS[pressed["verb"]],
         approval=pressed["approval"],
         asked_by=event.sender.person,
@@ -48,7 +48,7 @@ def requested_action(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignore
     return (command,)
 
 
-def rerequested(payload: Mapping[str, Any]) -> PullChanged | Ignored:
+def handle_rerequested(payload: Mapping[str, Any]) -> PullChanged | Ignored:
     """Have the proposed policy looked at once more. Raises pydantic.ValidationError.
 
     GitHub tells the App of its own check runs alone.
@@ -70,7 +70,7 @@ def rerequested(payload: Mapping[str, Any]) -> PullChanged | Ignored:
     )
 
 
-def _pull_request(event: CheckRunTouched) -> int:
+def _find_pull_request(event: CheckRunTouched) -> int:
     """Return the number of the pull request that shows the check run; 0 when GitHub names none.
 
     It also names pull requests of other repositories that stand on the same commit.

@@ -21,7 +21,7 @@ UNKNOWN = Person(id=0, login="")
 """In the place of who opened the pull request: the delivery does not say."""
 
 
-def completed(payload: Mapping[str, Any]) -> FixChecks | Ignored:
+def handle_completed(payload: Mapping[str, Any]) -> FixChecks | Ignored:
     """Ask for checks to be mended that fail on the head of a pull request.
 
     Raises pydantic.ValidationError.
@@ -32,7 +32,7 @@ def completed(payload: Mapping[str, Any]) -> FixChecks | Ignored:
         return Ignored("the checks have not failed")
     if event.installation is None:
         return Ignored(NOT_OURS)
-    number = _pull_request(event)
+    number = _find_pull_request(event)
     if number is None or suite.head_branch is None or repository.html_url is None:
         return Ignored("it is not the head of a pull request from this repository")
     return FixChecks(
@@ -48,7 +48,7 @@ def completed(payload: Mapping[str, Any]) -> FixChecks | Ignored:
     )
 
 
-def _pull_request(event: SuiteCompleted) -> int | None:
+def _find_pull_request(event: SuiteCompleted) -> int | None:
     """Return the oldest pull request whose head it is.
 
     GitHub finds them by the branch: also those of other repositories, and those that have gone on.

@@ -62,7 +62,7 @@ _HOLDING = re.compile(
 
 
 @dataclass(frozen=True)
-class Said:
+class ParsedCommand:
     """One command as it was said."""
 
     verb: Verb
@@ -76,33 +76,33 @@ class Said:
     """What follows, up to the next command or the end of the paragraph."""
 
 
-def commands(body: str) -> tuple[Said, ...]:
+def parse_commands(body: str) -> tuple[ParsedCommand, ...]:
     """Return the commands of a comment, in the order in which they stand there."""
-    lines = _written(body)
-    return tuple(_said(lines, number, last) for number, last in _spans(lines))[:MOST]
+    lines = _drop_quoted_reply(body)
+    return tuple(_read_command(lines, number, last) for number, last in _find_spans(lines))[:MOST]
 
 
-def without_commands(body: str) -> str:
+def strip_commands(body: str) -> str:
     """Return what a comment says besides commands, whether we know them or not, and their words."""
-    lines = _written(body)
-    gone = {number for span in _spans(lines) for number in range(*span)}
+    lines = _drop_quoted_reply(body)
+    gone = {number for span in _find_spans(lines) for number in range(*span)}
     return "\n".join(line for number, line in enumerate(lines) if number not in gone).strip()
 
 
-def amount(said: str) -> float | None:
+def parse_amount(said: str) -> float | None:
     """Return the dollars that `+$2`, `2`, `$2.50` or `+2 usd` means; None for anything else."""
     found = _AMOUNT.fullmatch(said.strip(" `*_"))
     usd = float(found["usd"]) if found else 0.0
     return usd if usd > 0 else None
 
 
-def beginning(said: str) -> str | None:
+def parse_first_stage(said: str) -> str | None:
     """Return the stage of `from implement`; empty when nothing is said, None for other words."""
     found = _BEGINNING.fullmatch(said)
     return found["stage"].replace("-", "_").lower() if found else None if said else ""
 
 
-def _written(body: str) -> list[str]:
+def _drop_quoted_reply(body: str) -> list[str]:
     """Return the lines without those that a mail program put below a reply."""
     text = body[:LONGEST].replace("\r\n", "\n").replace("\r", "\n")
     if (reply_to := _REPLY_TO.search(text)) is not None:
@@ -110,20 +110,20 @@ def _written(body: str) -> list[str]:
     return text.split("\n")
 
 
-def _spans(lines: list[str]) -> Iterator[tuple[int, int]]:
+def _find_spans(lines: list[str]) -> Iterator[tuple[int, int]]:
     """Yield the first line of each command and the line where its words end."""
     candidates = [number for number, line in enumerate(lines) if _LINE.match(line)]
-    return _standing(lines, candidates) if candidates else iter(())
+    return _keep_plain_lines(lines, candidates) if candidates else iter(())
 
 
-def _said(lines: list[str], number: int, last: int) -> Said:
+def _read_command(lines: list[str], number: int, last: int) -> ParsedCommand:
     found = _LINE.match(lines[number])
     assert found is not None
     name, tail = _split(found[2])
     verb = VERBS.get(name.strip(_AROUND).lower(), "unknown")
     ident, tail = _split(tail) if verb in ANSWERS else ("", tail)
     following = [line.strip() for line in lines[number + 1 : last]]
-    return Said(
+    return ParsedCommand(
         verb=verb,
         name=name[:LONGEST_ID],
         approval=ident.strip(_AROUND).lower()[:LONGEST_ID],
@@ -138,7 +138,7 @@ def _split(text: str) -> tuple[str, str]:
     return word, rest.strip()
 
 
-def _standing(lines: list[str], candidates: list[int]) -> Iterator[tuple[int, int]]:
+def _keep_plain_lines(lines: list[str], candidates: list[int]) -> Iterator[tuple[int, int]]:
     """Yield those of the lines that stand for themselves, each with the line where its words end.
 
     Markdown decides that: each candidate gets a mark that nobody wrote, and where the parser finds
@@ -151,13 +151,13 @@ def _standing(lines: list[str], candidates: list[int]) -> Iterator[tuple[int, in
     for number in candidates:
         indent, rest = marked[number].split("/", 1)
         marked[number] = f"{indent}/{mark}{number}.{rest[len('bot') :]}"
-    for block, numbers in _found("\n".join(marked), re.compile(rf"/{mark}(\d+)\.")):
+    for block, numbers in _find_marks("\n".join(marked), re.compile(rf"/{mark}(\d+)\.")):
         ends = [*[number for number in candidates if number in range(*block)], block[1]]
         for number in numbers:
             yield number, next(end for end in ends if end > number)
 
 
-def _found(text: str, mark: re.Pattern[str]) -> Iterator[tuple[tuple[int, int], list[int]]]:
+def _find_marks(text: str, mark: re.Pattern[str]) -> Iterator[tuple[tuple[int, int], list[int]]]:
     """Yield the lines of each plain paragraph that has marks at the start of plain lines."""
     around = _Elements()
     for token in parsed(text):
@@ -165,12 +165,12 @@ def _found(text: str, mark: re.Pattern[str]) -> Iterator[tuple[tuple[int, int], 
             around.feed_part(token.content)
         if token.type != "inline":
             continue
-        numbers = list(_at_line_starts(token, mark, around))
+        numbers = list(_marks_at_line_starts(token, mark, around))
         if numbers and token.level == 1 and token.map:
             yield (token.map[0], token.map[1]), numbers
 
 
-def _at_line_starts(token: Token, mark: re.Pattern[str], around: _Elements) -> Iterator[int]:
+def _marks_at_line_starts(token: Token, mark: re.Pattern[str], around: _Elements) -> Iterator[int]:
     fresh = True
     for child in token.children or []:
         if child.type == "text" and not child.content:

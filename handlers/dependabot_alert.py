@@ -21,7 +21,7 @@ UNKNOWN = Person(id=0, login="")
 """In the place of who wrote it: GitHub does."""
 
 
-def opened(payload: Mapping[str, Any]) -> RemediateAlert | Ignored:
+def handle_opened(payload: Mapping[str, Any]) -> RemediateAlert | Ignored:
     """Ask for the package to be mended. Raises pydantic.ValidationError."""
     event = AlertChanged.model_validate(payload)
     alert, installation = event.alert, event.installation
@@ -33,10 +33,10 @@ def opened(payload: Mapping[str, Any]) -> RemediateAlert | Ignored:
         return Ignored("the repository is archived, so nothing can be pushed to it")
     if alert.fault:
         return Ignored(alert.fault)
-    return remediation(alert, event.repository.repository, installation.id)
+    return make_request(alert, event.repository.repository, installation.id)
 
 
-def closed(payload: Mapping[str, Any]) -> AlertClosed | Ignored:
+def handle_closed(payload: Mapping[str, Any]) -> AlertClosed | Ignored:
     """Tell that nobody needs a fix any more. Raises pydantic.ValidationError."""
     event = AlertChanged.model_validate(payload)
     alert, installation = event.alert, event.installation
@@ -57,7 +57,7 @@ def closed(payload: Mapping[str, Any]) -> AlertClosed | Ignored:
     )
 
 
-def remediation(alert: AlertView, repository: Repository, installation_id: int) -> RemediateAlert:
+def make_request(alert: AlertView, repository: Repository, installation_id: int) -> RemediateAlert:
     """Return the request for what this alert is about.
 
     The title names nothing but the package: not everybody who reads it may read the alert.
@@ -73,6 +73,6 @@ def remediation(alert: AlertView, repository: Repository, installation_id: int) 
         ecosystem=alert.ecosystem,
         package=alert.package,
         directory=alert.directory,
-        told=(alert.told,),
+        told=(alert.severity_told,),
         via="alert",
     )

@@ -16,7 +16,7 @@ class Ignored:
     reason: str
 
 
-def not_a_persons(what: str, author: Account | None, sender: Account | None) -> str | None:
+def why_unheard(what: str, author: Account | None, sender: Account | None) -> str | None:
     """Return why nobody is heard who could have written this; None for a person's own words."""
     if author is None or author.ghost:
         return f"nobody can be named who wrote the {what}"

@@ -12,32 +12,32 @@ from handlers.payloads.installations import InstallationEvent
 NOBODY = "the App is not installed on an organisation or a person"
 
 
-def created(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
+def handle_created(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
     """Tell that it was installed. Raises pydantic.ValidationError."""
-    return told(payload, "created")
+    return report_change(payload, "created")
 
 
-def deleted(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
+def handle_deleted(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
     """Tell that it is installed no more. Raises pydantic.ValidationError."""
-    return told(payload, "deleted")
+    return report_change(payload, "deleted")
 
 
-def suspend(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
+def handle_suspend(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
     """Tell that it may do nothing for the time being. Raises pydantic.ValidationError."""
-    return told(payload, "suspended")
+    return report_change(payload, "suspended")
 
 
-def unsuspend(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
+def handle_unsuspend(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
     """Tell that it may work again. Raises pydantic.ValidationError."""
-    return told(payload, "unsuspended")
+    return report_change(payload, "unsuspended")
 
 
-def new_permissions_accepted(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
+def handle_new_permissions_accepted(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
     """Tell that it may do what it asked for. Raises pydantic.ValidationError."""
-    return told(payload, "permissions")
+    return report_change(payload, "permissions")
 
 
-def told(payload: Mapping[str, Any], change: Change) -> InstallationChanged | Ignored:
+def report_change(payload: Mapping[str, Any], change: Change) -> InstallationChanged | Ignored:
     """Return what the delivery tells. Raises pydantic.ValidationError."""
     installation = InstallationEvent.model_validate(payload).installation
     account = installation.account

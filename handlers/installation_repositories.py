@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from handlers.ignored import Ignored
-from handlers.installation import told
+from handlers.installation import report_change
 from handlers.notifications import InstallationChanged
 
 
-def added(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
+def handle_added(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
     """Tell that there are more. Raises pydantic.ValidationError."""
-    return told(payload, "added")
+    return report_change(payload, "added")
 
 
-def removed(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
+def handle_removed(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
     """Tell that there are fewer. Raises pydantic.ValidationError."""
-    return told(payload, "removed")
+    return report_change(payload, "removed")

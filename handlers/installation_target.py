@@ -11,7 +11,7 @@ from handlers.notifications import InstallationChanged
 from handlers.payloads.installations import TargetRenamed
 
 
-def renamed(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
+def handle_renamed(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
     """Tell what it is called by now. Raises pydantic.ValidationError."""
     event = TargetRenamed.model_validate(payload)
     if event.installation is None:

@@ -18,7 +18,7 @@ SCHEDULE, SCHEDULE_ACTION = "fettle.schedule", "due"
 """The dot keeps these names apart from GitHub's, and from all that the receiver takes for one."""
 
 
-def asked(payload: Mapping[str, Any]) -> Request | Ignored:
+def handle_terminal(payload: Mapping[str, Any]) -> Request | Ignored:
     """Ask for what the operator asked for. Raises pydantic.ValidationError."""
     request = request_of(payload["request"])
     if request.via != "terminal":
@@ -26,7 +26,7 @@ def asked(payload: Mapping[str, Any]) -> Request | Ignored:
     return request
 
 
-def due(payload: Mapping[str, Any]) -> RemediateAlert | Ignored:
+def handle_schedule(payload: Mapping[str, Any]) -> RemediateAlert | Ignored:
     """Ask for what is due. Raises pydantic.ValidationError."""
     request = request_of(payload["request"])
     if not isinstance(request, RemediateAlert) or request.via != "schedule":

@@ -13,42 +13,44 @@ from typing import Any
 from agents.requests import Command, Shown, Verb
 from handlers.command_parser import (
     LONGEST_REST,
-    Said,
-    amount,
-    beginning,
-    commands,
-    without_commands,
+    ParsedCommand,
+    parse_amount,
+    parse_commands,
+    parse_first_stage,
+    strip_commands,
 )
-from handlers.ignored import NOT_OURS, Ignored, not_a_persons
+from handlers.ignored import NOT_OURS, Ignored, why_unheard
 from handlers.payloads.common import CommentCreated, Issue
 
 UNREADABLE = "?"
 """Stands for words behind `/bot retry` that name no stage."""
 
 
-def created(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
+def handle_created(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
     """Pass on each command of the comment, or else all of it as a remark.
 
     Raises pydantic.ValidationError.
     """
     event = CommentCreated.model_validate(payload)
     body = event.comment.body or ""
-    said, rest = commands(body), without_commands(body)[:LONGEST_REST]
+    said, rest = parse_commands(body), strip_commands(body)[:LONGEST_REST]
     if not said and not rest:
         return Ignored("the comment says nothing")
-    if reason := _unheard(event):
+    if reason := _why_unheard(event):
         return Ignored(reason)
     if not said:
-        return (_command(event, "remark", {"words": rest}),)
-    asked = [_command(event, each.verb, _said(each, event.issue, rest)) for each in said]
+        return (_make_command(event, "remark", {"words": rest}),)
+    asked = [
+        _make_command(event, each.verb, _read_arguments(each, event.issue, rest)) for each in said
+    ]
     return tuple(dict.fromkeys(asked))  # said twice in one comment, it is said once
 
 
-def _unheard(event: CommentCreated) -> str | None:
+def _why_unheard(event: CommentCreated) -> str | None:
     """Return why nobody is heard who could have written this."""
     if event.installation is None:
         return NOT_OURS
-    return not_a_persons("comment", event.comment.user, event.sender)
+    return why_unheard("comment", event.comment.user, event.sender)
 
 
 def digest(body: str) -> str:
@@ -56,25 +58,25 @@ def digest(body: str) -> str:
     return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _said(said: Said, issue: Issue, rest: str) -> dict[str, Any]:
+def _read_arguments(said: ParsedCommand, issue: Issue, rest: str) -> dict[str, Any]:
     """Return what the command says besides its verb. `rest`: the comment without its commands."""
     match said.verb:
         case "approve" | "deny":
             reason = said.tail if said.verb == "approve" else said.words
             return {"approval": said.approval, "words": reason}
         case "budget":
-            return {"usd": amount(said.tail)}
+            return {"usd": parse_amount(said.tail)}
         case "retry":
-            stage = beginning(said.tail)
-            return {"stage": UNREADABLE if stage is None else stage, **_shown(issue)}
+            stage = parse_first_stage(said.tail)
+            return {"stage": UNREADABLE if stage is None else stage, **_show_subject(issue)}
         case "address" | "update":
-            return {"words": said.words, **_shown(issue)}
+            return {"words": said.words, **_show_subject(issue)}
         case "go":  # what stands around it was written to be read as well
             return {"words": "\n\n".join(part for part in (said.words, rest) if part)}
     return {"words": said.name if said.verb == "unknown" else said.words}
 
 
-def _shown(issue: Issue) -> dict[str, Shown]:
+def _show_subject(issue: Issue) -> dict[str, Shown]:
     """Return the issue or pull request under its name; nothing when nobody can be named for it."""
     if issue.user is None or issue.user.ghost:
         return {}
@@ -84,7 +86,7 @@ def _shown(issue: Issue) -> dict[str, Shown]:
     return {"issue" if issue.pull_request is None else "pull_request": shown}
 
 
-def _command(event: CommentCreated, verb: Verb, said: Mapping[str, Any]) -> Command:
+def _make_command(event: CommentCreated, verb: Verb, said: Mapping[str, Any]) -> Command:
     assert event.comment.user is not None
     assert event.installation is not None
     return Command(

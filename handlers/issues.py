@@ -12,7 +12,7 @@ from handlers.payloads.common import Issue, IssueChanged, Pull, PullChanged
 RESOLVE_LABEL = "bot:resolve"
 
 
-def labeled(payload: Mapping[str, Any]) -> ResolveIssue | Ignored:
+def handle_labeled(payload: Mapping[str, Any]) -> ResolveIssue | Ignored:
     """Ask for a pull request when the label is the trigger label.
 
     Each label put on sends its own delivery, while `issue.labels` lists all that are on: only
@@ -42,28 +42,26 @@ def labeled(payload: Mapping[str, Any]) -> ResolveIssue | Ignored:
     )
 
 
-def unlabeled(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
+def handle_unlabeled(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
     """Call the run back when the trigger label was taken off. Raises pydantic.ValidationError."""
     event = IssueChanged.model_validate(payload)
     if event.label is None or event.label.name != RESOLVE_LABEL:
         return Ignored(f"the label is not {RESOLVE_LABEL}")
-    return _called_back(event, "label")
+    return _cancel(event, "label")
 
 
-def closed(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
+def handle_closed(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
     """Call the run back when its issue was closed. Raises pydantic.ValidationError."""
-    return _called_back(IssueChanged.model_validate(payload), "issue")
+    return _cancel(IssueChanged.model_validate(payload), "issue")
 
 
-def _called_back(
-    event: IssueChanged, via: Literal["label", "issue"]
-) -> tuple[Command, ...] | Ignored:
+def _cancel(event: IssueChanged, via: Literal["label", "issue"]) -> tuple[Command, ...] | Ignored:
     if event.issue.pull_request is not None:
         return Ignored("it is a pull request, and no run works on those")
-    return called_back(event, event.issue, via)
+    return cancel_run(event, event.issue, via)
 
 
-def called_back(
+def cancel_run(
     event: IssueChanged | PullChanged,
     on: Issue | Pull,
     via: Literal["label", "issue", "pull_request"],

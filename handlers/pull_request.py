@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.requests import AddressReview, Command
 from handlers.ignored import NOT_OURS, Ignored
-from handlers.issues import called_back
+from handlers.issues import cancel_run
 from handlers.notifications import PullChanged as PullNotice
 from handlers.notifications import PullClosed
 from handlers.payloads.common import Account, Pull, PullChanged
@@ -15,7 +15,7 @@ from handlers.payloads.common import Account, Pull, PullChanged
 ADDRESS_LABEL = "bot:address"
 
 
-def labeled(payload: Mapping[str, Any]) -> AddressReview | Ignored:
+def handle_labeled(payload: Mapping[str, Any]) -> AddressReview | Ignored:
     """Ask for what reviews want already when the label is the one that lets Fettle in.
 
     Raises pydantic.ValidationError.
@@ -27,7 +27,7 @@ def labeled(payload: Mapping[str, Any]) -> AddressReview | Ignored:
         return Ignored(NOT_OURS)
     if event.sender is None or event.sender.ghost:
         return Ignored("nobody can be named who put the label on")
-    author = author_of(event.pull_request)
+    author = find_author(event.pull_request)
     if author is None:
         return Ignored("the author's account is gone, so nobody can be named whose work it is")
     return AddressReview(
@@ -42,21 +42,21 @@ def labeled(payload: Mapping[str, Any]) -> AddressReview | Ignored:
     )
 
 
-def unlabeled(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
+def handle_unlabeled(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
     """Call the run back when that label was taken off. Raises pydantic.ValidationError."""
     event = PullChanged.model_validate(payload)
     if event.label is None or event.label.name != ADDRESS_LABEL:
         return Ignored(f"the label is not {ADDRESS_LABEL}")
-    return called_back(event, event.pull_request, "label")
+    return cancel_run(event, event.pull_request, "label")
 
 
-def closed(payload: Mapping[str, Any]) -> tuple[Command | PullClosed, ...] | Ignored:
+def handle_closed(payload: Mapping[str, Any]) -> tuple[Command | PullClosed, ...] | Ignored:
     """Call the run back when its pull request was closed or merged, and tell whoever waits for it.
 
     Raises pydantic.ValidationError.
     """
     event = PullChanged.model_validate(payload)
-    stopped = called_back(event, event.pull_request, "pull_request")
+    stopped = cancel_run(event, event.pull_request, "pull_request")
     if event.installation is None:
         return stopped
     told = PullClosed(
@@ -68,7 +68,7 @@ def closed(payload: Mapping[str, Any]) -> tuple[Command | PullClosed, ...] | Ign
     return (told,) if isinstance(stopped, Ignored) else (*stopped, told)
 
 
-def changed(payload: Mapping[str, Any]) -> PullNotice | Ignored:
+def handle_new_head(payload: Mapping[str, Any]) -> PullNotice | Ignored:
     """Tell of its newest commit, which may edit the policy. Raises pydantic.ValidationError."""
     event = PullChanged.model_validate(payload)
     pull = event.pull_request
@@ -85,6 +85,6 @@ def changed(payload: Mapping[str, Any]) -> PullNotice | Ignored:
     )
 
 
-def author_of(pull: Pull) -> Account | None:
+def find_author(pull: Pull) -> Account | None:
     """Return who opened it; None when that account is gone."""
     return None if pull.user is None or pull.user.ghost else pull.user

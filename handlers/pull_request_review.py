@@ -10,22 +10,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.requests import AddressReview
-from handlers.ignored import NOT_OURS, Ignored, not_a_persons
+from handlers.ignored import NOT_OURS, Ignored, why_unheard
 from handlers.payloads.common import ReviewSubmitted
-from handlers.pull_request import ADDRESS_LABEL, author_of
+from handlers.pull_request import ADDRESS_LABEL, find_author
 
 ASKING = frozenset({"changes_requested", "commented"})
 """States of reviews that may ask for something; whoever approves is content."""
 
 
-def submitted(payload: Mapping[str, Any]) -> AddressReview | Ignored:
+def handle_submitted(payload: Mapping[str, Any]) -> AddressReview | Ignored:
     """Ask for what the review says. Raises pydantic.ValidationError."""
     event = ReviewSubmitted.model_validate(payload)
-    author = author_of(event.pull_request)
+    author = find_author(event.pull_request)
     reason = (
-        _about_review(event)
-        or not_a_persons("review", event.review.user, event.sender)
-        or _about_pull(event)
+        _why_not_the_review(event)
+        or why_unheard("review", event.review.user, event.sender)
+        or _why_not_the_pull(event)
     )
     if reason is not None or event.installation is None or author is None:
         return Ignored(reason or "nobody can be named whose work it is")
@@ -44,7 +44,7 @@ def submitted(payload: Mapping[str, Any]) -> AddressReview | Ignored:
     )
 
 
-def _about_review(event: ReviewSubmitted) -> str | None:
+def _why_not_the_review(event: ReviewSubmitted) -> str | None:
     if event.installation is None:
         return NOT_OURS
     if event.review.state not in ASKING:
@@ -52,7 +52,7 @@ def _about_review(event: ReviewSubmitted) -> str | None:
     return None
 
 
-def _about_pull(event: ReviewSubmitted) -> str | None:
+def _why_not_the_pull(event: ReviewSubmitted) -> str | None:
     """Say why no run can be meant, where that is plain: most reviews are of people's own work."""
     author, labels = event.pull_request.user, event.pull_request.labels
     if author is None or author.type == "Bot" or labels is None:

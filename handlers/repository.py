@@ -11,7 +11,7 @@ from handlers.notifications import Move, RepositoryChanged
 from handlers.payloads.installations import RepositoryEvent
 
 
-def changed(change: Move, payload: Mapping[str, Any]) -> RepositoryChanged | Ignored:
+def report_change(change: Move, payload: Mapping[str, Any]) -> RepositoryChanged | Ignored:
     """Return what the delivery tells. Raises pydantic.ValidationError."""
     event = RepositoryEvent.model_validate(payload)
     if event.installation is None:
@@ -24,10 +24,10 @@ def changed(change: Move, payload: Mapping[str, Any]) -> RepositoryChanged | Ign
     )
 
 
-renamed = partial(changed, "renamed")
-transferred = partial(changed, "transferred")
-archived = partial(changed, "archived")
-unarchived = partial(changed, "unarchived")
-publicized = partial(changed, "publicized")
-privatized = partial(changed, "privatized")
-deleted = partial(changed, "deleted")
+handle_renamed = partial(report_change, "renamed")
+handle_transferred = partial(report_change, "transferred")
+handle_archived = partial(report_change, "archived")
+handle_unarchived = partial(report_change, "unarchived")
+handle_publicized = partial(report_change, "publicized")
+handle_privatized = partial(report_change, "privatized")
+handle_deleted = partial(report_change, "deleted")

@@ -72,7 +72,7 @@ class AlertAdmission:
             try:
                 refusal, given = await self._judge(run_id, asking, policy, alerts)
             except InstallationGone:
-                refusal, given = access_alerts.suspended(request), None
+                refusal, given = access_alerts.refuse_suspended(request), None
             if refusal is None or await self.runs.close(run_id, seen=len(told)):
                 return Admission(refusal=refusal, policy=given, tainted=True)
 

@@ -30,8 +30,8 @@ from app.store.schedule_leases import Sweeps
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
 from handlers import internal
-from handlers.access.alerts import unwanted
-from handlers.dependabot_alert import remediation
+from handlers.access.alerts import find_objection
+from handlers.dependabot_alert import make_request
 from handlers.payloads.alerts import AlertView
 
 NAME = "alerts"
@@ -120,7 +120,7 @@ class AlertPoll:
         asked = 0
         for group in found:
             request = _request(due, group)
-            if unwanted(request.told, policy.policy.remediation):
+            if find_objection(request.told, policy.policy.remediation):
                 continue
             if asked == MOST_RUNS:
                 return self._every, False
@@ -227,8 +227,8 @@ def _severity(alert: AlertView) -> int:
 
 
 def _request(due: Due, group: Group) -> RemediateAlert:
-    asked = remediation(group[0], due.repository, due.installation_id)
-    told = tuple(each.told for each in group)
+    asked = make_request(group[0], due.repository, due.installation_id)
+    told = tuple(each.severity_told for each in group)
     return asked.model_copy(update={"told": told, "via": "schedule", "asked_by": CLOCK})
 
 

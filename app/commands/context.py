@@ -14,9 +14,9 @@ from app.github.transport.errors import NotFound
 from app.github.transport.idempotent_comments import COMMENT
 from app.github.transport.installation_client import InstallationClient
 from app.records.approvals import StoredApproval
-from handlers.access.approvals import Asked, Facts
+from handlers.access.approvals import AnsweredApproval, Facts
 from handlers.access.issues import may_write
-from handlers.command_parser import ANSWERS, commands
+from handlers.command_parser import ANSWERS, parse_commands
 from handlers.issue_comment import digest
 
 Comment = Mapping[str, Any]
@@ -102,9 +102,9 @@ class CommandContext:
         return {"owner": repository.owner, "repo": repository.name, "id": str(ident)}
 
 
-def asked_about(stored: StoredApproval, *, moved: bool = False) -> Asked:
+def asked_about(stored: StoredApproval, *, moved: bool = False) -> AnsweredApproval:
     """Return the approval as the rules see it."""
-    return Asked(
+    return AnsweredApproval(
         repository_id=stored.repository_id,
         number=stored.number,
         state=stored.state,
@@ -124,7 +124,7 @@ def _said(command: Command, comment: Comment) -> dict[str, Any]:
         and comment["created_at"] == comment["updated_at"]
         and author.get("id") == command.asked_by.id
     )
-    answers = (said for said in commands(body) if said.verb in ANSWERS)
+    answers = (said for said in parse_commands(body) if said.verb in ANSWERS)
     verbs = {said.verb for said in answers if said.approval == command.approval}
     through = comment.get("performed_via_github_app") or {}
     return {

@@ -11,7 +11,7 @@ from app.config.allowed_owners import AllowedOwners
 from app.doctor.finding import Diagnosis, failed, ok, skipped, warning
 from app.doctor.github_client import DoctorClient
 from app.registration.manifest import app_manifest
-from handlers.access.permissions import lacking
+from handlers.access.permissions import list_lacking
 
 SKEW_SEEN, SKEW_BAD = 10.0, 60.0
 """Seconds: a JWT is backdated by a minute, and GitHub takes none from the future."""
@@ -94,8 +94,8 @@ def _asked_for(known: AppState) -> Iterator[Diagnosis]:
     """Compare what the App asks for with app.yml."""
     manifest = app_manifest()
     page = f"{known.html_url} → App settings → Permissions & events"
-    missing = lacking(known.permissions, manifest.default_permissions)
-    more = lacking(manifest.default_permissions, known.permissions)
+    missing = list_lacking(known.permissions, manifest.default_permissions)
+    more = list_lacking(manifest.default_permissions, known.permissions)
     if missing:
         remedy = f"Add it at {page}; each installation then has to accept it."
         yield failed("permissions", f"The App lacks {_list(missing)}.", remedy)
@@ -137,7 +137,7 @@ def _installed(known: AppState, installations: list[InstallationState]) -> Itera
         return
     fine = 0
     for each in installations:
-        behind = lacking(each.permissions, known.permissions)
+        behind = list_lacking(each.permissions, known.permissions)
         if each.suspended_at:
             yield warning(
                 f"installation {each.name}",

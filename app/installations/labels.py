@@ -27,7 +27,7 @@ from app.reconcile.redelivery import PassLock
 from app.records.installations import KnownRepository
 from app.store.installations.installations import StoredInstallations
 from app.store.installations.labels import StoredLabels
-from handlers.access.permissions import lacking
+from handlers.access.permissions import list_lacking
 from handlers.issues import RESOLVE_LABEL
 from handlers.pull_request import ADDRESS_LABEL
 
@@ -95,7 +95,7 @@ class LabelMaker:
 
     async def _installation(self, installation_id: int) -> None:
         known = await self._stored.installation(installation_id)
-        if known is None or lacking(known.permissions, dict(Profile.LABELS.value)):
+        if known is None or list_lacking(known.permissions, dict(Profile.LABELS.value)):
             await self._labels.leave(installation_id)  # until more is granted
             return
         now = time.time()

@@ -9,7 +9,7 @@ from app.github.transport.tokens import every_permission
 from app.observability.metrics import Metrics
 from app.records.installations import KnownInstallation
 from app.store.installations.installations import every_installation
-from handlers.access.permissions import lacking
+from handlers.access.permissions import list_lacking
 
 STATES = ("active", "behind", "suspended")
 """`behind`: its owners have not granted all that the App asks for."""
@@ -32,4 +32,4 @@ def measure(metrics: Metrics) -> None:
 def _state(installation: KnownInstallation) -> str:
     if installation.suspended_at is not None:
         return "suspended"
-    return "behind" if lacking(installation.permissions, every_permission()) else "active"
+    return "behind" if list_lacking(installation.permissions, every_permission()) else "active"

@@ -19,7 +19,7 @@ from app.records.installations import KnownInstallation, KnownRepository
 from app.store.installations.installations import Changes, StoredInstallations
 from app.store.installations.labels import StoredLabels
 from app.store.runs.steers import StoredSteers
-from handlers.access.permissions import lacking
+from handlers.access.permissions import list_lacking
 
 REMOVED = "the App was taken away"
 SUSPENDED = "the App was suspended"
@@ -61,7 +61,7 @@ class InstallationSync:
             await self.labels.ask_again(now.id)
         elif before is not None and before.suspended_at is not None:
             await self.labels.ask_again(now.id)  # none could be made meanwhile
-        behind = lacking(now.permissions, every_permission())
+        behind = list_lacking(now.permissions, every_permission())
         if behind:
             log.warning("permissions not granted", account=now.account, lacks=behind, url=now.url)
         return {**await self._repositories(now), "lacks": behind}

@@ -13,7 +13,7 @@ import handlers
 from app.store.database import Database
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery, ImmediateAnswer, OwnIdentity, WebhookReceiver
-from handlers import Asked
+from handlers import DeliveryWork
 from handlers.ignored import Ignored
 
 
@@ -22,7 +22,7 @@ class Received:
     """What the door says to a delivery, and what it asks for once it is in."""
 
     said: Delivery | ImmediateAnswer
-    asked: Asked | Ignored | None = None
+    asked: DeliveryWork | Ignored | None = None
     """None: it was not let in."""
 
 

@@ -21,7 +21,7 @@ from app.records.deliveries import Attempt
 from app.store.restore_recovery import Recoveries, Recovery
 from app.store.schedule_leases import Missed
 from app.webhooks.receiver import ACCEPTED
-from handlers import known
+from handlers import is_handled
 
 TAKEN = 202
 _CALLED = re.compile(
@@ -94,7 +94,7 @@ class RestoreRecovery:
 
     def _lost(self, attempt: Attempt) -> bool:
         """Tell whether it was taken; what is in the inbox all the same is sorted out there."""
-        return attempt.status == TAKEN and known(attempt.event, attempt.action)
+        return attempt.status == TAKEN and is_handled(attempt.event, attempt.action)
 
 
 def gone_by(since: float, now: float) -> str:

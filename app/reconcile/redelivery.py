@@ -23,7 +23,7 @@ from app.records.deliveries import Attempt
 from app.store.database import Database
 from app.store.restore_recovery import Recoveries
 from app.store.schedule_leases import Missed, Reading, Sweeps
-from handlers import known
+from handlers import is_handled
 
 NAME = "deliveries"
 OVERLAP = 120.0
@@ -176,4 +176,4 @@ class FailedDeliveries:
 
 def _wanted(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Return those of which something could come."""
-    return [each for each in attempts if known(each.event, each.action)]
+    return [each for each in attempts if is_handled(each.event, each.action)]

@@ -27,7 +27,7 @@ from app.store.handled_feedback import Batches
 from app.store.runs.lanes import Lanes
 from app.store.runs.steers import StoredSteers
 from app.webhooks.inbox import Inbox
-from handlers import Asked
+from handlers import DeliveryWork
 from handlers.ignored import Ignored
 from handlers.notifications import Notice, PullClosed
 
@@ -142,7 +142,7 @@ class Dispatcher:
                 return Mark(row.id, "ignored", reason)
             return await self._submit(row, dict(_named(row.run_id, asked)))
 
-    async def _ignored(self, row: Waiting, asked: Asked | Ignored) -> str:
+    async def _ignored(self, row: Waiting, asked: DeliveryWork | Ignored) -> str:
         """Return why nothing comes of it, as far as the store can tell; empty where it may.
 
         Most comments find no run at work, and most checks that fail are of people's own commits.
@@ -239,7 +239,7 @@ class Dispatcher:
             pass
 
 
-def _named(run_id: str, asked: Asked) -> Iterator[tuple[str, Request | Command | Notice]]:
+def _named(run_id: str, asked: DeliveryWork) -> Iterator[tuple[str, Request | Command | Notice]]:
     """Yield each request with its run id; several of one delivery are numbered."""
     if not isinstance(asked, tuple):
         yield run_id, asked

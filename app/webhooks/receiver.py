@@ -16,7 +16,7 @@ import orjson
 
 from agents.errors import DeliveryError
 from app.config.allowed_owners import AllowedOwners
-from handlers import ROUTES, known
+from handlers import ROUTES, is_handled
 from handlers.check_suite import BROKEN
 
 ACCEPTED = "accepted as {run}"
@@ -108,7 +108,7 @@ class WebhookReceiver:
         if head.event == "ping":
             return ImmediateAnswer(200, "pong", "pong")
         action = payload.get("action")
-        if not isinstance(action, str) or not known(head.event, action):
+        if not isinstance(action, str) or not is_handled(head.event, action):
             return _UNHANDLED
         if dropped := self._dropped(head.event, action, payload):
             return ImmediateAnswer(204, "", dropped)
@@ -210,10 +210,10 @@ def _nothing_handles(event: str, body: bytes) -> bool:
     """
     if event == "ping":
         return False
-    if not known(event):
+    if not is_handled(event):
         return True
     first = _ACTION_FIRST.match(body)
-    return first is not None and not known(event, first[1].decode("ascii"))
+    return first is not None and not is_handled(event, first[1].decode("ascii"))
 
 
 def _only_passed(event: str, payload: dict[str, Any]) -> bool:

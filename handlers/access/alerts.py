@@ -27,7 +27,9 @@ def not_covered(request: RemediateAlert, found: Sequence[frozenset[int]]) -> Ref
     asking = {told.alert for told in request.told}
     if not asking or not any(asking <= each for each in found):
         return None
-    return _silent(not_covered.__name__, "another run has dealt with these alerts meanwhile.")
+    return _refuse_silently(
+        not_covered.__name__, "another run has dealt with these alerts meanwhile."
+    )
 
 
 def policy_wants(request: RemediateAlert, policy: Remediation) -> Refusal | None:
@@ -35,14 +37,14 @@ def policy_wants(request: RemediateAlert, policy: Remediation) -> Refusal | None
     if request.via == "schedule" and policy.schedule == "never":
         why = "open alerts are never looked at by the clock"
     else:
-        why = unwanted(request.told, policy)
+        why = find_objection(request.told, policy)
     if not why:
         return None
     text = f"the policy leaves it alone: {why} (`remediation` in `{POLICY_PATH}`)."
-    return _silent(policy_wants.__name__, text)
+    return _refuse_silently(policy_wants.__name__, text)
 
 
-def unwanted(told: Sequence[Told], policy: Remediation) -> str:
+def find_objection(told: Sequence[Told], policy: Remediation) -> str:
     """Return why none of these alerts is worth a run to the policy; empty where one is."""
     severe = [each for each in told if each.severity in policy.severities]
     if told and not severe:
@@ -56,10 +58,10 @@ def decide(request: RemediateAlert, facts: AlertFacts) -> Refusal | None:
     """Return the first rule that speaks against the request, or None when it may run."""
     if facts.archived:
         text = f"`{request.repository.full_name}` is archived, so nothing can be pushed to it."
-        return _silent("repository_writable", text)
+        return _refuse_silently("repository_writable", text)
     if not facts.still_open:
         text = "there is no open alert about the package in this folder any more."
-        return _silent("alerts_open", text)
+        return _refuse_silently("alerts_open", text)
     return None
 
 
@@ -82,15 +84,15 @@ def stays_private(request: RemediateAlert, *, public: bool) -> Refusal | None:
     return refusal(name, text, silent=request.unasked)
 
 
-def suspended(request: RemediateAlert) -> Refusal:
+def refuse_suspended(request: RemediateAlert) -> Refusal:
     """Return the refusal of an installation where nothing may be done."""
     text = f"the app's installation on `{request.repository.owner}` is suspended or removed."
-    return _silent("installation_active", text)
+    return _refuse_silently("installation_active", text)
 
 
 def _for_development(told: Told) -> bool:
     return told.scope == "development"
 
 
-def _silent(rule: str, text: str) -> Refusal:
+def _refuse_silently(rule: str, text: str) -> Refusal:
     return refusal(rule, text, silent=True)

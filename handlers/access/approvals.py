@@ -19,7 +19,7 @@ VERDICTS = {"approve": "approved", "deny": "denied"}
 _NO_ID = re.compile(r"[^a-z0-9-]")
 
 
-class Asked(Frozen):
+class AnsweredApproval(Frozen):
     """The approval that is answered, as it stands now."""
 
     repository_id: int
@@ -52,7 +52,7 @@ class Facts(Frozen):
     """The same comment also gives the other answer."""
     own_button: bool = True
     """The check run whose button was pressed is ours and shows this approval."""
-    asked: Asked | None = None
+    asked: AnsweredApproval | None = None
     """None when there is no approval of that id."""
     waiting: tuple[str, ...] = ()
     """Ids of what waits for an answer on the same issue or pull request."""
@@ -125,7 +125,7 @@ def one_approval(command: Command, facts: Facts) -> str | None:
     if not name or name in {"all", "everything", "any"}:
         return (
             f"`/bot {command.verb}` needs the id of what it answers, one id on each line. "
-            f"{_waiting(facts.waiting)}"
+            f"{_list_waiting(facts.waiting)}"
         )
     if command.verb == "approve" and command.words:
         return (
@@ -143,7 +143,7 @@ def known_here(command: Command, facts: Facts) -> str | None:
         return None
     return (
         f"nothing with the id `{_id(command)}` was asked here. Check that it is typed as it "
-        f"stands in the question. {_waiting(facts.waiting)}"
+        f"stands in the question. {_list_waiting(facts.waiting)}"
     )
 
 
@@ -164,7 +164,7 @@ def still_open(command: Command, facts: Facts) -> str | None:
         return None
     return (
         f"`{_id(command)}` {asked.standing}, and the first answer is the one that counts. "
-        f"{_waiting(facts.waiting)}"
+        f"{_list_waiting(facts.waiting)}"
     )
 
 
@@ -180,19 +180,19 @@ def head_unmoved(command: Command, facts: Facts) -> str | None:
     )
 
 
-def _belongs(command: Command, asked: Asked) -> bool:
+def _belongs(command: Command, asked: AnsweredApproval) -> bool:
     """Tell whether it was asked where it is answered; a button belongs to what it stands under."""
     here = command.via == "button" or asked.number == command.number
     return here and asked.repository_id == command.repository.id
 
 
-def _same(command: Command, asked: Asked) -> bool:
+def _same(command: Command, asked: AnsweredApproval) -> bool:
     """Tell whether this very answer was counted already, as after a crash before it was shown."""
     told = (asked.state, asked.decided_by, asked.decided_via)
     return told == (VERDICTS[command.verb], command.asked_by.login, command.via)
 
 
-def _waiting(ids: Sequence[str]) -> str:
+def _list_waiting(ids: Sequence[str]) -> str:
     if not ids:
         return "Nothing waits for an answer here."
     return f"Waiting for an answer here: {', '.join(f'`{each}`' for each in ids)}."

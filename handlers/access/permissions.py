@@ -21,7 +21,7 @@ LOOKING = {"contents": "read", "vulnerability_alerts": "read"}
 """What it takes to look at alerts and change nothing."""
 
 
-def needed(request: Request) -> Mapping[str, str]:
+def list_needed(request: Request) -> Mapping[str, str]:
     """Return the permissions without which nothing comes of the request."""
     if isinstance(request, RemediateAlert) and (request.dry_run or request.no_pr):
         return LOOKING
@@ -32,7 +32,7 @@ def permissions_granted(
     request: Request, held: Mapping[str, str], account: str, url: str
 ) -> Refusal | None:
     """Refuse what takes more than the owners have granted, and name the page where they can."""
-    missing = lacking(held, needed(request))
+    missing = list_lacking(held, list_needed(request))
     if not missing:
         return None
     names = ", ".join(f"`{each}`" for each in missing)
@@ -44,7 +44,7 @@ def permissions_granted(
     return refusal(permissions_granted.__name__, text)
 
 
-def lacking(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+def list_lacking(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     """Return what of the wanted permissions is not held, or at a lower level."""
     return [
         f"{name}: {level}"

@@ -38,7 +38,7 @@ def decide(
     """Return the first rule of the policy that speaks against the request, or None."""
     silent = request.via in NOBODY_ASKS
     if isinstance(found, InvalidPolicy):
-        return refusal("policy_valid", invalid(found), silent=silent)
+        return refusal("policy_valid", describe_faults(found), silent=silent)
     rules = Rules(found.policy, asker, models)
     for rule in RULES:
         if text := rule(request, rules):
@@ -55,7 +55,7 @@ def decide_command(
     """
     done = "decided" if command.verb == "approve" else "done"
     if isinstance(found, InvalidPolicy):
-        return Refusal(rule="policy-valid", text=f"Nothing was {done}: {invalid(found)}")
+        return Refusal(rule="policy-valid", text=f"Nothing was {done}: {describe_faults(found)}")
     who, login = found.policy.who, command.asked_by.login
     if is_among(who, login, role_name, permission):
         return None
@@ -64,13 +64,14 @@ def decide_command(
         what = "steer what is under way"
         then = "What others say here the run does not hear; one of them can say it instead."
     text = (
-        f"the policy of `{command.repository.full_name}` lets {whom(who)} {what} (`who` in "
-        f"`{POLICY_PATH}`), and the role of `{login}` is `{role_name or permission}`. {then}"
+        f"the policy of `{command.repository.full_name}` lets {describe_people(who)} {what} "
+        f"(`who` in `{POLICY_PATH}`), and the role of `{login}` is "
+        f"`{role_name or permission}`. {then}"
     )
     return Refusal(rule="asker-among", text=f"Nothing was {done}: {text}")
 
 
-def invalid(found: InvalidPolicy) -> str:
+def describe_faults(found: InvalidPolicy) -> str:
     """Return what is wrong with the policy, for people, with where they can look at it."""
     origin = found.origin
     where = f"`{POLICY_PATH}` in `{origin.repository}`" if origin.owners else f"`{POLICY_PATH}`"
@@ -79,13 +80,13 @@ def invalid(found: InvalidPolicy) -> str:
     if origin.secret:
         lines = ", ".join(str(each.line) for each in found.faults[:5])
         return f"{why} Not everybody may see it, so no more is said here than: line {lines}. {then}"
-    faults = [_linked(each, origin.url) for each in found.faults[:5]]
+    faults = [_link(each, origin.url) for each in found.faults[:5]]
     more = told(found.faults)[len(faults) :]
     listed = "\n".join(f"- {each}" for each in [*faults, *more])
     return f"{why}\n\n{listed}\n\n{then}"
 
 
-def _linked(fault: PolicyFault, url: str) -> str:
+def _link(fault: PolicyFault, url: str) -> str:
     place = f"line {fault.line}, column {fault.column}"
     return f"[{place}]({url}#L{fault.line}): {fault.text}" if url else f"{place}: {fault.text}"
 
@@ -111,9 +112,9 @@ def asker_among(request: Request, rules: Rules) -> str | None:
         return None
     role = asker.role_name or asker.permission
     return (
-        f"the policy of `{request.repository.full_name}` lets {whom(who)} start work (`who` in "
-        f"`{POLICY_PATH}`), and the role of `{request.asked_by.login}` is `{role}`. One of them "
-        f"can {way_of(request).afresh}."
+        f"the policy of `{request.repository.full_name}` lets {describe_people(who)} start work "
+        f"(`who` in `{POLICY_PATH}`), and the role of `{request.asked_by.login}` is "
+        f"`{role}`. One of them can {way_of(request).afresh}."
     )
 
 
@@ -142,7 +143,7 @@ def is_among(who: Who, login: str, role_name: str, permission: str) -> bool:
     return rank >= RANKS[who.role] or login.lower() in {each.lower() for each in who.people}
 
 
-def whom(who: Who) -> str:
+def describe_people(who: Who) -> str:
     """Return whom the policy lets do it, in words."""
     higher = [f"`{role}`" for role in RANKS if RANKS[role] >= RANKS[who.role]]
     return f"people with the role {' or '.join(higher)}, and those that it names,"

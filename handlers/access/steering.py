@@ -149,12 +149,12 @@ def beginning_known(command: Command, standing: Standing) -> str | None:
             f"be said in a comment of its own, before. The stages of the last run: {did}."
         )
     return (
-        f"the last run did no stage `{_named(command.stage)}`. Write `/bot retry` alone to do all "
-        f"of it anew, or `/bot retry from` one of these: {did}."
+        f"the last run did no stage `{_name_stage(command.stage)}`. Write `/bot retry` alone to do "
+        f"all of it anew, or `/bot retry from` one of these: {did}."
     )
 
 
-def _named(stage: str) -> str:
+def _name_stage(stage: str) -> str:
     return stage if _WORD.fullmatch(stage) else "of that name"
 
 

@@ -74,7 +74,7 @@ class AlertView(View):
         return posixpath.dirname(self.dependency.manifest_path.strip("/"))
 
     @property
-    def told(self) -> Told:
+    def severity_told(self) -> Told:
         """Return what the policy is asked about."""
         severity, scope = self.security_vulnerability.severity, self.dependency.scope or ""
         return Told(alert=self.number, severity=severity, scope=scope)

@@ -13,7 +13,7 @@ from agents.pipelines.address.suggestions.suggestion import suggestions
 from agents.text import clean, publish
 from agents.tools.shell.script import read
 from app.secrets.redaction import Redactor
-from handlers.command_parser import commands, without_commands
+from handlers.command_parser import parse_commands, strip_commands
 
 LONGEST = 65_536  # characters of a comment on GitHub
 ENOUGH = 2.0  # seconds of a processor; some of these took minutes
@@ -23,8 +23,8 @@ TABLE, COMMANDS = "|a\n|-\n", "/a\n"
 REDACTOR = Redactor(["a-secret-of-ours"])
 
 READERS = {
-    "commands of a comment": lambda text: commands(f"/bot status\n\n{text}"),
-    "the rest of a comment": lambda text: without_commands(f"/bot status\n\n{text}"),
+    "commands of a comment": lambda text: parse_commands(f"/bot status\n\n{text}"),
+    "the rest of a comment": lambda text: strip_commands(f"/bot status\n\n{text}"),
     "the text of an issue": clean,
     "suggestions of a review": suggestions,
     "secrets in it": REDACTOR.clean,

@@ -81,4 +81,4 @@ def test_what_asks_for_nothing_says_why(changes, reason):
 
 def test_what_machines_report_is_not_even_kept():
     for action in ("created", "completed"):
-        assert not handlers.known("check_run", action)
+        assert not handlers.is_handled("check_run", action)

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers.command_parser import MOST, amount, beginning, commands, without_commands
+from handlers.command_parser import (
+    MOST,
+    parse_amount,
+    parse_commands,
+    parse_first_stage,
+    strip_commands,
+)
 
 YES = [
     "/bot approve k3f9x2",
@@ -99,17 +105,17 @@ NO = [
 
 @pytest.mark.parametrize("body", YES)
 def test_a_line_of_its_own_is_a_command(body):
-    [said] = commands(body)
+    [said] = parse_commands(body)
     assert (said.verb, said.approval, said.tail) == ("approve", "k3f9x2", "")
 
 
 @pytest.mark.parametrize("body", NO)
 def test_what_only_talks_about_a_command_is_none(body):
-    assert commands(body) == ()
+    assert parse_commands(body) == ()
 
 
 def test_the_reason_goes_on_to_the_end_of_the_paragraph():
-    [said] = commands("/bot deny k3f9x2 not like this,\nuse `git revert`\n\nSorry!")
+    [said] = parse_commands("/bot deny k3f9x2 not like this,\nuse `git revert`\n\nSorry!")
     assert (said.verb, said.approval) == ("deny", "k3f9x2")
     assert said.words == "not like this,\nuse `git revert`"
     assert said.tail == "not like this,"
@@ -117,7 +123,7 @@ def test_the_reason_goes_on_to_the_end_of_the_paragraph():
 
 def test_several_commands_are_several_answers():
     body = "/bot approve aaa222\n/bot deny bbb333 too much\nof it\n/bot approve ccc444"
-    assert [(s.verb, s.approval, s.words) for s in commands(body)] == [
+    assert [(s.verb, s.approval, s.words) for s in parse_commands(body)] == [
         ("approve", "aaa222", ""),
         ("deny", "bbb333", "too much\nof it"),
         ("approve", "ccc444", ""),
@@ -136,20 +142,20 @@ def test_several_commands_are_several_answers():
     ],
 )
 def test_what_is_unclear_is_passed_on_as_it_is(body, approval, tail):
-    [said] = commands(body)
+    [said] = parse_commands(body)
     assert (said.approval, said.tail) == (approval, tail)
 
 
 def test_nobody_decides_without_end():
-    assert len(commands("\n".join(f"/bot approve a{n}" for n in range(1000)))) == MOST
-    [said] = commands(f"/bot deny {'x' * 10_000} {'y' * 10_000}")
+    assert len(parse_commands("\n".join(f"/bot approve a{n}" for n in range(1000)))) == MOST
+    [said] = parse_commands(f"/bot deny {'x' * 10_000} {'y' * 10_000}")
     assert len(said.approval) <= 40
     assert len(said.words) <= 2000
 
 
 @given(st.text(alphabet="/bot apprve\n`>-<!*~[]()#|d123 \t\\&;", max_size=60))
 def test_any_text_has_commands_or_not(body):
-    for said in commands(body):
+    for said in parse_commands(body):
         assert said.verb in ("approve", "deny", "unknown")
         name = "" if said.verb == "unknown" else f" {said.verb}"
         assert f"/bot{name}" in " ".join(body.split()).lower()
@@ -159,7 +165,7 @@ def test_any_text_has_commands_or_not(body):
 def test_nothing_in_a_fence_is_a_command(before, mark):
     fence = mark * 3
     text = "\n".join([*before, "", fence, "/bot approve k3f9x2", fence])
-    assert commands(text) == ()
+    assert parse_commands(text) == ()
 
 
 @pytest.mark.parametrize(
@@ -174,7 +180,7 @@ def test_nothing_in_a_fence_is_a_command(before, mark):
     ],
 )
 def test_a_word_that_means_nothing_is_one_that_was_meant_for_us(body):
-    [said] = commands(body)
+    [said] = parse_commands(body)
     assert (said.verb, said.approval) == ("unknown", "")
 
 
@@ -195,7 +201,7 @@ def test_a_word_that_means_nothing_is_one_that_was_meant_for_us(body):
     ],
 )
 def test_what_stands_behind_the_other_verbs(body, verb, words):
-    [said] = commands(body)
+    [said] = parse_commands(body)
     assert (said.verb, said.words, said.approval) == (verb, words, "")
 
 
@@ -227,7 +233,7 @@ def test_what_stands_behind_the_other_verbs(body, verb, words):
     ],
 )
 def test_amounts(said, usd):
-    assert amount(said) == usd
+    assert parse_amount(said) == usd
 
 
 @pytest.mark.parametrize(
@@ -245,14 +251,14 @@ def test_amounts(said, usd):
     ],
 )
 def test_where_a_retry_begins(said, stage):
-    assert beginning(said) == stage
+    assert parse_first_stage(said) == stage
 
 
 @given(st.text())
 def test_any_amount_and_beginning_is_read_or_not(said):
-    usd = amount(said)
+    usd = parse_amount(said)
     assert usd is None or 0 < usd < 10_000
-    assert beginning(said) is None or isinstance(beginning(said), str)
+    assert parse_first_stage(said) is None or isinstance(parse_first_stage(said), str)
 
 
 # --- what a comment says besides its commands -----------------------------------------------------
@@ -277,4 +283,4 @@ def test_any_amount_and_beginning_is_read_or_not(said):
     ],
 )
 def test_without_commands(body, rest):
-    assert without_commands(body) == rest
+    assert strip_commands(body) == rest

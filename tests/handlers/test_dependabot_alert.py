@@ -138,7 +138,7 @@ def test_the_events_come_from_github_itself_and_what_we_caused_is_only_told():
 
 
 def test_an_action_that_github_may_invent_is_not_even_kept():
-    assert not handlers.known("dependabot_alert", "assignees_changed")
+    assert not handlers.is_handled("dependabot_alert", "assignees_changed")
 
 
 @pytest.mark.parametrize(

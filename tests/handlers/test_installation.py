@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from handlers import ROUTES, known, route
+from handlers import ROUTES, is_handled, route
 from handlers.ignored import Ignored
 from handlers.notifications import InstallationChanged, RepositoryChanged, notice_of
 
@@ -83,8 +83,8 @@ def test_a_repository_is_followed_by_its_id(move):
 
 
 def test_other_things_that_happen_to_repositories_are_not_even_kept():
-    assert not known("repository", "edited")
-    assert not known("installation", "new")
+    assert not is_handled("repository", "edited")
+    assert not is_handled("installation", "new")
 
 
 def test_what_a_bot_does_to_an_installation_counts_as_well():

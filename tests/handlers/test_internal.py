@@ -22,4 +22,4 @@ def test_nothing_else_comes_by_this_way():
 
 
 def test_the_door_does_not_know_it():
-    assert not handlers.known("fettle.schedule", "due")
+    assert not handlers.is_handled("fettle.schedule", "due")

@@ -182,7 +182,7 @@ def test_what_asks_for_nothing_says_why(changes, reason):
 
 @pytest.mark.parametrize("action", ["edited", "deleted"])
 def test_comments_that_change_later_are_not_even_kept(action):
-    assert not handlers.known("issue_comment", action)
+    assert not handlers.is_handled("issue_comment", action)
     assert isinstance(handlers.route("issue_comment", {**PAYLOAD, "action": action}), Ignored)
 
 

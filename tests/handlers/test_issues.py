@@ -156,10 +156,10 @@ def test_bots_may_call_back_but_not_ask():
 
 
 def test_what_is_known():
-    assert handlers.known("issues")
-    assert handlers.known("issues", "labeled")
-    assert not handlers.known("issues", "opened")
-    assert not handlers.known("star")
+    assert handlers.is_handled("issues")
+    assert handlers.is_handled("issues", "labeled")
+    assert not handlers.is_handled("issues", "opened")
+    assert not handlers.is_handled("star")
     assert isinstance(handlers.route("star", {"action": "created"}), Ignored)
     assert isinstance(handlers.route("issues", {}), Ignored)
 

@@ -112,7 +112,7 @@ def test_bots_may_call_back_but_not_ask():
 
 @pytest.mark.parametrize("action", ["edited", "review_requested", "assigned"])
 def test_most_of_what_happens_to_pull_requests_is_not_even_kept(action):
-    assert not handlers.known("pull_request", action)
+    assert not handlers.is_handled("pull_request", action)
 
 
 @pytest.mark.parametrize("number", [0, -1, "31", None, 2**63])

@@ -107,7 +107,7 @@ def test_unless_the_label_is_on_or_the_delivery_does_not_say(labels):
 @pytest.mark.parametrize("action", ["edited", "dismissed"])
 def test_reviews_that_change_later_are_not_even_kept(action):
     """What was submitted counts; whether it was dismissed is asked when the run begins."""
-    assert not handlers.known("pull_request_review", action)
+    assert not handlers.is_handled("pull_request_review", action)
 
 
 def test_bots_are_dropped_at_the_door():

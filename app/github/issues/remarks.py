@@ -14,7 +14,7 @@ from app.github.access.run_reader import RunReader
 from app.github.transport.idempotent_comments import COMMENTS
 from app.github.transport.installation_client import InstallationClient
 from handlers.access.policy import is_among
-from handlers.command_parser import without_commands
+from handlers.command_parser import strip_commands
 
 AUTHOR = "author"
 """What the issue's author is called who has no role that could be named."""
@@ -99,7 +99,7 @@ def _remark(comment: Mapping[str, Any], role: str) -> Remark:
         author=comment["user"]["login"],
         role=role,
         at=_moment(comment["created_at"]),
-        body=without_commands(comment["body"] or ""),
+        body=strip_commands(comment["body"] or ""),
         edited=comment["updated_at"] != comment["created_at"],
     )
 

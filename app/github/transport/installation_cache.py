@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from agents.requests import Repository
 from app.github.transport.errors import InstallationGone, NotPermitted
-from handlers.access.permissions import lacking
+from handlers.access.permissions import list_lacking
 
 READING = "read"
 
@@ -41,14 +41,14 @@ class Permit:
         writes = {name for name, level in wanted.items() if level != READING}
         if held.keys() & (writes or wanted.keys()):
             return held
-        missing = ", ".join(f"`{each}`" for each in lacking(self.permissions, wanted))
+        missing = ", ".join(f"`{each}`" for each in list_lacking(self.permissions, wanted))
         raise NotPermitted(
             f"The App may not do this on `{self.account}`: {missing} was not granted. An owner can"
             f" accept it at {self.url}"
         )
 
     def _lacks(self, name: str, level: str) -> bool:
-        return bool(lacking(self.permissions or {}, {name: level}))
+        return bool(list_lacking(self.permissions or {}, {name: level}))
 
 
 class ClientForRepository(Protocol):

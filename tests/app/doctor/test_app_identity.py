@@ -12,7 +12,7 @@ from app.config.allowed_owners import AllowedOwners
 from app.config.settings import AppCredentials
 from app.doctor.app_identity import app_findings
 from app.doctor.github_client import asking
-from handlers.access.permissions import lacking
+from handlers.access.permissions import list_lacking
 from tests.app.config.test_settings import pem
 from tests.app.doctor.conftest import by_subject, levels
 
@@ -125,7 +125,7 @@ async def test_installed_nowhere(scene):
 
 def test_levels_of_permissions_have_an_order():
     held, wanted = {"a": "write", "b": "read"}, {"a": "read", "b": "write", "c": "read"}
-    assert lacking(held, wanted) == ["b: write", "c: read"]
+    assert list_lacking(held, wanted) == ["b: write", "c: read"]
 
 
 async def test_accounts_that_are_not_listed(scene):

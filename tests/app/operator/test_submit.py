@@ -22,7 +22,7 @@ from app.store.runs.lanes import Lanes
 from app.webhooks.dispatcher import Dispatcher
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import OwnIdentity, WebhookReceiver
-from handlers import known, route
+from handlers import is_handled, route
 from handlers.ignored import Ignored
 from handlers.internal import TERMINAL, TERMINAL_ACTION
 
@@ -102,8 +102,8 @@ async def test_no_delivery_passes_for_the_operators_word_however_well_it_is_sign
 
 
 def test_the_door_knows_no_such_event(sender):
-    assert not known(TERMINAL)
-    assert not known(TERMINAL, TERMINAL_ACTION)
+    assert not is_handled(TERMINAL)
+    assert not is_handled(TERMINAL, TERMINAL_ACTION)
     headers, body = sender.make({"action": TERMINAL_ACTION}, event=TERMINAL)
     with pytest.raises(DeliveryError, match="X-GitHub-Event"):
         WebhookReceiver([sender.secret], OwnIdentity()).admit(headers, body)

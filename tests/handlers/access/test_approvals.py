@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.requests import Command, Person, Repository
-from handlers.access.approvals import RULES, Asked, Facts, decide
+from handlers.access.approvals import RULES, AnsweredApproval, Facts, decide
 
 COMMAND = Command(
     installation_id=1,
@@ -19,7 +19,9 @@ COMMAND = Command(
     digest="d",
     url="https://github.com/octo/hello/issues/12#issuecomment-5",
 )
-ASKED = Asked(repository_id=99, number=12, state="waiting", standing="waits for an answer")
+ASKED = AnsweredApproval(
+    repository_id=99, number=12, state="waiting", standing="waits for an answer"
+)
 GOOD = Facts(role_name="write", permission="write", asked=ASKED, waiting=("k3f9x2", "q8d2aa"))
 READER = {"role_name": "read", "permission": "read"}
 

@@ -6,7 +6,7 @@ import pytest
 
 from agents.requests import Person, Repository, ResolveIssue
 from app.github.transport.tokens import every_permission
-from handlers.access.permissions import NEEDS, lacking, permissions_granted
+from handlers.access.permissions import NEEDS, list_lacking, permissions_granted
 
 PAGE = "https://example.org/settings/installations/7"
 HELD = {"contents": "write", "issues": "write", "pull_requests": "write"}
@@ -41,4 +41,4 @@ def test_people_are_told_what_is_lacking_and_where_it_is_granted(held):
 
 def test_no_request_needs_more_than_the_app_asks_for():
     for needed in NEEDS.values():
-        assert not lacking(every_permission(), needed)
+        assert not list_lacking(every_permission(), needed)
