@@ -1,4 +1,4 @@
-"""Step 4: alerts that were closed, and pull requests: runs that nobody needs any more are ended."""
+"""Cancel runs whose alerts, or whose pull request, somebody else has closed."""
 
 from __future__ import annotations
 

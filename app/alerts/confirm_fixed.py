@@ -1,6 +1,7 @@
-"""Step 9: after the merge: wait until GitHub says that alerts are fixed; say why it does not.
+"""After a merge, confirm that GitHub closes the alerts, or tell people why it does not.
 
-What deliveries tell is noted at once; this looks, once a day each, at what nothing was heard of.
+Webhook deliveries are noted when they come. Runs of which no delivery told are looked up at GitHub
+once a day.
 """
 
 from __future__ import annotations

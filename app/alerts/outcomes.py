@@ -1,4 +1,4 @@
-"""Step 9: note what a run about alerts came to, for the runs after it and for GitHub's answer."""
+"""Record the outcome of a run about alerts, for later runs and for GitHub's answer."""
 
 from __future__ import annotations
 

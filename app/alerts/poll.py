@@ -1,8 +1,8 @@
-"""Step 1, again: open alerts that no run looks after get the one that they should have had.
+"""Poll the open Dependabot alerts of each repository, and start the runs that are missing.
 
-GitHub tells of an alert once. Those that were there before the App was installed, whose delivery
-was lost, or whose fix was not possible then, are found by looking, at the rhythm that the policy
-says. What was tried before is not tried again until something has changed.
+GitHub sends one delivery about an alert. Polling finds the other alerts: those from before the
+installation, those whose delivery was lost, and those that had no fix at that time. The policy sets
+how often. A fix that was tried before is tried again only after something has changed.
 """
 
 from __future__ import annotations

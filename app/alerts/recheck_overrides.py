@@ -1,7 +1,7 @@
-"""Step 1, again: overrides whose day has come get a run that tries to do without them.
+"""Start runs that try to remove version overrides whose date has come.
 
-An override says of itself that somebody has to look at it again by a day: this is who does. What
-is needed still is looked at again as many days later, without a word.
+Each override carries the date by which somebody has to look at it again. Where it is still needed,
+the date moves on by the same number of days, and nobody is told.
 """
 
 from __future__ import annotations

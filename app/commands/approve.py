@@ -1,4 +1,4 @@
-"""Step 4: an answer to an approval: who says so, does it still hold; then decide, and show it."""
+"""`/bot approve` and `/bot deny`: check who answers and whether the question still holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 4: what a run may spend, as its owners, the operator and people have set it."""
+"""The dollars that a run may spend, set by the policy, the operator and `/bot budget`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GitHub and the store say now about a command; `handlers/access/approvals.py` judges it."""
+"""Facts about a `/bot` command from GitHub and the store; `handlers/access/approvals.py` judges."""
 
 from __future__ import annotations
 

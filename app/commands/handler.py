@@ -1,7 +1,7 @@
-"""Step 4: obey a command: who says so, do they mean it, does it still hold; then do it, and say.
+"""Step 8: obey a `/bot` command: check who says so, do what it says, and answer with a comment.
 
-Everything is read anew from GitHub. Every call may be repeated: a crash between what is done and
-what people see of it is mended by obeying once more.
+All facts are read anew from GitHub. Every call may be repeated: after a crash between an action and
+its answer, obeying once more mends both.
 """
 
 from __future__ import annotations

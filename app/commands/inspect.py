@@ -1,4 +1,4 @@
-"""Step 4: `/bot status` and `/bot why`: find out what people ask about a run, and say it."""
+"""`/bot status` and `/bot why`: look up the run that people ask about, and answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 4: what people see of a command at once: a face on their comment, one comment of ours."""
+"""The answer to a `/bot` command: a reaction on its comment, and one comment of Fettle's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 4: commands that ask for a run: `/bot retry`, `/bot address`, `/bot update`."""
+"""`/bot retry`, `/bot address` and `/bot update`: commands that start a run."""
 
 from __future__ import annotations
 

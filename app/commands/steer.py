@@ -1,4 +1,4 @@
-"""Step 4: what people want of the run under way: go on, end, spend more, or just hear this."""
+"""`/bot go`, `/bot cancel`, `/bot budget` and remarks: commands to the run under way."""
 
 from __future__ import annotations
 

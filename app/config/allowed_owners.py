@@ -1,4 +1,4 @@
-"""Which accounts an App that anybody can install works for: the operator's list, kept by id."""
+"""The operator's allowlist of accounts that the App works for, kept by account id."""
 
 from __future__ import annotations
 

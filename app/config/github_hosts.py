@@ -1,4 +1,4 @@
-"""Where GitHub's three doors are: REST, GraphQL and git, for each of the three kinds of GitHub."""
+"""Addresses of REST, GraphQL and git for github.com, GHE.com and GitHub Enterprise Server."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the operator decides: read once, strict, secrets never printed.
+"""The settings: read once, validated strictly, secrets never printed.
 
-From the environment; what belongs to the App, and the key for the model, else from the files that
-`fettle setup` wrote into the data folder. A variable wins over its file. The App's id, key and
-webhook secret go together: with one of them in the environment, none is read from files.
+The environment comes first. The App's credentials and the model's key are otherwise read from the
+files that `fettle setup` wrote into the data folder. The App's id, key and webhook secret go
+together: with one of them in the environment, none is read from files.
 """
 
 from __future__ import annotations

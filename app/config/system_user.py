@@ -1,4 +1,4 @@
-"""Who runs this process, as the system knows them: what a decision at a terminal is signed with."""
+"""The name of the system user who runs this process, which signs decisions at a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the texts of settings become values; a ValueError says what is wrong, never the content."""
+"""Parse the texts of settings into values; a ValueError says what is wrong, never the content."""
 
 from __future__ import annotations
 

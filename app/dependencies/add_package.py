@@ -1,7 +1,7 @@
-"""Step 8: add to what is installed, for one run: with a person's yes, by one command.
+"""Install one more package for one run: by one command, after a person's approval.
 
-The command gets a copy to change and a way to the package indexes, to read from them alone. What
-it leaves is sealed like any set-up, and seen by this run and nobody else.
+The command changes a copy of what is installed, and may only read from the package indexes. The
+result is made read-only like any set-up, and no other run sees it.
 """
 
 from __future__ import annotations

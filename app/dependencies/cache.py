@@ -1,4 +1,4 @@
-"""Where set-ups are kept: complete entries only, found by what decides them, the oldest dropped."""
+"""The cache of installed dependencies: complete entries by key, the oldest dropped first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a set-up installed, as the cache keeps it: owned by Fettle, and never written again."""
+"""An entry of the dependency cache: one folder for each place where sandboxes see it."""
 
 from __future__ import annotations
 

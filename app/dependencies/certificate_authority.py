@@ -1,4 +1,4 @@
-"""The certificates under which we end the TLS of set-up commands, and whom we trust ourselves."""
+"""Certificates by which the proxy ends TLS of set-up commands, and those it trusts itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name in a TLS ClientHello: for whom the sandbox really asks, once a tunnel is open."""
+"""Read the server name of a TLS ClientHello: whom a sandboxed command really connects to."""
 
 from __future__ import annotations
 

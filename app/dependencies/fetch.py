@@ -1,7 +1,7 @@
-"""Fetch from package indexes for a sandbox: reading alone, with the operator's keys put in by us.
+"""Fetch from package indexes for a sandbox: reads only, with the operator's credentials added.
 
-TLS of the sandbox ends here and begins anew towards the index. So whatever runs inside can
-neither upload, nor ask an allowed server for somebody else's pages, nor see a password.
+The proxy ends the sandbox's TLS and opens its own towards the index. So a program inside cannot
+upload, reach another host behind an allowed server, or see a password.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pass an index's answer on to a sandbox: without cookies, and without the password it knows."""
+"""Forward a package index's response to a sandbox, without cookies or credentials."""
 
 from __future__ import annotations
 

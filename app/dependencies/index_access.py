@@ -1,4 +1,4 @@
-"""The way of one set-up to the package indexes: what was found of them, behind a proxy."""
+"""Access of one set-up to the package indexes, through a proxy of its own."""
 
 from __future__ import annotations
 

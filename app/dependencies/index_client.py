@@ -1,4 +1,4 @@
-"""How Fettle itself asks package indexes: an HTTP client that connects to checked addresses."""
+"""The HTTP client for package indexes; it connects to checked addresses only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one way out of a set-up: a proxy on a unix socket that knows where package indexes are."""
+"""The proxy on a unix socket through which a set-up reaches package indexes, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a plan in a sandbox of its own: a fresh checkout, the package indexes, nothing else."""
+"""Run an installation plan in a sandbox of its own that reaches only package indexes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Step 8: the set-up phase: what a repository needs is installed once and lent to its runs.
+"""The set-up phase: a repository's dependencies are installed once and lent to its runs.
 
-It happens before the agent begins: from the default branch, with nothing of a request in reach,
-and with network to package indexes alone. Runs see the result read-only.
+Installing comes before the agent: from the default branch, without any text of a request, and with
+network to package indexes alone. Runs see the result read-only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a set-up's results lie inside sandboxes, and the environment of set-ups and of runs."""
+"""Paths of installed dependencies inside sandboxes, and the environment of commands there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Give a command in a sandbox a proxy on its own loopback: there is no other network inside."""
+"""Bridge a sandbox's loopback to the proxy's unix socket; the sandbox has no other network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where set-up commands may read from: origins, the keys that open them, and nothing else."""
+"""Origins that set-up commands may read from, with the credentials for each."""
 
 from __future__ import annotations
 

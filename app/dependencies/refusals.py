@@ -1,4 +1,4 @@
-"""What set-up commands wanted of the network and did not get: it explains a failed set-up."""
+"""Network requests of set-up commands that were refused, as an explanation of failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make the set-up phase of this machine out of its settings."""
+"""Compose the set-up phase of this machine from its settings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Step 8: programs of Fettle's own for commands that ask package indexes, such as Poetry.
+"""Package tools of Fettle's own for the sandbox, such as Poetry, installed once.
 
-A kit is made once on this machine by a script of ours, with nothing of any repository or request
-in reach, and lent read-only to all runs: none of them can change what the next one is lent.
+A script of Fettle's makes each kit on this machine, without any repository or request in reach. All
+runs share the kit read-only, so none of them can change it for the next.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Carry bytes between a sandbox and what it may reach, counted and within bounds."""
+"""Carry bytes between a sandbox and a permitted host, counted and limited."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Step 9: git, run in one trusted way."""
+"""Git, always run through one hardened runner."""

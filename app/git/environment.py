@@ -1,4 +1,4 @@
-"""What every git is told: an environment from nothing, a configuration that nobody overrides."""
+"""The environment and configuration that every git process gets, built from nothing."""
 
 from __future__ import annotations
 

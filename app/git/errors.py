@@ -1,4 +1,4 @@
-"""Whose turn it is when git fails: read from its own words, cleaned of anything secret."""
+"""Classify git's failures by who must act, with texts that hold no secrets."""
 
 from __future__ import annotations
 

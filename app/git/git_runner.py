@@ -1,4 +1,4 @@
-"""The one way to run git: nothing of the environment, of a repository or of an agent decides."""
+"""The one way to run git: no environment, repository or agent can change its configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read commits, trees and files of a bare repository by plumbing; no work tree is ever needed."""
+"""Read commits, trees and files of a bare repository with git's plumbing commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 4: read the policy of a commit from git itself: for clones, which no GitHub answers for."""
+"""Read the policy file of a commit from git, for local clones without GitHub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that become refs, arguments or folders: our own patterns, narrower than git's."""
+"""Patterns for names that become refs, arguments or folders; stricter than git's own."""
 
 from __future__ import annotations
 

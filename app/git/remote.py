@@ -1,4 +1,4 @@
-"""Where git may connect to, and how it gets the token without anybody else seeing it."""
+"""The remotes that git may connect to, and how a token reaches git unseen by others."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Begin the mirror of a repository with what a person's clone has of it: that need not be loaded.
+"""Seed a repository's mirror from a person's clone, so that less has to be downloaded.
 
-A clone is a stranger's word: what it calls the branches of GitHub may be anything, even objects of
-another repository that it borrows. So it fills a mirror beside the real one, which then asks GitHub
-itself, and keeps only what GitHub's own branches lead to. No sandbox ever sees the rest.
+Nobody vouches for a clone: its branches may hold anything, even borrowed objects of another
+repository. So a clone fills a second mirror, which then fetches from GitHub and keeps only commits
+that GitHub's own branches lead to. No sandbox ever sees the rest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A person's own clone: commits are taken from it and a finished branch given back, no more.
+"""A person's own clone: commits are fetched from it, and a finished branch is put back.
 
-Its checkout, its index and its other branches stay as they are, and none of its hooks or
-configured commands runs: all is plumbing with our configuration on top of the clone's.
+Its checkout, index and other branches stay untouched. None of its hooks or configured commands
+runs, since plumbing commands get Fettle's configuration on top of the clone's.
 """
 
 from __future__ import annotations

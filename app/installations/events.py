@@ -1,4 +1,4 @@
-"""Step 4: take what GitHub tells of installations and of repositories, and follow it."""
+"""Follow what GitHub's events say about installations and repositories."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Make the labels that Fettle is asked by, where there are none, and read the policy on the way.
+"""Create Fettle's labels in repositories that lack them, and read their policies on the way.
 
 An organisation may have hundreds of repositories, and GitHub lets an App create 80 things a minute
-and 500 an hour. So the rows say what is left to do, each pass does some of it, and more than half
-of what GitHub allows is left to the work that people wait for.
+and 500 an hour. So the rows keep what is left to do, each pass does a part of it, and more than
+half of GitHub's limit is left to the work that people wait for.
 https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
 """
 

@@ -1,4 +1,4 @@
-"""The composition of the life of installations: one for each process that works on GitHub."""
+"""Compose what keeps track of the App's installations, once for each process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many installations there are, and how many of them let Fettle do its work."""
+"""Metrics of installations: how many there are, and how many grant what Fettle needs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What changed while nobody listened: at the start, and each hour, the books are held to GitHub's.
+"""Compare the stored installations with GitHub's list, at the start and each hour.
 
-The list of installations is short and says most: new, gone, suspended, granted. What each of them
-reaches is read only where the books are a day old, or something has changed.
+The list of installations is short, and shows most changes: new, gone, suspended, granted. The
+repositories of an installation are read only when the stored list is a day old or has changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The books: which installation reaches a repository by now, what it is called, what is granted."""
+"""The registry: which installation reaches a repository, its present name, what is granted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The allowlist where there are no books: at the terminal, before anything is looked up."""
+"""The allowlist of accounts at a terminal, where no registry of installations is kept."""
 
 from __future__ import annotations
 

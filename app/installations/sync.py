@@ -1,6 +1,6 @@
-"""Bring the books in line with what GitHub says now, and let end what has lost its ground.
+"""Store what GitHub says of installations now, and end runs that lost their access.
 
-Deliveries tell late, in any order, or not at all; so each only says where to look.
+Deliveries may come late, in any order, or not at all; so each one only says where to look.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A backup of a server at work, in one file.
+"""Back up a running server into one file.
 
-In it: the database as of one moment, and from the mirrors what the runs under way have made and
-nobody can fetch again. Everything else is made anew: mirrors, work trees, what was installed.
+The file holds the database as of one moment, and the commits of unfinished runs from the mirrors,
+which nobody could fetch again. Mirrors, work trees and installed dependencies are made anew later.
 """
 
 from __future__ import annotations

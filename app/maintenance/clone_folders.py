@@ -1,4 +1,4 @@
-"""What runs on clones leave behind in the data folder: kept as long as all that runs said."""
+"""Remove old folders of runs on local clones from the data folder."""
 
 from __future__ import annotations
 

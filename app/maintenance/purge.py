@@ -1,4 +1,4 @@
-"""Forget a repository: its rows, the engine's, its mirror, work trees and set-ups: all of it."""
+"""Delete everything that is kept about a repository: rows, mirror, work trees, set-ups."""
 
 from __future__ import annotations
 

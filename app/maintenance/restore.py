@@ -1,4 +1,4 @@
-"""Put a server back from a backup, into a data folder that has none; all of it or nothing."""
+"""Restore a server from a backup into an empty data folder, whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep by the day: what runs said is kept for so long and no longer; then numbers alone."""
+"""Retention: delete the texts of runs and deliveries after a set number of days, once a day."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Step 8: other servers' tools (MCP): who may be asked, how, and what of it reaches a model."""
+"""Tools of other servers over MCP: which servers are asked, how, and what a model sees of it."""

@@ -1,4 +1,4 @@
-"""The operator's file of MCP servers: read once, what does not fit is left out with a warning."""
+"""Read the operator's file of MCP servers; entries that do not fit are left out with a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One server's line: opened at the first call, closed when nobody has called for a while."""
+"""The connection to one MCP server: opened at the first call, closed after idle time."""
 
 from __future__ import annotations
 

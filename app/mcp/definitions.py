@@ -1,7 +1,7 @@
-"""What a server says of its tools, made fit for a model: bounded, cleaned, sound as schemas.
+"""Tool definitions of an MCP server, made fit for a model: bounded, cleaned, valid schemas.
 
-All of it is words of the server. A schema that the model's API refuses would end the run, so what
-does not fit is left out.
+The server wrote all of it. A schema that the model's API refuses would end the run, so a definition
+with such a schema is left out.
 """
 
 from __future__ import annotations

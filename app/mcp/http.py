@@ -1,4 +1,4 @@
-"""An MCP server elsewhere: asked at its own host alone, at an address that was checked."""
+"""MCP over HTTP: a remote server, asked only at its own host and a checked address."""
 
 from __future__ import annotations
 

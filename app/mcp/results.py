@@ -1,4 +1,4 @@
-"""What a server's tool says, as text."""
+"""The result of an MCP server's tool, as text."""
 
 from __future__ import annotations
 

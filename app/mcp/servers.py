@@ -1,4 +1,4 @@
-"""The way in: the operator's servers, and for each run the port to their tools."""
+"""The operator's MCP servers, and for each run the port to their tools."""
 
 from __future__ import annotations
 

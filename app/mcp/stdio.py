@@ -1,4 +1,4 @@
-"""An MCP server as a program inside the sandbox: no network, no secrets, killed with its run."""
+"""MCP over stdio: a program inside the sandbox, without network or secrets."""
 
 from __future__ import annotations
 

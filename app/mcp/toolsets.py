@@ -1,4 +1,4 @@
-"""Step 8: the port `Toolsets`: the tools of the operator's MCP servers, for one run."""
+"""The port `Toolsets`: the tools of the operator's MCP servers, for one run."""
 
 from __future__ import annotations
 

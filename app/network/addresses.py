@@ -1,4 +1,4 @@
-"""Which addresses may be connected to on behalf of somebody we do not trust."""
+"""Which IP addresses Fettle may connect to on behalf of somebody it does not trust."""
 
 from __future__ import annotations
 

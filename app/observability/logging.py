@@ -1,4 +1,4 @@
-"""Log lines: the same keys everywhere, secrets taken out, nothing that could fake another line."""
+"""Structured log lines with fixed keys, without secrets, and safe from forged line breaks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Where spans go: an OTLP collector that the operator names; the extra `otel` has what it takes.
+"""Export spans to the operator's OTLP collector, by the optional extra `otel`.
 
-https://opentelemetry.io/docs/specs/otlp: over HTTP, in batches, in a thread of its own.
+Spans go out over HTTP in batches, from a thread of their own.
+https://opentelemetry.io/docs/specs/otlp
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One trace from a delivery to what came of it: spans for OpenTelemetry, where they are wanted.
+"""OpenTelemetry spans: one trace from a webhook delivery to the run's result.
 
-A run outlives the process that began it, so nothing has to be handed on: the ids of its trace and
-of the span that all others hang from are made from the id of its delivery, the same in every
-process. Spans say what was called and how long it took; no text of people or models is in them.
+Several processes may work on one run. Each derives the same ids of the trace and of its root span
+from the delivery's id, so no process has to hand them on. Spans name calls and durations; texts of
+people and models are never in them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Step 4: hold a request against its repository's policy, and keep what the run begins under."""
+"""Check a request against its repository's policy, and pin the policy that the run begins under."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Step 4: a pull request that edits the policy: a check run on its head says what it comes to.
+"""Judge pull requests that edit the policy file, in a check run on their newest commit.
 
-What it proposes is anybody's text. It is read within bounds, judged, told in words that cannot act,
-and never obeyed: what holds is what stands on the default branch.
+Anybody may write a proposed policy. Fettle reads it within limits, reports on it in words that
+cannot act, and never obeys it: the policy on the default branch holds.
 """
 
 from __future__ import annotations

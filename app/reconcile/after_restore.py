@@ -1,9 +1,9 @@
-"""Step 1, again: after a restore, have GitHub deliver what the lost server had taken already.
+"""After a restore, have GitHub redeliver what the lost server had already acknowledged.
 
-A backup is older than the crash. What arrived between the two GitHub believes delivered, so the
-ordinary sweep leaves it alone; but GitHub delivers that again as well, for three days. Its answer
-is in GitHub's log and says which run it became: under that id it is taken up again, so that what
-the lost server has shown people is found, and not done twice.
+A backup is older than the crash. GitHub counts deliveries from between the two as delivered, so the
+pass over failed deliveries skips them; but for three days GitHub redelivers them on request. The
+answer in GitHub's log names the run that each one became. The new run takes the same id, finds the
+comments and branches of the lost one, and repeats none of them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Step 1, again: issues whose label nobody told us of get the request that it would have made.
+"""Find labelled issues whose delivery never arrived, and put the request into the inbox.
 
-GitHub does not deliver everything: what nobody took for three days is gone, and some is never
-sent. So open issues that carry the label are looked for, and one without a run since then is put
-into the inbox as the delivery that is missing: the same text, the same asker, decided like any.
+GitHub drops a delivery after three days, and does not send every one. So this pass looks for open
+issues that carry the label and had no run since then. Each goes into the inbox as the missing
+delivery: with the same text and the same asker, and judged like any other.
 """
 
 from __future__ import annotations

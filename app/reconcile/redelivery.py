@@ -1,9 +1,9 @@
-"""Step 1, again: have GitHub deliver what never arrived; nothing that people asked for is lost.
+"""Have GitHub redeliver webhook deliveries that failed.
 
-GitHub tries once. While this server was down, refused or was too slow, deliveries failed; GitHub
-keeps them for days and delivers them again when it is asked to, under the same id, so that what
-did arrive is not done twice. What GitHub believes delivered is not looked at: only what is in the
-inbox, on disk, is ever answered with success.
+GitHub tries once. Deliveries fail while this server is down, refuses or is too slow. GitHub keeps
+them for days and redelivers them on request under the same id, so that none is handled twice.
+Deliveries that succeeded are on disk in the inbox, because the server answers only after that.
+https://docs.github.com/webhooks/using-webhooks/handling-failed-webhook-deliveries
 """
 
 from __future__ import annotations

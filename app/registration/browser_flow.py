@@ -1,8 +1,8 @@
-"""The page on loopback that leads one browser to GitHub and back, once.
+"""A web server on loopback that leads one browser to GitHub and back, once.
 
-Nobody else gets in: the port is bound to 127.0.0.1, the path cannot be guessed, a page that is
-shown under another name for this address (DNS rebinding) or that another site asks for is refused,
-and what comes back from GitHub has to carry the state that went out.
+The port is bound to 127.0.0.1, and the path cannot be guessed. Requests under another host name
+(DNS rebinding) or from another site are refused, and an answer from GitHub has to carry the state
+that went out.
 """
 
 from __future__ import annotations

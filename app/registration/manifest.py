@@ -1,4 +1,4 @@
-"""The App's manifest, app.yml: the one place that says what Fettle asks of GitHub."""
+"""The App's manifest `app.yml`: the permissions and events that Fettle asks of GitHub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Register a new App: a browser goes to GitHub and back, and what it brings ends up in files."""
+"""Register a new GitHub App through the operator's browser, and store its credentials."""
 
 from __future__ import annotations
 

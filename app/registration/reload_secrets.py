@@ -1,4 +1,4 @@
-"""Take up replaced secrets while serving: the files are read anew whenever they were written."""
+"""Reload secrets while the server runs, whenever their files have changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replace what proves that we are the App: its webhook secret and its key, at GitHub and here."""
+"""Replace the App's webhook secret or private key, at GitHub and in the data folder."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Replace the webhook secret without losing a delivery, whenever that is cut off.
+"""Rotate the webhook secret without losing a delivery, even if the rotation is interrupted.
 
-The new one is accepted before GitHub signs with it; the old one until nothing that was signed with
-it can come any more.
+The server accepts the new secret before GitHub signs with it, and the old one until no delivery
+signed with it can arrive any more.
 """
 
 from __future__ import annotations

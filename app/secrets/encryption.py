@@ -1,7 +1,7 @@
-"""Texts at rest: sealed with the operator's keys where there are any, and plain otherwise.
+"""Encrypt texts at rest with the operator's keys; without keys they stay plain.
 
-The first key seals, all of them open. A sealed text says of itself that it is, so that rows written
-before there was a key stay readable, and rows of an older key as well.
+The first key encrypts, and every key decrypts. An encrypted text is marked as such, so rows from
+before the first key, and rows of older keys, stay readable.
 """
 
 from __future__ import annotations

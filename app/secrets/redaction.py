@@ -1,4 +1,4 @@
-"""Keep secrets out of logs, errors and published text: by value first, by pattern second."""
+"""Redact secrets from logs, errors and published text: by value first, by pattern second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 1: the inbox table: deliveries that were acknowledged, and what became of each."""
+"""The inbox table: webhook deliveries that were acknowledged, and the outcome of each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The engine's own tables, as far as Fettle reads them: another version may call things otherwise.
+"""The durable engine's own tables, as far as Fettle reads and deletes rows there.
 
-The engine alone writes them while it works; what is done here is done to rows that stay the same
-for it: sealed otherwise, or deleted for good.
+Only the engine writes rows of unfinished work. Fettle encrypts finished rows anew, or deletes them.
 """
 
 from __future__ import annotations

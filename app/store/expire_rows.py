@@ -1,4 +1,4 @@
-"""What rows are let go of after their time: texts, while numbers stay."""
+"""Delete the texts of runs and deliveries after their time; rows of numbers stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: the batches: what runs have dealt with on pull requests, for the runs after them."""
+"""Which reviews and failed checks each run on a pull request has dealt with, for later runs."""
 
 from __future__ import annotations
 

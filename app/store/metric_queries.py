@@ -1,4 +1,4 @@
-"""Numbers for those who watch over a server, each from an index or a small table."""
+"""The numbers behind the metrics, each read from an index or a small table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The claim of a process on its name: two that share one would take each other's runs away."""
+"""The lock that keeps two processes from working under one name on the same database."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""All rows about a repository: found a part at a time by readers, deleted a part at a time.
+"""Find and delete all rows about one repository, in parts.
 
-What was delivered is looked through one by one. Whoever did that while holding the lock of the
-writer would keep the door shut for as long as it takes.
+Payloads of deliveries are searched one by one, in reader threads: done under the writer's lock, the
+search would block every other write until its end.
 """
 
 from __future__ import annotations

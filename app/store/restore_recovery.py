@@ -1,8 +1,8 @@
-"""Step 1, again: what is to be asked for once more after a database was put back from a backup.
+"""Progress of the redelivery that GitHub is asked for after a restore from a backup.
 
-The row `recovery` of the table `sweeps` says so: `mark` is as of when the database is, until
-GitHub's log was read back to there, then 0; `cursor` is where the reading goes on; `top` is when it
-was put back, and stays; `done_at` is when the last of it had arrived.
+The row `recovery` of the table `sweeps` holds it: `mark` is the time of the backup until GitHub's
+log was read back to there, then 0; `cursor` is where reading continues; `top` is when the restore
+was, and stays; `done_at` is when the last delivery had arrived.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sweeps: whose turn it is to sweep, how far GitHub's log was read, what never arrived."""
+"""Leases of scheduled passes, the place in GitHub's delivery log, and deliveries that failed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The tables of the store. Migrations live beside it; a test holds both to the same shape.
+"""The database's tables. Migrations live beside this file; a test holds both to one shape.
 
-What people, models and tools said is in sealed columns; no query looks into one.
+Texts of people, models and tools are in encrypted columns, which no query searches.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Make an SQLite file smaller, so that nothing of what was deleted is in it or in its log."""
+"""Make an SQLite file smaller, and leave nothing deleted in the file or in its log."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Step 8: the public web, read for agents: checked hop by hop, bounded, turned into text."""
+"""The public web, read for agents: checked at each redirect, bounded, turned into text."""

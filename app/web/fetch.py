@@ -1,4 +1,4 @@
-"""Step 8: the port `Web`: fetch a public page, every hop checked, nothing of ours sent along."""
+"""The port `Web`: fetch a public page without credentials, checking each redirect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML to Markdown in a process of its own, held in time and memory."""
+"""Convert HTML to Markdown in a process of its own, limited in time and memory."""
 
 from __future__ import annotations
 

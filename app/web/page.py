@@ -1,4 +1,4 @@
-"""Pages of Fettle's own for people: no script, nothing from elsewhere, nothing kept by browsers."""
+"""Fettle's own HTML pages: no scripts, nothing from other sites, nothing cached."""
 
 from __future__ import annotations
 

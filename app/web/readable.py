@@ -1,7 +1,7 @@
-"""Turn the HTML on stdin into Markdown on stdout: a program of its own, which is started anew.
+"""Program that turns HTML on stdin into Markdown on stdout; each page gets its own process.
 
-What strangers write can keep an HTML parser busy for minutes, or nest it out of its stack. So it
-runs where its time and memory are limited, and imports nothing of ours.
+A stranger's page can keep an HTML parser busy for minutes, or exhaust its stack. So the parser runs
+with limited time and memory, and imports nothing of Fettle.
 """
 
 from __future__ import annotations

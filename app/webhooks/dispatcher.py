@@ -1,6 +1,7 @@
-"""Step 2: the dispatcher: turns what waits in the inbox into requests and hands them to the engine.
+"""Step 2: the dispatcher turns stored deliveries into requests and hands them to the engine.
 
-A crash between handing over and marking hands over again: the engine knows the run id by then.
+A crash before the delivery is marked hands the request over again; the engine then knows its run
+id.
 """
 
 from __future__ import annotations

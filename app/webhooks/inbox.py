@@ -1,4 +1,4 @@
-"""Step 1: the inbox: many deliveries share one commit, and none is acknowledged before it."""
+"""Step 1: the inbox stores many deliveries in one commit, and acknowledges each after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 4: notices: each kind of what GitHub tells is taken by one object, as often as it needs."""
+"""Route each kind of notification from GitHub to the object that handles it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Step 1: decide on a delivery from its headers and raw bytes; no sockets, no disk, no clock.
+"""Step 1: accept or refuse a webhook delivery by its headers and raw bytes, without any I/O.
 
 The order is fixed, cheap checks first: size, type, headers, signature, event, action, JSON object,
-ping, accounts not served, own events, checks that passed. What passes all of it goes to the inbox.
+ping, accounts not served, own events, checks that passed. Deliveries that pass all checks go to the
+inbox.
+https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Step 1: the HTTP server: webhooks in; health and numbers for those who watch over it."""
+"""The HTTP server: webhooks, health, readiness and metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server of a Fettle without an App: it takes no webhook, and says what to do."""
+"""The page of a server that has no GitHub App yet: how to set one up."""
 
 from __future__ import annotations
 

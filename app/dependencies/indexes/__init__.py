@@ -1,1 +1,1 @@
-"""Which package indexes the operator's own tools are configured for, and how set-ups use them."""
+"""The package indexes that the operator's own tools are configured for."""

@@ -1,4 +1,4 @@
-"""What cargo is configured for: its file and variables, since it cannot be asked."""
+"""Cargo's registries, read from its file and variables, since cargo has no command for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an index keeps its files: it says so itself, in a small answer to one question."""
+"""The host where a package index keeps its files, asked of the index itself."""
 
 from __future__ import annotations
 

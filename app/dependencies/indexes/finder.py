@@ -1,4 +1,4 @@
-"""Find the indexes of a set-up: what the operator's own tools are configured for, and no other."""
+"""Find the package indexes of a set-up from the configuration of the operator's own tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Go is configured for, asked of Go itself."""
+"""Go's module proxies, asked of `go env`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes that are folders of this machine: what of it a sandbox must see."""
+"""Package indexes that are local folders, and what a sandbox must see of them."""
 
 from __future__ import annotations
 

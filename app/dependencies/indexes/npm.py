@@ -1,4 +1,4 @@
-"""What npm is configured for, asked of npm itself; pnpm and yarn use the same registry."""
+"""Npm's registries, asked of npm itself; pnpm and yarn use the same ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator, as the package tools of this machine know them: variables, files, answers."""
+"""The operator's package tools on this machine: variables, files, and answers of the tools."""
 
 from __future__ import annotations
 

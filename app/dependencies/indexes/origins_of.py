@@ -1,4 +1,4 @@
-"""Turn indexes into origins: where each is, where its files are, and whether that is private."""
+"""Turn package indexes into origins: address, file hosts, and whether they are private."""
 
 from __future__ import annotations
 

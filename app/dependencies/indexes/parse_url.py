@@ -1,4 +1,4 @@
-"""Take the URLs of a tool's configuration apart: index, credentials, folder of this machine."""
+"""Split the URLs of a tool's configuration into index, credentials and local folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pip is configured for, asked of pip itself."""
+"""Pip's indexes, asked of pip itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found out about package indexes: per tool, and for a whole set-up."""
+"""The package indexes that were found, for one tool and for a whole set-up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What uv is configured for; uv cannot be asked, so its variables and files are read."""
+"""Uv's indexes, read from its variables and files, since uv has no command for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Give back what mirrors hold: the hidden refs of runs that are over, and whole mirrors."""
+"""Free disk space in mirrors: hidden refs of finished runs, and whole unused mirrors."""
 
 from __future__ import annotations
 

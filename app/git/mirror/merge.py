@@ -1,4 +1,4 @@
-"""Merge two histories, or parts of two trees, within a bare repository: no file is written out."""
+"""Merge two histories, or parts of two trees, within a bare repository, without a work tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: push exactly one commit to exactly one branch, never over somebody's work."""
+"""Push exactly one commit to exactly one branch, and never overwrite somebody's work."""
 
 from __future__ import annotations
 

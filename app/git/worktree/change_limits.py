@@ -1,4 +1,4 @@
-"""Judge what a run changed, from git's objects alone, before any commit is made of it."""
+"""Check a run's change against limits, from git objects alone, before it is committed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 8: what a work tree's commands see beside its files: dependencies that were installed."""
+"""The dependencies that were installed for a work tree, as its commands see them."""
 
 from __future__ import annotations
 

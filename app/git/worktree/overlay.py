@@ -1,9 +1,9 @@
-"""Step 8: lay out in an agent's tree what was installed: folders as mounts, single files as copies.
+"""Lay installed dependencies over an agent's work tree: folders mounted, single files copied.
 
-An agent may have put anything in their places. So each place is looked at right before each
-command, without following a link, and what does not fit is left alone and said. Another command
-of the same run could still swap a folder above it in that moment: then the mount goes elsewhere
-in what this one sandbox sees, and nothing of this machine comes into sight.
+The agent may have put anything in their places. So each place is checked right before each command,
+without following links; one that does not fit is skipped and reported. Another command of the same
+run could still swap a parent folder at that moment: the mount then lands elsewhere in that one
+sandbox, and exposes nothing of this machine.
 """
 
 from __future__ import annotations

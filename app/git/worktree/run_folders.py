@@ -1,4 +1,4 @@
-"""Step 9: the folders of one run on disk: laid out before anything is in them, and removed."""
+"""The folders of one run on disk: created with safe permissions, and removed."""
 
 from __future__ import annotations
 

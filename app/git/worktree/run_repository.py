@@ -1,4 +1,4 @@
-"""Step 9: the repository of one run, as the workshop sees it: the port `Source`."""
+"""The port `Source`: the repository of one run, as its stages see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open files of an agent's tree without ever leaving it: openat2 refuses links and `..` itself."""
+"""Open files below an agent's work tree; the kernel's openat2 refuses links and `..`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: commands in the sandbox, on the files of a work tree."""
+"""Run commands in the sandbox on the files of a work tree."""
 
 from __future__ import annotations
 

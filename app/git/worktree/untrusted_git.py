@@ -1,4 +1,4 @@
-"""Git on files that an agent wrote: in a second sandbox, where a hostile filter finds nothing."""
+"""Run git on files that an agent wrote, in a sandbox where a hostile filter finds nothing."""
 
 from __future__ import annotations
 

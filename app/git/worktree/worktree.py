@@ -1,4 +1,4 @@
-"""Step 9: the disposable files of one run, and what may become of them in git."""
+"""Step 9: the disposable work tree of one run, and the commits that are made of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: who said something on a pull request: Fettle, somebody who may write, or an outsider."""
+"""Sort the authors on a pull request: Fettle, people who may write, outsiders."""
 
 from __future__ import annotations
 

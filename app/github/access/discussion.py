@@ -1,4 +1,4 @@
-"""Step 4: what people with write access said on the issue; what others said is only counted."""
+"""What people with write access said on an issue, and how many others spoke."""
 
 from __future__ import annotations
 

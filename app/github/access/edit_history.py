@@ -1,4 +1,4 @@
-"""Step 6: texts of GitHub as they stood when a run was asked for, whatever became of them since."""
+"""Texts on GitHub as they read when a run was asked for, before any later edit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ask GitHub who asks and what is still true of an issue; `handlers/access/issues.py` judges it."""
+"""Facts that GitHub states about an issue and who asks; `handlers/access/issues.py` judges them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ask GitHub what is true of a pull request; `handlers/access/pull_requests.py` judges it."""
+"""Facts that GitHub states about a pull request; `handlers/access/pull_requests.py` judges them."""
 
 from __future__ import annotations
 

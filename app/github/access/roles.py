@@ -1,4 +1,4 @@
-"""What a person may do in a repository, asked of GitHub now, and once a run for each person."""
+"""Which role a person has in a repository, asked of GitHub once in each run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the read verbs of one run share."""
+"""What all readers of one run share: the repository, the token, and who counts as an author."""
 
 from __future__ import annotations
 

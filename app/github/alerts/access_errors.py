@@ -1,4 +1,4 @@
-"""Step 9: why GitHub shows no alerts of a repository, and exactly what people can do about it."""
+"""Explain to people why GitHub shows no Dependabot alerts of a repository, with the remedy."""
 
 from __future__ import annotations
 

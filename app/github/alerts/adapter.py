@@ -1,4 +1,4 @@
-"""Step 9: the port `Alerts`: what GitHub says of vulnerable dependencies, and who is at it."""
+"""The port `Alerts`: Dependabot alerts, their advisories, and who else works on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: GitHub's database of advisories: what affects a version, and what the public may know.
+"""GitHub's advisory database: which versions an advisory affects, and whether it is public.
 
 https://docs.github.com/rest/security-advisories/global-advisories
 """

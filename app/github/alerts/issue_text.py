@@ -1,4 +1,4 @@
-"""Step 9: what is said in the issue about a package; in public no more than which package it is."""
+"""Texts of the tracking issue of a package; in public they name the package and nothing else."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Step 9: all open alerts of a repository, and whether the files that they are about have moved.
+"""List all open alerts of a repository, and see whether the manifests they name have moved.
 
-Read repository by repository with a token for that one alone: the list of an organisation shows
-what the App was never given.
+Each repository is read with a token for it alone: the list of a whole organisation would show
+repositories that the App was never given.
 https://docs.github.com/rest/dependabot/alerts#list-dependabot-alerts-for-a-repository
 """
 

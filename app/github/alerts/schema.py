@@ -1,7 +1,8 @@
-"""Step 9: what GitHub says of alerts and advisories, read as the hostile text that it is.
+"""Dependabot alerts and advisories as GitHub sends them, validated as hostile text.
 
-A summary anybody can write who reports a weakness, a manifest's path whoever pushes: what does not
-look like what it should be is left out, and what cannot be left out is made unreadable on purpose.
+Anybody who reports a vulnerability writes its summary, and anybody who pushes names the manifest's
+path. Malformed optional values are left out. A malformed range becomes `UNREADABLE`, against which
+no version can be proved safe.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Step 9: the issue about one package in one folder: opened when people are needed, closed after.
+"""The tracking issue of one package in one folder: opened when people are needed, then closed.
 
-An alert is no issue, and nothing else on GitHub is both seen and answered. There is one for each
-package and folder, found again by its marker, so that no run opens a second one.
+People can see an alert, but cannot answer on it; so each package and folder gets one issue. A
+hidden marker finds it again, and keeps a later run from opening a second one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Step 8: one tool call for people to decide on; what cannot be shown whole is not asked at all."""
+"""Show one tool call whole for people to decide on, or refuse where a part must not be shown."""
 
 from __future__ import annotations
 

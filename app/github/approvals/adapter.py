@@ -1,4 +1,4 @@
-"""Step 8: ask people on GitHub: stored first, then shown as one comment on the run's issue."""
+"""The port `Approvals`: store the question, then ask people in one comment on GitHub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: the check run of an approval: two buttons on the pull request, then what was decided."""
+"""The check run of an approval: two buttons on the pull request, then the decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: show an approval on GitHub: one comment, and buttons where there is a pull request."""
+"""Show an approval on GitHub: one comment, and a check run where there is a pull request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: what a run still asks when it ends: nobody can answer any more, and people see that."""
+"""Withdraw the open questions of a run that has ended, and show that on GitHub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What asking people on GitHub needs of the place where approvals are kept."""
+"""The interface to the stored approvals that asking people on GitHub needs."""
 
 from __future__ import annotations
 

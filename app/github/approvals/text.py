@@ -1,4 +1,4 @@
-"""Step 9: the comment that asks for a person's decision, and keeps what they decided."""
+"""The text of the comment that asks for a decision, and later shows what people decided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where pictures of this GitHub may lie, and which of these places may see the token."""
+"""The hosts that may serve images of one GitHub, and which of them may receive the token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: load files of this GitHub hop by hop: each hop is allowed, and few see the token."""
+"""Download attachments of this GitHub: each redirect is checked, few hosts receive the token."""
 
 from __future__ import annotations
 

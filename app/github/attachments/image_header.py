@@ -1,7 +1,7 @@
-"""What a picture's file says of itself: kind, width and height, read from its outside.
+"""Format, width and height of an image, read from the header of its file.
 
-Nothing is decoded: the bytes are a stranger's. Only what is whole goes to the model, whose server
-refuses the entire conversation for one broken picture; what hangs behind its end is cut off.
+Nothing is decoded, since the bytes come from a stranger. Only complete images go to the model: its
+server refuses the whole conversation for one broken image. Bytes after an image's end are cut off.
 """
 
 from __future__ import annotations

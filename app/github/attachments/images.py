@@ -1,4 +1,4 @@
-"""Step 6: the pictures of a text: those on this GitHub are loaded and measured, others named."""
+"""The images in a text: those stored on this GitHub are downloaded, others only named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text in Markdown shows to people on GitHub: its words, where it leads, its pictures."""
+"""The visible words, links and images of a Markdown text, as GitHub renders it."""
 
 from __future__ import annotations
 

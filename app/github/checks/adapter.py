@@ -1,4 +1,4 @@
-"""Step 9: the port `Checking`: what other programs say about a commit, and the logs behind it."""
+"""The port `Checking`: check runs and commit statuses of a commit, and the logs behind them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of a part of GitHub Actions: its end, and whether it is fit to be shown to an agent."""
+"""The log of one GitHub Actions job: its end, cleaned for an agent."""
 
 from __future__ import annotations
 

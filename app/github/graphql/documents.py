@@ -1,4 +1,4 @@
-"""The GraphQL documents, each in a file of its own beside the code that asks with it."""
+"""Load the GraphQL documents, each from a file of its own."""
 
 from __future__ import annotations
 

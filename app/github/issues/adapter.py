@@ -1,4 +1,4 @@
-"""Step 9: the port `Tracker`: what hangs on a run's issue, by narrow tokens of this process."""
+"""The port `Tracker`: labels, sub-issues, links and remarks of a run's issue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: divide an issue: parts are made once, by their hidden markers, and attached in order."""
+"""Create sub-issues once each, found again by hidden markers, and attach them in order."""
 
 from __future__ import annotations
 

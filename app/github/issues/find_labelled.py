@@ -1,4 +1,4 @@
-"""Which open issues carry a label, who put it on, and how they read at that moment."""
+"""Open issues that carry a label, who labelled them, and their texts at that moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: labels that say where a run stands: put on and taken off, made where there is none."""
+"""Labels that show where a run stands: added, removed, and created where they are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: the issues and pull requests of the same repository that a text refers to."""
+"""Issues and pull requests of the same repository that a text refers to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 7: what its people say on the issue while a run works on it: writers, and its author."""
+"""Comments on an issue while a run works on it, by its author and people who may write."""
 
 from __future__ import annotations
 

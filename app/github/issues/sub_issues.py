@@ -1,4 +1,4 @@
-"""Step 6: the parts of an issue: native sub-issues in GitHub's order, and what they wait for."""
+"""The sub-issues of an issue in GitHub's order, and the issues that block each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: the check run of a proposed policy: what it comes to, and each fault at its line."""
+"""The check run on a pull request that edits the policy: its effect, and each fault at its line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Step 4: read `.github/fettle.yml` from GitHub: missing, invalid and valid are kept apart.
+"""Read `.github/fettle.yml` from GitHub, and keep missing, invalid and valid files apart.
 
-In this order: the repository's default branch, the owner's repository `.github`, defaults. Never a
-pull request's branch: who proposes rules is not ruled by them yet.
+The repository's default branch comes first, then the owner's repository `.github`, then defaults.
+A pull request's branch is never read: its author proposes rules, which hold only after the merge.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Step 9: whose pull request moves a package: by the branch names that bots document, no guesses.
+"""Tell from the documented branch names of other bots which package their pull requests update.
 
 https://docs.github.com/code-security/dependabot/working-with-dependabot/dependabot-options-reference
 (`pull-request-branch-name.separator`) and https://docs.renovatebot.com/configuration-templates/.

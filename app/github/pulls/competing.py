@@ -1,4 +1,4 @@
-"""Step 9: who else is at a package: open pull requests of other bots, and earlier ones of ours."""
+"""Open pull requests about the same package: those of other bots, and Fettle's earlier ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 5: the pull request that an earlier run has made for the same issue, if it is still open."""
+"""Find the pull request that an earlier run opened for the same issue, if it is still open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: the head branch of a pull request, and whether Fettle may push to it."""
+"""The head branch of a pull request, and whether Fettle may push to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: what of a pull request is still as Fettle left it, and ending its draft."""
+"""Find out what people have edited on Fettle's pull request, and mark it ready for review."""
 
 from __future__ import annotations
 

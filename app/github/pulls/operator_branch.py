@@ -1,4 +1,4 @@
-"""Step 9: a branch that the operator named for a fix: accepted only where it is nobody else's."""
+"""Check the branch that an operator named for a fix: it has to be new, or this run's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: let a run's result out: push its branch, open its pull request, answer on its issue."""
+"""Step 9: publish a run's result: push its branch, open its pull request, answer on its issue."""
 
 from __future__ import annotations
 

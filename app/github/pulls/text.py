@@ -1,4 +1,4 @@
-"""Step 9: the words of a pull request, safe and bounded; what its merge closes is said by us."""
+"""Title and description of a pull request, cleaned and bounded; Fettle adds the closing words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: the port `Forge`: the read verbs of the tool `gh`, for one run and its repository."""
+"""The port `Forge`: the read-only verbs of the model's `gh` tool, for one run's repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The read verbs `checks` and `log`."""
+"""The verbs `checks` and `log` of the model's `gh` tool."""
 
 from __future__ import annotations
 

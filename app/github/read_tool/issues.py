@@ -1,4 +1,4 @@
-"""The read verbs `issue` and `pull_request`."""
+"""The verbs `issue` and `pull_request` of the model's `gh` tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The read verb `search`: within the run's repository, whatever the words say."""
+"""The verb `search` of the model's `gh` tool, confined to the run's own repository."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The progress comment as people read it: pure code from state to Markdown.
+"""Render the state of a run as the Markdown of its progress comment.
 
-What differs by the kind of request stands in `report_ways.py`.
+`wording_by_kind.py` has the words that depend on the kind of request.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Step 9: keep people informed where it was asked: a reaction at once, one comment kept current.
+"""The port `Reporter`: a reaction where the run was asked for, and one comment kept current.
 
-A run that no person asked for says nothing before it costs something, waits for somebody, or ends.
+A run that no person asked for stays silent until it costs money, waits for somebody, or ends.
 """
 
 from __future__ import annotations

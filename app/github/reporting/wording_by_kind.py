@@ -1,4 +1,4 @@
-"""What the progress comment says differently of each kind of request, and of each way to ask."""
+"""Words of the progress comment that depend on the kind of request and on how it was asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: the port `Reviewing`: a pull request, what people say on it, and Fettle's answers."""
+"""The port `Reviewing`: a pull request, what people say on it, and Fettle's answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: answers in review threads: one of each run in each thread, and the thread resolved."""
+"""Answer review threads, once in each thread and run, and resolve them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: ask reviewers for another look, those of them who can be asked."""
+"""Request reviews again of those reviewers whom GitHub lets Fettle ask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: changes as suggestions that people commit with a click: one review of them all."""
+"""Post changes as one review of suggestions that people commit with a click."""
 
 from __future__ import annotations
 

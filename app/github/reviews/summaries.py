@@ -1,4 +1,4 @@
-"""Step 6: what reviews say besides their threads, and what is said in the discussion."""
+"""Summaries of reviews, and comments in a pull request's discussion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 6: the review threads of a pull request that nobody has resolved, and what is said there."""
+"""The unresolved review threads of a pull request, with their comments."""
 
 from __future__ import annotations
 

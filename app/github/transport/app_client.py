@@ -1,4 +1,4 @@
-"""GitHub as the App itself sees it: calls signed with the App's own key."""
+"""HTTP calls that are signed as the App, before any installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GitHub's log of what it tried to deliver to the App, and the way to have it try again.
+"""GitHub's log of webhook deliveries of the App, and asking for a redelivery.
 
 https://docs.github.com/rest/apps/webhooks
 """

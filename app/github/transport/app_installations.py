@@ -1,4 +1,4 @@
-"""Where the App is installed, and which repositories it was given there, as GitHub says now."""
+"""The installations of the App and the repositories that each of them grants."""
 
 from __future__ import annotations
 

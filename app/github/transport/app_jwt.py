@@ -1,4 +1,4 @@
-"""The App's own signature: short-lived JWTs made from its private key."""
+"""Sign the short-lived JWT by which the App authenticates itself with its private key."""
 
 from __future__ import annotations
 

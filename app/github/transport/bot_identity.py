@@ -1,4 +1,4 @@
-"""Who Fettle is on this GitHub: the App and its bot user, for telling its own words from others."""
+"""The App and its bot account on this GitHub, which tell Fettle's own words from others'."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: the way out to GitHub: one session and one set of limits, narrow tokens for each call."""
+"""The GitHub client: one HTTP session and one set of limits, a narrow token for each use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: where a run speaks to people: on what it is about, or on an issue that is made for it."""
+"""The issue or pull request on which a run speaks to people."""
 
 from __future__ import annotations
 

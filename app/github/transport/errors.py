@@ -1,4 +1,4 @@
-"""What GitHub's refusals mean: the class says who must act, the text what happened and what to do.
+"""GitHub's errors as exceptions: the class says who must act, the text what to do.
 
 https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api
 """

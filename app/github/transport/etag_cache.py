@@ -1,4 +1,4 @@
-"""Answers of GitHub kept to be asked for again: one that has not changed since costs no request.
+"""Cache GitHub's answers by ETag: an unchanged answer costs nothing of the rate limit.
 
 https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api: an authorised
 request with `if-none-match` that is answered 304 does not count against the primary limit.

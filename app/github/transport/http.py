@@ -1,4 +1,4 @@
-"""gidgethub with its traps closed: one HTTP call to GitHub, or a `Reply` that says why not."""
+"""One HTTP call to GitHub through gidgethub, whose traps are closed here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: Fettle's own comments on one issue, each found again by run and key, so made once."""
+"""Post each of Fettle's comments once: a hidden marker of run and key finds it again."""
 
 from __future__ import annotations
 

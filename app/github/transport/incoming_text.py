@@ -1,4 +1,4 @@
-"""What GitHub's texts look like to an agent: cleaned, bounded, one way for all."""
+"""Texts from GitHub as an agent reads them: cleaned, and cut at a length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of where the App is installed: before a token is made, and for today's names."""
+"""What is known of an installation before a token is made, and repositories' present names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: calls within one installation: retried where that is safe, inside GitHub's limits."""
+"""Calls within one installation: retried where that is safe, inside GitHub's rate limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: the one gate for texts that leave: no secrets, nothing that GitHub would act on."""
+"""Clean every text that Fettle publishes: no secrets, no mentions or commands that act."""
 
 from __future__ import annotations
 

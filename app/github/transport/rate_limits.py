@@ -1,4 +1,4 @@
-"""GitHub's rules on trying again and on slowing down, decided on plain values without I/O.
+"""GitHub's rules for retries and rate limits, decided on plain values without I/O.
 
 https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
 """

@@ -1,4 +1,4 @@
-"""How fast one installation is used: few calls at once, writes one by one with a space between."""
+"""Throttle calls to one installation: few at once, and a pause between two writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Installation tokens: as narrow as their use, made once for many callers, ended when done."""
+"""Installation tokens: narrow, shared by concurrent callers, and revoked after use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where one GitHub is: the addresses of its pages, REST, GraphQL and git."""
+"""Addresses of one GitHub: its pages, REST, GraphQL and git."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: overrides that were merged: when somebody has to look at each of them again."""
+"""Merged version overrides, and the day on which each has to be looked at again."""
 
 from __future__ import annotations
 

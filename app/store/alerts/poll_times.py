@@ -1,4 +1,4 @@
-"""Step 1, again: when the open alerts of each repository were looked at, and when they will be."""
+"""When the Dependabot alerts of each repository were last listed, and when they are due again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 9: what runs about alerts came to: what they found, their pull request, GitHub's answer."""
+"""The outcomes of runs about alerts: alerts found, pull request, whether GitHub closed them."""
 
 from __future__ import annotations
 

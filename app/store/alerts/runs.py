@@ -1,7 +1,7 @@
-"""Step 2: the runs about alerts that are still to look: what comes meanwhile is theirs as well.
+"""Alert runs that have not scanned yet: alerts that arrive until then are added to them.
 
-A run reads all open alerts of its package and folder when it scans. Until then it mends whatever
-else GitHub tells of there; so the first delivery makes a run, and the others find it.
+A run reads all open alerts of its package and folder when it scans. So the first delivery starts a
+run, and later deliveries join that run until the scan.
 """
 
 from __future__ import annotations

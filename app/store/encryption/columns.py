@@ -1,4 +1,4 @@
-"""Columns whose texts are sealed on their way to disk: the types, and which seal a database has."""
+"""Column types that encrypt texts on their way to disk, and the cipher that each database uses."""
 
 from __future__ import annotations
 

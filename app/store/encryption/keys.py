@@ -1,4 +1,4 @@
-"""The keys that texts of a database are sealed with: known by fingerprints, so none gets lost."""
+"""Fingerprints of the keys that a database is encrypted with, so that no key in use gets lost."""
 
 from __future__ import annotations
 

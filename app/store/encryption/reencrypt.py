@@ -1,7 +1,7 @@
-"""Seal stored texts otherwise: those from before there was a key, or from before there was a newer.
+"""Encrypt stored texts again: plain ones under the first key, others under a newer key.
 
-A batch of rows at a time, each in a transaction of its own, so that a server can go on with its
-work; a row that changes meanwhile is one that was just sealed as it should be.
+Rows go in batches, each in a transaction of its own, so that a server can work meanwhile. A row
+that the server writes meanwhile already has the newest key.
 """
 
 from __future__ import annotations

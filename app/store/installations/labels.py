@@ -1,4 +1,4 @@
-"""Which repositories still have to get their labels, and how many were made of late."""
+"""Which repositories still need Fettle's labels, and how many labels were made lately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of approvals: which calls wait for a person's decision, and what was decided."""
+"""The table of approvals: which tool calls wait for a person's decision, and what was decided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of runs, past and present, for people to look at. Nothing here writes."""
+"""Queries on past and present runs for people to look at; all of them only read."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Step 2: the lanes: which runs of one issue are under way, and which was the last that ended.
+"""The lanes: which runs of one issue or pull request are under way, and which one ended last.
 
-Whatever holds for an issue here holds for a pull request: both are known by their number.
+Issues and pull requests of a repository share one sequence of numbers, so one query serves both.
 """
 
 from __future__ import annotations

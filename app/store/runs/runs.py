@@ -1,4 +1,4 @@
-"""The runs: what was asked, where each stands, and how it ended."""
+"""The table of runs: what was asked, where each run stands, and how it ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 7: the steers: what people want of a run while it is under way, in the order they came."""
+"""What people want of a run while it is under way, in the order in which they said it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal: what each session of a run said and heard, turn by turn."""
+"""The journal: the messages of each session of a run, turn by turn."""
 
 from __future__ import annotations
 
