@@ -15,7 +15,7 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.exit_codes import DONE, FAILED, say
-from app.cli.options import JsonObject, add
+from app.cli.options import JsonObject
 from app.cli.safe_text import cleaned, line, redactor_of, visible
 
 if TYPE_CHECKING:
@@ -38,12 +38,6 @@ Event = Annotated[str, typer.Argument(metavar="EVENT", help="Like issues.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The payload; - is standard input.")]
 Guid = Annotated[str, typer.Argument(metavar="GUID", help="X-GitHub-Delivery.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show it and write nothing.")]
-
-
-def register(cli: typer.Typer) -> None:
-    """Add the commands."""
-    add(cli, receive, "Feed a payload to the front door.")
-    add(cli, redeliver, "Have GitHub deliver something once more.")
 
 
 def receive(event: Event, file: File, *, dry_run: DryRun = False, json: JsonObject = False) -> None:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 doctor = typer.Typer(
     cls=ManualGroup,
-    short_help="Check machine, App and settings.",
+    name="doctor",
+    add_completion=False,
     invoke_without_command=True,
     no_args_is_help=False,
     rich_markup_mode=None,

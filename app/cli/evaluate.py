@@ -16,7 +16,7 @@ from rich.text import Text
 from agents.errors import ConfigError
 from agents.text import printable
 from app.cli.exit_codes import PERSON, say
-from app.cli.options import JsonAtEnd, add
+from app.cli.options import JsonAtEnd
 
 if TYPE_CHECKING:
     from app.config.settings import Settings
@@ -28,12 +28,6 @@ if TYPE_CHECKING:
 SIGNS = {"solved": ("yes", "green"), "not solved": ("no", "bold red"), "broken": ("?", "yellow")}
 COLUMNS = ("case", "solved", "cost", "turns", "minutes", "from cache", "draft", "why")
 TEXTS = ("case", "solved", "draft", "why")
-
-
-def register(cli: typer.Typer) -> None:
-    """Add the command."""
-    short = "Try how well runs do on cases with known answers."
-    add(cli, evaluate, short, name="eval")
 
 
 def evaluate(

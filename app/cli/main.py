@@ -1,39 +1,97 @@
-"""The commands. Each imports what it needs when it runs, so that `--help` is quick."""
+"""The commands' table of contents: a module is imported when its command is called."""
 
 from __future__ import annotations
 
-import asyncio
-import sys
-from contextlib import AsyncExitStack
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from typer.main import get_command
 
-from app.cli import deliveries, evaluate
-from app.cli import wait_for_app as waiting
-from app.cli.doctor import doctor
-from app.cli.exit_codes import DONE, FAILED, STOPPED, say, stop_event
 from app.cli.help.page import ManualGroup
-from app.cli.options import JsonAtEnd, add
-from app.cli.policy.commands import policy
-from app.cli.progress import TerminalProgress
-from app.cli.remediate import commands as remediate
-from app.cli.resolve import commands as resolve
-from app.cli.resolve import pulls
-from app.cli.runs import approve
-from app.cli.runs import list as runs
-from app.cli.safe_text import redactor_of
-from app.cli.setup import register_app as setup
-from app.cli.setup import rotate
-from app.cli.storage import commands as stored
-from app.cli.storage import purge as forget
+from app.cli.options import add
 
-# ruff: noqa: PLC0415 - see above
+COMMANDS = {
+    "serve": ("app.cli.serve:serve", "Run the server of your GitHub App."),
+    "demo": ("app.cli.demo:demo", "Watch a real bug become a pull request."),
+    "setup": ("app.cli.setup.register_app:setup", "Register your GitHub App."),
+    "rotate-secret": ("app.cli.setup.rotate:rotate_secret", "Replace the webhook secret."),
+    "rotate-key": ("app.cli.setup.rotate:rotate_key", "Replace the App's private key."),
+    "encrypt": ("app.cli.storage.commands:encrypt", "Seal the texts in the database."),
+    "backup": ("app.cli.storage.commands:backup", "Write a backup of a running server."),
+    "restore": ("app.cli.storage.commands:restore", "Put a server back from a backup."),
+    "forget": ("app.cli.storage.purge:forget", "Delete all that is kept about a repository."),
+    "resolve": (
+        "app.cli.resolve.commands:resolve",
+        "Resolve an issue, on GitHub or in a clone of yours.",
+    ),
+    "address": ("app.cli.resolve.pulls:address", "Do what reviews of a pull request ask for."),
+    "update": ("app.cli.resolve.pulls:update", "Merge its base branch into a pull request."),
+    "scan": ("app.cli.remediate.commands:scan", "Look at Dependabot alerts, and change nothing."),
+    "remediate": (
+        "app.cli.remediate.commands:remediate",
+        "Turn Dependabot alerts into verified fixes.",
+    ),
+    "approvals": ("app.cli.runs.approve:approvals", "List what waits for a decision."),
+    "approve": ("app.cli.runs.approve:approve", "Let a call run that waits."),
+    "deny": ("app.cli.runs.approve:deny", "Refuse a call that waits."),
+    "receive": ("app.cli.deliveries:receive", "Feed a payload to the front door."),
+    "redeliver": (
+        "app.cli.deliveries:redeliver",
+        "Have GitHub deliver something once more.",
+    ),
+    "eval": (
+        "app.cli.evaluate:evaluate",
+        "Try how well runs do on cases with known answers.",
+    ),
+    "doctor": ("app.cli.doctor:doctor", "Check machine, App and settings."),
+    "policy": ("app.cli.policy.commands:policy", "Check a policy, or try out a changed one."),
+    "runs": ("app.cli.runs.list:runs", "List runs; show one with all that it did."),
+}
+"""Name, where the function or group is, and the sentence that `fettle --help` has for it."""
+
+
+class _Commands(Mapping[str, Any]):
+    """The parsers of the table's commands, each made when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        module, _, attribute = COMMANDS[name][0].partition(":")
+        found = getattr(import_module(module), attribute)
+        if isinstance(found, typer.Typer):
+            return get_command(found)
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        add(alone, found, COMMANDS[name][1], name=name)
+        return get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class _Fettle(ManualGroup):
+    """The group that is `fettle` itself."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "commands": _Commands()})
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands, in the table's order."""
+        del ctx
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the table."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, short) for name, (_, short) in COMMANDS.items()])
+
 
 cli = typer.Typer(
-    cls=ManualGroup,
+    cls=_Fettle,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -57,106 +115,3 @@ def fettle(
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""
-
-
-def serve() -> None:
-    """Serve webhooks until told to stop."""
-    from app.config.settings import AppNotConfigured, load_settings
-
-    try:
-        settings = load_settings()
-    except AppNotConfigured as nothing:
-        waiting.for_app(nothing)
-        settings = load_settings()
-
-    from app.observability.logging import (
-        configure_logging,  # these take seconds: a mistake is told before
-    )
-    from app.wiring.serve import serve as serving
-
-    redactor = redactor_of(settings)
-    configure_logging(style=settings.log_format, level=settings.log_level, cleaner=redactor)
-
-    async def until_stopped() -> None:
-        await serving(settings, redactor, stop_event())
-
-    asyncio.run(until_stopped())
-
-
-def demo(
-    *,
-    json: JsonAtEnd = False,
-    stay: Annotated[
-        bool, typer.Option("--stay", help="Keep the local GitHub up for your browser.")
-    ] = False,
-    script: Annotated[
-        bool, typer.Option("--script", help="Use the scripted model without asking.")
-    ] = False,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the local GitHub; 0 takes any.")
-    ] = 0,
-) -> None:
-    """Show the demo."""
-    try:
-        sys.exit(asyncio.run(_demo(json=json, stay=stay, script=script, port=port)))
-    except KeyboardInterrupt:
-        say("Stopped. The server and the local GitHub are down.")
-        sys.exit(STOPPED)
-
-
-add(cli, serve, "Run the server of your GitHub App.")
-add(cli, demo, "Watch a real bug become a pull request.")
-setup.register(cli)
-rotate.register(cli)
-stored.register(cli)
-forget.register(cli)
-resolve.register(cli)
-pulls.register(cli)
-remediate.register(cli)
-approve.register(cli)
-deliveries.register(cli)
-evaluate.register(cli)
-cli.add_typer(doctor, name="doctor")
-cli.add_typer(policy, name="policy")
-cli.add_typer(runs.runs, name="runs")
-
-
-# --- what they do -------------------------------------------------------------------------------
-
-
-async def _demo(*, json: bool, stay: bool, script: bool, port: int) -> int:
-    from app.demo.story import Demo
-    from app.demo.view import TerminalView
-
-    console = Console(stderr=json)
-    async with AsyncExitStack() as stack:
-        real = None if script or json else _real_model(console)
-        view = TerminalView(console, TerminalProgress, stay=stay)
-        stack.callback(view.close)
-        shown = await Demo(view, stack, real, port=port).run()
-        if json:
-            typer.echo(shown.json())
-        if stay:
-            console.print("The pages stay up until you press Ctrl-C.", style="bold")
-            await stop_event().wait()
-    return DONE if shown.as_promised else FAILED
-
-
-def _real_model(console: Console) -> dict[str, str] | None:
-    """Ask whether to use the real model when there is a key for it; None means the script."""
-    from app.config.settings import load_settings
-
-    settings = load_settings(serving=False)
-    if settings.anthropic_api_key is None or not sys.stdin.isatty():
-        return None
-    question = (
-        f"ANTHROPIC_API_KEY is set. Use the real model ({settings.model}, about a dollar)"
-        " instead of the script?"
-    )
-    if not typer.confirm(question, default=False):
-        return None
-    console.print("Using the real model.")
-    chosen = {"ANTHROPIC_API_KEY": settings.anthropic_api_key.get_secret_value()}
-    if settings.anthropic_base_url:
-        chosen["ANTHROPIC_BASE_URL"] = settings.anthropic_base_url
-    return chosen

@@ -39,7 +39,8 @@ ORDER = ("weaker", "stricter", "other rule", "same")
 
 policy = typer.Typer(
     cls=ManualGroup,
-    short_help="Check a policy, or try out a changed one.",
+    name="policy",
+    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
 )

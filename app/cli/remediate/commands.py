@@ -9,8 +9,6 @@ from typing import Annotated, Literal, NamedTuple
 
 import typer
 
-from app.cli.options import add
-
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
 Command = Literal["scan", "remediate"]
@@ -69,12 +67,6 @@ class Said(NamedTuple):
     from_scan: Path | None
     model: str
     shape: Formats
-
-
-def register(cli: typer.Typer) -> None:
-    """Add the commands."""
-    add(cli, scan, "Look at Dependabot alerts, and change nothing.")
-    add(cli, remediate, "Turn Dependabot alerts into verified fixes.")
 
 
 def scan(

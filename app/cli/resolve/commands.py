@@ -12,7 +12,7 @@ from rich.console import Console
 
 from agents.errors import Cancelled, ConfigError
 from app.cli.exit_codes import PERSON, say, stop_event
-from app.cli.options import JsonAtEnd, add
+from app.cli.options import JsonAtEnd
 from app.cli.progress import TerminalProgress
 from app.cli.safe_text import redactor_of
 
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
 LARGEST_ISSUE = 1_000_000  # bytes
-
-
-def register(cli: typer.Typer) -> None:
-    """Add the command."""
-    add(cli, resolve, "Resolve an issue, on GitHub or in a clone of yours.")
 
 
 def resolve(

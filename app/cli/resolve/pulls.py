@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agents.errors import ConfigError
-from app.cli.options import JsonAtEnd, add
+from app.cli.options import JsonAtEnd
 
 if TYPE_CHECKING:
     from app.operator.issue_request import Kind
@@ -24,12 +24,6 @@ What = Annotated[
     ),
 ]
 More = Annotated[str | None, typer.Argument(metavar="[NUMBER]", help="The pull request's number.")]
-
-
-def register(cli: typer.Typer) -> None:
-    """Add the commands."""
-    add(cli, address, "Do what reviews of a pull request ask for.")
-    add(cli, update, "Merge its base branch into a pull request.")
 
 
 def address(what: What, more: More = None, *, json: JsonAtEnd = False) -> None:

@@ -18,7 +18,7 @@ from agents.errors import ConfigError
 from agents.text import printable
 from agents.text.literal import literal
 from app.cli.exit_codes import DONE, FAILED, say
-from app.cli.options import DatabaseFile, Json, add
+from app.cli.options import DatabaseFile, Json
 from app.cli.runs.approval_prompt import place_of, show_question
 from app.cli.storage.databases import Place, of_each, opened, places
 from app.config.system_user import operator
@@ -44,13 +44,6 @@ class Found:
 
     stored: StoredApproval
     place: Place
-
-
-def register(cli: typer.Typer) -> None:
-    """Add the commands."""
-    add(cli, approvals, "List what waits for a decision.")
-    add(cli, approve, "Let a call run that waits.")
-    add(cli, deny, "Refuse a call that waits.")
 
 
 def approvals(*, json: Json = False, database: DatabaseFile = None) -> None:

@@ -41,7 +41,8 @@ class State(StrEnum):
 
 runs = typer.Typer(
     cls=ManualGroup,
-    short_help="List runs; show one with all that it did.",
+    name="runs",
+    add_completion=False,
     invoke_without_command=True,
     rich_markup_mode=None,
 )

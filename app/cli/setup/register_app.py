@@ -12,7 +12,6 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.exit_codes import say, stop_event
-from app.cli.options import add
 from app.cli.safe_text import line
 from app.cli.setup.import_app import Existing, import_app
 
@@ -25,11 +24,6 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 34
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,98})")
-
-
-def register(cli: typer.Typer) -> None:
-    """Add the command."""
-    add(cli, setup, "Register your GitHub App.")
 
 
 def setup(

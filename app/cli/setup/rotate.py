@@ -11,7 +11,6 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.exit_codes import say
-from app.cli.options import add
 from app.cli.safe_text import redactor_of
 from app.cli.setup.import_app import LARGEST_FILE, key_in
 
@@ -41,12 +40,6 @@ KEY_BY_HAND = (
     " put the new one there, restart every server, run `fettle doctor`; then delete the old one"
     " ({old}) on the App's page."
 )
-
-
-def register(cli: typer.Typer) -> None:
-    """Add the commands."""
-    add(cli, rotate_secret, "Replace the webhook secret.")
-    add(cli, rotate_key, "Replace the App's private key.")
 
 
 def rotate_secret(

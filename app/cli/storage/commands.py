@@ -10,7 +10,6 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.exit_codes import say
-from app.cli.options import add
 
 if TYPE_CHECKING:
     from app.cli.storage.databases import Place
@@ -28,13 +27,6 @@ The database is PostgreSQL, which has a tool of its own. Save three things, in t
 3. the settings, the secrets, and the keys that texts are sealed with, somewhere else
 
 deploy/README.md says how to put them back."""
-
-
-def register(cli: typer.Typer) -> None:
-    """Add the commands."""
-    add(cli, encrypt, "Seal the texts in the database.")
-    add(cli, backup, "Write a backup of a running server.")
-    add(cli, restore, "Put a server back from a backup.")
 
 
 def encrypt(

@@ -10,7 +10,6 @@ import typer
 
 from agents.errors import ConfigError
 from app.cli.exit_codes import DONE, FAILED, say
-from app.cli.options import add
 from app.cli.safe_text import visible
 
 if TYPE_CHECKING:
@@ -26,11 +25,6 @@ if TYPE_CHECKING:
 
 PATIENCE, LOOK_SECONDS = 60.0, 0.2
 WHY = "Everything about the repository is deleted."
-
-
-def register(cli: typer.Typer) -> None:
-    """Add the command."""
-    add(cli, forget, "Delete all that is kept about a repository.")
 
 
 def forget(

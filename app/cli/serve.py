@@ -1,4 +1,4 @@
-"""`fettle serve` without an App: say so here and at `/`, until `fettle setup` is done."""
+"""The command `fettle serve`: the server, and what stands in for it until there is an App."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from app.cli.exit_codes import PERSON, say, stop_event
+from app.cli.safe_text import redactor_of
 
 if TYPE_CHECKING:
     from app.config.settings import AppNotConfigured, Settings
@@ -14,20 +15,44 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
 
-def for_app(nothing: AppNotConfigured) -> None:
+def serve() -> None:
+    """Serve webhooks until told to stop."""
+    from app.config.settings import AppNotConfigured, load_settings
+
+    try:
+        settings = load_settings()
+    except AppNotConfigured as nothing:
+        _wait_for_app(nothing)
+        settings = load_settings()
+
+    from app.observability.logging import (
+        configure_logging,  # these take seconds: a mistake is told before
+    )
+    from app.wiring.serve import serve as serving
+
+    redactor = redactor_of(settings)
+    configure_logging(style=settings.log_format, level=settings.log_level, cleaner=redactor)
+
+    async def until_stopped() -> None:
+        await serving(settings, redactor, stop_event())
+
+    asyncio.run(until_stopped())
+
+
+def _wait_for_app(nothing: AppNotConfigured) -> None:
     """Return once an App is set up; end the process, as one that never served, when stopped."""
     say(
         "Fettle has no GitHub App yet, so it takes no webhooks. Run `fettle setup`, as this user "
         f"and with the same data folder (`{nothing.settings.data_dir}`): this server then goes on "
         f"by itself. Or stop it and set the variables.\n{nothing}"
     )
-    if not asyncio.run(_waited(nothing.settings)):
+    if not asyncio.run(_app_comes(nothing.settings)):
         say("Stopped, without having served.")
         sys.exit(PERSON)
     say("An App is set up.")
 
 
-async def _waited(settings: Settings) -> bool:
+async def _app_comes(settings: Settings) -> bool:
     from app.secrets.files import app_folder
     from app.webhooks.setup_page import wait_for_app
 
