@@ -66,9 +66,10 @@ class Database:
         self._readers = ThreadPoolExecutor(READERS, "fettle-read")
 
     def migrate(self, worker: str = TERMINAL) -> None:
-        """Bring the tables to the shape this version needs; blocks until done.
+        """Migrate the tables to this version's schema; blocks until done.
 
-        Raises ConfigError when texts in it are sealed with a key that we do not have.
+        Raises ConfigError when the database holds texts encrypted with a key that this process
+        lacks.
         """
         writing = self.engine.connect().execution_options(writes=True)
         with writing as connection, connection.begin():
@@ -85,15 +86,17 @@ class Database:
     async def write(self, fn: Callable[[Connection], T]) -> T:
         """Return what `fn` returns once its transaction is on disk; an exception rolls it back.
 
-        Whoever stops waiting does not stop the write. Raises TransientError like `read`.
+        A caller that is cancelled does not stop its write. Raises TransientError like `read`.
         """
         return await _in_thread(self._writer, self._writing, fn)
 
     async def compact(self, *, rewrite: bool = True) -> bool:
-        """Empty the log, with `rewrite` after the file was made anew without what was deleted.
+        """Empty the write-ahead log; with `rewrite`, rebuild the file without deleted data before.
 
-        Everybody's writes wait for that. Return whether it came to its end: other processes may
-        hold it up, or the disk. On a server it is left to the server.
+        All writes wait meanwhile. Return whether nothing interrupted it: other processes or a full
+        disk may. A PostgreSQL server vacuums by itself.
+
+        https://sqlite.org/lang_vacuum.html
         """
         if self._checkpoints is None:
             return True
@@ -101,13 +104,13 @@ class Database:
         return await loop.run_in_executor(self._writer, compacted, self.engine, rewrite)
 
     async def slack(self) -> tuple[int, int]:
-        """Return the bytes of the file that hold nothing any more, and all of its bytes."""
+        """Return the unused bytes of the database file, and its size in bytes."""
         if self._checkpoints is None:
             return 0, 0
         return await self.read(slack)
 
     def close(self) -> None:
-        """Finish the writes that were asked for, then let go of the file or the server."""
+        """Finish pending writes, then close the file or the connections to the server."""
         self._writer.shutdown()
         self._readers.shutdown()
         if self._checkpoints:
@@ -189,7 +192,10 @@ async def _in_thread(pool: Executor, run: Callable[..., T], fn: Callable[[Connec
 
 
 def overwriting() -> type[Any]:
-    """Return the connections that the engine is to make, which overwrite what they delete."""
+    """Return connections for the engine that overwrite deleted rows with zeros.
+
+    https://sqlite.org/pragma.html#pragma_secure_delete
+    """
     plain: type[Any] = sqlite_module().Connection
 
     class Overwriting(plain):  # type: ignore[misc] # which driver it is, is known at run time

@@ -41,7 +41,7 @@ class Waiting(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What became of a delivery, and why if that is not plain."""
+    """The result of a delivery, and the reason where the result alone does not tell."""
 
     id: str
     state: State
@@ -49,10 +49,10 @@ class Mark(NamedTuple):
 
 
 def claim(connection: Connection, arrivals: Sequence[Arrival]) -> list[Claim]:
-    """Store those that are new and tell of each what it was.
+    """Store new deliveries; return for each `stored`, `again` or `duplicate`.
 
-    Insert first, look afterwards: whoever looks first acts twice when two of a kind come together.
-    A redelivery of a failed one waits again (`again`), under the run id it already had.
+    Inserting comes before looking: two processes that look first would both act. A redelivery of a
+    failed delivery waits again (`again`), under the run id that it had.
     """
     seal = seal_of(connection.dialect)
     values = tuple(chain.from_iterable(_packed(arrival, seal) for arrival in arrivals))
@@ -111,7 +111,7 @@ def _revive(connection: Connection, ids: Collection[str]) -> set[str]:
 def waiting(
     connection: Connection, *, limit: int, leave_out: Collection[str] = ()
 ) -> list[Waiting]:
-    """Return the deliveries to dispatch next, in order of arrival, but for these ids."""
+    """Return the next deliveries to dispatch in order of arrival, without those in `leave_out`."""
     columns = (deliveries.c.id, deliveries.c.run_id, deliveries.c.event, deliveries.c.body)
     query = (
         select(*columns)
@@ -126,9 +126,10 @@ def waiting(
 
 
 def mark(connection: Connection, marks: Sequence[Mark]) -> None:
-    """Note what became of these deliveries; of what asked for nothing, the body is let go.
+    """Record the results of these deliveries.
 
-    Most of it is what people tell each other, which is none of ours.
+    The body is deleted where a delivery asked for nothing: most of these hold what people tell each
+    other.
     """
     change = (
         update(deliveries)
@@ -144,18 +145,18 @@ def mark(connection: Connection, marks: Sequence[Mark]) -> None:
 
 
 def run_of(connection: Connection, ident: str) -> str | None:
-    """Return the run id of this delivery, if there is such a delivery."""
+    """Return the run id of the delivery `ident`; None where there is no such delivery."""
     return connection.scalar(select(deliveries.c.run_id).where(deliveries.c.id == ident))
 
 
 def counts(connection: Connection) -> dict[str, int]:
-    """Return how many deliveries are in each state; reads the whole index."""
+    """Return how many deliveries are in each state; the query reads the whole index."""
     query = select(deliveries.c.state, func.count()).group_by(deliveries.c.state)
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
 def oldest_waiting(connection: Connection) -> float | None:
-    """Return when the first of those that wait was received, in unix seconds."""
+    """Return when the first waiting delivery was received, in unix seconds; None: none waits."""
     query = (
         select(deliveries.c.received_at)
         .where(deliveries.c.state == "received")

@@ -34,7 +34,7 @@ UNENDED = ("PENDING", "ENQUEUED", "DELAYED")
 
 
 def unended(connection: Connection, ids: Collection[str]) -> set[str]:
-    """Return those of these runs and commands that the engine has not seen the end of."""
+    """Return those of these ids whose runs or commands the engine still has to finish."""
     if not ids or engine_table(connection, "workflow_status") is None:
         return set()
     schema = None if connection.dialect.name == "sqlite" else SCHEMA
@@ -44,7 +44,7 @@ def unended(connection: Connection, ids: Collection[str]) -> set[str]:
 
 
 def engine_table(connection: Connection, name: str) -> TableClause | None:
-    """Return the table with its keys and texts as they are stored; None when it is not there."""
+    """Return the engine's table with its keys and texts as stored; None where it does not exist."""
     schema = None if connection.dialect.name == "sqlite" else SCHEMA
     if not inspect(connection).has_table(name, schema=schema):
         return None

@@ -29,9 +29,9 @@ _KINDS = {"done": "comment"}
 
 
 def empty_runs(connection: Connection, before: float, now: float) -> list[str]:
-    """Delete what the next of the runs that ended before then said and heard; return their ids.
+    """Delete the texts of the next runs that ended before `before`; return these runs' ids.
 
-    What stays is a row of numbers, and what says that this has been done: nothing starts anew.
+    Rows of numbers stay, with a mark that the texts are gone; both times are unix seconds.
     """
     over = (~LIVE, runs.c.updated_at < before, runs.c.emptied_at.is_(None))
     query = select(runs.c.id, runs.c.state, runs.c.ended_as, runs.c.request).where(*over)
@@ -57,7 +57,7 @@ def empty_runs(connection: Connection, before: float, now: float) -> list[str]:
 
 
 def without_texts(request: str) -> str:
-    """Return the request with what it is about, so that it can be made again, and no words."""
+    """Return the request without texts of people; ids and names stay, so it can be repeated."""
     with suppress(ValueError):
         asked = json.loads(request)
         if isinstance(asked, dict):
@@ -78,9 +78,9 @@ def _value(value: Any) -> Any:
 
 
 def empty_deliveries(connection: Connection, before: float, now: float) -> int:
-    """Delete the next deliveries from before then; return how many.
+    """Delete the next deliveries from before `before` (unix seconds); return how many.
 
-    Of those that GitHub could bring again, a row without the body stays.
+    Rows that GitHub could still redeliver stay, without the body.
     """
     dealt = (deliveries.c.state != "received", deliveries.c.received_at < before)
     gone = deliveries.c.received_at < min(before, now - REDELIVERED)
@@ -94,12 +94,12 @@ def empty_deliveries(connection: Connection, before: float, now: float) -> int:
 
 
 def known_mirrors(connection: Connection, since: float) -> set[int]:
-    """Return the repositories with runs that are under way, or ended after then."""
+    """Return the repositories whose runs are under way, or ended after `since` (unix seconds)."""
     used = select(runs.c.repository_id).where(LIVE | (runs.c.updated_at >= since))
     return set(connection.scalars(used.distinct()))
 
 
 def live_among(connection: Connection, run_ids: Collection[str], since: float) -> set[str]:
-    """Return those of these runs that are under way, or ended after then."""
+    """Return those of these runs that are under way, or ended after `since` (unix seconds)."""
     these = (runs.c.id.in_(run_ids), LIVE | (runs.c.updated_at >= since))
     return set(connection.scalars(select(runs.c.id).where(*these)))

@@ -16,13 +16,13 @@ from app.store.tables import batches, runs
 
 
 class Batches:
-    """The table `batches`: one for each run, which its last word is."""
+    """The table `batches`: for each run, the reviews or checks that it dealt with."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def remember(self, run_id: str, request: OnPull, batch: Batch) -> None:
-        """Remember what the run has dealt with; said again, the later word stands."""
+        """Record what the run has dealt with; a later call replaces an earlier one."""
         known = {
             "kind": batch.kind,
             "head": batch.head,
@@ -44,7 +44,7 @@ class Batches:
         await self._database.write(lambda c: c.execute(once))
 
     async def of(self, repository_id: int, number: int, *, besides: str = "") -> tuple[Batch, ...]:
-        """Return what runs have dealt with there, oldest first, leaving out one run's."""
+        """Return what runs other than `besides` have dealt with on a pull request, oldest first."""
         query = (
             select(batches)
             .where(
@@ -57,7 +57,7 @@ class Batches:
         return tuple(map(_batch, await self._database.read(lambda c: c.execute(query).all())))
 
     async def covers(self, run_id: str, request: OnPull) -> bool:
-        """Tell whether another run has dealt with the review, or the checks, that ask for this."""
+        """Tell whether another run has dealt with the review or checks behind this request."""
         if request.kind == "address_review":
             return await self._begun(run_id, request)
         if request.kind != "fix_checks":

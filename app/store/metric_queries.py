@@ -19,9 +19,9 @@ KINDS: tuple[str, ...] = tuple(
 
 
 def count_by_outcome(connection: Connection) -> dict[tuple[str, str], int]:
-    """Return how many runs ended in which way, by what was asked for.
+    """Return how many runs ended, by kind of request and by outcome.
 
-    That none has failed is told as well: who compares with an hour ago would miss the first ones.
+    Zero failures are counted too: a graph that compares with an hour ago needs the first value.
     """
     ended = (runs.c.ended_as.is_not(None), runs.c.ended_as != "")
     query = select(runs.c.kind, runs.c.ended_as, func.count()).where(*ended)
@@ -31,39 +31,39 @@ def count_by_outcome(connection: Connection) -> dict[tuple[str, str], int]:
 
 
 def count_remediations(connection: Connection) -> dict[str, int]:
-    """Return how many runs about alerts came to what: those without a pull request are `over`."""
+    """Return how many runs about alerts are in each state; `over`: without a pull request."""
     query = select(remediations.c.state, func.count()).group_by(remediations.c.state)
     found = {str(row[0]): int(row[1]) for row in connection.execute(query)}
     return dict.fromkeys(STATES, 0) | found
 
 
 def oldest_parked(connection: Connection) -> float | None:
-    """Return since when the first of the runs that wait for people has waited."""
+    """Return since when the first parked run has waited for people, in unix seconds."""
     query = select(func.min(runs.c.updated_at)).where(runs.c.state == "parked")
     since: float | None = connection.scalar(query)
     return since
 
 
 def count_waiting(connection: Connection) -> int:
-    """Return how many calls wait for a decision."""
+    """Return how many tool calls wait for a decision."""
     query = select(func.count()).select_from(approvals).where(approvals.c.state == "waiting")
     return connection.scalar(query) or 0
 
 
 def spent_since(connection: Connection, moment: float) -> float:
-    """Return the dollars of all runs from that moment on: those before have no turn since."""
+    """Return the dollars of all runs since `moment` (unix seconds)."""
     recent = select(runs.c.id).where(or_(LIVE, runs.c.updated_at >= moment))
     since = (turns.c.run_id.in_(recent), turns.c.created_at >= moment)
     return connection.scalar(select(func.sum(turns.c.cost_usd)).where(*since)) or 0.0
 
 
 def midnight() -> float:
-    """Return when the day began, in UTC."""
+    """Return when the present day began in UTC, in unix seconds."""
     return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
 
 
 def count_missed(connection: Connection) -> dict[str, int]:
-    """Return how many deliveries never arrived: those asked for again, those given up."""
+    """Return how many deliveries never arrived: those asked for again, and those given up."""
     query = select(missed.c.state, func.count()).where(missed.c.state.in_(("failed", "gone")))
     rows = connection.execute(query.group_by(missed.c.state))
     found = {str(row[0]): int(row[1]) for row in rows}
@@ -71,6 +71,6 @@ def count_missed(connection: Connection) -> dict[str, int]:
 
 
 def last_done(connection: Connection) -> dict[str, float]:
-    """Return when each sweep was last through, in unix seconds."""
+    """Return when each scheduled pass last ended, in unix seconds."""
     query = select(sweeps.c.name, sweeps.c.done_at).where(sweeps.c.done_at > 0)
     return {str(row[0]): float(row[1]) for row in connection.execute(query)}

@@ -28,9 +28,9 @@ class _Lock(Protocol):
 
 
 class Claim:
-    """Held from the start of a process to its end, however that comes.
+    """A process's exclusive hold on its name, until the process ends in any way.
 
-    On SQLite one process works with a file; on PostgreSQL one process goes by a name.
+    On SQLite one process uses a file; on PostgreSQL one process uses a name.
     """
 
     def __init__(self, database_url: str, name: str, *, patience: float = PATIENCE) -> None:
@@ -41,7 +41,7 @@ class Claim:
         self._patience = 0.0 if self._sqlite else patience
 
     async def take(self) -> None:
-        """Take the claim. Raises ConfigError while another process holds it."""
+        """Take the lock. Raises ConfigError while another process holds it."""
         for second in range(int(self._patience) + 1):
             if await asyncio.to_thread(self._lock.acquire):
                 return
@@ -59,7 +59,7 @@ class Claim:
         )
 
     async def release(self) -> None:
-        """Give the claim back."""
+        """Release the lock."""
         await asyncio.to_thread(self._lock.release)
 
 

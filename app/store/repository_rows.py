@@ -36,9 +36,10 @@ Match = Callable[[bytes], Any]
 
 
 def unreachable(connection: Connection, before: float) -> list[int]:
-    """Return the repositories that the App could not reach since then, without a run under way.
+    """Return the repositories lost before `before` (unix seconds), without a run under way.
 
-    Those of suspended installations stay in the books; they count while there are runs of them.
+    A suspended installation keeps its repositories; they count as lost while there are runs of them
+    to delete.
     """
     joined = repositories.join(
         installations, installations.c.id == repositories.c.installation_id, isouter=True
@@ -56,7 +57,10 @@ def unreachable(connection: Connection, before: float) -> list[int]:
 
 
 async def ids_of(database: Database, full_name: str) -> set[int]:
-    """Return the repositories that go, or went, by this name; of some only deliveries tell."""
+    """Return the ids of repositories that have, or had, this name.
+
+    Some of them are known from deliveries alone.
+    """
     name = full_name.lower()
     known = select(repositories.c.id).where(func.lower(repositories.c.full_name) == name)
     worked = select(runs.c.repository_id).where(func.lower(runs.c.repository) == name)
@@ -68,7 +72,7 @@ async def ids_of(database: Database, full_name: str) -> set[int]:
 
 
 def live_of(connection: Connection, ids: Collection[int]) -> list[str]:
-    """Return the runs of these repositories that have not ended."""
+    """Return the unfinished runs of these repositories."""
     query = select(runs.c.id).where(runs.c.repository_id.in_(ids), LIVE)
     return list(connection.scalars(query.order_by(runs.c.id)))
 
@@ -77,7 +81,7 @@ def live_of(connection: Connection, ids: Collection[int]) -> list[str]:
 
 
 async def told_about(database: Database, ids: Collection[int]) -> list[str]:
-    """Return the deliveries about these repositories."""
+    """Return the ids of deliveries about these repositories."""
     found = await _all(
         database, lambda c, last: _deliveries(c, last, lambda body: _names(body, ids))
     )
@@ -85,7 +89,7 @@ async def told_about(database: Database, ids: Collection[int]) -> list[str]:
 
 
 async def conducted_about(database: Database, ids: Collection[int]) -> list[str]:
-    """Return what the engine knows about them: runs, and also commands and notices."""
+    """Return the ids by which the engine knows work on them: runs, commands, notifications."""
     found: set[str] = set()
     for name in WITH_INPUTS:
         found |= set(await _all(database, partial(_conducted, name, ids)))
@@ -149,7 +153,7 @@ def _names(text: bytes, ids: Collection[int]) -> bool | None:
 
 
 def ids_in(value: Any) -> set[int]:
-    """Return the ids of the repositories that a payload, or a request with its run id, is about."""
+    """Return the ids of the repositories that a payload, or a stored request, is about."""
     if isinstance(value, Mapping):
         if isinstance(arguments := value.get("args"), list):
             return {ident for each in arguments for ident in ids_in(each)}
@@ -167,7 +171,7 @@ def ids_in(value: Any) -> set[int]:
 
 
 def some_runs(connection: Connection, ids: Collection[int], *, live: bool) -> list[str]:
-    """Return the next runs of these repositories, with `live` also those under way."""
+    """Return the next runs of these repositories; `live`: unfinished runs too."""
     these: list[ColumnElement[bool]] = [runs.c.repository_id.in_(ids)]
     if not live:
         these.append(~LIVE)
@@ -176,13 +180,13 @@ def some_runs(connection: Connection, ids: Collection[int], *, live: bool) -> li
 
 
 def delete_runs(connection: Connection, run_ids: Collection[str]) -> None:
-    """Delete these runs, and with them what hangs on them."""
+    """Delete these runs and every row that refers to them."""
     delete_conducted(connection, run_ids)
     connection.execute(delete(runs).where(runs.c.id.in_(run_ids)))
 
 
 def delete_conducted(connection: Connection, conducted: Collection[str]) -> None:
-    """Delete what the engine knows by these ids."""
+    """Delete the engine's rows of these ids."""
     for name in OF_A_RUN:
         if conducted and (table := engine_table(connection, name)) is not None:
             connection.execute(delete(table).where(table.c.workflow_uuid.in_(conducted)))
@@ -194,7 +198,7 @@ def delete_deliveries(connection: Connection, told: Collection[str]) -> None:
 
 
 def delete_books(connection: Connection, ids: Collection[int]) -> None:
-    """Delete what the books say of these; where the App still is, they go on."""
+    """Delete what is known of these repositories; the rows of reachable ones stay."""
     connection.execute(delete(missed).where(missed.c.repository_id.in_(ids)))
     connection.execute(delete(alert_looks).where(alert_looks.c.repository_id.in_(ids)))
     gone = (repositories.c.id.in_(ids), repositories.c.removed_at.is_not(None))
@@ -202,13 +206,13 @@ def delete_books(connection: Connection, ids: Collection[int]) -> None:
 
 
 def delete_installations(connection: Connection, before: float) -> None:
-    """Delete installations that were removed before then, and of which nothing is left."""
+    """Delete installations removed before `before` (unix seconds) that have no repository left."""
     left = select(repositories.c.installation_id)
     over = (installations.c.removed_at < before, installations.c.id.not_in(left))
     connection.execute(delete(installations).where(*over))
 
 
 def parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield them so many at a time as one transaction may delete."""
+    """Yield the ids in parts, each small enough for one transaction."""
     for start in range(0, len(ids), ROWS_AT_ONCE):
         yield ids[start : start + ROWS_AT_ONCE]

@@ -29,7 +29,7 @@ _ROW = sweeps.c.name == NAME
 
 @dataclass(frozen=True)
 class Recovery:
-    """How far the asking is."""
+    """How far GitHub's log of deliveries was read after a restore."""
 
     since: float
     """As of when the database is, in unix seconds; 0: the log was read back to there."""
@@ -38,7 +38,7 @@ class Recovery:
 
 
 def put_back(connection: Connection, since: float) -> None:
-    """Note that the database has just been put back, as it was at that moment."""
+    """Record that the database was just restored from a backup of `since` (unix seconds)."""
     query = select(sweeps.c.mark, sweeps.c.done_at).where(_ROW)
     if (earlier := connection.execute(query).one_or_none()) is None:
         fresh = {"name": NAME, "holder": "", "held_until": 0.0}
@@ -50,9 +50,10 @@ def put_back(connection: Connection, since: float) -> None:
 
 
 def recalled(connection: Connection, arrivals: Sequence[Arrival]) -> list[Arrival]:
-    """Return them with the run ids that they had before, where those are known and not taken.
+    """Return the arrivals under the run ids that they had on the lost server.
 
-    What the lost server has made bears them: comments, branches, pull requests are found again.
+    The comments, branches and pull requests of the lost server carry these ids, so that the new
+    runs find them. An arrival keeps its new id where the old one is unknown, or taken.
     """
     here = select(deliveries.c.id)
     these = (missed.c.guid.in_([each.id for each in arrivals]), missed.c.guid.not_in(here))
@@ -62,26 +63,26 @@ def recalled(connection: Connection, arrivals: Sequence[Arrival]) -> list[Arriva
 
 
 class Recoveries:
-    """What one database knows of its being put back."""
+    """The restores of one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._insert = (sqlite if database.engine.dialect.name == "sqlite" else postgresql).insert
 
     async def restored_at(self) -> float:
-        """Return when the database was last put back, in unix seconds; 0: never."""
+        """Return when the database was last restored, in unix seconds; 0: never."""
         query = select(sweeps.c.top).where(_ROW)
         return await self._database.read(lambda c: c.scalar(query)) or 0.0
 
     async def pending(self) -> Recovery | None:
-        """Return how far the asking is; None when there is none, or it is over."""
+        """Return how far the log was read; None: there was no restore, or all has arrived."""
         query = select(sweeps.c.mark, sweeps.c.top, sweeps.c.cursor)
         query = query.where(_ROW, sweeps.c.done_at == 0.0)
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
         return Recovery(row.mark, row.top, row.cursor) if row is not None else None
 
     async def note(self, recovery: Recovery, attempts: Sequence[Attempt]) -> None:
-        """Keep which of these are lost, and how far was read, in one transaction."""
+        """Record which of these attempts are lost, and how far the log was read, at once."""
         place = {"mark": recovery.since, "cursor": recovery.cursor}
 
         def keep(connection: Connection) -> None:
@@ -101,18 +102,18 @@ class Recoveries:
         await self._database.write(keep)
 
     async def called(self, guid: str, run_id: str) -> None:
-        """Note what the lost delivery was called."""
+        """Record the run id that the lost delivery had."""
         change = update(missed).where(missed.c.guid == guid).values(run_id=run_id)
         await self._database.write(lambda c: c.execute(change))
 
     async def left(self, since: float) -> int:
-        """Return how many are still to come that GitHub has from since then."""
+        """Return how many deliveries since `since` (unix seconds) GitHub still has to redeliver."""
         here = missed.c.guid.in_(select(deliveries.c.id))
         still = (missed.c.state == LOST, missed.c.delivered_at >= since)
         query = select(func.count()).select_from(missed).where(*still, ~here)
         return await self._database.read(lambda c: c.scalar(query)) or 0
 
     async def over(self) -> None:
-        """Note that all has arrived that GitHub still had."""
+        """Record that every delivery that GitHub still had has arrived."""
         change: dict[str, Any] = {"done_at": time.time()}
         await self._database.write(lambda c: c.execute(update(sweeps).where(_ROW).values(change)))

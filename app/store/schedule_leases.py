@@ -25,7 +25,10 @@ _NAMELESS = and_(missed.c.state == "lost", missed.c.run_id.is_(None))
 
 @dataclass(frozen=True)
 class Reading:
-    """How far the log was read: all up to the mark; if under way, from the top down to there."""
+    """How far GitHub's delivery log was read, in unix seconds.
+
+    All up to `mark` was read; a pass under way has read from `top` down to `cursor`.
+    """
 
     mark: float = 0.0
     top: float = 0.0
@@ -33,7 +36,7 @@ class Reading:
 
 
 class Missed(NamedTuple):
-    """A delivery of which no attempt has arrived, or what came was lost with the database."""
+    """A delivery that never arrived, or whose arrival was lost with the database."""
 
     guid: str
     delivery_id: int
@@ -53,9 +56,9 @@ class Sweeps:
 
     @asynccontextmanager
     async def turn(self, name: str, seconds: float) -> AsyncIterator[bool]:
-        """Hold the turn for so long at most; False when another process has it.
+        """Hold the lease of a pass for at most `seconds`; False when another process holds it.
 
-        A process that was killed in its turn finds it again under its own name.
+        A process that was killed takes its lease again under its own name.
         """
         held = await self._database.write(lambda c: self._take(c, name, seconds))
         try:
@@ -76,26 +79,26 @@ class Sweeps:
         return connection.scalar(take.values(values)) is not None
 
     async def through(self, name: str) -> None:
-        """Note that a pass came to its end."""
+        """Record that a pass has ended."""
         change = update(sweeps).where(sweeps.c.name == name).values(done_at=time.time())
         await self._database.write(lambda c: c.execute(change))
 
     async def done(self, name: str) -> float:
-        """Return when a pass last came to its end, in unix seconds; 0: never."""
+        """Return when the pass last ended, in unix seconds; 0: never."""
         query = select(sweeps.c.done_at).where(sweeps.c.name == name)
         return await self._database.read(lambda c: c.scalar(query)) or 0.0
 
     async def reading(self, name: str) -> Reading:
-        """Return how far was read."""
+        """Return how far the pass has read GitHub's log."""
         query = select(sweeps.c.mark, sweeps.c.top, sweeps.c.cursor).where(sweeps.c.name == name)
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
         return Reading(row.mark, row.top, row.cursor) if row is not None else Reading()
 
     async def note(self, name: str, reading: Reading, attempts: Sequence[Attempt]) -> None:
-        """Keep what one page says, and how far that is, in one transaction.
+        """Store a page of attempts and how far it reaches, in one transaction.
 
-        The log comes newest first, so an attempt that arrived may be told before the one that did
-        not: of repeated ones it is kept that they arrived.
+        The log comes newest first, so a redelivery that arrived may come before the attempt that
+        failed: a repeated attempt is kept as arrived.
         """
         place = {"mark": reading.mark, "top": reading.top, "cursor": reading.cursor}
 
@@ -123,9 +126,10 @@ class Sweeps:
         )
 
     async def due(self, *, now: float, since: float, most: int) -> list[Missed]:
-        """Return what GitHub shall deliver again now, in the order in which it first tried.
+        """Return at most `most` deliveries that GitHub shall redeliver now, in order of attempt.
 
-        What is in the inbox has arrived, even if GitHub never got our answer.
+        A delivery in the inbox has arrived, even where GitHub never got the answer. `now` and
+        `since` are unix seconds.
         """
 
         def look(connection: Connection) -> Sequence[Row[Any]]:
@@ -143,23 +147,23 @@ class Sweeps:
         return [Missed._make(row) for row in rows]
 
     async def asked(self, each: Missed, *, next_at: float) -> None:
-        """Note that GitHub is asked to deliver it once more."""
+        """Record that GitHub was asked to redeliver it; the next try is at `next_at` (unix s)."""
         this = update(missed).where(missed.c.guid == each.guid)
         change = this.values(asks=each.asks + 1, next_at=next_at)
         await self._database.write(lambda c: c.execute(change))
 
     async def gone(self, guid: str) -> None:
-        """Note that GitHub will not deliver it any more."""
+        """Record that GitHub no longer has the delivery."""
         change = update(missed).where(missed.c.guid == guid).values(state="gone")
         await self._database.write(lambda c: c.execute(change))
 
     async def forget(self, *, before: float) -> None:
-        """Delete what is so old that GitHub's log does not show it either."""
+        """Delete deliveries from before `before` (unix seconds): GitHub's log has them no more."""
         old = delete(missed).where(missed.c.delivered_at < before)
         await self._database.write(lambda c: c.execute(old))
 
     async def open_of(self, repository_id: int, event: str, action: str) -> int:
-        """Return how many deliveries of that kind may still arrive."""
+        """Return how many deliveries of this repository, event and action may still arrive."""
         like = (
             OPEN,
             missed.c.repository_id == repository_id,
@@ -170,7 +174,7 @@ class Sweeps:
         return await self._database.read(lambda c: c.scalar(query)) or 0
 
     async def run_since(self, repository_id: int, number: int, since: float) -> str | None:
-        """Return a run of the issue that was asked for since then, in unix seconds."""
+        """Return a run of the issue that was asked for since `since` (unix seconds), if any."""
         about = (runs.c.repository_id == repository_id, runs.c.number == number, OF_ISSUE)
         query = select(runs.c.id).where(*about, runs.c.created_at >= since).limit(1)
         return await self._database.read(lambda c: c.scalar(query))
@@ -182,12 +186,12 @@ class Sweeps:
         return await self._database.read(lambda c: c.scalar(query)) is not None
 
     async def oldest_waiting(self) -> float | None:
-        """Return when the first of the deliveries that nobody has looked at was received."""
+        """Return when the first waiting delivery was received, in unix seconds."""
         return await self._database.read(oldest_waiting)
 
 
 def missing_row(attempt: Attempt, state: str) -> dict[str, Any]:
-    """Return what is kept of an attempt."""
+    """Return the row of the table `missed` for an attempt."""
     return {
         "guid": attempt.guid,
         "delivery_id": attempt.delivery_id,

@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 
 
 def compacted(engine: Engine, rewrite: bool) -> bool:
-    """Do it, and return whether nothing held it up."""
+    """Compact the database; return whether nothing interrupted that."""
     with engine.connect() as connection:
         driver: Any = connection.connection.driver_connection
         try:
@@ -46,7 +46,7 @@ def _emptied(driver: Any) -> bool:
 
 
 def slack(connection: Connection) -> tuple[int, int]:
-    """Return the bytes of the file that hold nothing any more, and all of its bytes."""
+    """Return the unused bytes of the database file, and its size in bytes."""
     size, free, pages = (
         int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
         for name in ("page_size", "freelist_count", "page_count")

@@ -20,7 +20,7 @@ MERGED = ("merged", "fixed")
 
 
 class Override(NamedTuple):
-    """One whose day has come."""
+    """A merged override whose date has come."""
 
     run_id: str
     """The run that made it."""
@@ -37,15 +37,15 @@ class Override(NamedTuple):
 
 
 class Overrides:
-    """What the table `remediations` says of overrides, beside what is known of repositories."""
+    """The overrides in the table `remediations`, each with its repository."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def due(self, now: float, most: int) -> list[Override]:
-        """Return the merged ones whose day has come, who waits longest first.
+        """Return the merged overrides whose date has come, the longest waiting first.
 
-        Without those in repositories where nothing can be done now: their turn comes when it can.
+        Repositories where Fettle can do nothing now are left out until that changes.
         """
         until = remediations.c.override_until
         mine = (remediations.c.run_id, remediations.c.lane, remediations.c.overruled)
@@ -80,7 +80,7 @@ class Overrides:
         ]
 
     async def move(self, run_id: str, *, seen: float, to: float | None) -> bool:
-        """Have it looked at another time; False where somebody else has moved it meanwhile."""
+        """Set the override's next date; False where another process has set it meanwhile."""
         change = update(remediations).where(
             remediations.c.run_id == run_id, remediations.c.override_until == seen
         )
@@ -88,14 +88,14 @@ class Overrides:
         return bool(await self._database.write(lambda c: c.execute(moved).rowcount))
 
     async def settle(self, run_id: str, to: float | None) -> None:
-        """Note what a run about it came to: another day to look at it, or None: it is over."""
+        """Record the result of a run about the override: its next date, or None: it is gone."""
         change = update(remediations).where(
             remediations.c.run_id == run_id, remediations.c.override_until.is_not(None)
         )
         await self._database.write(lambda c: c.execute(change.values(override_until=to)))
 
     async def pulls(self, lane: str) -> Sequence[int]:
-        """Return the open pull requests about the package."""
+        """Return the open pull requests about the package of this lane."""
         rows = remediations.c
         query = select(rows.number).where(rows.lane == lane, rows.state == "open")
         return await self._database.read(lambda c: c.scalars(query).all())

@@ -28,13 +28,13 @@ class Due(NamedTuple):
 
 
 class AlertLooks:
-    """The table `alert_looks`, beside what is known of repositories."""
+    """The table `alert_looks`: one row for each repository whose alerts are polled."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def due(self, most: int) -> list[Due]:
-        """Return the repositories whose turn it is, who waits longest first."""
+        """Return the repositories whose turn it is, the longest waiting first; at most `most`."""
         waits = func.coalesce(alert_looks.c.next_at, 0.0)
         columns = (repositories, installations.c.permissions, alert_looks.c.at.label("looked_at"))
         query = (
@@ -67,7 +67,10 @@ class AlertLooks:
         ]
 
     async def looked(self, repository_id: int, *, next_at: float, whole: bool = True) -> None:
-        """Note that its alerts were looked at; `whole`: all of them, not just some."""
+        """Note that a repository's alerts were listed; `whole`: all of them, and not only a part.
+
+        `next_at` is when they are due again, in unix seconds.
+        """
         dialect = sqlite if self._database.engine.dialect.name == "sqlite" else postgresql
         row = {"repository_id": repository_id, "at": time.time() if whole else 0.0}
         insert = dialect.insert(alert_looks).values(next_at=next_at, **row)
@@ -77,7 +80,7 @@ class AlertLooks:
 
 
 def repository_of(ident: int, full_name: str, default_branch: str, *, private: bool) -> Repository:
-    """Return a repository as it is known by now."""
+    """Return a repository under its present name."""
     owner, _, name = full_name.partition("/")
     return Repository(
         id=ident, owner=owner, name=name, default_branch=default_branch, private=private

@@ -27,7 +27,7 @@ AT_ONCE = 50
 
 
 class Remediation(NamedTuple):
-    """What one run came to. Times are unix seconds."""
+    """The outcome of one run about alerts. Times are unix seconds."""
 
     run_id: str
     lane: str
@@ -55,7 +55,7 @@ class Remediation(NamedTuple):
 
 
 class Remediations:
-    """The table `remediations`: one row for each run that looked."""
+    """The table `remediations`: one row for each run that scanned its alerts."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -71,11 +71,11 @@ class Remediations:
         found: Mapping[int, str],
         overruled: Overruled | None = None,
     ) -> None:
-        """Remember how the run ended, or that it has opened a pull request.
+        """Record that the run has ended, or has opened a pull request.
 
-        Said again, as after a crash, the first word stands; but people may still end a run that
-        has opened one. One that was cancelled because nothing was left for it to do is as if it
-        had not been.
+        The first call counts, so that repeating it after a crash is safe; but a cancellation by
+        people still ends a run with a pull request. A run leaves no row when its alerts were closed
+        under it.
         """
         now = time.time()
         row = {
@@ -110,18 +110,18 @@ class Remediations:
         await self._database.write(keep)
 
     async def of(self, run_id: str) -> Remediation | None:
-        """Return what this run came to, if it ever looked."""
+        """Return the outcome of this run; None: it ended before it scanned."""
         found = await self._list(_all().where(remediations.c.run_id == run_id))
         return found[0] if found else None
 
     async def of_lane(self, lane: str) -> list[Remediation]:
-        """Return what the newest fixes of the lane came to, newest first."""
+        """Return the newest outcomes of fixes in the lane, newest first; at most `TRIES`."""
         newest = (remediations.c.ended_at.desc(), remediations.c.run_id.desc())
         mine = _all().where(remediations.c.lane == lane, remediations.c.retires.is_(None))
         return await self._list(mine.order_by(*newest).limit(TRIES))
 
     async def since(self, run_id: str) -> list[Remediation]:
-        """Return what others of its lane came to since this run was asked for, newest first."""
+        """Return the outcomes in the run's lane since the run was asked for, newest first."""
         asked = select(runs.c.lane, runs.c.created_at).where(runs.c.id == run_id)
         row = await self._database.read(lambda c: c.execute(asked).one_or_none())
         if row is None:
@@ -129,12 +129,12 @@ class Remediations:
         return [each for each in await self.of_lane(row.lane) if each.ended_at > row.created_at]
 
     async def awaits(self, repository_id: int, number: int) -> bool:
-        """Tell whether anything is to be known of that pull request's end."""
+        """Tell whether the pull request is one of Fettle's that is still open in the table."""
         query = select(remediations.c.run_id).where(*_pull(repository_id, number)).limit(1)
         return await self._database.read(lambda c: c.scalar(query)) is not None
 
     async def pull_closed(self, repository_id: int, number: int, *, merged: bool) -> list[str]:
-        """Note that the pull request was closed; return the runs that it is from."""
+        """Record that the pull request was closed or merged; return the runs that opened it."""
 
         def note(connection: Connection) -> list[str]:
             query = _all().where(*_pull(repository_id, number)).with_for_update()
@@ -150,7 +150,7 @@ class Remediations:
         return await self._database.write(note)
 
     async def alerts_closed(self, repository_id: int, alerts: Collection[int]) -> list[str]:
-        """Note that these are closed; return the runs whose last ones they were."""
+        """Record that these alerts are closed; return the runs that are thereby settled."""
 
         def note(connection: Connection) -> list[str]:
             mine = (remediations.c.repository_id == repository_id,)
@@ -170,9 +170,9 @@ class Remediations:
         return await self._database.write(note)
 
     async def due(self, *, before: float, merged_after: float) -> list[Remediation]:
-        """Return those that nobody has heard of or looked at since `before`, some at a time.
+        """Return the next runs whose pull request or alerts nobody has looked at since `before`.
 
-        Those that were merged before `merged_after` are given up.
+        Runs merged before `merged_after` are given up. Both times are unix seconds.
         """
         state, merged_at = remediations.c.state, remediations.c.merged_at
         waits = (state == "merged") & (merged_at < before) & (merged_at > merged_after)
@@ -180,7 +180,7 @@ class Remediations:
         return await self._list(query.order_by(remediations.c.looked_at).limit(AT_ONCE))
 
     async def looked(self, run_id: str, *, told: bool = False) -> None:
-        """Note that GitHub was asked just now, and whether people were told why it is open."""
+        """Record that GitHub was asked just now; `told`: people know why alerts are open."""
         now = time.time()
         change = {"looked_at": now, **({"told_at": now} if told else {})}
         await self._database.write(lambda c: _set(c, run_id, change))

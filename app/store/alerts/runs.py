@@ -24,21 +24,21 @@ NO_MORE = 0
 
 
 class AlertRuns:
-    """The table `told_alerts`, and what the table `runs` says of such runs."""
+    """The table `told_alerts`: alerts that a waiting run takes beside its own."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def cover(self, ask_id: str, request: RemediateAlert) -> str:
-        """Return the run that mends what this request is about as well; empty when there is none.
+        """Return the waiting run that takes this request's alerts as well; empty: there is none.
 
-        `ask_id` is the id that its own run would have. What was said once stands: after a crash
-        the same is said again, wherever that run is by then.
+        `ask_id` is the id that a run of its own would get. A repeated call, as after a crash,
+        returns the same run, wherever that run stands by then.
         """
         return await self._database.write(lambda c: _cover(c, ask_id, request))
 
     async def told(self, run_id: str) -> tuple[Told, ...]:
-        """Return the alerts that the run was left beside its own."""
+        """Return the alerts that were added to the run beside its own."""
         mine = (told_alerts.c.run_id == run_id, told_alerts.c.alert != NO_MORE)
         columns = (told_alerts.c.alert, told_alerts.c.severity, told_alerts.c.scope)
         query = select(*columns).where(*mine).order_by(told_alerts.c.ask_id)
@@ -46,14 +46,14 @@ class AlertRuns:
         return tuple(Told.model_validate(dict(row)) for row in rows)
 
     async def close(self, run_id: str, *, seen: int) -> bool:
-        """Have the run take no further alerts; False when it was left more than these meanwhile."""
+        """Let the run take no further alerts; False when more than `seen` were added meanwhile."""
         return await self._database.write(lambda c: _close(c, run_id, seen))
 
     async def live(self, lane: str, *, before: str = "", fixes: bool = False) -> list[str]:
-        """Return the runs of the lane that no person asked for and that have not ended.
+        """Return the unfinished runs of the lane that Fettle started by itself.
 
-        `before`: only those that were asked for before what has this id; `fixes`: only those that
-        are to mend what is open, not those that are to do without an override.
+        `before`: only runs that were asked for earlier than the run of this id; `fixes`: only runs
+        that fix open alerts, and none that remove an override.
         """
         query = _of_lane(lane)
         query = query.where(runs.c.id < before) if before else query

@@ -15,40 +15,40 @@ _SEALS: WeakKeyDictionary[Dialect, Cipher] = WeakKeyDictionary()
 
 
 def seal_with(dialect: Dialect, seal: Cipher) -> None:
-    """Have the columns of the database that this dialect belongs to sealed so."""
+    """Have the encrypted columns of this dialect's database use the cipher `seal`."""
     _SEALS[dialect] = seal
 
 
 def seal_of(dialect: Dialect) -> Cipher:
-    """Return the seal of the database that this dialect belongs to."""
+    """Return the cipher of the database that this dialect belongs to."""
     return _SEALS.get(dialect, OPEN)
 
 
 class SealedText(TypeDecorator[str]):
-    """Text that nobody reads in the file."""
+    """A text column, encrypted in the file."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
-        """Seal what is written."""
+        """Encrypt the value for the database."""
         return None if value is None else seal_of(dialect).close(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        """Open what is read."""
+        """Decrypt the value from the database."""
         return None if value is None else seal_of(dialect).open(value)
 
 
 class SealedBytes(TypeDecorator[bytes]):
-    """An LZ4 frame that nobody reads in the file."""
+    """A column of bytes, compressed with LZ4 and encrypted in the file."""
 
     impl = LargeBinary
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
-        """Seal what is written."""
+        """Encrypt the value for the database."""
         return None if value is None else seal_of(dialect).close_bytes(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        """Open what is read."""
+        """Decrypt the value from the database."""
         return None if value is None else seal_of(dialect).open_bytes(bytes(value))

@@ -17,7 +17,7 @@ TERMINAL = ""
 
 
 def require_keys(connection: Connection, seal: Cipher) -> None:
-    """Raise ConfigError when something may be sealed that this seal does not open."""
+    """Raise ConfigError when the database may hold texts that the cipher `seal` cannot decrypt."""
     if not inspect(connection).has_table(seals.name):
         return  # of an older version, which sealed nothing
     used: set[str] = set(connection.scalars(select(seals.c.fingerprint).distinct()))
@@ -26,7 +26,7 @@ def require_keys(connection: Connection, seal: Cipher) -> None:
 
 
 def enrol(connection: Connection, seal: Cipher, worker: str) -> None:
-    """Note, before anything is sealed with it, that the newest key is in use, or that none is.
+    """Record the newest key, or that there is none, before anything is encrypted with it.
 
     Raises ConfigError like `require_keys`.
     """
@@ -39,15 +39,16 @@ def enrol(connection: Connection, seal: Cipher, worker: str) -> None:
 
 
 def workers(connection: Connection) -> list[str]:
-    """Return the workers that are, or were, at work on this database."""
+    """Return the names of processes that work, or once worked, on this database."""
     query = select(seals.c.worker).where(seals.c.worker != TERMINAL).distinct()
     return list(connection.scalars(query))
 
 
 def behind(connection: Connection, seal: Cipher) -> list[str]:
-    """Return the workers that last began to store otherwise than this seal does.
+    """Return the workers that last started with another newest key than this cipher's.
 
-    They may be gone since then; on SQLite, where one works at a time, all but the last one are.
+    A worker in the list may be gone. On SQLite one process works at a time, so only the last
+    counts.
     """
     query = select(seals.c.worker, seals.c.fingerprint).where(seals.c.worker != TERMINAL)
     rows = connection.execute(query.order_by(seals.c.at)).all()
@@ -58,7 +59,7 @@ def behind(connection: Connection, seal: Cipher) -> list[str]:
 
 
 def forget_others(connection: Connection, seal: Cipher) -> None:
-    """Note that nothing is stored otherwise than with the newest key, or none, any more."""
+    """Record that every stored text is encrypted with the newest key, or that none is encrypted."""
     connection.execute(delete(seals).where(seals.c.fingerprint != _newest(seal)))
 
 

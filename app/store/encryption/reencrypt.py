@@ -42,9 +42,9 @@ class _Place(NamedTuple):
 
 
 async def reseal(database: Database, to: Cipher) -> int:
-    """Have all texts stored as `to` does it; return how many were not.
+    """Encrypt all texts with the newest key of `to`; return how many had to change.
 
-    Raises ConfigError for one that the database's own seal does not open.
+    Raises ConfigError for a text that the database's own cipher cannot decrypt.
     """
     changed = 0
     for place in await database.read(lambda c: list(_places(c))):

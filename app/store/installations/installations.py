@@ -22,7 +22,7 @@ MOST_FORMER = 20
 
 @dataclass
 class Changes:
-    """What was not known yet of some repositories: their ids."""
+    """The ids of repositories that a sync found changed."""
 
     new: list[int] = field(default_factory=list)
     """Also those that are back, or have come from another installation."""
@@ -46,7 +46,7 @@ class StoredInstallations:
         return installation_of(row) if row is not None else None
 
     async def installations(self) -> list[KnownInstallation]:
-        """Return those that were not removed."""
+        """Return the installations that were not removed."""
         return await self._database.read(every_installation)
 
     async def repository(self, ident: int) -> KnownRepository | None:
@@ -56,7 +56,7 @@ class StoredInstallations:
         return repository_of(row) if row is not None else None
 
     async def keep(self, found: KnownInstallation) -> KnownInstallation | None:
-        """Keep what GitHub says of it, and return what was known before."""
+        """Store what GitHub says of an installation; return what was stored before."""
         told = {
             "account_id": found.account_id,
             "account": found.account,
@@ -77,7 +77,7 @@ class StoredInstallations:
         return await self._database.write(keep)
 
     async def remove(self, ident: int) -> None:
-        """Note that the App is not installed there any more, and reaches nothing by it."""
+        """Mark the installation as removed; its repositories become unreachable."""
         now = time.time()
         this = (installations.c.id == ident, installations.c.removed_at.is_(None))
         own = (repositories.c.installation_id == ident, repositories.c.removed_at.is_(None))
@@ -91,9 +91,9 @@ class StoredInstallations:
     async def keep_repositories(
         self, installation_id: int, found: Sequence[KnownRepository], *, whole: bool
     ) -> Changes:
-        """Keep what the installation reaches, and return what is new in that.
+        """Store the repositories that an installation reaches; return the changes.
 
-        `whole`: these are all of them, and what is not among them it reaches no more.
+        `whole`: the list is complete, so repositories missing from it are no longer reached.
         """
         return await self._database.write(lambda c: self._kept(c, installation_id, found, whole))
 
@@ -144,13 +144,13 @@ class StoredInstallations:
         c.execute(update(runs).where(*stale).values(repository=found.full_name))
 
     async def reached(self, installation_id: int) -> set[int]:
-        """Return the repositories that the installation reaches, as far as is known."""
+        """Return the repositories that the installation reaches, as stored."""
         mine = (repositories.c.installation_id == installation_id, _THERE)
         query = select(repositories.c.id).where(*mine)
         return set(await self._database.read(lambda c: c.scalars(query).all()))
 
     async def was_called(self, ident: int, full_name: str) -> None:
-        """Remember that the repository was called so when something was asked for in it."""
+        """Remember a name that the repository had when a request was made in it."""
 
         def keep(connection: Connection) -> None:
             this = (repositories.c.id == ident, repositories.c.full_name != full_name)
@@ -162,17 +162,17 @@ class StoredInstallations:
         await self._database.write(keep)
 
     async def remove_repository(self, ident: int) -> None:
-        """Note that the App cannot reach it any more."""
+        """Mark the repository as no longer reachable."""
         now = time.time()
         await self._database.write(lambda c: _remove_repositories(c, [ident], now))
 
     async def live_runs(
         self, *, installation_id: int | None = None, repository_ids: Collection[int] = ()
     ) -> list[str]:
-        """Return the runs that have not ended, of all of an installation or of some repositories.
+        """Return the unfinished runs of an installation, or of some of its repositories.
 
-        What was asked for through the installation counts as long as its repository is nowhere
-        else by now.
+        A run counts for the installation it was asked through, until its repository moves to
+        another.
         """
         if installation_id is None:
             where: ColumnElement[bool] = runs.c.repository_id.in_(repository_ids)
@@ -185,12 +185,12 @@ class StoredInstallations:
         return list(await self._database.read(lambda c: c.scalars(query).all()))
 
     async def owners(self) -> dict[str, int]:
-        """Return which account each login of the allowlist meant when it was first seen."""
+        """Return the account id that each login of the allowlist had when first seen."""
         rows = await self._database.read(lambda c: c.execute(select(owners)).all())
         return {row.login: row.account_id for row in rows}
 
     async def keep_owner(self, login: str, account_id: int) -> None:
-        """Remember whose login it is; the first time counts."""
+        """Remember the account id of a login; the first call counts."""
         insert = self._insert(owners).values(login=login, account_id=account_id)
         await self._database.write(lambda c: c.execute(insert.on_conflict_do_nothing()))
 
@@ -204,13 +204,13 @@ def _remove_repositories(connection: Connection, idents: Collection[int], now: f
 
 
 def every_installation(connection: Connection) -> list[KnownInstallation]:
-    """Return those that were not removed."""
+    """Return the installations that were not removed."""
     query = select(installations).where(installations.c.removed_at.is_(None))
     return [installation_of(row) for row in connection.execute(query)]
 
 
 def with_former(row: Row[Any], now: KnownRepository) -> dict[str, str]:
-    """Return what the row remembers of before, once it holds what is now."""
+    """Return the former names and installations of a repository, updated by its present ones."""
     return {
         "former": listed_but(row.former, row.full_name, now.full_name),
         "former_installations": listed_but(
@@ -220,7 +220,7 @@ def with_former(row: Row[Any], now: KnownRepository) -> dict[str, str]:
 
 
 def listed_but(former: str, before: object, now: object) -> str:
-    """Return the list with what was, and without what is: it may have come back."""
+    """Return the JSON list with `before` added and `now` removed: a name may come back."""
     known = [each for each in (*json.loads(former), before) if each != now]
     return json.dumps(list(dict.fromkeys(known))[-MOST_FORMER:])
 

@@ -11,7 +11,7 @@ from app.store.tables import installations, repositories
 
 
 class StoredLabels:
-    """The columns of `repositories` about labels and policy: a plan that outlives the process."""
+    """The columns of `repositories` about labels and policy: work that outlives the process."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -30,7 +30,7 @@ class StoredLabels:
         return list(await self._database.read(lambda c: c.scalars(query).all()))
 
     async def due(self, installation_id: int, now: float, most: int) -> list[int]:
-        """Return the next of its repositories."""
+        """Return the installation's next repositories that need labels; at most `most`."""
         mine = (repositories.c.installation_id == installation_id, ~repositories.c.archived)
         there = (repositories.c.labels_due <= now, repositories.c.removed_at.is_(None))
         query = select(repositories.c.id).where(*mine, *there)
@@ -38,7 +38,7 @@ class StoredLabels:
         return list(await self._database.read(lambda c: c.scalars(query).all()))
 
     async def made_since(self, installation_id: int, since: float) -> int:
-        """Return how many labels were made in the installation since then."""
+        """Return how many labels the installation got since `since` (unix seconds)."""
         mine = (repositories.c.installation_id == installation_id, repositories.c.labels_at > since)
         query = select(func.coalesce(func.sum(repositories.c.labels_made), 0)).where(*mine)
         return int(await self._database.read(lambda c: c.scalar(query)) or 0)
@@ -46,14 +46,14 @@ class StoredLabels:
     async def done(
         self, repository_id: int, *, made: int, again: float | None, policy_problem: str | None
     ) -> None:
-        """Note what was made and seen; `again`: when to look once more, None for never."""
+        """Record that a repository got its labels; `again`: when to look next, None: never."""
         this = update(repositories).where(repositories.c.id == repository_id)
         values = {"labels_made": made, "labels_at": time.time(), "labels_due": again}
         change = this.values(policy_problem=policy_problem, **values)
         await self._database.write(lambda c: c.execute(change))
 
     async def ask_again(self, installation_id: int) -> None:
-        """Have all repositories of the installation looked at, when it may do more than before."""
+        """Make all repositories of the installation due, as after it granted more permissions."""
         mine = (
             repositories.c.installation_id == installation_id,
             repositories.c.removed_at.is_(None),
@@ -62,7 +62,7 @@ class StoredLabels:
         await self._database.write(lambda c: c.execute(change))
 
     async def leave(self, installation_id: int) -> None:
-        """Have none of them looked at: nothing may be made there."""
+        """Make no repository of the installation due: the App may not create labels there."""
         mine = repositories.c.installation_id == installation_id
         change = update(repositories).where(mine).values(labels_due=None)
         await self._database.write(lambda c: c.execute(change))

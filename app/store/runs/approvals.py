@@ -36,7 +36,7 @@ DAY = 86_400.0
 
 @dataclass(frozen=True)
 class Answered:
-    """What became of an answer."""
+    """The result of one person's answer."""
 
     approval: StoredApproval
     counted: bool
@@ -44,21 +44,21 @@ class Answered:
 
 
 class StoredApprovals:
-    """The table `approvals`. The first decision on a row stays, unless its call becomes another."""
+    """The table `approvals`. The first decision on a row counts."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def ask_once(self, run_id: str, asking: Asking) -> StoredApproval:
-        """Return the row of this asking, made if it is new.
+        """Return the row of this question, inserted if it is new.
 
-        When the same call now stands for something else, because the head moved, the row becomes
-        void. Raises RunError when the row no longer says what was asked.
+        Where the commit has moved since, the same call is another question: the old row becomes
+        void. Raises RunError when the row was damaged, so that it no longer says what was asked.
         """
         return await self._database.write(lambda c: _asked(c, run_id, asking))
 
     async def comment_is(self, ident: str, comment_id: int) -> None:
-        """Remember the comment that asks."""
+        """Remember the id of the comment that asks for this approval."""
         change = update(approvals).where(approvals.c.id == ident).values(comment_id=comment_id)
         await self._database.write(lambda c: c.execute(change))
 
@@ -77,9 +77,10 @@ class StoredApprovals:
         reason: str = "",
         now: float | None = None,
     ) -> Answered | None:
-        """Note a person's decision; None when there is no such approval.
+        """Record a person's decision and return the result; None when there is no such approval.
 
-        The first answer counts, if it comes in time; any other changes nothing.
+        The first decision before the deadline counts; later ones change nothing. `now` is in unix
+        seconds.
         """
         now = time.time() if now is None else now
         values = {
@@ -99,13 +100,16 @@ class StoredApprovals:
         return await self._database.write(settle)
 
     async def void(self, ident: str, why: str) -> bool:
-        """Note that a decision would mean nothing any more; return whether it still waited."""
+        """Make the approval void; return whether it was still waiting."""
         return await self._database.write(
             lambda c: _settle(c, ident, time.time(), state="void", decision_reason=_text(why))
         )
 
     async def expire(self, now: float | None = None) -> int:
-        """Note those whose time is up; return how many."""
+        """Mark approvals past their deadline as expired; return how many.
+
+        `now` is in unix seconds.
+        """
         now = time.time() if now is None else now
         query = select(func.count()).where(*_overdue(now))
         if not await self._database.read(lambda c: c.scalar(query)):
@@ -113,31 +117,31 @@ class StoredApprovals:
         return await self._database.write(lambda c: _expire(c, now))
 
     async def claim(self, ids: Sequence[str]) -> list[str]:
-        """Note that these calls are about to run; return which nobody had claimed before."""
+        """Note that these calls are about to run; return the ids that nobody had claimed before."""
         free = (approvals.c.id.in_(ids), approvals.c.used_at.is_(None))
         change = update(approvals).where(*free).values(used_at=time.time())
         claimed = change.returning(approvals.c.id)
         return list(await self._database.write(lambda c: c.scalars(claimed).all()))
 
     async def settled(self, ids: Sequence[str]) -> bool:
-        """Return whether none of these waits any more; one whose time is up does not."""
+        """Return whether all of these are decided, void, or past their deadline."""
         waits = (approvals.c.state == "waiting", approvals.c.expires_at > time.time())
         query = select(func.count()).where(approvals.c.id.in_(ids), *waits)
         return not await self._database.read(lambda c: c.scalar(query))
 
     async def waiting(self) -> list[StoredApproval]:
-        """Return all that wait, oldest first."""
+        """Return all approvals that wait for a decision, oldest first."""
         query = approval_rows().where(
             approvals.c.state == "waiting", approvals.c.expires_at > time.time()
         )
         return await self._list(query)
 
     async def of_run(self, run_id: str) -> list[StoredApproval]:
-        """Return what a run asked, oldest first."""
+        """Return all approvals that the run asked for, oldest first."""
         return await self._list(approval_rows().where(approvals.c.run_id == run_id))
 
     async def decided_since(self, moment: float) -> list[tuple[str, str]]:
-        """Return id and run of those that were decided from that moment on."""
+        """Return id and run of each approval decided since `moment` (unix seconds)."""
         query = select(approvals.c.id, approvals.c.run_id).where(approvals.c.decided_at >= moment)
         found = await self._database.read(lambda c: c.execute(query).all())
         return [(row.id, row.run_id) for row in found]
@@ -229,7 +233,7 @@ def _text(text: str) -> str:
 
 
 def approval_rows() -> Select[Any]:
-    """Select approvals, each with what `approval_in` needs of its run."""
+    """Select approvals with the columns of their runs that `approval_in` reads."""
     about = (runs.c.repository, runs.c.repository_id, runs.c.number)
     return select(approvals, *about).join_from(approvals, runs)
 

@@ -60,7 +60,7 @@ class KeptRun:
 
 @dataclass(frozen=True)
 class KeptTurn:
-    """A turn, with what damage has left of it."""
+    """A turn as stored; a damaged part of it is missing."""
 
     session: str
     number: int
@@ -78,7 +78,7 @@ class KeptTurn:
 
 @dataclass(frozen=True)
 class KeptStep:
-    """One performance of a step, as the engine recorded it."""
+    """One execution of a step, as the engine recorded it."""
 
     name: str
     """Like `stage/implement/2`, with `~1` behind it when it was done once more."""
@@ -103,7 +103,7 @@ class History:
     ) -> list[KeptRun]:
         """Return the newest runs; `repository` is `owner/name`, or the name alone.
 
-        Those that were covered by others, and so nobody has heard of, have to be asked for.
+        Runs that were merged into another run are returned only when `states` names their state.
         """
         query = _runs().order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(most)
         wanted_states = runs.c.state.in_(states) if states else runs.c.state != "covered"
@@ -122,14 +122,14 @@ class History:
         return _run(row) if row is not None else None
 
     async def emptied(self, run_id: str) -> bool:
-        """Return whether what it said was deleted after its time."""
+        """Return whether the run's texts were deleted by the retention."""
         query = select(runs.c.emptied_at).where(runs.c.id == run_id)
         return await self._database.read(lambda c: c.scalar(query)) is not None
 
     async def turns(self, run_id: str, *, content: bool, after: float = 0.0) -> list[KeptTurn]:
-        """Return the turns of all its sessions in the order in which they were made.
+        """Return the turns of all sessions of the run, in order.
 
-        `after`: only those that were complete later than that, in unix seconds.
+        `after`: only turns that were complete later than that, in unix seconds.
         """
         columns = [each for each in turns.c if content or each.name != "content"]
         query = (
@@ -141,13 +141,14 @@ class History:
         return [_turn(row, content=content) for row in found]
 
     async def approvals(self, run_id: str) -> list[StoredApproval]:
-        """Return what it asked people, oldest first."""
+        """Return the approvals that the run asked for, oldest first."""
         return await StoredApprovals(self._database).of_run(run_id)
 
     async def steps(self, run_id: str) -> list[KeptStep]:
-        """Return its steps, oldest first; none once the engine has forgotten them.
+        """Return the run's steps, oldest first; empty once the engine has deleted them.
 
-        The table belongs to the engine, so another version of it may call things otherwise.
+        Reads the engine's own table, whose columns another version of the engine may name
+        otherwise.
         """
 
         def read(connection: Connection) -> list[KeptStep]:

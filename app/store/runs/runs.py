@@ -29,7 +29,7 @@ _FINAL = {
 
 
 class Runs:
-    """The table `runs`: a projection for people, the engine's own record is elsewhere."""
+    """The table `runs`: what people see of runs; the engine keeps its own record."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -58,30 +58,31 @@ class Runs:
         await self._database.write(insert_once)
 
     async def begun(self, run_id: str) -> int:
-        """Note that a process begins, or goes on with, the run.
+        """Record that a process starts or resumes the run.
 
-        Return how many have since it last got any further: many mean that it brings them down.
+        Return how many starts there were since the run last made progress: many mean that the run
+        crashes the process.
         """
         change = update(runs).where(runs.c.id == run_id).values(starts=runs.c.starts + 1)
         counted = change.returning(runs.c.starts)
         return await self._database.write(lambda c: c.scalar(counted)) or 0
 
     async def started(self, run_id: str, step: str) -> None:
-        """Note that the run is at work on this step; one that it was not at before is progress."""
+        """Record that the run works on this step; a new step counts as progress."""
         starts = case((runs.c.stage == step, runs.c.starts), else_=0)
         await self._set(run_id, state="running", stage=step, starts=starts)
 
     async def parked(self, run_id: str) -> None:
-        """Note that the run waits for people. No restart meanwhile is its fault."""
+        """Record that the run waits for people; restarts meanwhile do not count against it."""
         await self._set(run_id, state="parked", starts=0)
 
     async def is_parked(self, run_id: str) -> bool:
-        """Return whether the run was noted as waiting for people."""
+        """Return whether the run is recorded as waiting for people."""
         query = select(runs.c.state == "parked").where(runs.c.id == run_id)
         return bool(await self._database.read(lambda c: c.scalar(query)))
 
     async def ended(self, run_id: str, outcome: Outcome) -> None:
-        """Note how the run ended; what it still asked has no meaning any more."""
+        """Record how the run ended, and make its open approvals void."""
         now = time.time()
         waits = (approvals.c.run_id == run_id, approvals.c.state == "waiting")
         void = {"state": "void", "decided_at": now, "decision_reason": "the run has ended"}
@@ -108,46 +109,46 @@ class Runs:
         return await self._database.read(lambda c: c.scalar(query))
 
     async def number_is(self, run_id: str, number: int) -> None:
-        """Remember the issue on which the run speaks to people, when it had none of its own."""
+        """Record the issue on which the run speaks to people, where it began without one."""
         change = update(runs).where(runs.c.id == run_id, runs.c.number != number)
         await self._database.write(lambda c: c.execute(change.values(number=number)))
 
     async def place_of(self, request: Request) -> int:
-        """Return the issue on which the newest run of the lane spoke that had one; 0: none did."""
+        """Return the issue that the newest run of the lane spoke on; 0: no run had one."""
         mine = (runs.c.lane == request.lane, runs.c.repository_id == request.repository.id)
         newest = runs.c.created_at.desc()
         query = select(runs.c.number).where(*mine, runs.c.number != 0).order_by(newest).limit(1)
         return await self._database.read(lambda c: c.scalar(query)) or 0
 
     async def lane_of(self, run_id: str) -> str | None:
-        """Return the lane of a run, as it is called today; None when nobody knows it any more."""
+        """Return the run's lane under its present name; None: its request cannot be read."""
         try:
             return request_of(await self.request(run_id)).lane
         except ValidationError:
             return None
 
     async def outcome(self, run_id: str) -> Outcome | None:
-        """Return how the run ended, or None while it has not."""
+        """Return how the run ended; None: it has not ended."""
         query = select(runs.c.outcome).where(runs.c.id == run_id)
         text = await self._database.read(lambda c: c.scalar(query))
         return Outcome.model_validate_json(text) if text else None
 
     async def unfinished(self, after: str = "") -> list[str]:
-        """Return the next of the runs that have not ended, by id; `AT_ONCE` while there are more.
+        """Return the next unfinished runs by id; a full `AT_ONCE` means that there are more.
 
-        Days may pass for those that wait for people, so there can be many.
+        Runs that wait for people may take days, so there can be many.
         """
         open_after = (runs.c.state.in_(OPEN), runs.c.id > after)
         query = select(runs.c.id).where(*open_after).order_by(runs.c.id).limit(AT_ONCE)
         return list(await self._database.read(lambda c: c.scalars(query).all()))
 
     async def request(self, run_id: str) -> Any:
-        """Return the run's request as JSON values; None when nobody can read it any more."""
+        """Return the run's request as JSON values; None where it cannot be read."""
         query = select(runs.c.request).where(runs.c.id == run_id)
         return _loaded(await self._database.read(lambda c: c.scalar(query)))
 
     async def latest(self) -> tuple[str, Outcome | None] | None:
-        """Return id and outcome of the newest run; no outcome while it is under way."""
+        """Return id and outcome of the newest run; the outcome is None while it is under way."""
         query = select(runs.c.id, runs.c.outcome).order_by(runs.c.created_at.desc()).limit(1)
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
         if row is None:

@@ -22,7 +22,7 @@ ANEW = "it was put on again, and another run does the work."
 
 
 class StoredSteers:
-    """The table `steers`. Nothing in it ever changes."""
+    """The table `steers`. Rows are only added."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -41,9 +41,9 @@ class StoredSteers:
         usd: float = 0.0,
         url: str = "",
     ) -> bool:
-        """Keep what somebody wants of these runs; the same key a second time changes nothing.
+        """Add what somebody wants of these runs; a key that is there already changes nothing.
 
-        Return whether any of them hears of it: False means that they have ended, or never were.
+        Return whether any of the runs gets it: False means that all have ended, or never existed.
         """
         meant = [run_ids] if isinstance(run_ids, str) else list(run_ids)
         row = {
@@ -60,16 +60,16 @@ class StoredSteers:
         return await self._database.write(lambda c: _put(c, meant, rows)) > 0
 
     async def told(self, key: str) -> str | None:
-        """Return a run that was told what has this key, if any was."""
+        """Return a run that got the steer of this key, if any did."""
         mine = steers.c.key.startswith(f"{key}/", autoescape=True)
         query = select(steers.c.run_id).where(mine).limit(1)
         return await self._database.read(lambda c: c.scalar(query))
 
     async def supersede(self, run_id: str, request: ResolveIssue) -> int:
-        """Cancel the runs of the request's lane that were asked for before this one; count them.
+        """Cancel the older unfinished runs of the request's lane; return how many.
 
-        GitHub tells of a label only when it was not on before: whoever puts it on again has taken
-        it off, whether we have heard of that by now or not.
+        GitHub sends a delivery only for a label that was not on before. So whoever sets it again
+        has removed it before, whether that delivery has arrived or not.
         """
 
         def cancel(connection: Connection) -> int:
@@ -80,7 +80,7 @@ class StoredSteers:
         return await self._database.write(cancel)
 
     async def since(self, run_id: str, number: int = 0) -> list[Steer]:
-        """Return what came to the run after the steer of this number, oldest first."""
+        """Return the run's steers after this number, oldest first."""
         query = (
             select(steers)
             .where(steers.c.run_id == run_id, steers.c.number > number)
@@ -100,7 +100,7 @@ class StoredSteers:
         return _steer(row) if row is not None else None
 
     async def granted(self, run_id: str, *, besides: str = "") -> float:
-        """Return the dollars that people gave the run, leaving out the steer of one key."""
+        """Return the dollars that people granted the run, without the steer `besides`."""
         query = select(func.sum(steers.c.usd)).where(
             steers.c.run_id == run_id,
             steers.c.kind == "budget",
@@ -109,7 +109,7 @@ class StoredSteers:
         return await self._database.read(lambda c: c.scalar(query)) or 0.0
 
     async def steered_since(self, moment: float) -> list[tuple[str, str]]:
-        """Return key and run of what was said from that moment on, in unix seconds."""
+        """Return key and run of each steer since `moment` (unix seconds)."""
         query = select(steers.c.key, steers.c.run_id).where(steers.c.at >= moment)
         found = await self._database.read(lambda c: c.execute(query).all())
         return [(row.key, row.run_id) for row in found]

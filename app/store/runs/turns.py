@@ -17,8 +17,10 @@ from app.store.tables import runs, turns
 class StoredJournal:
     """The port `Journal` of one run, in the table `turns`.
 
-    Content is kept as the JSON text that was sent or received: the prompt cache and the binding
-    of thinking blocks both depend on sending the very same bytes again.
+    A turn is stored as the exact JSON that was sent or received: the prompt cache and the
+    signatures of thinking blocks need the same bytes again.
+
+    https://docs.claude.com/en/docs/build-with-claude/prompt-caching
     """
 
     def __init__(self, database: Database, run_id: str) -> None:
@@ -50,7 +52,7 @@ class StoredJournal:
         ]
 
     async def append(self, session: str, number: int, turn: Turn) -> None:
-        """Store one turn; the primary key refuses a number that is taken."""
+        """Store one turn; the primary key refuses a number that is taken already."""
         row = {
             "run_id": self._run_id,
             "session": session,
@@ -71,13 +73,13 @@ class StoredJournal:
             self._spent = (usage + turn.usage, usd + turn.cost_usd, answers + 1)
 
     async def spent(self) -> tuple[Usage, float, int]:
-        """Return tokens, dollars and answers of the whole run so far."""
+        """Return tokens, dollars and model answers of the whole run so far."""
         if self._spent is None:
             self._spent = await self._database.read(self._sum)
         return self._spent
 
     async def spent_today(self) -> float:
-        """Return the dollars of all runs on the run's repository since midnight UTC."""
+        """Return the dollars of all runs on this repository since midnight UTC."""
         query = spent_since(self._run_id, _midnight())
         return await self._database.read(lambda c: c.scalar(query)) or 0.0
 
@@ -90,9 +92,10 @@ class StoredJournal:
 
 
 def spent_since(run_id: str, moment: float) -> Select[tuple[float | None]]:
-    """Return the query for the dollars of all runs on this run's repository since that moment.
+    """Return the query for the dollars of all runs on the run's repository since `moment`.
 
-    A run that ended before has no turn since, so few runs are looked at, by indexes alone.
+    `moment` is in unix seconds. Runs that ended before it have no later turn, so indexes alone
+    serve the query.
     """
     repository = select(runs.c.repository_id).where(runs.c.id == run_id).scalar_subquery()
     recent = or_(runs.c.state.in_(OPEN), runs.c.updated_at >= moment)
@@ -108,9 +111,9 @@ def _midnight() -> float:
 async def recorded_sessions(
     database: Database, run_id: str | None = None, *, most: int = 500
 ) -> list[tuple[str, str]]:
-    """Return run and session of each conversation, those of the newest runs first.
+    """Return run and session of each conversation, the newest runs first.
 
-    `run_id` picks those of one run.
+    `run_id` restricts the list to one run.
     """
     query = (
         select(turns.c.run_id, turns.c.session)
