@@ -57,7 +57,7 @@ class Document:
 
 
 def read_document(data: bytes) -> Document:
-    """Return what the file says. Raises Faulty."""
+    """Return what the file says. Raises MalformedPolicy."""
     if len(data) > LONGEST:
         raise MalformedPolicy(
             PolicyFault(1, 1, f"the file has {len(data)} bytes; it may have {LONGEST}")

@@ -24,9 +24,9 @@ PUZZLED = "confused"
 LOOKED_BACK = 7 * 86_400.0
 """Seconds after a restore in which commands may come for the second time."""
 ONCE_EACH = frozenset({"by-person", "by-hand", "may-answer"})
+"""Rules about who may answer: each person is told once on an issue, however often they try."""
 ASKER_AMONG = "asker-among"
-"""Told once to each person as well, in words of its own: a role may change."""
-"""Rules about who answers: each person is told once on an issue, however often they try."""
+"""A rule that is told once to each person and role, since a role may change."""
 TEXT = "@{login}, about [your comment]({url}): {text}\n\nRule: `{rule}`."
 
 log = structlog.get_logger()

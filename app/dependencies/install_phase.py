@@ -66,7 +66,7 @@ class SetUps:
 
 
 class RunSetUp:
-    """The port `Furnisher` for one run."""
+    """The port `DependencyInstaller` for one run."""
 
     def __init__(self, all_: SetUps, name: str, mirror: Mirror, run_id: str) -> None:
         self._all = all_
@@ -226,7 +226,7 @@ class RunSetUp:
 
 @dataclass(frozen=True)
 class RunAddition:
-    """The port `Addition` of one run."""
+    """The port `DependencyCopy` of one run."""
 
     run: RunSetUp
     copy: Copy

@@ -49,7 +49,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Loan:
-    """The port `Lent`: kits and a folder for temporary files, for one command."""
+    """The port `LentTools`: kits and a folder for temporary files, for one command."""
 
     mounts: tuple[Mount, ...]
     way: Way

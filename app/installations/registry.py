@@ -31,7 +31,7 @@ NOT_LISTED = (
 
 
 class InstallationRegistry:
-    """The port `Installed`, over the store. What the store has not heard of, GitHub is asked."""
+    """The port `InstallationLookup` over the store; GitHub is asked about what is not stored."""
 
     def __init__(
         self, stored: StoredInstallations, github: AppInstallations, owners: AllowedOwners
@@ -41,11 +41,11 @@ class InstallationRegistry:
         self._owners = owners
 
     async def permit(self, installation_id: int, repository_ids: Sequence[int]) -> Permit:
-        """Return what a token is made with: by today's owner, wherever the repository was moved.
+        """Return the permit for a token, by the repository's present owner.
 
-        Raises InstallationGone where the App is installed no more, NotAllowed where it must not
-        work. That a repository was taken away is only a doubt: it may have been given back a moment
-        ago, and what was asked there then must not be lost.
+        Raises InstallationGone where the App is installed no more, OwnerNotAllowed where the
+        allowlist lacks the account. A removed repository only raises a doubt: it may have been
+        granted again a moment ago, and a request there must not be lost.
         """
         repository = await self._stored.repository(repository_ids[0]) if repository_ids else None
         if repository is not None and installation_id in repository.former_installations:

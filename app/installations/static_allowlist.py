@@ -13,7 +13,7 @@ from app.records.installations import KnownInstallation
 
 
 class StaticAllowlist(UncachedInstallations):
-    """The port `Installed`: asks GitHub whose installation it is, and holds that to the list."""
+    """The port `InstallationLookup` that asks GitHub for the account and checks the allowlist."""
 
     def __init__(self, github: AppInstallations, owners: AllowedOwners) -> None:
         self._github = github
@@ -21,7 +21,7 @@ class StaticAllowlist(UncachedInstallations):
         self._known: dict[int, KnownInstallation] = {}
 
     async def permit(self, installation_id: int, repository_ids: Sequence[int]) -> Permit:  # noqa: ARG002 the port has it
-        """Return what a token is made with. Raises InstallationGone, NotAllowed."""
+        """Return the permit for a token. Raises InstallationGone, OwnerNotAllowed."""
         if installation_id not in self._known:
             found = await self._github.one(installation_id)
             if found is None:

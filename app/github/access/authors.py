@@ -15,7 +15,7 @@ NO_ROLE = "none"
 
 @dataclass(frozen=True)
 class Author:
-    """Whose words a text is."""
+    """The author of a text, with the role that it had."""
 
     person: Person
     role: str = ""
@@ -25,9 +25,9 @@ class Author:
 
 
 class Authors:
-    """Tells them apart by their ids; each person's role is asked for once in a run.
+    """Sorts authors by account id; GitHub is asked for each person's role once in a run.
 
-    `outsiders`: whether people without write access are listened to as well; bots never are.
+    `outsiders`: people without write access count as well; bots never do.
     """
 
     def __init__(self, reading: RunReader, client: InstallationClient, *, outsiders: bool) -> None:
@@ -36,9 +36,9 @@ class Authors:
         self._outsiders = outsiders
 
     async def of(self, item: Mapping[str, Any]) -> Author | None:
-        """Return who wrote this (GraphQL); None for bots, and for people who are not listened to.
+        """Return the author of a GraphQL object; None for bots and for people who do not count.
 
-        What an account wrote that is gone by now is nobody's.
+        A deleted account counts as nobody.
         """
         author = item["author"]
         if author is None or author.get("databaseId") is None:

@@ -41,7 +41,10 @@ class Discussion(Frozen):
 async def discussion(
     client: InstallationClient, request: Request, own: BotIdentity, *, until: float
 ) -> Discussion:
-    """Return what was said before `until` (unix seconds); Fettle's own comments do not count."""
+    """Return what people said before `until` (unix seconds), without Fettle's own comments.
+
+    https://docs.github.com/rest/issues/comments#list-issue-comments
+    """
     repository = request.repository
     where = {"owner": repository.owner, "repo": repository.name, "number": str(request.number)}
     every = [comment async for comment in client.getiter(COMMENTS, where) if not own.wrote(comment)]
@@ -68,7 +71,7 @@ async def discussion(
 async def roles_of(
     client: InstallationClient, request: Request, comments: list[dict[str, Any]]
 ) -> dict[int, Role]:
-    """Return the role by account id of those who may write. Newest authors are asked for first."""
+    """Return the roles of those who may write, by account id; the newest authors come first."""
     authors = {
         user["id"]: user["login"]
         for comment in reversed(comments)

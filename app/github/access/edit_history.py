@@ -18,14 +18,14 @@ MOST_PAGES = 5
 
 
 class EditHistory:
-    """Looks up texts for one run. What was said after `until` counts as it was said first."""
+    """Looks up former texts for one run: edits after `until` (unix seconds) do not count."""
 
     def __init__(self, client: InstallationClient, until: float) -> None:
         self._client = client
         self._until = datetime.fromtimestamp(until, UTC)
 
     async def text(self, item: Mapping[str, Any]) -> str:
-        """Return the text of a review or comment (GraphQL); one request if it was edited since."""
+        """Return the text of a review or comment (GraphQL) as it counts; one request if edited."""
         moment = max(self._until, said_at(item))
         if item["lastEditedAt"] is None or datetime.fromisoformat(item["lastEditedAt"]) <= moment:
             return str(item["body"])
@@ -68,13 +68,13 @@ class EditHistory:
 
 
 def said_at(item: Mapping[str, Any]) -> datetime:
-    """Return when a review or comment (GraphQL) was there for others to see."""
+    """Return when others could first see a review or comment (GraphQL), in unix seconds."""
     at = item.get("submittedAt") or item.get("publishedAt") or item["createdAt"]
     return datetime.fromisoformat(at)
 
 
 def edited_by_author(item: Mapping[str, Any]) -> bool:
-    """Tell whether whoever edited a text last is who wrote it."""
+    """Tell whether the last editor of a text is its author."""
     editor, author = item["editor"] or {}, item["author"] or {}
     same = editor.get("databaseId") == author.get("databaseId")
     return same and editor.get("databaseId") is not None

@@ -15,7 +15,10 @@ from handlers.access.issues import Facts
 
 
 async def issue_facts(client: InstallationClient, request: ResolveIssue) -> Facts:
-    """Return what holds now. Raises RunError when the issue is gone or the repository another."""
+    """Return the facts that hold now.
+
+    Raises RunError when the issue is gone, or its number leads to another repository.
+    """
     try:
         about_asker = await asker_role(client, request)
         issue = await found_at(client, request, document("issue_facts"))
@@ -36,9 +39,9 @@ async def issue_facts(client: InstallationClient, request: ResolveIssue) -> Fact
 
 
 async def asker_role(client: InstallationClient, request: Request) -> dict[str, Any]:
-    """Return what the asker may do, as the facts name it.
+    """Return the asker's role for the facts.
 
-    The operator of the machine has no account there, and of failed checks nobody asks.
+    The operator at the terminal has no account there, and failed checks have no asker.
     """
     if request.via in ("terminal", "checks"):
         return {}
@@ -53,9 +56,9 @@ async def asker_role(client: InstallationClient, request: Request) -> dict[str, 
 async def found_at(
     client: InstallationClient, request: Request, document: str
 ) -> Mapping[str, Any]:
-    """Return what the document asks of the issue or pull request of this number.
+    """Return the document's answer on the issue or pull request of the request's number.
 
-    Raises RunError when it is not there any more.
+    Raises RunError when it is gone.
     """
     repository = request.repository
     variables = {"owner": repository.owner, "name": repository.name, "number": request.number}
@@ -89,7 +92,7 @@ def _same_newlines(text: str | None) -> str:
 
 
 def person_of(actor: Mapping[str, Any] | None) -> Person | None:
-    """Return whom GraphQL names; None when that account is gone."""
+    """Return the person that GitHub names; None when the account was deleted."""
     if not actor or not actor.get("databaseId"):
         return None
     return Person(id=actor["databaseId"], login=actor["login"])

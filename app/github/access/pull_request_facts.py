@@ -23,9 +23,9 @@ COMMIT = f"{REPOSITORY}/commits/{{ref}}"
 async def pull_facts(
     client: InstallationClient, request: OnPull, own: BotIdentity, *, covered: bool
 ) -> PullFacts:
-    """Return what holds now; `covered`: another run has dealt with it, as the store knows.
+    """Return the facts that hold now; `covered`: another run has dealt with the request.
 
-    Raises RunError when it is gone or the repository another.
+    Raises RunError when the pull request is gone, or its number leads to another repository.
     """
     if covered and request.via in UNCALLED:
         return PullFacts(covered=True)  # that decides, so GitHub is not asked

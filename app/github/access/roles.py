@@ -13,7 +13,7 @@ from handlers.access.issues import may_write
 
 
 class Role(Frozen):
-    """A person's role; empty names: no access at all."""
+    """A person's role in a repository; empty names mean no access."""
 
     role_name: str = ""
     permission: str = ""
@@ -21,12 +21,12 @@ class Role(Frozen):
 
     @property
     def name(self) -> str:
-        """Return what people call it."""
+        """Return the role's name as people know it."""
         return self.role_name or self.permission
 
     @property
     def may_write(self) -> bool:
-        """Tell whether this person may push."""
+        """Tell whether the person may push."""
         return not self.is_bot and may_write(self.role_name, self.permission)
 
 
@@ -57,7 +57,7 @@ MOST_PEOPLE = 60
 
 
 class Writers:
-    """Answers for one run; each person is asked about once."""
+    """The roles of people for one run; GitHub is asked once for each person."""
 
     def __init__(self, github: GitHub, repository: Repository) -> None:
         self._github = github
@@ -65,7 +65,7 @@ class Writers:
         self._known: dict[int, Role] = {}
 
     async def wrote(self, client: InstallationClient, thing: Mapping[str, Any]) -> bool:
-        """Tell whether this text is by somebody with write access, or by Fettle itself."""
+        """Tell whether somebody with write access, or Fettle itself, wrote this text."""
         user = thing.get("user")
         if not user:  # the account is gone
             return False
@@ -75,7 +75,7 @@ class Writers:
         return (await self.role(client, person)).may_write
 
     async def role(self, client: InstallationClient, person: Person) -> Role:
-        """Return what this person may do; nothing, when there are too many of them."""
+        """Return the person's role; no access, once `MOST_PEOPLE` others were asked for."""
         if person.id not in self._known and len(self._known) < MOST_PEOPLE:
             self._known[person.id] = await role_of(client, self._repository, person)
         return self._known.get(person.id, Role())

@@ -19,7 +19,7 @@ REPOSITORY = "/repos/{owner}/{repo}"
 
 @dataclass(frozen=True)
 class RunReader:
-    """One run's way to GitHub."""
+    """Reads a repository for one run."""
 
     github: GitHub
     request: Request
@@ -29,24 +29,24 @@ class RunReader:
 
     @classmethod
     def of(cls, github: GitHub, request: Request, until: float) -> RunReader:
-        """Return the way of a run; nothing is asked of GitHub yet."""
+        """Return the reader of a run, without any request to GitHub."""
         return cls(github, request, until, Writers(github, request.repository))
 
     async def client(self, profile: Profile = Profile.READ) -> InstallationClient:
-        """Return a client with just these permissions on just this repository."""
+        """Return a client with exactly this profile's permissions on exactly this repository."""
         request = self.request
         return await self.github.installation(
             request.installation_id, request.repository.id, profile
         )
 
     def where(self, **more: object) -> dict[str, str]:
-        """Return the variables of a path below REPOSITORY."""
+        """Return the URL variables of a path below REPOSITORY."""
         repository = self.request.repository
         texts = {name: str(value) for name, value in more.items()}
         return {"owner": repository.owner, "repo": repository.name, **texts}
 
     async def shown(self, thing: Mapping[str, Any]) -> bool:
-        """Tell whether a text may be shown to an agent: somebody with write access wrote it."""
+        """Tell whether an agent may see a text: somebody with write access wrote it."""
         return await self.writers.wrote(await self.client(), thing)
 
     async def comments(self, number: int) -> str:
@@ -71,5 +71,5 @@ class RunReader:
 
 
 def asked_at(run_id: str) -> float:
-    """Return when the delivery came in that the run is about, in unix seconds: its id says so."""
+    """Return when the run's delivery arrived, in unix seconds, as the run id holds it."""
     return int(run_id.partition("-")[0], 16) / 1e6

@@ -25,11 +25,14 @@ _NOT_PERMITTED = (
 
 
 class NoAlerts(RunError):
-    """The repository has none, because nobody looks for them there."""
+    """GitHub has no alerts: they are switched off, or the repository is archived."""
 
 
 def alert_refusal(error: NotPermitted, repository: Repository) -> RunError:
-    """Return what tells people what to do about GitHub's refusal."""
+    """Return the error that tells people how to let Fettle read the alerts.
+
+    https://docs.github.com/rest/dependabot/alerts
+    """
     said = str(error).lower()
     named = {"repository": f"`{repository.full_name}`", "owner": repository.owner}
     if "disabled" in said:

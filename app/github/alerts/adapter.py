@@ -58,7 +58,7 @@ LaneOf = Callable[[str], Awaitable[str | None]]
 
 
 class GitHubAlerts:
-    """Reads with the profiles `alerts` and `read`; says with `report`, and nothing wider."""
+    """Reads alerts with the token profiles `alerts` and `read`, and comments with `report`."""
 
     def __init__(
         self,
@@ -80,9 +80,9 @@ class GitHubAlerts:
         self._others = CompetingPullRequests(self._reading, request, lane_of)
 
     async def open(self, ecosystem: str, package: str) -> tuple[Advisory, ...]:
-        """Return all open alerts about this package, those of every folder, newest first.
+        """Return the open alerts about this package in all folders, newest first.
 
-        Only the public has to be kept from knowing what it cannot read anyway.
+        Undisclosed advisories are looked up only for public repositories.
         """
         return await self._with_secrets(await self._open(ecosystem_name(ecosystem), package))
 
@@ -96,7 +96,7 @@ class GitHubAlerts:
         )
 
     async def numbered(self, alerts: Collection[int]) -> tuple[Advisory, ...]:
-        """Return these alerts, whatever has become of them; without those that are gone."""
+        """Return the alerts of these numbers in any state; deleted ones are left out."""
         client, found, wanted = await self._alerts_client(), [], sorted(set(alerts))
         if len(wanted) > MOST_NUMBERED:
             package = self._request.package
@@ -114,7 +114,7 @@ class GitHubAlerts:
         return await self._with_secrets(found)
 
     async def state(self, alert: int) -> AlertState:
-        """Return what has become of this alert by now."""
+        """Return the present state of this alert."""
         client = await self._alerts_client()
         try:
             found = await client.getitem(ALERT, self._reading.where(number=int(alert)))
@@ -131,13 +131,14 @@ class GitHubAlerts:
         return await self._others.read(ecosystem_name(ecosystem), package, directory.strip("/"))
 
     async def known(self, ecosystem: str, versions: Collection[tuple[str, str]]) -> Knowledge:
-        """Return all published advisories that affect any of these (package, version) pairs."""
+        """Return the published advisories that affect any of these (package, version) pairs."""
         return await self._advisories.known(ecosystem_name(ecosystem), versions)
 
     async def say(self, pull: int, key: str, body: str) -> str:
-        """Say this on that pull request once, whatever happens; return its URL.
+        """Post a comment on that pull request once; return its URL.
 
-        The same key again replaces what was said, also by an earlier run about the same package.
+        The same key replaces the text of an earlier comment, also that of an earlier run about the
+        package.
         """
         there = self._request.model_copy(update={"number": pull})
         comments = MarkedComments(self._github, there, MARK, settle=self._settle)

@@ -42,14 +42,14 @@ log = structlog.get_logger()
 
 
 class Advisories:
-    """Reads what anybody may read, with a token that can do nothing else of weight."""
+    """Reads public advisories with a token that can do nothing else of weight."""
 
     def __init__(self, client: Callable[[], Awaitable[InstallationClient]], clean: Clean) -> None:
         self._client = client
         self._clean = clean
 
     async def known(self, ecosystem: str, versions: Collection[tuple[str, str]]) -> Knowledge:
-        """Return the published advisories; incomplete where GitHub could not be asked about all."""
+        """Return the published advisories, marked incomplete where GitHub did not answer on all."""
         pairs = sorted(set(versions))
         wanted = [each for each in pairs if is_package(each[0]) and is_version(each[1])]
         if ecosystem not in ECOSYSTEMS:
@@ -69,7 +69,7 @@ class Advisories:
         return Knowledge(complete=complete, advisories=tuple(found.values()))
 
     async def undisclosed(self, ghsa_ids: Collection[str]) -> frozenset[str]:
-        """Return those that the public cannot read; when in doubt, it cannot."""
+        """Return the ids of advisories that are not public; in doubt an advisory is not."""
         ids = sorted(set(ghsa_ids))
         secret = set(ids[MOST_LOOKED_UP:])
         for each in ids[:MOST_LOOKED_UP]:

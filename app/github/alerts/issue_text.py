@@ -42,12 +42,12 @@ def in_folder(directory: str) -> str:
 
 
 def is_discreet(request: Request) -> bool:
-    """Tell whether the run's progress is read by more people than its alerts are."""
+    """Tell whether more people can read the run's progress than its alerts."""
     return isinstance(request, RemediateAlert) and not request.repository.private
 
 
 def public_text(outcome: Outcome) -> str:
-    """Return how it ended, without what was found on the way."""
+    """Return how the run ended, without the vulnerabilities that it found."""
     if outcome.kind == "failed":
         found = _FAILED.get(outcome.rule or "")
         return f"{found} {_DECIDE}" if found else _BROKEN

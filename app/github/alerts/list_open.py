@@ -33,9 +33,9 @@ class OpenAlerts:
         self._github = github
 
     async def of(self, installation_id: int, repository: Repository) -> list[AlertView]:
-        """Return the open alerts that something can be done about.
+        """Return the open alerts that Fettle can act on.
 
-        Raises NotPermitted where alerts are switched off, or may not be read.
+        Raises NotPermitted where alerts are switched off, or the App may not read them.
         """
         client = await self._client(installation_id, repository, Profile.ALERTS)
         where = {"owner": repository.owner, "repo": repository.name, "state": "open"}
@@ -57,7 +57,7 @@ class OpenAlerts:
         directory: str,
         names: Collection[str],
     ) -> bool:
-        """Tell whether any of these files of a folder is another one than at that commit."""
+        """Tell whether any of these files in the folder has changed since that commit."""
         client = await self._client(installation_id, repository, Profile.CONTENTS)
         then = await _files(client, repository, directory, since)
         now = await _files(client, repository, directory, "")

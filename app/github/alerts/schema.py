@@ -61,34 +61,34 @@ Clean = Callable[[str], str]
 
 
 def ecosystem_name(said: str) -> str:
-    """Return GitHub's name of the ecosystem, as its alerts write it."""
+    """Return the ecosystem's name as GitHub's alerts write it."""
     name = said.strip().lower()
     return NAMES.get(name, name)
 
 
 def is_package(name: str) -> bool:
-    """Tell whether this can be the name of a package, of whatever ecosystem."""
+    """Tell whether the text can be a package's name, in any ecosystem."""
     return len(name) <= LONGEST_NAME and _NAME.fullmatch(name) is not None
 
 
 def is_version(text: str) -> bool:
-    """Tell whether this can be a version."""
+    """Tell whether the text can be a version."""
     return len(text) <= LONGEST_VERSION and _VERSION.fullmatch(text) is not None
 
 
 def version_in(text: str) -> str:
-    """Return the version; nothing where it is none."""
+    """Return the version; empty where the text is none."""
     return text if is_version(text) else ""
 
 
 def range_in(text: str) -> str:
-    """Return the range of versions, or what nothing can be held against."""
+    """Return the range of versions; `UNREADABLE` where the text is none."""
     readable = len(text) <= LONGEST_RANGE and _RANGE.fullmatch(text) is not None
     return text if readable else UNREADABLE
 
 
 def same_package(ecosystem: str, one: str, other: str) -> bool:
-    """Tell whether both names are one package's."""
+    """Tell whether both names mean one package of the ecosystem."""
     if ecosystem == "pip":
         return canonicalize_name(one) == canonicalize_name(other)
     return one.casefold() == other.casefold()
@@ -155,7 +155,10 @@ class _Published(_Advisory):
 
 
 def alert_in(found: Any, clean: Clean, *, closed: bool = False) -> Advisory | None:
-    """Return the alert; None where it is not open, withdrawn, or no alert at all."""
+    """Return the alert; None where it is malformed, withdrawn, or not open (unless `closed`).
+
+    https://docs.github.com/rest/dependabot/alerts#get-a-dependabot-alert
+    """
     try:
         alert = _Alert.model_validate(found)
     except ValidationError:
@@ -186,7 +189,10 @@ def alert_in(found: Any, clean: Clean, *, closed: bool = False) -> Advisory | No
 
 
 def published_in(found: Any, ecosystem: str, names: set[str], clean: Clean) -> list[Advisory]:
-    """Return one entry for each range that an advisory names for one of these packages."""
+    """Return one entry for each range that an advisory names for one of these packages.
+
+    https://docs.github.com/rest/security-advisories/global-advisories
+    """
     try:
         advisory = _Published.model_validate(found)
     except ValidationError:

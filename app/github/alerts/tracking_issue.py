@@ -48,7 +48,7 @@ log = structlog.get_logger()
 
 
 class IssueNumbers(Protocol):
-    """Keeps which issue each run speaks on."""
+    """The stored runs, each with the issue on which it speaks."""
 
     async def number_is(self, run_id: str, number: int) -> None:
         """Remember the issue on which the run speaks to people."""
@@ -58,7 +58,7 @@ class IssueNumbers(Protocol):
 
 
 class TrackingIssue(ConversationThread):
-    """The place of a run about alerts. Every call may be repeated."""
+    """The issue on which a run about alerts speaks. Every call may be repeated."""
 
     speaker = SPEAKER
 
@@ -88,18 +88,18 @@ class TrackingIssue(ConversationThread):
         self._open = False
 
     async def recall(self) -> None:
-        """Take the issue that an earlier run about the package spoke on, if the store knows one.
+        """Take the issue that an earlier run about the package spoke on, if one is stored.
 
-        What people say there is meant for this run then.
+        Comments of people there are then for this run.
         """
         number = self._about.number or await self._runs.place_of(self._about)
         if number:
             await self._is(number)
 
     async def open(self) -> Request:
-        """Have the issue, and return the request with its number.
+        """Find or create the issue, and return the request with its number.
 
-        One that was closed is opened again: the run cannot go on without people.
+        A closed issue is opened again, since the run needs people to go on.
         """
         async with self._opening:
             if not self._open:
@@ -113,10 +113,10 @@ class TrackingIssue(ConversationThread):
         return self.request
 
     async def is_news(self, outcome: Outcome) -> bool | None:
-        """Tell whether people want to hear of it: those whom a question or a failure has reached.
+        """Tell whether people want to hear of this end: a question or a failure has reached them.
 
-        That there is no fix is said by itself, where the policy wants it, unless somebody has
-        closed the issue by hand: they know.
+        A missing fix is news of its own where the policy says so, unless a person has closed the
+        issue.
         """
         try:
             return await self._is_news(outcome)
@@ -140,7 +140,10 @@ class TrackingIssue(ConversationThread):
         return not isinstance(found, InvalidPolicy) and found.policy.remediation.tell_failures
 
     async def worded(self, asking: Asking) -> Asking:
-        """Return the question without what the public must not learn from it."""
+        """Return the question without anything that the public must not learn.
+
+        Raises ToolError where the question cannot be asked in public at all.
+        """
         if self._about.repository.private:
             return asking
         if asking.rule.startswith(PREFIX):  # about packages and versions, and no more
@@ -150,7 +153,7 @@ class TrackingIssue(ConversationThread):
         return asking
 
     async def leave(self, outcome: Outcome) -> None:
-        """Close the issue, unless somebody is needed still."""
+        """Close the issue, unless the end still needs people."""
         over = outcome.kind not in ("failed", "refused") and outcome.ready
         if not over or self._trial or not self.request.number:
             return

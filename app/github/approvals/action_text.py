@@ -36,7 +36,7 @@ class ToolCallText:
 
     @property
     def block(self) -> str:
-        """Return all of it as a block of code whose fence nothing inside can close."""
+        """Return the whole call as a code block that no text inside can close."""
         longest = max(map(len, re.findall("`{3,}", self.shown.text)), default=2)
         fence = "`" * (longest + 1)
         return f"{fence}text\n{self.shown.text}\n{fence}"
@@ -45,7 +45,8 @@ class ToolCallText:
 def shown_action(arguments: Json, redactor: Redactor, wording: OutgoingText) -> ToolCallText:
     """Return the call's arguments as people read them.
 
-    Raises ToolError, for the model, when they are too long or hold what must not be shown.
+    Raises ToolError, for the model, when they are too long for a comment or hold something that
+    must not be shown.
     """
     shown = literal(arguments)
     if any(redactor.clean(text) != text for text in (shown.raw, shown.text)):

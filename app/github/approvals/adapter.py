@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 
 class GitHubApprovals:
-    """The port `Approvals` for one run; where it has a pull request, people get buttons as well."""
+    """The port `Approvals` for one run; on pull requests people get buttons as well."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class GitHubApprovals:
         self._shown: dict[str, str] = {}
 
     async def ask(self, asking: Asking) -> Approval:
-        """Return where this asking stands; a new one is stored, then shown to people.
+        """Return the approval of this question; a new question is stored, then shown to people.
 
-        Asked again, it brings the comment up to date: decisions also come from elsewhere. What is
-        decided holds whether or not GitHub can be reached to say so. Raises ToolError when people
-        could not see the whole call, RunError when they cannot be asked.
+        A repeated call updates the comment, since people may decide elsewhere. A decision holds
+        even while GitHub is out of reach. Raises ToolError when people could not see the whole
+        call, RunError when nobody can be asked.
         """
         self._comment.action(asking.arguments)
         asking = await self._place.worded(asking)
@@ -63,9 +63,9 @@ class GitHubApprovals:
             log.warning("a decision is not shown", approval=stored.id, reason=str(error))
 
     async def settled(self, ids: Sequence[str]) -> bool:
-        """Return whether none of these waits any more; one whose time is up does not."""
+        """Return whether all of these are decided, void, or past their deadline."""
         return await self._approvals.settled(ids)
 
     async def claim(self, ids: Sequence[str]) -> list[str]:
-        """Note that the calls of these are about to run; return which were free."""
+        """Note that these calls are about to run; return the ids that nobody had claimed."""
         return await self._approvals.claim(ids)

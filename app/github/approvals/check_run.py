@@ -43,9 +43,10 @@ async def show_check(
     text: str,
     url: str,
 ) -> None:
-    """Show the approval on a commit, or what `ref` names, once, and keep it current.
+    """Show the approval as one check run on the commit `ref`, and keep it current.
 
     https://docs.github.com/rest/checks/runs
+    https://docs.github.com/rest/guides/using-the-rest-api-to-interact-with-checks
     """
     found = await find_check(client, own, repository, stored.id, ref)
     if found is not None and found["conclusion"] == CONCLUSIONS[stored.state]:
@@ -62,7 +63,7 @@ async def show_check(
 async def find_check(
     client: InstallationClient, own: BotIdentity, repository: Repository, ident: str, ref: str
 ) -> dict[str, Any] | None:
-    """Return our check run of this approval on that commit; None when it shows none."""
+    """Return Fettle's check run of this approval on that commit; None: there is none."""
     where = {"owner": repository.owner, "repo": repository.name, "ref": ref}
     try:
         async for each in client.getiter(OF_COMMIT, where, iterable_key="check_runs"):
@@ -74,7 +75,7 @@ async def find_check(
 
 
 def is_own(check_run: Mapping[str, Any], own: BotIdentity, ident: str) -> bool:
-    """Tell whether this check run is one of ours, about this approval."""
+    """Tell whether Fettle made this check run, for this approval."""
     app = check_run.get("app") or {}
     return check_run.get("external_id") == ident and app.get("id") == own.app_id
 

@@ -25,7 +25,7 @@ def comment_key(ident: str) -> str:
 
 
 class ApprovalComment:
-    """Brings what GitHub shows of an approval up to date. Every call may be repeated."""
+    """Updates what GitHub shows of an approval. Every call may be repeated."""
 
     def __init__(
         self,
@@ -44,20 +44,20 @@ class ApprovalComment:
         self._settle = settle
 
     def at(self, request: Request | Command) -> ApprovalComment:
-        """Return the same for the place that this request names."""
+        """Return the same for the issue or pull request of this request."""
         return ApprovalComment(
             self._github, request, self._approvals, self._redactor, settle=self._settle
         )
 
     def action(self, arguments: object) -> ToolCallText:
-        """Return the call as people will see it; ToolError when they could not see it whole."""
+        """Return the call as people see it. Raises ToolError when they could not see all of it."""
         return shown_action(arguments, self._redactor, self._wording)
 
     async def show(self, stored: StoredApproval, *, branch_head: str = "") -> None:
-        """Say on the issue where the approval stands: asked, or decided, and by whom.
+        """Show on the issue whether the approval waits, or who decided what.
 
-        `branch_head` is where the approval's branch stood when it was asked; without it, a branch
-        that has moved keeps the buttons on its old commit, where they do nothing any more.
+        `branch_head` is the branch's commit when the question was asked. Without it the buttons
+        stay on an old commit once the branch has moved, and do nothing there.
         """
         if stored.asking is None:
             log.error("an approval cannot be shown: its record is damaged", approval=stored.id)

@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class OpenQuestions:
-    """The questions of one run."""
+    """The unanswered approvals of one run."""
 
     github: GitHub
     request: Request
@@ -31,9 +31,9 @@ class OpenQuestions:
     settle: float = SETTLE
 
     async def withdraw(self) -> None:
-        """Void what waits, and say so where it was asked, if GitHub can be reached.
+        """Make waiting approvals void, and show that where they were asked.
 
-        It may be repeated: what a process that died had voided is then shown.
+        GitHub may be out of reach. A repeated call shows what a process voided before it crashed.
         """
         for asked in await self.approvals.of_run(self.run_id):
             if asked.state == "waiting":

@@ -51,7 +51,7 @@ call and nothing else. Edited comments and comments of bots do not count."""
 def question(
     stored: StoredApproval, action: ToolCallText, wording: OutgoingText, *, login: str
 ) -> str:
-    """Return the comment as it reads now. `login`: whose request the run works on."""
+    """Return the text of the comment as of now. `login`: on whose request the run works."""
     parts = [_standing(stored, wording, login), *_call(stored, action, wording)]
     if stored.state == "waiting":
         parts.append(HOW.format(id=stored.id))

@@ -42,7 +42,7 @@ _STORED = re.compile(r"/(?:storage/)?user/\d+/files/.+")
 
 @dataclass(frozen=True)
 class ImageLocation:
-    """Where a picture can be had."""
+    """The address of an image, checked."""
 
     url: URL
     attachment: str = ""
@@ -51,7 +51,7 @@ class ImageLocation:
 
 
 class AllowedHosts:
-    """The places of one GitHub, for one repository."""
+    """The hosts of one GitHub that serve images, for one repository."""
 
     def __init__(self, urls: Urls, repository: Repository) -> None:
         self._web = URL(urls.web)
@@ -60,7 +60,10 @@ class AllowedHosts:
         self._is_github_com = self._web.host == "github.com"
 
     def find(self, address: str) -> ImageLocation:
-        """Return where the picture of a text can be had. Raises Unfit for foreign places."""
+        """Return where an image of a text is downloaded from.
+
+        Raises UnusableImage for hosts that are not GitHub's.
+        """
         url = _absolute(address)
         if not self.allows(url):
             raise UnusableImage("does not lie on this GitHub")
@@ -74,7 +77,7 @@ class AllowedHosts:
         return ImageLocation(url, signed["id"].lower() if signed else "")
 
     def allows(self, url: URL) -> bool:
-        """Tell whether a picture may be asked for there, without credentials."""
+        """Tell whether an image may be requested there, without credentials."""
         if url.user is not None or url.password is not None or url.host is None:
             return False
         if url.origin() in {self._web.origin(), self._rest.origin()}:
@@ -86,7 +89,7 @@ class AllowedHosts:
         return url.host.endswith(f".{self._web.host}")
 
     def takes_token(self, url: URL) -> bool:
-        """Tell whether the token belongs there: the API, and the door of attached files."""
+        """Tell whether the token may be sent there: to the API and the page of attached files."""
         if not self.allows(url):
             return False
         if url.origin() == self._rest.origin() and url.path.startswith(f"{self._api}/"):
@@ -94,7 +97,7 @@ class AllowedHosts:
         return url.origin() == self._web.origin() and _ATTACHMENT.fullmatch(url.path) is not None
 
     def api(self, *parts: str, **query: str) -> URL:
-        """Return an address of the API below the repository."""
+        """Return an address of the REST API below the repository."""
         owner, name = self._repository.owner, self._repository.name
         below = "/".join(("repos", owner, name, *parts))
         return self._rest.with_path(f"{self._api}/{below}").with_query(query)

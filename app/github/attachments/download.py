@@ -36,7 +36,7 @@ class AssetLoader:
     async def open(
         cls, client: InstallationClient, places: AllowedHosts
     ) -> AsyncIterator[AssetLoader]:
-        """Hold a session of its own: no cookies, no proxy of the environment, nothing unpacked."""
+        """Open an HTTP session without cookies, environment proxies or decompression."""
         async with aiohttp.ClientSession(
             cookie_jar=aiohttp.DummyCookieJar(), trust_env=False, auto_decompress=False
         ) as session:
@@ -45,8 +45,8 @@ class AssetLoader:
     async def load(self, place: ImageLocation, most: int) -> bytes:
         """Return the file, at most `most` bytes long.
 
-        Raises Unfit when it is longer or lies elsewhere in truth, and what the client raises when
-        GitHub itself refuses. Only GitHub's own refusals count against the installation.
+        Raises UnusableImage when the file is longer or redirects to another host, and the client's
+        errors when GitHub refuses. Only GitHub's own refusals count against the installation.
         """
         if not self._places.takes_token(place.url):
             return await self._follow(place, most, token=None)

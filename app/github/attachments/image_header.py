@@ -22,12 +22,12 @@ _BARE = frozenset({0x01, *range(0xD0, 0xD9)})
 
 
 class UnusableImage(Exception):
-    """The file is none that a model may get; the text says why, to follow "it"."""
+    """A file that no model may get; the text says why, as the end of a sentence with "it"."""
 
 
 @dataclass(frozen=True)
 class ImageHeader:
-    """A picture as its header describes it."""
+    """Format and size of an image, as its header states them."""
 
     media_type: MediaType
     width: int
@@ -37,7 +37,7 @@ class ImageHeader:
 
 
 def measured(data: bytes) -> ImageHeader:
-    """Return kind and size of a file that is a whole picture. Raises Unfit."""
+    """Return format and size of a complete image. Raises UnusableImage."""
     for magic, (media_type, read) in _KINDS.items():
         if data.startswith(magic):
             try:

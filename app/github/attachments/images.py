@@ -40,7 +40,7 @@ _SOURCE = re.compile(r"""\bsrc=["']([^"'\s<>]{1,4000})["']""")
 
 
 async def read_pictures(reading: RunReader, text: str, number: int) -> Pictures:
-    """Return the pictures of a text of the issue `number`, in its order."""
+    """Return the images in a text of the issue `number`, in order."""
     images = _each_once(seen(text).images)
     if not images:
         return Pictures()

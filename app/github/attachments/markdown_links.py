@@ -17,7 +17,7 @@ Attributes = list[tuple[str, str | None]]
 
 @dataclass(frozen=True)
 class Image:
-    """A picture as the text names it."""
+    """An image as the text names it."""
 
     address: str
     alt: str
@@ -25,7 +25,7 @@ class Image:
 
 @dataclass
 class MarkdownLinks:
-    """What is there outside of code and hidden comments, in its order."""
+    """Words, links and images of a text, in order, without code and hidden comments."""
 
     words: list[str] = field(default_factory=list)
     """Texts and the targets of links."""
@@ -33,7 +33,7 @@ class MarkdownLinks:
 
 
 def seen(text: str) -> MarkdownLinks:
-    """Return what the text shows."""
+    """Return what people see of the text."""
     found = MarkdownLinks()
     for token in parsed(text[:LONGEST]):
         if token.type == "html_block":

@@ -51,7 +51,7 @@ Run = Mapping[str, Any]
 
 
 class GitHubCiChecks:
-    """Reads with the profiles `checks` and `logs`, which can do nothing else."""
+    """Reads with the token profiles `checks` and `logs` alone."""
 
     def __init__(self, github: GitHub, request: Request, run_id: str, redactor: Redactor) -> None:
         self._github = github
@@ -59,7 +59,10 @@ class GitHubCiChecks:
         self._redactor = redactor
 
     async def of(self, commit: str) -> tuple[ForeignCheck, ...]:
-        """Return the newest attempt of each check on the commit; statuses are checks as well."""
+        """Return the newest run of each check on the commit, and its commit statuses.
+
+        https://docs.github.com/rest/checks/runs#list-check-runs-for-a-git-reference
+        """
         client, where = await self._reading.client(Profile.CHECKS), self._reading.where(sha=commit)
         own = (await self._github.identity(client)).app_id
         runs = [
@@ -73,7 +76,7 @@ class GitHubCiChecks:
         return tuple(checks)
 
     async def log(self, check: ForeignCheck, *, limit: int) -> str:
-        """Return the end of what its failed steps wrote; where it cannot be had, why."""
+        """Return the end of the failed steps' output; where GitHub has none, the reason."""
         if not check.has_log:
             return NO_LOG.format(app=check.app)
         try:

@@ -23,7 +23,7 @@ _FAILED = ("failure", "timed_out", "cancelled")
 
 @dataclass(frozen=True)
 class JobLog:
-    """What one part wrote, as plain text."""
+    """The log of one GitHub Actions job, as plain text."""
 
     lines: tuple[tuple[str, str], ...]
     """Each with the second in which it was written; empty where that is not said."""
@@ -32,7 +32,7 @@ class JobLog:
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Return the names of the steps that failed; where none did, of those that were ended."""
+        """Return the names of the failed steps; where none failed, of the cancelled ones."""
         names = [
             tuple(step["name"] for step in self.steps if step["conclusion"] == ending)
             for ending in _FAILED
@@ -40,11 +40,11 @@ class JobLog:
         return next((each for each in names if each), ())
 
     def tail(self, limit: int) -> str:
-        """Return the end of it all."""
+        """Return the last `limit` characters of the log."""
         return _end([text for _, text in self.lines], limit, whole=self.whole)
 
     def tail_of_failed(self, limit: int) -> str:
-        """Return the end of what the failed steps wrote; of all of it where that is not known."""
+        """Return the end of the failed steps' output; of the whole log where no step is known."""
         spans = [_span(step) for step in self.steps if step["name"] in self.failed]
         written = [
             text
@@ -56,7 +56,10 @@ class JobLog:
 
 
 async def read_part_log(reading: RunReader, number: object, *, keep: int) -> JobLog | None:
-    """Return the last `keep` bytes of a log; None when it may hold the words of outsiders."""
+    """Return the last `keep` bytes of a job's log; None when outsiders may have written to it.
+
+    https://docs.github.com/rest/actions/workflow-jobs#download-job-logs-for-a-workflow-run
+    """
     client, where = await reading.client(Profile.LOGS), reading.where(part=number)
     told = await client.getitem(PART, where)
     run = reading.where(run=told["run_id"])

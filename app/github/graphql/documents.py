@@ -11,7 +11,7 @@ WHO = "who"
 
 @cache
 def document(name: str) -> str:
-    """Return the document of this name, with the fragment that it spreads."""
+    """Return the GraphQL document of this name, with the fragment that it uses."""
     text = _read(name)
     return f"{text}\n{_read(WHO)}" if "...Who" in text else text
 

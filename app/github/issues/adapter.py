@@ -22,7 +22,7 @@ from app.secrets.redaction import Redactor
 
 
 class GitHubIssues:
-    """Reads with the profile `read`, writes labels and parts with `report`, nothing wider."""
+    """The port `Tracker` for one run: reads with the profile `read`, writes with `report`."""
 
     def __init__(
         self,
@@ -42,31 +42,31 @@ class GitHubIssues:
         self._new = SubIssueCreator(self._reading, run_id, wording, settle=settle)
 
     async def sub_issues(self) -> tuple[SubIssue, ...]:
-        """Return the parts in GitHub's order; none where GitHub knows no such thing."""
+        """Return the sub-issues in GitHub's order; empty where this GitHub has no sub-issues."""
         return await read_sub_issues(self._reading)
 
     async def create_sub_issues(
         self, key: str, wanted: Sequence[NewSubIssue]
     ) -> tuple[SubIssue, ...]:
-        """Make these parts once for each key, in this order, and return them."""
+        """Create these sub-issues in order, once for each key, and return them."""
         return await self._new.make(key, wanted)
 
     async def label(self, name: str, *, on: bool, description: str = "") -> None:
-        """Put the label on the issue or take it off; the repository gets it if it has none such."""
+        """Add the label to the issue or remove it; a missing label is created first."""
         await set_label(self._reading, name, on=on, description=description)
 
     async def linked(self, text: str, *, limit: int) -> tuple[LinkedIssue, ...]:
-        """Return what the text refers to in this repository, in its order, at most `limit`."""
+        """Return what the text refers to in this repository, in order; at most `limit`."""
         return await read_linked(self._reading, text, limit=limit)
 
     async def pictures(self, text: str) -> Pictures:
-        """Return the pictures that the text shows, as far as they lie on this GitHub."""
+        """Return the images in the text that are stored on this GitHub."""
         return await read_pictures(self._reading, text, self._number)
 
     async def earlier_pull_request(self) -> EarlierPull | None:
-        """Return the open pull request that Fettle made for this issue before; the newest one.
+        """Return the newest open pull request that Fettle made for this issue before.
 
-        A run on a pull request has that one, and no other.
+        A run on a pull request gets that pull request.
         """
         if isinstance(self._reading.request, OnPull):
             return None
@@ -77,5 +77,5 @@ class GitHubIssues:
         return await self._reading.comments(self._number)
 
     async def remarks(self, *, after: int = 0) -> Remarks:
-        """Return what was said since the run was asked for, beyond the comment with this id."""
+        """Return comments since the run was asked for, after the comment with this id."""
         return await read_remarks(self._reading, after, self._policy)

@@ -28,7 +28,7 @@ CLOCKS = 300.0
 
 
 class SubIssueCreator:
-    """Makes the parts of one run; each takes four requests and a moment between two writes."""
+    """Creates the sub-issues of one run: four requests each, spaced between two writes."""
 
     def __init__(
         self, reading: RunReader, run_id: str, wording: OutgoingText, *, settle: float = SETTLE
@@ -39,7 +39,11 @@ class SubIssueCreator:
         self._settle = settle
 
     async def make(self, key: str, wanted: Sequence[NewSubIssue]) -> tuple[SubIssue, ...]:
-        """Make what is missing and return all; Missing where GitHub knows no sub-issues."""
+        """Create the missing sub-issues and return all.
+
+        Raises NotFound where this GitHub has no sub-issues.
+        https://docs.github.com/rest/issues/sub-issues
+        """
         if len(wanted) > MOST:
             raise RunError(
                 f"The issue was to be divided into {len(wanted)} parts; {MOST} are the most that "

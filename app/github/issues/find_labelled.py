@@ -25,7 +25,7 @@ Json = Any
 
 @dataclass(frozen=True)
 class InstallationSince:
-    """Where the App is installed, and since when (unix seconds)."""
+    """An installation, and since when it exists (unix seconds)."""
 
     id: int
     owner: str
@@ -43,33 +43,33 @@ class Candidate:
 
     @property
     def number(self) -> int:
-        """Return its number."""
+        """Return the issue's number."""
         return int(self.item["number"])
 
     @property
     def full_name(self) -> str:
-        """Return its repository, as `owner/name`."""
+        """Return the issue's repository, as `owner/name`."""
         return f"{self.owner}/{self.repository}"
 
     @property
     def reference(self) -> str:
-        """Return what people call it."""
+        """Return `owner/name#number`."""
         return f"{self.full_name}#{self.number}"
 
     @property
     def created_at(self) -> float:
-        """Return when it was opened, in unix seconds."""
+        """Return when the issue was opened, in unix seconds."""
         return datetime.fromisoformat(self.item["created_at"]).timestamp()
 
     @property
     def version(self) -> tuple[str, str, int, str]:
-        """Return what changes when anything happens to it."""
+        """Return a value that changes whenever the issue does."""
         return self.owner, self.repository, self.number, str(self.item["updated_at"])
 
 
 @dataclass(frozen=True)
 class LabelEvent:
-    """That somebody put the label on: the event, and what it would have been delivered with."""
+    """Who set the label and when, with the payload that the delivery would have had."""
 
     event_id: str
     at: float
@@ -79,13 +79,13 @@ class LabelEvent:
 
 
 class LabelledIssues:
-    """Reads with narrow tokens; only the search sees all of an installation, and only issues."""
+    """Finds labelled issues; only the search's token sees a whole installation, and only issues."""
 
     def __init__(self, github: GitHub) -> None:
         self._github = github
 
     async def installations(self) -> AsyncIterator[InstallationSince]:
-        """Yield where the App is installed and may act."""
+        """Yield the installations in which the App may work."""
         async for each in AppInstallations(self._github).every():
             if each.suspended_at is None:
                 yield InstallationSince(each.id, each.account, each.since)
@@ -93,7 +93,11 @@ class LabelledIssues:
     async def open_with(
         self, label: str, installation: InstallationSince, since: float
     ) -> list[Candidate]:
-        """Return open issues of the installation that carry it and were touched since then."""
+        """Return the installation's open issues with this label, updated since `since`.
+
+        `since` is in unix seconds.
+        https://docs.github.com/search-github/searching-on-github/searching-issues-and-pull-requests
+        """
         day = datetime.fromtimestamp(since, UTC).date().isoformat()
         words = ("is:issue", "is:open", f'label:"{label}"', f"user:{installation.owner}")
         asked = {"q": " ".join([*words, f"updated:>={day}"]), "sort": "updated"}
@@ -105,10 +109,11 @@ class LabelledIssues:
         return [_candidate(installation, item) for item in found["items"]]
 
     async def how(self, candidate: Candidate, label: str) -> LabelEvent | None:
-        """Return how the label came on; None when a person's doing cannot be made out.
+        """Return who set the label; None where GitHub's events show no person.
 
-        Bots' doing does not count, as little as it would at the door; nor does what lies outside of
-        the installation, or has had a word of ours since.
+        Labels set by bots do not count, as little as in a delivery. Issues outside of the
+        installation, or with a later comment of Fettle's, do not count either.
+        https://docs.github.com/graphql/reference/objects#labeledevent
         """
         try:
             repository = await self._repository(candidate)

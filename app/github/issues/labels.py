@@ -17,7 +17,10 @@ LONGEST_DESCRIPTION = 100
 
 
 async def set_label(reading: RunReader, name: str, *, on: bool, description: str) -> None:
-    """Have the label on the run's issue, or not have it there; at most four requests."""
+    """Add the label to the run's issue, or remove it; at most four requests.
+
+    https://docs.github.com/rest/issues/labels
+    """
     client = await reading.client(Profile.REPORT)
     where = reading.where(number=reading.request.number, name=name)
     if not on:
@@ -45,10 +48,7 @@ async def make_label(
     colour: str = COLOUR,
     yielding: bool = False,
 ) -> bool:
-    """Make the label unless the repository has it, in whatever colour people gave it.
-
-    Return whether it was made.
-    """
+    """Create the label unless the repository has it, in any colour; return whether it was new."""
     try:
         await client.getitem(f"{LABELS}/{{name}}", where)
         return False

@@ -21,9 +21,10 @@ LONGEST_TITLE = 300
 
 
 def references(text: str, repository: Repository, web: str) -> list[int]:
-    """Return the numbers of this repository that GitHub would link in the text, each once.
+    """Return the numbers in the text that GitHub would link within this repository, each once.
 
-    References into other repositories are not ours to follow, and in code they are none.
+    References to other repositories, and numbers in code, are left out.
+    https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting/autolinked-references-and-urls
     """
     name = re.escape(repository.full_name)
     pattern = re.compile(
@@ -37,9 +38,9 @@ def references(text: str, repository: Repository, web: str) -> list[int]:
 
 
 async def read_linked(reading: RunReader, text: str, *, limit: int) -> tuple[LinkedIssue, ...]:
-    """Return what the text refers to; numbers that do not exist count as looked up.
+    """Return the issues and pull requests that the text refers to; unknown numbers count too.
 
-    At most `limit` requests and one for each author, never more than 2 * MOST.
+    At most `limit` requests plus one for each author, and never more than 2 * MOST.
     """
     request, web = reading.request, reading.github.urls.web
     numbers = (n for n in references(text, request.repository, web) if n != request.number)

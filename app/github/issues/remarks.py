@@ -26,9 +26,9 @@ MOST_READ = 500
 async def read_remarks(
     reading: RunReader, after: int, policy: Callable[[], Awaitable[Found]] | None = None
 ) -> Remarks:
-    """Return what was said beyond the comment `after`; Fettle's own words do not count.
+    """Return comments after the comment `after`, without Fettle's own.
 
-    Writers whom the policy does not let steer are outsiders here. One request for each hundred
+    Writers whom the policy does not let steer count as outsiders. One request for each hundred
     comments since the run was asked for, one for each person, and one for the policy.
     """
     client, request = await reading.client(), reading.request

@@ -17,9 +17,9 @@ MOST = 100
 
 
 async def read_sub_issues(reading: RunReader) -> tuple[SubIssue, ...]:
-    """Return the parts of the run's issue.
+    """Return the sub-issues of the run's issue.
 
-    One request, one for each open part that waits for something, and one for each author.
+    One request, one more for each blocked open sub-issue, and one for each author.
     """
     client = await reading.client()
     try:
@@ -31,7 +31,11 @@ async def read_sub_issues(reading: RunReader) -> tuple[SubIssue, ...]:
 
 
 async def sub_issues_of(reading: RunReader, client: InstallationClient) -> list[dict[str, Any]]:
-    """Return the parts as GitHub has them; Missing where it knows no sub-issues."""
+    """Return the sub-issues as GitHub sends them.
+
+    Raises NotFound where this GitHub has no sub-issues.
+    https://docs.github.com/rest/issues/sub-issues#list-sub-issues
+    """
     where, found = reading.where(number=reading.request.number), []
     async for each in client.getiter(SUB_ISSUES, where):
         found.append(each)
@@ -41,7 +45,7 @@ async def sub_issues_of(reading: RunReader, client: InstallationClient) -> list[
 
 
 def elsewhere(reading: RunReader, thing: Mapping[str, Any]) -> str:
-    """Return the `owner/name` that an issue lies in; empty when it is the run's repository."""
+    """Return the `owner/name` of an issue in another repository; empty for the run's own."""
     full_name = "/".join(str(thing["repository_url"]).split("/")[-2:])
     ours = reading.request.repository
     if (thing.get("repository") or {}).get("id") == ours.id:
@@ -52,7 +56,7 @@ def elsewhere(reading: RunReader, thing: Mapping[str, Any]) -> str:
 async def sub_issue(
     reading: RunReader, thing: Mapping[str, Any], blocked_by: tuple[int, ...] = ()
 ) -> SubIssue:
-    """Return an issue of the run's repository as a part."""
+    """Return an issue of the run's repository as a sub-issue."""
     return SubIssue(
         number=thing["number"],
         title=thing["title"],

@@ -21,7 +21,7 @@ MOST = 200
 
 @dataclass(frozen=True)
 class PolicyConclusion:
-    """What is said of the proposal."""
+    """Title, text and conclusion of the check run."""
 
     conclusion: Literal["success", "failure"]
     title: str
@@ -31,7 +31,7 @@ class PolicyConclusion:
 
 @dataclass(frozen=True)
 class PolicyCheckRun:
-    """The check run on one head of one pull request, made once.
+    """The check run on the newest commit of one pull request, created once.
 
     https://docs.github.com/rest/checks/runs
     """
@@ -43,9 +43,10 @@ class PolicyCheckRun:
     head: str
 
     async def show(self, verdict: PolicyConclusion, *, again: bool = False) -> None:
-        """Show the verdict, unless it stands there; `again`: somebody asked for it once more.
+        """Show the verdict unless it is shown; `again`: somebody asked for a rerun.
 
-        The same commit has the same faults: of those, what a crash left out is added.
+        One commit always has the same faults, so a rerun adds only annotations that a crash left
+        out.
         """
         found = await self._found()
         output = found["output"] if found else {}

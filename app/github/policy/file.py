@@ -41,11 +41,11 @@ MOST_ENTRIES = 1000
 
 
 class RepositoryLocation(Protocol):
-    """A repository, as far as it has to be found."""
+    """What is needed to find a repository."""
 
     @property
     def id(self) -> int:
-        """Return GitHub's id of it."""
+        """Return GitHub's id of the repository."""
         ...
 
     @property
@@ -55,18 +55,18 @@ class RepositoryLocation(Protocol):
 
     @property
     def name(self) -> str:
-        """Return its name."""
+        """Return the repository's name, without its owner."""
         ...
 
     @property
     def private(self) -> bool:
-        """Return whether not everybody may see it."""
+        """Return whether the repository is not public."""
         ...
 
 
 @dataclass(frozen=True)
 class PolicyFile:
-    """The place of the policy in one repository. `ref` is a commit, by default the newest.
+    """The policy file of one repository; `ref` is a commit, by default the newest.
 
     https://docs.github.com/rest/repos/contents#get-repository-content
     """
@@ -76,10 +76,10 @@ class PolicyFile:
     name: str
 
     async def find(self, ref: str = "", *, named: bool = False) -> FolderEntry | PolicyFault | None:
-        """Return what lies there, or what is wrong with that; None where nothing does.
+        """Return the file's entry, or its fault; None where there is no file.
 
-        A `.github` that is no folder holds no policy, as it holds nothing for GitHub itself.
-        `named`: a delivery named the commit, so a 404 may pass in a few seconds.
+        A `.github` that is no folder holds no policy. `named`: a delivery named the commit, so a
+        404 may pass in a few seconds.
         """
         try:
             found = await self.client.getitem(CONTENTS, self._where(FOLDER, ref), named=named)
@@ -96,7 +96,10 @@ class PolicyFile:
     async def read(
         self, listed: FolderEntry, origin: PolicyOrigin, ref: str = ""
     ) -> ValidPolicy | InvalidPolicy:
-        """Return what is in the file. Raises TransientError when it changed since it was found."""
+        """Return the file's policy.
+
+        Raises TransientError when the file changed since it was found.
+        """
         file = await self.client.getitem(CONTENTS, self._where(POLICY_PATH, ref))
         if isinstance(file, list) or file["type"] != "file" or file["sha"] != listed.id:
             raise TransientError("The policy changed while it was read.", retry_after=1)
@@ -104,7 +107,7 @@ class PolicyFile:
         return await asyncio.to_thread(found_in, data, origin)  # a second's work at the worst
 
     async def found(self, origin: PolicyOrigin) -> Found:
-        """Return the policy of the newest commit of the default branch."""
+        """Return the policy of the default branch's newest commit."""
         listed = await self.find()
         if listed is None:
             return MissingPolicy()
@@ -114,7 +117,7 @@ class PolicyFile:
         return await self.read(listed, origin.model_copy(update={"url": listed.url}))
 
     async def secret(self) -> bool:
-        """Tell whether not everybody may see the repository."""
+        """Tell whether the repository is not public."""
         where = {"owner": self.owner, "repo": self.name}
         return bool((await self.client.getitem(REPOSITORY, where))["private"])
 
@@ -126,7 +129,7 @@ class PolicyFile:
 async def read_policy(
     github: GitHub, installation_id: int, repository: RepositoryLocation
 ) -> Found:
-    """Return the policy that holds in the repository now, or what is wrong with it.
+    """Return the policy that holds in the repository now, or its faults.
 
     Raises InstallationGone, NotPermitted, TransientError or ConfigError.
     """

@@ -40,7 +40,7 @@ _GROUPED = re.compile(r"(?:multi|[a-z0-9][a-z0-9_.-]*)-[0-9a-f]{7,}", re.IGNOREC
 
 @dataclass(frozen=True)
 class SoughtPackage:
-    """The package that is looked for."""
+    """A package in a folder, whose pull requests are looked for."""
 
     ecosystem: str
     """GitHub's name for it."""
@@ -50,9 +50,9 @@ class SoughtPackage:
 
 
 def moves(author: str, branch: str, base: str, words: str, sought: SoughtPackage) -> bool:
-    """Tell whether this bot's pull request is for the package in the folder.
+    """Tell whether this bot's pull request updates the package in the folder.
 
-    `words` are its title and description, in which a group of updates names its members.
+    `words` are title and description, where an update of a group lists its members.
     """
     if author in DEPENDABOT:
         return any(
@@ -65,7 +65,7 @@ def moves(author: str, branch: str, base: str, words: str, sought: SoughtPackage
 
 
 def names(words: str, sought: SoughtPackage) -> bool:
-    """Tell whether a bot's own sentence, or its table of updates, names the package."""
+    """Tell whether a sentence or table that only the bot writes names the package."""
     name = re.escape(sought.package)
     said = re.compile(
         rf"\b(?:bumps?|updates?)\s+(?:the\s+)?(?:dependency\s+|module\s+|requirement\s+)?"

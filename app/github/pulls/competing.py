@@ -31,7 +31,7 @@ Pull = Mapping[str, Any]
 
 
 class CompetingPullRequests:
-    """Finds them by their author first, for a branch anybody can name as they like."""
+    """Finds pull requests by their author first, since anybody can choose a branch's name."""
 
     def __init__(
         self,
@@ -44,7 +44,10 @@ class CompetingPullRequests:
         self._lane_of = lane_of
 
     async def read(self, ecosystem: str, package: str, directory: str) -> tuple[OtherPull, ...]:
-        """Return those for this package in this folder, newest first; none of a fork."""
+        """Return the pull requests for this package in this folder, newest first, without forks.
+
+        https://docs.github.com/rest/pulls/pulls#list-pull-requests
+        """
         client, sought = await self._reading.client(), SoughtPackage(ecosystem, package, directory)
         own = await self._reading.github.identity(client)
         where = self._reading.where(state="open", sort="created", direction="desc")

@@ -26,9 +26,9 @@ MARKER = re.compile(rf"<!-- fettle run=([A-Za-z0-9._-]+) key={KEY} -->")
 
 
 async def read_earlier(reading: RunReader) -> EarlierPull | None:
-    """Return the newest one that is surely ours.
+    """Return the newest open pull request that Fettle itself made for the run's issue.
 
-    One request for the branches, one for each of them, one for the pushes.
+    One request for the branches, one for each branch, one for the pushes.
     """
     client = await reading.client()
     refs = await client.getitem(REFS, reading.where())

@@ -24,7 +24,7 @@ _WHY_NOT = "Fettle cannot push to the branch of #{number}: {why} Nothing was pus
 
 
 def is_foreign(pull: Mapping[str, Any], repository: Repository) -> bool:
-    """Tell whether its commits lie in another repository, also in one that is gone."""
+    """Tell whether the commits lie in another repository, or in a deleted one."""
     home = pull["head"]["repo"] or {}
     return home.get("id") != repository.id or pull["base"]["repo"]["id"] != repository.id
 
@@ -35,7 +35,7 @@ def state_of(pull: Mapping[str, Any]) -> str:
 
 
 def why_not(pull: Mapping[str, Any], repository: Repository) -> str:
-    """Return why Fettle does not push to its branch, as a sentence; empty when it may."""
+    """Return why Fettle may not push to the branch, as a sentence; empty where it may."""
     head, base = pull["head"], pull["base"]
     if is_foreign(pull, repository):
         home = head["repo"]
@@ -58,7 +58,7 @@ def why_not(pull: Mapping[str, Any], repository: Repository) -> str:
 
 
 def require_pushable(pull: Mapping[str, Any], repository: Repository, branch: str) -> None:
-    """Raise RunError, for people, unless this is its branch as it is now, open and ours to push."""
+    """Raise RunError, for people, unless `branch` is the open pull request's and pushable."""
     number, head = pull["number"], pull["head"]["ref"]
     if (state := state_of(pull)) != "open":
         raise RunError(_CLOSED.format(number=number, state=state))

@@ -19,7 +19,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class HumanEdits:
-    """What somebody else has changed of one of our pull requests: theirs from then on."""
+    """The parts of a pull request that people have edited; Fettle leaves them alone."""
 
     node_id: str
     draft: bool
@@ -31,7 +31,10 @@ class HumanEdits:
 async def read_touched(
     client: InstallationClient, repository: Repository, number: int, own: BotIdentity
 ) -> HumanEdits:
-    """Ask GitHub who last edited the description, and who renamed it or ended or began a draft."""
+    """Ask GitHub who last edited the description, the title and the draft state.
+
+    https://docs.github.com/graphql/reference/objects#pullrequest
+    """
     variables = {"owner": repository.owner, "name": repository.name, "number": number}
     found = await client.graphql(document("pull_touched"), variables)
     pull: Mapping[str, Any] = found["repository"]["pullRequest"]
@@ -46,7 +49,10 @@ async def read_touched(
 
 
 async def make_ready(client: InstallationClient, touched: HumanEdits) -> bool:
-    """End the draft and return whether that is so; GitHub may not let the App."""
+    """Mark the draft as ready for review; return whether GitHub let the App do so.
+
+    https://docs.github.com/graphql/reference/mutations#markpullrequestreadyforreview
+    """
     try:
         await client.graphql(document("pull_ready"), {"id": touched.node_id}, writes=True)
     except (NotPermitted, Unprocessable) as error:

@@ -41,14 +41,14 @@ _THEIRS = (
 
 
 def is_named(request: Request, branch: str) -> bool:
-    """Tell whether the operator named this branch, and it is none of Fettle's own names."""
+    """Tell whether the operator named this branch, and it is not one of Fettle's own names."""
     named = isinstance(request, RemediateAlert) and branch == request.branch
     return named and bool(branch) and not branch.startswith(BRANCH_PREFIX)
 
 
 @dataclass(frozen=True)
 class IntendedPush:
-    """A push to such a branch, before it is done."""
+    """A push to a branch that the operator named."""
 
     request: RemediateAlert
     run_id: str
@@ -59,10 +59,10 @@ class IntendedPush:
 
 
 async def require_free(client: InstallationClient, mirror: Mirror, meant: IntendedPush) -> None:
-    """Raise RunError, for people, unless the commit may go to the branch that was named.
+    """Raise RunError, for people, unless the commit may go to the operator's branch.
 
-    What others have put there the run has not made, whatever the message of their commit says: it
-    is not in its history.
+    A branch counts as this run's only if its commit is in the run's own history: anybody can copy a
+    commit's message.
     """
     request, standing = meant.request, meant.standing
     branch, shown = request.branch, code_span(request.branch)

@@ -58,11 +58,10 @@ class GitHubPublisher:
         self._where = {"owner": request.repository.owner, "repo": request.repository.name}
 
     async def push(self, branch: str, commit: str) -> str:
-        """Put the commit on the branch and return the page where people see it.
+        """Push the commit to the branch, and return the branch's page.
 
-        That is a branch of Fettle's own, or that of the pull request which the run is about, while
-        that is open, or one that the operator named for it. Raises Moved when someone else moved
-        it; theirs is left alone.
+        The branch is Fettle's own, or that of the open pull request which the run is about, or one
+        that the operator named. Raises Moved when somebody else has pushed; their commit stays.
         """
         request, urls = self._request, self._github.urls
         if is_named(request, branch):
@@ -105,9 +104,10 @@ class GitHubPublisher:
         draft: bool,
         closes: Sequence[int] = (),
     ) -> PullRequest:
-        """Open the pull request of this branch, or bring the open one up to date.
+        """Open the pull request of this branch, or update the open one.
 
-        `closes`: numbers of the issues of this repository that its merge closes, and no others.
+        `closes`: the only issues of this repository that the merge closes.
+        https://docs.github.com/rest/pulls/pulls#create-a-pull-request
         """
         request = self._request
         text = PullRequestBody(self._wording, title, body, closes)
@@ -137,7 +137,7 @@ class GitHubPublisher:
         )
 
     async def comment(self, key: str, body: str) -> str:
-        """Say this on the request's issue once, whatever happens; return its URL."""
+        """Post a comment on the request's issue, once for each key; return its URL."""
         return (await self._comments.say(key, self._wording.text(body))).url
 
     async def _head_of(self, branch: str) -> str | None:

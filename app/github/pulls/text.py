@@ -19,7 +19,7 @@ CLOSES = "To have the merge close what they resolve, the description has to say 
 
 
 class PullRequestBody:
-    """What a run has to say about its pull request; `closes` are numbers of issues."""
+    """Title and description of a run's pull request; `closes` are numbers of issues."""
 
     def __init__(self, wording: OutgoingText, title: str, body: str, closes: Iterable[int]) -> None:
         self.title = wording.title(title, LONGEST_TITLE)
@@ -28,12 +28,12 @@ class PullRequestBody:
         self._closing = [f"Resolves #{number}" for number in dict.fromkeys(closes)]
 
     def whole(self, caution: str, run_id: str) -> str:
-        """Return the description; its end is the marker by which the next run finds it."""
+        """Return the description; a hidden marker at its end lets later runs find it."""
         return self._around((), ("\n".join(self._closing), caution, marker(run_id, KEY)))
 
     @property
     def beside(self) -> str:
-        """Return a comment that says the same where the description is somebody else's by now."""
+        """Return a comment with the same text, for a description that people have edited."""
         head = EDITED.format(title=self._wording.line(self.title, LONGEST_TITLE))
         closing = " and ".join(f"`{line}`" for line in self._closing)
         return self._around((head,), (CLOSES.format(closing=closing) if closing else "",))

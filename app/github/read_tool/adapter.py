@@ -26,13 +26,16 @@ VERBS: Mapping[str, Verb] = {
 
 
 class GitHubReads:
-    """Reads with tokens that can do nothing else; they never leave this process."""
+    """Reads with tokens that can only read, and that never leave this process."""
 
     def __init__(self, github: GitHub, request: Request, run_id: str) -> None:
         self._reading = RunReader.of(github, request, asked_at(run_id))
 
     async def read(self, verb: str, arguments: Mapping[str, Json]) -> str:
-        """Return what the verb finds; whatever GitHub refuses, the model can go on without."""
+        """Return the answer of the verb.
+
+        Raises ToolError for GitHub's refusals, so that the model goes on without.
+        """
         try:
             return await VERBS[verb](self._reading, arguments)
         except NotPermitted as error:

@@ -28,7 +28,7 @@ STARTED_BY_OUTSIDERS = (
 
 
 async def read_checks(reading: RunReader, arguments: Mapping[str, Json]) -> str:
-    """Return what checks and other services say about a commit."""
+    """Return the check runs and commit statuses of a commit, as text."""
     client, where = await reading.client(Profile.CHECKS), reading.where(ref=arguments["ref"])
     path = f"{REPOSITORY}/commits/{{ref}}/check-runs"
     runs = [each async for each in client.getiter(path, where, iterable_key="check_runs")]
@@ -81,7 +81,7 @@ async def _holds(reading: RunReader, sha: str) -> bool:
 
 
 async def read_log(reading: RunReader, arguments: Mapping[str, Json]) -> str:
-    """Return the end of a job's log."""
+    """Return the end of a job's log, as text."""
     log = await read_part_log(reading, arguments["number"], keep=KEPT)
     if log is None:
         raise ToolError(STARTED_BY_OUTSIDERS)

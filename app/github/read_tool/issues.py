@@ -17,7 +17,7 @@ DIFF = 12_000  # characters
 
 
 async def read_issue(reading: RunReader, arguments: Mapping[str, Json]) -> str:
-    """Return an issue and what was said on it."""
+    """Return an issue and its comments, as text."""
     number = arguments["number"]
     client = await reading.client()
     issue = await client.getitem(f"{REPOSITORY}/issues/{{number}}", reading.where(number=number))
@@ -35,7 +35,7 @@ async def read_issue(reading: RunReader, arguments: Mapping[str, Json]) -> str:
 
 
 async def read_pull_request(reading: RunReader, arguments: Mapping[str, Json]) -> str:
-    """Return a pull request: what it says, what was said about it, what it changes."""
+    """Return a pull request with its description, comments and changed files, as text."""
     number = arguments["number"]
     client, where = await reading.client(), reading.where(number=number)
     pull = await client.getitem(f"{REPOSITORY}/pulls/{{number}}", where)

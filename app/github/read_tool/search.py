@@ -17,7 +17,10 @@ _WORD = re.compile(r"[^\s\"\\]+")
 
 
 async def search(reading: RunReader, arguments: Mapping[str, Json]) -> str:
-    """Return what holds all of the words."""
+    """Return issues, pull requests or files that hold all of the words, as text.
+
+    https://docs.github.com/rest/search/search
+    """
     of = arguments["of"]
     # Quoted, nothing is a qualifier: `repo:` and `OR` are looked for as words.
     words = [f'"{word}"' for word in _WORD.findall(arguments["query"])]

@@ -80,7 +80,7 @@ class StageLine:
 
 @dataclass(frozen=True)
 class Progress:
-    """All that the comment shows. Each change returns a new value."""
+    """Everything that the progress comment shows. Each change returns a new value."""
 
     request: Request
     run_id: str
@@ -96,11 +96,11 @@ class Progress:
 
     @property
     def waits_for(self) -> tuple[str, ...]:
-        """Return the ids of the approvals without which the run cannot go on."""
+        """Return the ids of the approvals that the run needs to go on."""
         return tuple(ident for line in self.stages for ident in line.waits_for)
 
     def started(self, key: str, title: str) -> Progress:
-        """Return the progress with this stage at work; a repeated call only ends its waiting."""
+        """Return the progress with this stage at work; repeated, it only ends the waiting."""
         going = self._marked(lambda line: replace(line, pause=""))
         if any(line.key == key and line.state != "failed" for line in going.stages):
             return going.parked(key, ())
@@ -124,20 +124,20 @@ class Progress:
         )
 
     def paused(self, key: str, why: str) -> Progress:
-        """Return the progress with this stage waiting for something else than decisions."""
+        """Return the progress with this stage waiting for something other than decisions."""
         return self._marked(lambda line: replace(line, pause=why) if line.key == key else line)
 
     def with_questions(self, links: Mapping[str, str]) -> Progress:
-        """Return the progress knowing where these approvals are asked."""
+        """Return the progress with links to where these approvals are asked."""
         return replace(self, questions={**self.questions, **links})
 
     def with_spent(self, usage: Usage, cost_usd: float, answers: int) -> Progress:
-        """Return the progress with these totals."""
+        """Return the progress with these totals; `cost_usd` is in dollars."""
         tokens = sum(usage.model_dump().values())
         return replace(self, tokens=tokens, cost_usd=cost_usd, answers=answers)
 
     def ended(self, outcome: Outcome) -> Progress:
-        """Return the progress with its end; what is still at work then has failed."""
+        """Return the progress with the outcome; a stage still at work then has failed."""
         bad = _BAD.get(outcome.kind)
         worked = [line.key for line in self.stages if not line.key.startswith(f"{KEEPING}/")]
 

@@ -46,7 +46,7 @@ log = structlog.get_logger()
 
 
 class GitHubReporter:
-    """The port `Reporter` for one run. Nothing raises: telling must not stop the doing."""
+    """The port `Reporter` for one run. Nothing raises, since a report must not stop the run."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class GitHubReporter:
     # --- what the run tells ---------------------------------------------------------------------
 
     def stage_started(self, stage: str, title: str) -> None:
-        """Show the stage as at work; told twice, as after a restart, it changes nothing."""
+        """Show the stage as at work; a repeated call, as after a restart, changes nothing."""
         self._show(self._progress.started(stage, title))
 
     def stage_finished(self, stage: str, summary: str) -> None:
@@ -89,10 +89,10 @@ class GitHubReporter:
         self._show(self._progress.finished(stage, summary))
 
     def tool_called(self, stage: str, tool: str, subject: str) -> None:
-        """Leave it out: an update for each tool call would use up GitHub's limits."""
+        """Do nothing: an update for each tool call would use up GitHub's rate limits."""
 
     def spent(self, usage: Usage, cost_usd: float, answers: int) -> None:
-        """Show the totals with the next update, or by themselves once in a while."""
+        """Show the totals with the next update, or once in a while without one."""
         self._progress = self._progress.with_spent(usage, cost_usd, answers)
         if self._quiet and not isinstance(self._request, RemediateAlert):
             self._speak()
@@ -100,12 +100,12 @@ class GitHubReporter:
             self._show(self._progress)
 
     def parked(self, stage: str, approvals: Sequence[str]) -> None:
-        """Show which decisions the stage waits for, and where they are asked."""
+        """Show which decisions the stage waits for, with links to the questions."""
         self._speak()
         self._show(self._progress.parked(stage, approvals))
 
     def paused(self, stage: str, why: str) -> None:
-        """Show that the stage waits for something else, and for what."""
+        """Show that the stage waits for something other than decisions, and for what."""
         self._show(self._progress.paused(stage, why))
 
     def _show(self, progress: Progress) -> None:
@@ -122,7 +122,10 @@ class GitHubReporter:
     # --- what people see ------------------------------------------------------------------------
 
     async def acknowledge(self) -> None:
-        """React to the issue, so that people see within seconds that they were heard."""
+        """React to the issue, so that people see within seconds that Fettle has heard them.
+
+        https://docs.github.com/rest/reactions/reactions
+        """
         request, where = self._request, self._request.repository
         if not called_for(request):
             return
@@ -140,10 +143,10 @@ class GitHubReporter:
             log.warning("no reaction", reason=str(error))
 
     async def finish(self, outcome: Outcome) -> None:
-        """Show how it ended. Comes before the progress of other runs, and is tried hard.
+        """Show how the run ended, before the progress of other runs, and with many retries.
 
-        One that was covered by another run is nobody's news, unless they have heard of it; neither
-        is one that nobody asked for, failed before it was known whether anybody wants it.
+        A run that another run took over ends silently, unless people have seen it. So does a run
+        that nobody asked for and that failed before anybody could want it.
         """
         begun = any(line.state == "done" for line in self._progress.stages)
         unwanted = self._quiet and not begun and outcome.kind not in ("comment", "pull_request")

@@ -27,7 +27,7 @@ WITHOUT = "Fettle is to do without the override of {package}"
 
 @dataclass(frozen=True)
 class KindWording:
-    """What is said of one kind of request."""
+    """The words for one kind of request."""
 
     next: str
     """While it is at work: where people will find what comes of it."""
@@ -72,12 +72,12 @@ WORDS: Mapping[str, KindWording] = {
 
 
 def words_of(request: Request) -> KindWording:
-    """Return what is said of the request's kind."""
+    """Return the words for the request's kind."""
     return WORDS[request.kind]
 
 
 def asked(request: Request, it: str) -> str:
-    """Return who asked for it and how, as the beginning of a sentence."""
+    """Return who asked and how, as the beginning of a sentence."""
     retires = request.via == "schedule" and getattr(request, "retire", None) is not None
     return (WITHOUT if retires else HOW[request.via]).format(
         it=it,
@@ -92,13 +92,13 @@ def asked(request: Request, it: str) -> str:
 
 
 def afresh(request: Request) -> str:
-    """Return how to begin anew, as the end of a sentence; empty where `/bot retry` says it all."""
+    """Return how to start over, as the end of a sentence; empty where `/bot retry` is enough."""
     way = words_of(request).afresh.format(label=LABELS.get(request.kind, ""))
     return f"; to start afresh, {way}" if way else ""
 
 
 def called_for(request: Request) -> bool:
-    """Tell whether a person asked on GitHub, and so expects to hear of it there at once."""
+    """Tell whether a person on GitHub asked, and so expects an answer there at once."""
     if isinstance(request, RemediateAlert):
         return request.via == "command"
     return request.via != "checks"

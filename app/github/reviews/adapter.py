@@ -42,7 +42,7 @@ class HandledFeedback(Protocol):
 
 
 class GitHubReviews:
-    """Reads with the profile `read`, answers with `report`; resolves with a token for just that."""
+    """The port `Reviewing`: reads with the profile `read`, answers with `report`."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class GitHubReviews:
         return submitted or self._reading.until
 
     async def feedback(self, *, outsiders: bool = False) -> Feedback:
-        """Return all that waits for an answer, as it stood when the run was asked for or later."""
+        """Return all feedback that waits for an answer, as it read when the run was asked for."""
         client = await self._reading.client()
         parts = (
             self._reading,
@@ -131,15 +131,15 @@ class GitHubReviews:
         )
 
     async def reply(self, thread: Thread, verdict: str, body: str) -> str:
-        """Answer in the thread, once in the life of the run; return the answer's URL."""
+        """Answer in the thread, once in each run; return the answer's URL."""
         return await self._answers.reply(thread, verdict, body)
 
     async def resolve(self, thread: Thread) -> str:
-        """Resolve the thread; return why it stays open, empty when it does not."""
+        """Resolve the thread; return the reason why it stays open, empty when it is resolved."""
         return await self._answers.resolve(thread)
 
     async def ask_again(self, reviewers: Sequence[Person]) -> tuple[str, ...]:
-        """Request reviews of these people again; return the logins of those whom GitHub asked."""
+        """Request reviews of these people again; return the logins that GitHub accepted."""
         return await ask_again(self._reading, reviewers)
 
     async def suggest(self, key: str, body: str, suggested: Sequence[Suggested]) -> str:
@@ -147,11 +147,11 @@ class GitHubReviews:
         return await self._suggestions.post(key, body, suggested)
 
     async def dealt_with(self, batch: Batch) -> None:
-        """Remember what this run has dealt with."""
+        """Record the feedback that this run has dealt with."""
         await self._batches.remember(self._run_id, self._request, batch)
 
     async def batches(self) -> tuple[Batch, ...]:
-        """Return what earlier runs have dealt with on this pull request, oldest first."""
+        """Return the feedback that other runs dealt with on this pull request, oldest first."""
         request = self._request
         return await self._batches.of(request.repository.id, request.number, besides=self._run_id)
 

@@ -43,7 +43,10 @@ class ReviewReplies:
         self._settle = settle
 
     async def reply(self, thread: Thread, verdict: str, body: str) -> str:
-        """Answer in the thread unless the run has done so; return the answer's URL."""
+        """Answer in the thread unless the run has answered; return the answer's URL.
+
+        https://docs.github.com/rest/pulls/comments#create-a-reply-for-a-review-comment
+        """
         if not _VERDICT.fullmatch(verdict):
             raise ValueError(f"{verdict!r} cannot be told from the rest of a marker")
         mark = marker(self._run_id, f"thread-{verdict}")
@@ -57,7 +60,10 @@ class ReviewReplies:
             raise RunError(f"{why} {error}") from error
 
     async def resolve(self, thread: Thread) -> str:
-        """Resolve the thread; return why it stays open, empty when it does not."""
+        """Resolve the thread; return the reason why it stays open, empty when it is resolved.
+
+        https://docs.github.com/graphql/reference/mutations#resolvereviewthread
+        """
         try:
             client = await self._reading.client()
             if (await self._look(client, thread, None))["isResolved"]:
@@ -96,7 +102,7 @@ class ReviewReplies:
     async def _look(
         self, client: InstallationClient, thread: Thread, before: str | None
     ) -> Mapping[str, Any]:
-        """Return the thread as it is now; raises Missing when it is gone."""
+        """Return the thread as it is now; raises NotFound when it is gone."""
         asked = {"id": thread.id, "before": before}
         item: Mapping[str, Any] = (await client.graphql(document("thread_comments"), asked))["node"]
         if not item:

@@ -22,7 +22,10 @@ log = structlog.get_logger()
 
 
 async def ask_again(reading: RunReader, reviewers: Sequence[Person]) -> tuple[str, ...]:
-    """Request reviews of these people; return who stands as asked, whoever did it."""
+    """Request reviews of these people; return everyone who now stands as requested.
+
+    https://docs.github.com/rest/pulls/review-requests
+    """
     client = await reading.client(Profile.REPORT)
     where = reading.where(number=reading.request.number)
     pull = await client.getitem(PULL, where)

@@ -37,7 +37,7 @@ Hunks = Mapping[str, Sequence[range]]
 
 
 class ReviewSuggestions:
-    """The reviews of one run that suggest changes."""
+    """Posts the reviews of one run that suggest changes."""
 
     def __init__(
         self,
@@ -55,7 +55,10 @@ class ReviewSuggestions:
         self._settle = settle
 
     async def post(self, key: str, body: str, suggested: Sequence[Suggested]) -> str:
-        """Post the review unless the run has done so; return its URL."""
+        """Post the review unless the run has posted it; return its URL.
+
+        https://docs.github.com/rest/pulls/reviews#create-a-review-for-a-pull-request
+        """
         mark = marker(self._run_id, key)
         return await made_once(
             lambda: self._find(mark),

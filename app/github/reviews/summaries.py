@@ -22,7 +22,7 @@ MOST_REMARKS = 500
 
 @dataclass
 class ReviewTexts:
-    """What was found, newest first."""
+    """The summaries and comments that were found, newest first."""
 
     reviews: list[tuple[ReviewText, Person]] = field(default_factory=list)
     remarks: list[tuple[Remark, Person]] = field(default_factory=list)
@@ -35,7 +35,7 @@ class ReviewTexts:
 
 
 class ReviewTextReader:
-    """Reads the reviews and the discussion of one pull request, a request for each 50 of them."""
+    """Reads reviews and discussion of a pull request: one request for each 50 of them."""
 
     def __init__(
         self, reading: RunReader, client: InstallationClient, speakers: Authors, texts: EditHistory
@@ -47,7 +47,7 @@ class ReviewTextReader:
         self._found = ReviewTexts()
 
     async def read(self, *, dealt_with: frozenset[int], newest_remark: int) -> ReviewTexts:
-        """Return what no earlier run has dealt with: not these reviews, nor up to that remark."""
+        """Return texts after the comment `newest_remark`, outside of the reviews `dealt_with`."""
         found = self._found
         found.newest_remark = newest_remark
         async for item in self._items("review_texts", "reviews", MOST_REVIEWS):

@@ -32,7 +32,7 @@ only while nobody else has edited them."""
 
 @dataclass
 class Threads:
-    """What was found."""
+    """The threads that were found, and how many were left out."""
 
     open: list[Thread] = field(default_factory=list)
     said_by: list[tuple[Said, Person]] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Threads:
 
 
 class ThreadReader:
-    """Reads the threads of one pull request: a request for 50 of them, more for the long ones."""
+    """Reads a pull request's threads: one request for 50 of them, more for long threads."""
 
     def __init__(
         self, reading: RunReader, client: InstallationClient, speakers: Authors, texts: EditHistory
@@ -59,7 +59,10 @@ class ThreadReader:
         self._found = Threads()
 
     async def read(self, *, may_resolve: bool) -> Threads:
-        """Return them in the order of the files, then of the lines."""
+        """Return the threads in the order of files, then of lines.
+
+        https://docs.github.com/graphql/reference/objects#pullrequestreviewthread
+        """
         found = self._found
         async for item in self._items():
             if item["isResolved"]:

@@ -18,7 +18,7 @@ Meaning = Callable[[Call, Reply], FettleError]
 
 
 class AppClient:
-    """Call GitHub as the App. Every call made here may be repeated without harm."""
+    """Calls GitHub as the App. Each call here may be repeated without harm."""
 
     def __init__(
         self,
@@ -40,12 +40,15 @@ class AppClient:
         data: Any = b"",
         meaning: Meaning = fault,
     ) -> Any:
-        """Return the decoded answer; raises what `meaning` makes of a refusal."""
+        """Return the decoded answer. Raises the error that `meaning` makes of a refusal."""
         answer, _ = await self._exchange(method, path, url_vars, data, meaning)
         return answer
 
     async def page(self, path: str, url_vars: Mapping[str, Any]) -> tuple[Any, str | None]:
-        """Return one page of a list, and the address of the next one."""
+        """Return one page of a list, and the next page's address; None at the end.
+
+        https://docs.github.com/rest/using-the-rest-api/using-pagination-in-the-rest-api
+        """
         return await self._exchange("GET", path, url_vars, b"", fault)
 
     async def _exchange(

@@ -44,15 +44,17 @@ class _Item(BaseModel):
 
 
 class AppDeliveries:
-    """Every call may be made again without harm: what arrives twice is kept once."""
+    """Reads the log and asks for redeliveries; a delivery that arrives twice is kept once."""
 
     def __init__(self, app: AppClient) -> None:
         self._app = app
 
     async def page(self, cursor: str = "") -> DeliveryPage:
-        """Return the newest attempts, or those from the cursor on.
+        """Return the newest attempts, or the attempts from `cursor` on.
 
-        All are read, not only failures: GitHub's own filter leaves out those that got no answer.
+        Successful ones are read too: GitHub's filter for failures leaves out attempts without an
+        answer.
+        https://docs.github.com/rest/apps/webhooks#list-deliveries-for-an-app-webhook
         """
         asked = {"per_page": str(PER_PAGE), **({"cursor": cursor} if cursor else {})}
         items, more = await self._app.page(LOG, asked)
@@ -69,11 +71,14 @@ class AppDeliveries:
                 return
 
     async def again(self, delivery_id: int) -> None:
-        """Have GitHub deliver it once more, under the same GUID."""
+        """Have GitHub redeliver it under the same GUID.
+
+        https://docs.github.com/rest/apps/webhooks#redeliver-a-delivery-for-an-app-webhook
+        """
         await self._app.request("POST", AGAIN, url_vars={"delivery_id": str(delivery_id)})
 
     async def answer(self, delivery_id: int) -> str:
-        """Return what was answered to this attempt."""
+        """Return the body of the server's answer to this attempt."""
         found = await self._app.request("GET", ONE, url_vars={"delivery_id": str(delivery_id)})
         said = (found.get("response") or {}).get("payload")
         return said if isinstance(said, str) else ""

@@ -23,13 +23,16 @@ Json = Any
 
 
 class AppInstallations:
-    """Asks as the App; what is in an installation, with a token that sees names alone."""
+    """Reads installations as the App, and their repositories with a token that sees names alone."""
 
     def __init__(self, github: GitHub) -> None:
         self._github = github
 
     async def every(self) -> AsyncIterator[KnownInstallation]:
-        """Yield where the App is installed; an enterprise has no repositories of its own."""
+        """Yield all installations on accounts; those on enterprises have no repositories.
+
+        https://docs.github.com/rest/apps/apps#list-installations-for-the-authenticated-app
+        """
         page = 1
         while True:
             asked = {"per_page": str(PER_PAGE), "page": str(page)}
@@ -42,7 +45,11 @@ class AppInstallations:
             page += 1
 
     async def one(self, installation_id: int) -> KnownInstallation | None:
-        """Return this one; None where the App is not installed any more."""
+        """Return this installation; None where the App is installed no more.
+
+        Raises RunError for an installation on an enterprise.
+        https://docs.github.com/rest/apps/apps#get-an-installation-for-the-authenticated-app
+        """
         try:
             found = await self._github.app.request(
                 "GET", ONE, url_vars={"id": str(installation_id)}
@@ -55,12 +62,19 @@ class AppInstallations:
         return known
 
     async def repositories(self, installation_id: int) -> list[KnownRepository]:
-        """Return all that it reaches. Raises InstallationGone, NotPermitted."""
+        """Return all repositories of the installation.
+
+        Raises InstallationGone, NotPermitted.
+        https://docs.github.com/rest/apps/installations#list-repositories-accessible-to-the-app-installation
+        """
         async with self._github.everywhere(installation_id, Profile.FIND) as client:
             return await _repositories(client, installation_id)
 
     async def repository(self, installation_id: int, repository_id: int) -> KnownRepository | None:
-        """Return this one, as it is called by now. Raises InstallationGone, NotPermitted."""
+        """Return this repository under its present name; None where it is not reached.
+
+        Raises InstallationGone, NotPermitted.
+        """
         async with self._github.leased(installation_id, repository_id, Profile.FIND) as client:
             found = await _repositories(client, installation_id)
         return next((each for each in found if each.id == repository_id), None)

@@ -23,9 +23,9 @@ RENEWED = 60
 
 
 class AppJwt:
-    """Sign as the App, by the clock of GitHub as far as it is known.
+    """Signs JWTs as the App, by GitHub's clock as far as it is known.
 
-    https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app
+    https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/generating-a-json-web-token-jwt-for-a-github-app
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class AppJwt:
         """Asked when GitHub does not accept the key: it may have been replaced a moment ago."""
 
     def renew(self) -> bool:
-        """Take up a key that was replaced; return whether one was."""
+        """Load the private key again; return whether it was replaced."""
         if (private_key := self.renewed()) is None:
             return False
         self._key = _parsed(private_key)
@@ -48,11 +48,11 @@ class AppJwt:
         return True
 
     def now(self) -> float:
-        """Return GitHub's time in unix seconds, as far as we have learnt how it differs."""
+        """Return the time in unix seconds by GitHub's clock, as learnt from its answers."""
         return self._clock() + self._offset
 
     def token(self) -> str:
-        """Return a JWT that is good for another minute at least."""
+        """Return a JWT that is valid for at least another minute."""
         value, ends = self._made
         if self.now() < ends - RENEWED:
             return value
@@ -63,7 +63,7 @@ class AppJwt:
         return value
 
     def learn(self, date: str | None) -> bool:
-        """Take GitHub's time from a `Date` header; return whether that changed anything."""
+        """Set the clock by an answer's `Date` header; return whether that changed anything."""
         try:
             theirs = parsedate_to_datetime(date or "").timestamp()
         except ValueError:

@@ -13,17 +13,17 @@ from app.github.transport.installation_client import InstallationClient
 
 @dataclass(frozen=True)
 class BotIdentity:
-    """The App and the account it acts as."""
+    """The App, and the bot account that it acts as."""
 
     app_id: int
     slug: str
     bot: Person
 
     def wrote(self, thing: Mapping[str, Any]) -> bool:
-        """Tell whether this comment or pull request (REST) is Fettle's own.
+        """Tell whether Fettle wrote this comment or pull request (REST).
 
-        The author decides; a hidden marker alone anybody can copy. Where GitHub says through
-        which App it came, that must be ours as well.
+        The author decides, since anybody can copy a hidden marker. Where GitHub names the App
+        through which it was written, that must be Fettle's too.
         """
         via = thing.get("performed_via_github_app")
         author = thing.get("user") or {}
@@ -31,7 +31,10 @@ class BotIdentity:
 
 
 async def learn_identity(as_app: AppClient, client: InstallationClient) -> BotIdentity:
-    """Ask GitHub who we are: the App by its key, its bot user through any installation."""
+    """Ask GitHub for the App by its key, and for its bot account through any installation.
+
+    https://docs.github.com/rest/apps/apps#get-the-authenticated-app
+    """
     app = await as_app.request("GET", "/app")
     bot = await client.getitem("/users/{login}", {"login": f"{app['slug']}[bot]"})
     return BotIdentity(app["id"], app["slug"], Person(id=bot["id"], login=bot["login"]))

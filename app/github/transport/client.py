@@ -33,7 +33,7 @@ https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
 
 
 class GitHub:
-    """One GitHub for one process."""
+    """The client of one process for one GitHub."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class GitHub:
         redactor: Redactor,
         write_spacing: float = 1.0,
     ) -> AsyncIterator[GitHub]:
-        """Hold the session open. Raises ConfigError for a wrong address or key."""
+        """Open the HTTP session. Raises ConfigError for a wrong address or key."""
         urls, jwt = Urls.of(github_url), AppJwt(app_id, private_key)
         connector = aiohttp.TCPConnector(limit=AT_ONCE)
         async with aiohttp.ClientSession(
@@ -79,7 +79,7 @@ class GitHub:
     async def installation(
         self, installation_id: int, repository_id: int, profile: Profile
     ) -> InstallationClient:
-        """Return a client for one repository and one use, its token at hand.
+        """Return a client for one repository and one use, with its token at hand.
 
         Raises InstallationGone, NotPermitted, TransientError or ConfigError.
         """
@@ -89,9 +89,9 @@ class GitHub:
         return self._client(scope, tokens)
 
     async def named(self, installation_id: int, name: str, profile: Profile) -> InstallationClient:
-        """Return a client for one repository of the installation's owner, known by its name alone.
+        """Return a client for a repository of the installation's owner that is known by name alone.
 
-        Raises NotPermitted where the App is not installed on it, or there is none.
+        Raises NotPermitted where the repository is missing, or the App is not installed on it.
         """
         scope = Scope.named(installation_id, name, profile)
         tokens = _Shared(self.broker, scope)
@@ -100,7 +100,7 @@ class GitHub:
 
     @asynccontextmanager
     async def finding(self, installation_id: int, name: str) -> AsyncIterator[InstallationClient]:
-        """Hold a client that may see that one repository, by its name, and not what is in it."""
+        """Open a client that may see that this repository exists, but nothing in it."""
         scope = Scope.named(installation_id, name, Profile.FIND)
         async with self.broker.lease(scope) as token:
             yield self._client(scope, _Leased(token))
@@ -109,7 +109,7 @@ class GitHub:
     async def everywhere(
         self, installation_id: int, profile: Profile
     ) -> AsyncIterator[InstallationClient]:
-        """Hold a client that may search all of the installation; its token is revoked after it."""
+        """Open a client for searches in a whole installation; its token is revoked at the end."""
         scope = Scope.of_all(installation_id, profile)
         async with self.broker.lease(scope) as token:
             yield self._client(scope, _Leased(token))
@@ -118,7 +118,7 @@ class GitHub:
     async def leased(
         self, installation_id: int, repository_id: int, profile: Profile
     ) -> AsyncIterator[InstallationClient]:
-        """Hold a client whose token was made for this use and is revoked after it."""
+        """Open a client with a token for this use alone, which is revoked at the end."""
         scope = Scope.of(installation_id, repository_id, profile)
         async with self.broker.lease(scope) as token:
             yield self._client(scope, _Leased(token))
@@ -127,25 +127,25 @@ class GitHub:
     async def among(
         self, installation_id: int, repository_ids: Collection[int], profile: Profile
     ) -> AsyncIterator[InstallationClient]:
-        """Hold a client for some repositories of an installation, as for one."""
+        """Open a client for some repositories of an installation."""
         scope = Scope.among(installation_id, repository_ids, profile)
         async with self.broker.lease(scope) as token:
             yield self._client(scope, _Leased(token))
 
     async def identity(self, client: InstallationClient) -> BotIdentity:
-        """Return who we are on this GitHub; asked once, through any installation."""
+        """Return the App and its bot account; GitHub is asked once."""
         if self._identity is None:
             self._identity = await learn_identity(self.app, client)
         return self._identity
 
     @property
     def installed(self) -> InstallationLookup:
-        """Return who knows where the App is installed."""
+        """Return the lookup of installations."""
         return self.broker.installed
 
     @property
     def left(self) -> dict[int, RemainingRequests]:
-        """Return what is left of the hour's requests, by installation, as far as GitHub told."""
+        """Return the requests left in this hour by installation, as GitHub's headers say."""
         return {ident: pace.left for ident, pace in self._paces.items() if pace.left is not None}
 
     def _client(self, scope: Scope, tokens: TokenSource) -> InstallationClient:

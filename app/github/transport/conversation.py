@@ -8,7 +8,7 @@ from agents.run import Outcome
 
 
 class ConversationThread:
-    """The issue or pull request that a run is about: it is there before the run is."""
+    """The issue or pull request that a run is about; it exists before the run."""
 
     speaker = ""
     """In whose name its progress is kept; empty: the run's own."""
@@ -18,7 +18,7 @@ class ConversationThread:
         """The run's request, with the number of the place as far as there is one."""
 
     async def open(self) -> Request:
-        """Have the place, and return the request with its number."""
+        """Return the request with the number of the place; create the place if there is none."""
         return self.request
 
     async def is_news(self, outcome: Outcome) -> bool | None:
@@ -27,8 +27,8 @@ class ConversationThread:
         return None
 
     async def worded(self, asking: Asking) -> Asking:
-        """Return the question as people may read it there. Raises ToolError where they may not."""
+        """Return the question as people there may read it. Raises ToolError where they may not."""
         return asking
 
     async def leave(self, outcome: Outcome) -> None:
-        """Leave it as it is to be found when the run has ended so."""
+        """Tidy up the place after the run has ended with this outcome."""

@@ -10,23 +10,23 @@ from app.github.transport.rate_limits import NO_ANSWER, Call, Reply
 
 
 class NotFound(RunError):
-    """GitHub does not have it, or does not show it to the App."""
+    """GitHub does not have it, or hides it from the App."""
 
 
 class Unprocessable(RunError):
-    """GitHub understood the request and will not do it, whoever asks."""
+    """GitHub understood the request and refuses it, whoever asks."""
 
 
 class TooManyPages(RunError):
-    """GitHub has more of it than is read."""
+    """GitHub has more pages of a list than Fettle reads."""
 
 
 class NotPermitted(RunError):
-    """The App lacks a permission that its owner or the installation's owner can give."""
+    """The App lacks a permission that its owner, or the installation's owner, can grant."""
 
 
 class InstallationGone(RunError):
-    """The App's installation is suspended or removed: nothing can be done there any more."""
+    """The installation is suspended or removed, so nothing can be done there."""
 
 
 class Suspended(InstallationGone):
@@ -34,7 +34,7 @@ class Suspended(InstallationGone):
 
 
 def fault(call: Call, reply: Reply, *, wait: float | None = None) -> FettleError:
-    """Return the error that this reply is; `wait` is set when it is a rate limit."""
+    """Return the error for this reply; `wait` is set (in seconds) for a rate limit."""
     asked = f"`{call.method} {call.path}`"
     said = _said(reply)
     if wait is not None:
@@ -102,7 +102,8 @@ def _refused(reply: Reply, asked: str, said: str) -> RunError:
 def permissions_text(header: str) -> str:
     """Return `X-Accepted-GitHub-Permissions` in words.
 
-    A comma joins permissions that are all needed, a semicolon stands between alternatives.
+    A comma joins permissions that are all needed; a semicolon separates alternatives.
+    https://docs.github.com/rest/using-the-rest-api/troubleshooting-the-rest-api
     """
     ways = [way.split(",") for way in header.split(";") if way.strip()]
     return ", or ".join(
@@ -111,7 +112,7 @@ def permissions_text(header: str) -> str:
 
 
 def mint_fault(call: Call, reply: Reply, permissions: dict[str, str]) -> FettleError:
-    """Return the error that a refused installation token is."""
+    """Return the error for a refused installation token."""
     said = _said(reply)
     if reply.status in {404, 410} and not _no_such_app(call, reply):
         return InstallationGone(
@@ -129,7 +130,7 @@ def mint_fault(call: Call, reply: Reply, permissions: dict[str, str]) -> FettleE
 
 
 def graphql_reply(errors: list[dict[str, object]]) -> Reply:
-    """Return the REST reply that means what these GraphQL errors (answered with 200) mean."""
+    """Return the REST reply with the meaning of these GraphQL errors, which come with a 200."""
     types = {str(error.get("type", "")) for error in errors}
     message = "; ".join(str(error.get("message", "")) for error in errors)
     if "rate limit" in message.lower():  # GitHub has several types for it, and for some none

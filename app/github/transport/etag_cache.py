@@ -22,20 +22,20 @@ LARGEST = 512 * 1024
 
 
 class EtagCache:
-    """All that is kept, bounded by its size. It is never used without asking GitHub about it."""
+    """All cached answers, limited by their size in bytes; GitHub is asked before each use."""
 
     def __init__(self) -> None:
         self._kept: LRUCache[tuple[Hashable, str], bytes] = LRUCache(MOST_BYTES, getsizeof=len)
 
     def seen_by(self, scope: Hashable) -> ScopedCache:
-        """Return what was answered to tokens of this scope: no other may see it."""
+        """Return the answers given to tokens of this scope; other scopes must not see them."""
         return ScopedCache(self._kept, scope)
 
 
 class ScopedCache(MutableMapping[str, Kept]):
-    """The answers to one scope, by address, as gidgethub keeps them.
+    """The answers to one scope by address, in the form that gidgethub expects.
 
-    Held as bytes, so that nobody's changes to an answer reach the next one who asks.
+    They are kept as bytes, so that a caller's changes to an answer reach nobody else.
     """
 
     def __init__(self, kept: LRUCache[tuple[Hashable, str], bytes], scope: Hashable) -> None:

@@ -30,7 +30,7 @@ KEEPS_METHOD: Final = frozenset({301, 307, 308})
 
 
 class RequestFailed(Exception):
-    """GitHub did not do what was asked; `reply` has the plain values to decide on."""
+    """GitHub refused a request; `reply` has the values to decide on."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__(f"{reply.status} {reply.message}")
@@ -38,10 +38,10 @@ class RequestFailed(Exception):
 
 
 class HttpApi(GitHubAPI):
-    """The calls themselves: no retry and no waiting.
+    """Single calls, without retries or waiting.
 
-    `kept` has the answers that GitHub is asked about before they are fetched again: of one scope,
-    for gidgethub knows them by their addresses alone. `hear` is told each answer's headers.
+    `kept` is the ETag cache of one scope, since gidgethub knows answers by address alone. `hear` is
+    called with the headers of each answer.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class HttpApi(GitHubAPI):
         token: str | None = None,
         jwt: str | None = None,
     ) -> tuple[Any, str | None]:
-        """Return the decoded answer and the address of the next page. Raises Refused."""
+        """Return the decoded answer and the next page's address. Raises RequestFailed."""
         with _refusals():
             answer, more, _ = await self._make_request(
                 method, url, url_vars, data, sansio.accept_format(), jwt=jwt, oauth_token=token
@@ -77,9 +77,10 @@ class HttpApi(GitHubAPI):
         return answer, more
 
     async def locate(self, url: str, url_vars: Mapping[str, Any], *, token: str) -> str:
-        """Return where GitHub keeps the file that this address stands for. Raises Refused.
+        """Return the address to which GitHub redirects for a file. Raises RequestFailed.
 
-        It lies on a storage host, which must not see the token: so nothing is followed here.
+        The file lies on a storage host, which must not see the token. So redirects to other hosts
+        are returned instead of followed.
         """
         address = sansio.format_url(url, url_vars, base_url=self.base_url)
         headers = {
@@ -99,9 +100,9 @@ class HttpApi(GitHubAPI):
         raise RequestFailed(Reply(502, "It leads nowhere."))
 
     async def tail(self, url: str, *, keep: int, most: int) -> bytes:
-        """Return the last `keep` bytes of a file on a storage host, sent without credentials.
+        """Return the last `keep` bytes of a file on a storage host, fetched without credentials.
 
-        What lies beyond its first `most` bytes is not read. Raises Refused.
+        Only the first `most` bytes of the file are read. Raises RequestFailed.
         """
         kept, read = bytearray(), 0
         with _refusals():
@@ -119,9 +120,10 @@ class HttpApi(GitHubAPI):
     async def graphql_data(
         self, document: str, variables: Mapping[str, Any], *, token: str
     ) -> dict[str, Any]:
-        """Return the `data` of a GraphQL answer. Raises Refused for any error in it.
+        """Return the `data` of a GraphQL answer. Raises RequestFailed for any error in the answer.
 
-        gidgethub's own `graphql` knows one host only and gives the headers of a limit away.
+        gidgethub's own `graphql` supports one host only, and drops the headers of a rate limit.
+        https://docs.github.com/graphql/guides/forming-calls-with-graphql
         """
         asked = {"query": document, "variables": dict(variables)}
         answer, _ = await self.send("POST", self._graphql_url, data=asked, token=token)

@@ -23,7 +23,7 @@ SETTLE = 2.0
 
 
 def marker(run_id: str, key: str) -> str:
-    """Return the hidden line that names what a text on GitHub is."""
+    """Return the hidden line that identifies a text of Fettle's on GitHub."""
     return f"<!-- fettle run={run_id} key={key} -->"
 
 
@@ -39,7 +39,7 @@ class Posted:
 
 
 class MarkedComments:
-    """The comments of one run."""
+    """The comments of one run on its issue."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class MarkedComments:
         }
 
     async def say(self, key: str, text: str, *, yielding: bool = False) -> Posted:
-        """Return the comment of this key, which is made with this text unless it exists."""
+        """Return the comment of this key; create it with this text if it does not exist."""
 
         async def create() -> Posted:
             client = await self._client()
@@ -83,13 +83,13 @@ class MarkedComments:
         return None
 
     async def get(self, comment_id: int, key: str) -> Posted:
-        """Return the comment of this id; raises Missing when somebody removed it."""
+        """Return the comment of this id. Raises NotFound when somebody has deleted it."""
         client = await self._client()
         comment = await client.getitem(COMMENT, {**self._where, "id": str(comment_id)})
         return _posted(comment, marker(self._run_id, key))
 
     async def change(self, comment_id: int, key: str, text: str, *, yielding: bool) -> None:
-        """Give the comment another text; raises Missing when somebody removed it."""
+        """Replace the comment's text. Raises NotFound when somebody has deleted it."""
         client = await self._client()
         body = f"{marker(self._run_id, key)}\n{text}"
         where = {**self._where, "id": str(comment_id)}
@@ -107,8 +107,8 @@ async def made_once(
 ) -> T:
     """Return what `find` finds, or else what `create` makes.
 
-    When the answer to `create` is lost it may have been done all the same: look before trying
-    once more. A pause that GitHub asks for is the caller's to keep.
+    GitHub may have created it although the answer was lost, so `find` runs again before a second
+    try, after `settle` seconds. A pause that GitHub asks for is left to the caller.
     """
     if (found := await find()) is not None:
         return found

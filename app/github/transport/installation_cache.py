@@ -14,12 +14,12 @@ READING = "read"
 
 
 class OwnerNotAllowed(InstallationGone):
-    """The operator of Fettle does not have it work for this account."""
+    """The operator's allowlist does not have this account."""
 
 
 @dataclass(frozen=True)
 class Permit:
-    """Which installation to ask for a token, and what its owners have granted."""
+    """The installation to ask for a token, and the permissions that its owners have granted."""
 
     installation_id: int
     account: str = ""
@@ -31,9 +31,11 @@ class Permit:
     """Why GitHub will hardly give one, in words for people; empty: there is no reason."""
 
     def narrowed(self, wanted: Mapping[str, str]) -> dict[str, str]:
-        """Return what may be asked for of what is wanted: one thing less, and GitHub gives none.
+        """Return those of the wanted permissions that are granted.
 
-        Raises NotPermitted when nothing is left of what it is wanted for.
+        GitHub refuses a token with a single permission too many. Raises NotPermitted when nothing
+        useful is left.
+        https://docs.github.com/rest/apps/apps#create-an-installation-access-token-for-an-app
         """
         if self.permissions is None:
             return dict(wanted)
@@ -60,23 +62,23 @@ class ClientForRepository(Protocol):
 
 
 class InstallationLookup(Protocol):
-    """Knows where the App is installed."""
+    """Knows the App's installations and their repositories."""
 
     async def permit(self, installation_id: int, repository_ids: Sequence[int]) -> Permit:
-        """Return what a token for these repositories is made with.
+        """Return the permit for a token on these repositories.
 
-        Raises InstallationGone where none is to be made: GitHub is not even asked for one.
+        Raises InstallationGone where no token may be made, without asking GitHub.
         """
         ...
 
     async def full_name(self, repository: Repository) -> str:
-        """Return what the repository is called by now."""
+        """Return the repository's present name."""
         ...
 
     async def called(self, repository_id: int, owner: str, name: str) -> tuple[str, str]:
-        """Return owner and name of the repository by now, if these are what it was called once.
+        """Return the repository's present owner and name, if these were its names once.
 
-        A name that was given up leads to whatever has taken it since.
+        A former name leads to whichever repository has taken it since.
         """
         ...
 
@@ -87,30 +89,30 @@ class InstallationLookup(Protocol):
     async def look(
         self, client: ClientForRepository, installation_id: int, repository: Repository
     ) -> None:
-        """Look how the one repository of this client is by now: GitHub may not have told."""
+        """Read the present state of this client's repository, which may have changed."""
         ...
 
 
 class UncachedInstallations:
-    """Knows nothing, and lets GitHub decide."""
+    """Keeps nothing, and lets GitHub decide."""
 
     async def permit(self, installation_id: int, repository_ids: Sequence[int]) -> Permit:  # noqa: ARG002 the port has it
-        """Return that installation."""
+        """Return a permit for the installation as asked."""
         return Permit(installation_id)
 
     async def full_name(self, repository: Repository) -> str:
-        """Return the name it had."""
+        """Return the name that the repository had in the request."""
         return repository.full_name
 
     async def called(self, repository_id: int, owner: str, name: str) -> tuple[str, str]:  # noqa: ARG002 the port has it
-        """Return these."""
+        """Return the names as given."""
         return owner, name
 
     async def is_public(self, repository_id: int) -> bool:  # noqa: ARG002 the port has it
-        """Return that nobody knows."""
+        """Return False: nothing is known."""
         return False
 
     async def look(
         self, client: ClientForRepository, installation_id: int, repository: Repository
     ) -> None:
-        """Do nothing: it would not be remembered."""
+        """Do nothing, since nothing is kept."""

@@ -28,25 +28,25 @@ _ENDLESS = "GitHub has more at `{path}` than Fettle reads."
 
 
 class TokenSource(Protocol):
-    """Where a client's token comes from."""
+    """Gives a client its token."""
 
     renewable: bool
 
     async def get(self) -> Token:
-        """Return a token that should work."""
+        """Return a token that should be valid."""
         ...
 
     def refused(self, token: Token) -> None:
-        """Note that GitHub does not accept it; the next `get` returns another if renewable."""
+        """Note that GitHub refused this token; the next `get` returns another where possible."""
         ...
 
 
 class InstallationClient:
-    """Call GitHub within one installation, inside its limits.
+    """Calls GitHub within one installation, inside its rate limits.
 
-    Reads are repeated when that may heal them; writes are not, their callers look before they
-    write again. Raises Missing, Invalid, NotPermitted, InstallationGone, RunError, TransientError.
+    Failed reads are retried; writes are not, since their callers look before they write again.
     `url` is a path template like `/repos/{owner}/{repo}`, filled from `url_vars`, or an address.
+    Raises NotFound, Unprocessable, NotPermitted, InstallationGone, RunError, TransientError.
     """
 
     def __init__(
@@ -81,7 +81,8 @@ class InstallationClient:
     ) -> AsyncIterator[Any]:
         """Yield the objects of all pages; `iterable_key` names the list in a wrapping object.
 
-        Raises Endless where there are more than so many pages, when all of these were yielded.
+        Raises TooManyPages after `pages` pages where GitHub has more.
+        https://docs.github.com/rest/using-the-rest-api/using-pagination-in-the-rest-api
         """
         more: str | None = f"{url}{'&' if '?' in url else '?'}per_page={PAGE}"
         while more is not None:
@@ -96,21 +97,21 @@ class InstallationClient:
     async def post(
         self, url: str, url_vars: Vars | None = None, *, data: Any, yielding: bool = False
     ) -> Any:
-        """Create something; `yielding`: let those go first whom people wait for."""
+        """Create an object; `yielding`: calls that people wait for go first."""
         return await self._write("POST", url, url_vars, data, yielding=yielding)
 
     async def patch(
         self, url: str, url_vars: Vars | None = None, *, data: Any, yielding: bool = False
     ) -> Any:
-        """Change something."""
+        """Change an object; `yielding`: calls that people wait for go first."""
         return await self._write("PATCH", url, url_vars, data, yielding=yielding)
 
     async def delete(self, url: str, url_vars: Vars | None = None) -> None:
-        """Remove something."""
+        """Delete an object."""
         await self._write("DELETE", url, url_vars, b"")
 
     async def tail(self, url: str, url_vars: Vars, *, keep: int, most: int) -> bytes:
-        """Return the end of a file that GitHub keeps elsewhere, like a log."""
+        """Return the last `keep` bytes of a file on a storage host, like a log."""
         url_vars = await self._by_now(url_vars)
         call = Call("GET", _path(url, url_vars), repeatable=True, route=_route(url))
 
@@ -121,7 +122,7 @@ class InstallationClient:
         return await self._call(call, fetch)
 
     async def attempt(self, call: Call, send: Callable[[str], Awaitable[T]]) -> T:
-        """Make another kind of call: `send` is handed the token, and raises Refused."""
+        """Make another kind of call: `send` gets the token, and may raise RequestFailed."""
         return await self._call(call, send)
 
     async def graphql(

@@ -14,7 +14,8 @@ from app.secrets.redaction import Redactor
 class OutgoingText:
     """Makes texts of a run fit to be published in its repository.
 
-    Secrets are looked for before and after: markup can hide them, and taking it out can show them.
+    Secrets are redacted before and after the Markdown is cleaned, since markup can hide them and
+    cleaning can uncover them.
     """
 
     def __init__(self, urls: Urls, request: Request | Command, redactor: Redactor) -> None:
@@ -24,7 +25,10 @@ class OutgoingText:
         self._mention_ok = frozenset({asker.login} if asker.id else ())
 
     def text(self, markdown: str, *, limit: int = LIMIT) -> str:
-        """Return the Markdown, bounded. It closes no issue: what does is never a model's text."""
+        """Return the Markdown, cut to `limit` characters; closing keywords in it close no issue.
+
+        https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue
+        """
         safe = publish(
             self._redactor.clean(markdown),
             repository_url=self._repository_url,
@@ -34,14 +38,14 @@ class OutgoingText:
         return self._redactor.clean(safe)
 
     def title(self, text: str, limit: int) -> str:
-        """Return the text as a title, where no Markdown is read."""
+        """Return the text as a title, in which GitHub reads no Markdown."""
         return self._redactor.clean(one_line(self._redactor.clean(text), limit))
 
     def quoted(self, text: str, limit: int) -> str:
-        """Return words that are not Fettle's so that nobody takes them for its own."""
+        """Return foreign words, marked so that nobody takes them for Fettle's own."""
         seen = spelled(self._redactor.clean(text))
         return code_span(seen if len(seen) <= limit else f"{seen[: limit - 1]}…")
 
     def line(self, text: str, limit: int) -> str:
-        """Return the text as a part of one line of Markdown."""
+        """Return the text as part of one line of Markdown."""
         return " ".join(self.text(self.title(text, limit)).split())

@@ -27,7 +27,7 @@ FRESH = 10.0
 
 @dataclass(frozen=True)
 class Call:
-    """What was asked of GitHub, as far as trying again depends on it."""
+    """A request to GitHub, as far as a retry depends on it."""
 
     method: str
     path: str
@@ -54,7 +54,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class RemainingRequests:
-    """What an answer says of the hour's requests of an installation."""
+    """How many requests an installation has left in this hour, by an answer's headers."""
 
     remaining: int
     limit: int
@@ -64,7 +64,7 @@ class RemainingRequests:
 
 @dataclass(frozen=True)
 class RetryAfter:
-    """Make the same call once more."""
+    """An instruction to make the same call again."""
 
     after: float
     """Seconds to wait before."""
@@ -75,10 +75,10 @@ class RetryAfter:
 def again(
     call: Call, reply: Reply, *, tries: int, token_age: float, reminted: bool
 ) -> RetryAfter | None:
-    """Return how to repeat the call, or None: its failure stands.
+    """Return how to repeat the call, or None: the failure stands.
 
     `tries` counts the calls made so far with this token. A write is repeated only after a 401,
-    which GitHub answers before it does anything; for the rest its caller looks first.
+    since GitHub answers that before doing anything; after other failures the caller looks first.
     """
     if reply.status == 401 and not call.as_app:
         return _again_with_token(tries, token_age, reminted)
@@ -98,9 +98,10 @@ def _again_with_token(tries: int, token_age: float, reminted: bool) -> RetryAfte
 
 
 def limit_wait(reply: Reply, *, strikes: int, now: float) -> float | None:
-    """Return for how many seconds to stay away, or None when the reply is no rate limit.
+    """Return how many seconds to wait, or None when the reply is no rate limit.
 
     `strikes` counts the limits met in a row before; `now` is GitHub's time in unix seconds.
+    https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit
     """
     if not _is_limit(reply):
         return None
@@ -114,9 +115,10 @@ def limit_wait(reply: Reply, *, strikes: int, now: float) -> float | None:
 
 
 def left_of(headers: Mapping[str, str]) -> RemainingRequests | None:
-    """Return what these headers say of the limit of REST; None for other limits, and for none.
+    """Return the remaining REST requests by these headers; None for other limits, or none.
 
-    Searches and GraphQL have limits of their own: `x-ratelimit-resource` tells which one it is.
+    Searches and GraphQL have limits of their own, which `x-ratelimit-resource` names.
+    https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#checking-the-status-of-your-rate-limit
     """
     if headers.get("x-ratelimit-resource", "core") != "core":
         return None

@@ -31,7 +31,7 @@ PATIENCE = 20.0
 
 
 class PriorityLock:
-    """A lock that answers to people get before progress updates, and equals in order."""
+    """A lock that serves answers to people before progress updates, and equals in order."""
 
     def __init__(self) -> None:
         self._taken = False
@@ -39,7 +39,7 @@ class PriorityLock:
         self._numbers = count()
 
     async def take(self, *, yielding: bool) -> None:
-        """Wait for the turn; those who are not yielding go first."""
+        """Wait for the lock; callers that are not `yielding` go first."""
         if not self._taken:
             self._taken = True
             return
@@ -54,11 +54,11 @@ class PriorityLock:
 
     @property
     def urgent(self) -> bool:
-        """Tell whether somebody waits who is not yielding."""
+        """Tell whether a caller waits that is not `yielding`."""
         return any(not yielding and not future.done() for yielding, _, future in self._waiting)
 
     def leave(self) -> None:
-        """Hand the turn to the next one who still waits."""
+        """Release the lock to the next caller that still waits."""
         while self._waiting:
             future = heappop(self._waiting)[2]
             if not future.done():
@@ -68,7 +68,7 @@ class PriorityLock:
 
 
 class Throttle:
-    """The traffic rules of one installation."""
+    """The throttle of one installation."""
 
     def __init__(
         self,
@@ -95,28 +95,28 @@ class Throttle:
     def strikes_at(self, asked_at: float) -> int:
         """Return how many limits in a row were met before the one that answers this call.
 
-        Calls that were under way together meet one limit, however many of them it refuses.
+        Concurrent calls meet one limit, however many of them GitHub refuses.
         """
         return max(0, self.strikes - 1) if asked_at <= self._struck_at else self.strikes
 
     def hold(self, seconds: float, asked_at: float = inf) -> None:
-        """Let nobody call for so long: GitHub asked for it, of a call of that time."""
+        """Block all calls for `seconds`, as GitHub asked in answer to a call of that time."""
         self.strikes = self.strikes_at(asked_at) + 1
         self._struck_at = self._clock()
         self._held_until = max(self._held_until, self._struck_at + seconds)
 
     def calm(self, asked_at: float) -> None:
-        """Note that GitHub has answered, as it should, what was asked at that time.
+        """Note that GitHub answered a call of that time normally.
 
-        What was on its way already when it refused something else tells nothing.
+        A call that was under way before the last refusal proves nothing, and is ignored.
         """
         if asked_at > self._struck_at:
             self.strikes = 0
 
     def hear(self, left: RemainingRequests | None, now: float) -> None:
-        """Note what an answer says is left; with nothing left, keep away until there is again.
+        """Note how many requests are left; with none left, wait until GitHub's reset.
 
-        `now` is GitHub's time, like that in `left`.
+        `now` is GitHub's time in unix seconds, like the reset in `left`.
         """
         if left is None:
             return
@@ -127,9 +127,9 @@ class Throttle:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[float]:
-        """Hold a place for one call from the time yielded; TransientError for a long pause.
+        """Hold a place for one call, from the time yielded; TransientError for a long pause.
 
-        After a limit one call goes first: the others follow once GitHub has answered it.
+        After a rate limit one call goes first; the others follow once GitHub has answered it.
         """
         async with self._places:
             if not self.strikes:
@@ -142,7 +142,10 @@ class Throttle:
 
     @asynccontextmanager
     async def write(self, *, yielding: bool = False) -> AsyncIterator[float]:
-        """Hold the turn to write, spaced from the last one; TransientError as for `read`."""
+        """Hold the only place for writes, spaced from the last one; TransientError as for `read`.
+
+        https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api#pause-between-mutative-requests
+        """
         await self._spaced_turn(yielding=yielding)
         try:
             async with self.read() as now:

@@ -34,7 +34,7 @@ log = structlog.get_logger()
 
 
 class Profile(Enum):
-    """What a token is for; the value lists the permissions it gets, and it gets no others."""
+    """The use of a token; its value lists the permissions, and a token gets no others."""
 
     FIND = (("metadata", "read"),)
     CONTENTS = (("contents", "read"), ("metadata", "read"))
@@ -55,7 +55,7 @@ class Profile(Enum):
 
 
 def every_permission() -> dict[str, str]:
-    """Return all that any token is made with: what an owner has to have granted."""
+    """Return all permissions that any token uses, which an owner has to grant."""
     every: dict[str, str] = {}
     for profile in Profile:
         for name, level in profile.value:
@@ -66,7 +66,7 @@ def every_permission() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Scope:
-    """What a token may reach: the key under which it is kept."""
+    """What a token may reach, and the key under which the token is kept."""
 
     installation_id: int
     repository_ids: tuple[int, ...]
@@ -78,29 +78,29 @@ class Scope:
 
     @classmethod
     def of_all(cls, installation_id: int, profile: Profile) -> Scope:
-        """Return the scope of everything that is installed, and one use: for searches alone."""
+        """Return the scope of a whole installation for one use; only searches need it."""
         return cls(installation_id, (), profile.value, everywhere=True)
 
     @classmethod
     def named(cls, installation_id: int, name: str, profile: Profile) -> Scope:
-        """Return the scope of one repository that is known by its name alone, and one use."""
+        """Return the scope of one repository known by its name alone, for one use."""
         return cls(installation_id, (), profile.value, (name,))
 
     @classmethod
     def among(
         cls, installation_id: int, repository_ids: Collection[int], profile: Profile
     ) -> Scope:
-        """Return the scope of some repositories, up to 500, and one use."""
+        """Return the scope of up to 500 repositories, for one use."""
         return cls(installation_id, tuple(repository_ids), profile.value)
 
     @classmethod
     def of(cls, installation_id: int, repository_id: int, profile: Profile) -> Scope:
-        """Return the scope of one repository and one use."""
+        """Return the scope of one repository, for one use."""
         return cls(installation_id, (repository_id,), profile.value)
 
     @property
     def repositories(self) -> dict[str, list[int] | list[str]]:
-        """Return them as GitHub is asked for them: none, which means all, only on purpose."""
+        """Return the repositories for GitHub's request; none means all, on purpose only."""
         if self.everywhere:
             return {}
         if self.repository_names:
@@ -110,7 +110,10 @@ class Scope:
 
 @dataclass(frozen=True)
 class Token:
-    """An installation token. Times are unix seconds by GitHub's clock."""
+    """An installation token. Times are unix seconds by GitHub's clock.
+
+    https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/generating-an-installation-access-token-for-a-github-app
+    """
 
     value: str = field(repr=False)
     expires_at: float
@@ -118,7 +121,10 @@ class Token:
 
     @property
     def handed_out_until(self) -> float:
-        """Return when too little of its life is left for what somebody may begin with it."""
+        """Return until when the token may be handed out, in unix seconds.
+
+        After that too little of its life is left for what a caller may begin with it.
+        """
         return self.expires_at - min(MARGIN, (self.expires_at - self.minted_at) / SHARE)
 
 
@@ -132,7 +138,7 @@ class _Minted(BaseModel):
 
 
 class TokenBroker:
-    """Hand out installation tokens."""
+    """Hands out installation tokens."""
 
     def __init__(self, app: AppClient, api: HttpApi, redactor: Redactor) -> None:
         self._app = app
@@ -149,7 +155,7 @@ class TokenBroker:
         """Asked before each token is made."""
 
     async def token(self, scope: Scope) -> Token:
-        """Return a token good for five minutes, or a quarter of its life; callers share one.
+        """Return a token valid for five more minutes, or a quarter of its life; callers share it.
 
         Raises InstallationGone, NotPermitted, TransientError or ConfigError.
         """
@@ -167,7 +173,7 @@ class TokenBroker:
 
     @asynccontextmanager
     async def lease(self, scope: Scope) -> AsyncIterator[Token]:
-        """Make a token for one use and revoke it afterwards. Nobody else gets this one."""
+        """Make a token for one caller, and revoke it at the end."""
         token = await self._mint(scope)
         try:
             yield token
@@ -175,14 +181,14 @@ class TokenBroker:
             await self.revoke(token)
 
     def forget(self, scope: Scope, token: Token) -> None:
-        """Hand this token out no more: GitHub does not accept it."""
+        """Hand out this token no more, since GitHub refused it."""
         if self._kept.get(scope) == token:
             del self._kept[scope]
 
     def forget_all(self, installation_id: int, repository_ids: Collection[int] = ()) -> None:
-        """Hand out no token again that was made for the installation, or for these of its parts.
+        """Hand out no token any more that was made for the installation, or for these repositories.
 
-        It opens nothing any more, or less than a new one would.
+        Such tokens reach nothing any more, or less than new ones would.
         """
         for scope in list(self._kept):
             ours = scope.installation_id == installation_id
@@ -191,20 +197,23 @@ class TokenBroker:
         self.look_again(installation_id)
 
     def look_again(self, installation_id: int) -> None:
-        """Ask for the installation's repositories anew that were not there a moment ago."""
+        """Ask again for repositories of the installation that GitHub did not have a moment ago."""
         for scope in list(self._absent):
             if scope.installation_id == installation_id:
                 self._absent.pop(scope, None)
 
     async def revoke(self, token: Token) -> None:
-        """End the token's life. A failure is logged: the token ends by itself within the hour."""
+        """Revoke the token. A failure is only logged, since each token expires within the hour.
+
+        https://docs.github.com/rest/apps/installations#revoke-an-installation-access-token
+        """
         try:
             await self._api.send("DELETE", "/installation/token", token=token.value)
         except (RequestFailed, FettleError) as error:
             log.warning("token not revoked", reason=str(error))
 
     def age(self, token: Token) -> float:
-        """Return for how many seconds the token has existed."""
+        """Return the token's age in seconds."""
         return self.now() - token.minted_at
 
     def now(self) -> float:

@@ -11,7 +11,7 @@ from app.config.github_hosts import github_urls
 
 @dataclass(frozen=True)
 class Urls:
-    """The addresses of one GitHub, without a slash at the end."""
+    """The addresses of one GitHub, without a trailing slash."""
 
     web: str
     rest: str
@@ -19,7 +19,7 @@ class Urls:
 
     @classmethod
     def of(cls, github_url: str) -> Urls:
-        """Return the addresses that belong to the one people type into their browser."""
+        """Return the addresses that belong to the one in people's browsers. Raises ConfigError."""
         try:
             found = github_urls(github_url)
         except ValueError as error:
@@ -27,14 +27,17 @@ class Urls:
         return cls(web=found.git, rest=found.api, graphql=found.graphql)
 
     def clone(self, full_name: str) -> str:
-        """Return where git finds the repository `owner/name`; no credentials inside."""
+        """Return the repository's address for git, without credentials."""
         return f"{self.web}/{full_name}.git"
 
     def branch(self, full_name: str, branch: str) -> str:
-        """Return the page where people see a branch of `owner/name`."""
+        """Return the page of a branch of `owner/name`."""
         return f"{self.web}/{full_name}/tree/{quote(branch)}"
 
     @property
     def noreply(self) -> str:
-        """Return the host of the no-reply addresses of accounts."""
+        """Return the host of accounts' no-reply addresses.
+
+        https://docs.github.com/account-and-profile/setting-up-and-managing-your-personal-account-on-github/managing-email-preferences/setting-your-commit-email-address
+        """
         return f"users.noreply.{urlsplit(self.web).hostname}"
