@@ -37,13 +37,13 @@ ReadPolicy = Callable[[], Awaitable[Found]]
 
 
 class RecentPolicies:
-    """What policies said a moment ago: a repository's first scan brings many alerts at once."""
+    """A short cache of policies: a repository's first poll brings many alerts at once."""
 
     def __init__(self, seconds: float = FRESH_SECONDS) -> None:
         self._found: TTLCache[int, Found] = TTLCache(MOST_POLICIES, seconds)
 
     async def of(self, repository_id: int, read: ReadPolicy) -> Found:
-        """Return the policy of this repository, read now or a moment ago."""
+        """Return the repository's policy, at most `seconds` old."""
         found = self._found.get(repository_id)
         if found is None:
             found = self._found[repository_id] = await read()
@@ -52,7 +52,7 @@ class RecentPolicies:
 
 @dataclass(frozen=True)
 class AlertAdmission:
-    """Decides for one run."""
+    """Decides whether runs about alerts may begin or go on."""
 
     github: GitHub
     runs: AlertRuns
@@ -62,9 +62,9 @@ class AlertAdmission:
     async def admit(
         self, run_id: str, request: RemediateAlert, policy: PolicyGate, alerts: Alerts
     ) -> Admission:
-        """Return whether the run may go on, from what holds now.
+        """Return whether the run may go on by what holds now.
 
-        Advisories are written by anybody, so the run counts as worded by a stranger throughout.
+        Anybody can write an advisory, so the run counts as worded by a stranger throughout.
         """
         while True:
             told = await self.runs.told(run_id)
@@ -114,14 +114,14 @@ class AlertAdmission:
 
 @dataclass(frozen=True)
 class AlertContext:
-    """Shared by all runs of one process."""
+    """Admission and outcomes, shared by all runs of one process."""
 
     access: AlertAdmission
     record: AlertOutcomes
 
     @classmethod
     def of(cls, database: Database, github: GitHub) -> AlertContext:
-        """Return them over this database."""
+        """Return both over this database."""
         remediations = Remediations(database)
         return cls(
             AlertAdmission(github, AlertRuns(database), remediations, RecentPolicies()),

@@ -26,7 +26,7 @@ HOW = {
 
 @dataclass(frozen=True)
 class ClosedAlerts:
-    """Takes notice of alerts that were closed."""
+    """Handles notifications of closed alerts."""
 
     runs: AlertRuns
     remediations: Remediations
@@ -34,9 +34,9 @@ class ClosedAlerts:
     alerts_of: AlertsOf
 
     async def take(self, notice: AlertClosed, ident: str) -> Json:
-        """End the run of the folder if none of its alerts is left; close what waited for this one.
+        """Cancel the folder's run if none of its alerts is left, and settle waiting outcomes.
 
-        Deliveries come late and in any order: what counts is which are open now.
+        Deliveries come late and in any order, so GitHub is asked which alerts are open now.
         """
         fixed = await self.remediations.alerts_closed(notice.repository.id, {notice.alert})
         became: dict[str, Json] = {"fixed": list(fixed)} if fixed else {}
@@ -67,12 +67,12 @@ class ClosedAlerts:
 
 @dataclass(frozen=True)
 class ClosedPulls:
-    """Takes notice of pull requests that were closed."""
+    """Handles notifications of closed pull requests."""
 
     remediations: Remediations
 
     async def take(self, notice: PullClosed, _ident: str) -> Json:
-        """Begin to wait for GitHub to see the fix, or note that people did not want it."""
+        """After a merge, wait for GitHub to close the alerts; else record that people declined."""
         place = (notice.repository.id, notice.number)
         runs = await self.remediations.pull_closed(*place, merged=notice.merged)
         return {"merged" if notice.merged else "declined": list(runs)}
@@ -81,7 +81,7 @@ class ClosedPulls:
 def takers_of(
     database: Database, alerts_of: AlertsOf
 ) -> Mapping[type[Any], ClosedAlerts | ClosedPulls]:
-    """Return who takes these kinds of notices."""
+    """Return the handlers of these kinds of notifications."""
     remediations = Remediations(database)
     return {
         AlertClosed: ClosedAlerts(

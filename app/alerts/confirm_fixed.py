@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 
 class FixConfirmation:
-    """One pass looks at the pull requests whose turn it is."""
+    """Asks GitHub about the merged pull requests whose turn it is."""
 
     def __init__(
         self,

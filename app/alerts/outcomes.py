@@ -28,7 +28,7 @@ DAY = 86_400.0
 
 @dataclass(frozen=True)
 class AlertOutcomes:
-    """Reads what the run's scan found from what the engine recorded of it."""
+    """Reads what a run's scan found from the engine's record of it."""
 
     remediations: Remediations
     overrides: Overrides
@@ -36,11 +36,11 @@ class AlertOutcomes:
     clock: Callable[[], float] = time.time
 
     async def opened(self, run_id: str, request: RemediateAlert, pull: int) -> None:
-        """Note its pull request at once: whatever becomes of the run, that may be merged."""
+        """Record the pull request at once, since it may be merged even if the run fails."""
         await self._note(run_id, request, number=pull, cancelled=False)
 
     async def remember(self, run_id: str, request: RemediateAlert, outcome: Outcome) -> None:
-        """Note it, unless the run never came to look; said again, nothing changes."""
+        """Record the outcome, unless the run never scanned; a repeated call changes nothing."""
         if request.dry_run or request.no_pr or outcome.kind == "refused":
             return
         over = outcome.rule == DAY_OVER  # tomorrow it may come to its end
@@ -116,7 +116,7 @@ def _outputs(steps: Sequence[KeptStep], stage: str) -> Iterator[Json]:
 
 
 def marks(found: AlertGroup) -> Mapping[int, str]:
-    """Return each alert that it is to close with a mark of what it says."""
+    """Return the alerts that the run is to close, each with a mark of its content."""
     return {
         each.alert: mark(each.severity, each.vulnerable, each.first_patched)
         for each in found.group.advisories
@@ -125,6 +125,6 @@ def marks(found: AlertGroup) -> Mapping[int, str]:
 
 
 def mark(severity: str, vulnerable: str, first_patched: str) -> str:
-    """Return what changes when an alert says something else: a fix may have come meanwhile."""
+    """Return a value that changes with the alert's content: a fix may have been released."""
     said = f"{severity}|{vulnerable}|{first_patched}"
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]

@@ -59,7 +59,7 @@ log = structlog.get_logger()
 
 
 class AlertPoll:
-    """One pass looks at some repositories, each with a token for its alerts alone."""
+    """Polls some repositories in each pass, each with a token for its alerts alone."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class AlertPoll:
 
 
 def groups(alerts: Sequence[AlertView]) -> list[Group]:
-    """Return them by package and folder, the worst first: each of these becomes one run."""
+    """Return the alerts by package and folder, the worst first: each group becomes one run."""
     found: dict[tuple[str, str, str], list[AlertView]] = defaultdict(list)
     for each in alerts:
         found[each.ecosystem, each.directory, each.package].append(each)
@@ -171,11 +171,11 @@ def groups(alerts: Sequence[AlertView]) -> list[Group]:
 
 
 def why(tried: Sequence[Remediation], marks: Mapping[int, str], now: float) -> str:
-    """Return why these open alerts are worth a run; empty while they are not.
+    """Return the reason to start a run for these open alerts; empty: there is none now.
 
-    `tried`: what the runs before came to, newest first. What people declined is left alone until
-    an alert says something else; what failed is tried again after a week, then ever more rarely;
-    what never came to its end, after a day, then ever more rarely.
+    `tried` holds the outcomes of earlier runs, newest first. A declined fix waits until an alert
+    changes. A failed one is tried again after a week, and an unfinished one after a day, then ever
+    more rarely. `now` is in unix seconds.
     """
     if not tried:
         return "no run has looked at them"
@@ -211,7 +211,7 @@ def _pause(tried: Sequence[Remediation], first: float) -> float:
 
 
 def mark_of(alert: AlertView) -> str:
-    """Return what changes when the alert says something else."""
+    """Return a value that changes with the alert's content."""
     about = alert.security_vulnerability
     patched = about.first_patched_version.identifier if about.first_patched_version else ""
     return mark(about.severity, range_in(about.vulnerable_version_range), version_in(patched))

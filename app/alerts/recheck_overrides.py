@@ -46,7 +46,7 @@ log = structlog.get_logger()
 
 
 class OverrideRecheck:
-    """One pass asks for the runs whose turn it is."""
+    """Starts the runs about overrides whose turn it is."""
 
     def __init__(
         self,

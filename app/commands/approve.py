@@ -25,14 +25,14 @@ MOVED = "the branch has new commits since this was asked"
 
 @dataclass(frozen=True)
 class ApprovalCommands:
-    """Carries out `/bot approve` and `/bot deny`, and what the buttons say."""
+    """Carries out `/bot approve` and `/bot deny`, and clicks on the buttons."""
 
     approvals: StoredApprovals
     telling: CommandReplies
     policy: PolicyOf
 
     async def obey(self, inquiry: CommandContext) -> dict[str, str]:
-        """Decide, or say why not; return what became of it."""
+        """Decide, or explain why not; return the result for the record."""
         command = inquiry.command
         stored = await self.approvals.get(command.approval)
         facts = await inquiry.about_approval(stored, await self.approvals.waiting())

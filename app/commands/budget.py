@@ -31,7 +31,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class RunAllowance:
-    """Knows what runs may spend."""
+    """Knows the dollars that runs may spend."""
 
     steers: StoredSteers
     policy: PolicyOf
@@ -39,7 +39,7 @@ class RunAllowance:
     most_per_day: float
 
     async def of(self, command: Command, run_id: str, *, besides: str = "") -> Allowance:
-        """Return what this run may spend. `besides`: the key of a steer that is left out."""
+        """Return this run's allowance; `besides`: the key of a grant that is left out."""
         budget = await self._budget(command)
         given = budget.usd + await self.steers.granted(run_id, besides=besides)
         return Allowance(

@@ -24,7 +24,7 @@ Comment = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class CommandContext:
-    """Finds out about one command."""
+    """Looks up the facts about one command."""
 
     client: InstallationClient
     own: BotIdentity
@@ -35,7 +35,7 @@ class CommandContext:
     """The comment that says it as it is now; None where it is not said in one."""
 
     async def read(self) -> CommandContext | None:
-        """Return the same with the comment; None when somebody has removed it."""
+        """Return the same with the comment; None when somebody has deleted the comment."""
         if self.command.comment_id is None:
             return self
         try:
@@ -47,7 +47,7 @@ class CommandContext:
         return replace(self, comment=comment)
 
     async def about_asker(self) -> Facts:
-        """Return who says it, and whether they do."""
+        """Return who gave the command, and whether the comment is theirs unedited."""
         command = self.command
         role = await role_of(self.client, command.repository, command.asked_by)
         return Facts(
@@ -60,7 +60,7 @@ class CommandContext:
     async def about_approval(
         self, stored: StoredApproval | None, waiting: Sequence[StoredApproval]
     ) -> Facts:
-        """Return all that holds now. About people who may not write, no more is looked up."""
+        """Return the facts that hold now; about people who may not write, no more is looked up."""
         command, facts = self.command, await self.about_asker()
         if facts.asker_is_bot or not may_write(facts.role_name, facts.permission):
             return facts

@@ -44,14 +44,14 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class SpendingBounds:
-    """What the operator lets runs spend, in dollars."""
+    """The operator's limits on what runs may spend, in dollars."""
 
     run: float
     day: float
 
 
 class CommandHandler:
-    """Where people's commands are carried out."""
+    """Carries out people's commands."""
 
     submit: Submit
     """Takes the runs that people ask for."""
@@ -77,9 +77,9 @@ class CommandHandler:
         self._look = RunInspector(database, lanes, spending, telling)
 
     async def obey(self, command: Command, ident: str) -> Json:
-        """Carry the command of this id out, or refuse it politely; return what became of it.
+        """Carry out the command, or refuse it politely; return the result for the record.
 
-        Raises TransientError: then it is to be obeyed again.
+        Raises TransientError to have the command obeyed again.
         """
         try:
             became = await self._obey(command, ident)

@@ -26,7 +26,7 @@ SAID_HERE = frozenset({"comment", "label", "issue", "pull_request"})
 
 @dataclass(frozen=True)
 class RunInspector:
-    """Tells people about a run."""
+    """Answers questions about a run."""
 
     database: Database
     lanes: Lanes
@@ -34,7 +34,7 @@ class RunInspector:
     telling: CommandReplies
 
     async def obey(self, inquiry: CommandContext) -> dict[str, str]:
-        """Tell, or say why not; return what became of it."""
+        """Answer, or explain why not; return the result for the record."""
         command = inquiry.command
         facts = await inquiry.about_asker()
         live = await self.lanes.live(command)

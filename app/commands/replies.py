@@ -34,7 +34,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class CommandReplies:
-    """Tells people. Whatever is told is told once, however often it is asked for."""
+    """Answers people. Every answer is given once, however often it is asked for."""
 
     github: GitHub
     redactor: Redactor
@@ -43,7 +43,10 @@ class CommandReplies:
     """Returns when the database was put back from a backup, in unix seconds; 0: never."""
 
     async def react(self, client: InstallationClient, command: Command, face: str) -> None:
-        """Put a face on the comment."""
+        """Add a reaction to the comment.
+
+        https://docs.github.com/rest/reactions/reactions#create-reaction-for-an-issue-comment
+        """
         if command.comment_id is None or (face == PUZZLED and await self.obeyed_before(command)):
             return
         repository = command.repository
@@ -56,9 +59,10 @@ class CommandReplies:
         await if_possible(client.post(REACTIONS, where, data={"content": face}))
 
     async def refuse(self, command: Command, refusal: Refusal, *, about: str = "") -> None:
-        """Say why nothing was done. `about`: what it is said once about, if not the comment.
+        """Say why nothing was done, once for the comment, or else once for `about`.
 
-        What a server obeyed whose data was lost is refused in silence: people saw it done.
+        Commands that a server obeyed before its data was lost are refused in silence, since people
+        saw them done.
         """
         if await self.obeyed_before(command):
             log.info("refused in silence: it was obeyed before the restore", rule=refusal.rule)
@@ -69,7 +73,7 @@ class CommandReplies:
         await self.say(command, _key(command, refusal, about), text)
 
     async def obeyed_before(self, command: Command) -> bool:
-        """Tell whether a face of ours on the comment says that it was obeyed."""
+        """Tell whether a reaction of Fettle's on the comment says that it was obeyed."""
         restored = await self.restored_at() if self.restored_at is not None else 0.0
         if command.comment_id is None or restored < time.time() - LOOKED_BACK:
             return False
@@ -84,17 +88,17 @@ class CommandReplies:
         return False
 
     async def say(self, command: Command, key: str, markdown: str) -> None:
-        """Say something where the command was given."""
+        """Post a comment where the command was given."""
         comments = MarkedComments(self.github, command, "commands", settle=self.settle)
         await if_possible(comments.say(key, self.wording(command).text(markdown)))
 
     def wording(self, command: Command) -> OutgoingText:
-        """Return what makes texts fit to be read there."""
+        """Return the cleaner of texts for that place."""
         return OutgoingText(self.github.urls, command, self.redactor)
 
 
 async def if_possible(telling: Awaitable[object]) -> None:
-    """Tell people; what is decided stands even where GitHub will not have it told."""
+    """Tell people; a decision stands even where GitHub cannot show it."""
     try:
         await telling
     except (RunError, ToolError) as error:

@@ -41,7 +41,7 @@ Submit = Callable[[str, Request], Awaitable[None]]
 
 @dataclass(frozen=True)
 class RunStarter:
-    """Has runs begun that somebody asks for in a comment."""
+    """Starts the runs that somebody asks for in a comment."""
 
     runs: Runs
     lanes: Lanes
@@ -50,7 +50,7 @@ class RunStarter:
     submit: Submit
 
     async def obey(self, inquiry: CommandContext) -> dict[str, str]:
-        """Ask for the run, or say why not; return what became of it."""
+        """Start the run, or explain why not; return the result for the record."""
         command = inquiry.command
         run_id = f"{inquiry.ident}-{'again' if command.verb == 'retry' else command.verb}"
         if await self.lanes.known(run_id):  # asked for before a crash
@@ -123,17 +123,17 @@ def _unreadable(command: Command, last: LaneRun | None) -> str:
 
 
 def address(command: Command, **more: Any) -> AddressReview:
-    """Return the request to do what reviews of the command's pull request ask for."""
+    """Return the request to address the reviews of the command's pull request."""
     return AddressReview(**_about(command), **more)
 
 
 def update(command: Command, **more: Any) -> UpdateBranch:
-    """Return the request to bring the command's pull request up to date with its base."""
+    """Return the request to merge the base branch into the command's pull request."""
     return UpdateBranch(**_about(command), **more)
 
 
 def once_more(command: Command, last: Any, again: Again) -> Request:
-    """Return the request that takes up the last run's; `last` is that one's, as JSON values."""
+    """Return the request that repeats the last run's; `last` is that request as JSON values."""
     if last["kind"] == "remediate_alert":  # on the issue that Fettle itself has opened for it
         here = {
             "installation_id": command.installation_id,

@@ -44,7 +44,7 @@ LINK = "Its steps are in [the progress comment]({url})."
 
 @dataclass(frozen=True)
 class RunStatus:
-    """What is known of a run now."""
+    """The state of a run."""
 
     run: KeptRun
     allowance: Allowance
@@ -58,7 +58,7 @@ class RunStatus:
 
 
 def status_text(status: RunStatus, issue_url: str, wording: OutgoingText) -> str:
-    """Return the Markdown; what is not Fettle's own is still to be made fit to be published."""
+    """Return the Markdown of `/bot status`; other people's words in it are still to be cleaned."""
     run = status.run
     parts = [
         _standing(status, issue_url, wording),
@@ -78,14 +78,14 @@ def status_text(status: RunStatus, issue_url: str, wording: OutgoingText) -> str
 
 
 def stage_name(step: str) -> str:
-    """Return the name of a step as people read it: `stage/check_quality/2~1`: check quality (2)."""
+    """Return a step's name for people: `stage/check_quality/2~1` becomes `check quality (2)`."""
     name, _, number = step.removeprefix("stage/").partition("~")[0].rpartition("/")
     words = (name or number).replace("_", " ")
     return f"{words} ({number})" if name and number not in ("", "1") else words
 
 
 def moment(at: float) -> str:
-    """Return the time as people all over the world read it alike."""
+    """Return a time in a form that is unambiguous everywhere."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d at %H:%M} UTC"
 
 
@@ -145,7 +145,7 @@ ENDED = "- {at}: the run ended. {text}"
 
 @dataclass(frozen=True)
 class RunReasons:
-    """What is known of a run's decisions."""
+    """The decisions of a run."""
 
     run: KeptRun
     turns: Sequence[KeptTurn]
@@ -154,7 +154,7 @@ class RunReasons:
 
 
 def why_text(reasons: RunReasons, wording: OutgoingText) -> str:
-    """Return the Markdown; of a model's or a person's words, one bounded line each."""
+    """Return the Markdown of `/bot why`; each of a model's or person's texts is cut to one line."""
     run = reasons.run
     dated = [
         *_submitted(reasons.turns, wording),

@@ -39,7 +39,7 @@ UNDONE = "it was undone"
 
 @dataclass(frozen=True)
 class SteeringCommands:
-    """Carries out what steers a run."""
+    """Carries out commands to the run under way."""
 
     steers: StoredSteers
     lanes: Lanes
@@ -48,9 +48,9 @@ class SteeringCommands:
     policy: PolicyOf
 
     async def obey(self, inquiry: CommandContext) -> dict[str, str]:
-        """Have the run told, or say why not; return what became of it.
+        """Steer the run, or explain why not; return the result for the record.
 
-        Only runs that were asked for before it was said are meant by it.
+        Only runs that were asked for before the command are meant.
         """
         command = inquiry.command
         if (told := await self.steers.told(_key(inquiry))) is not None:  # before a crash
@@ -72,9 +72,9 @@ class SteeringCommands:
         return {"steered": live[0].id}
 
     async def call_back(self, inquiry: CommandContext) -> dict[str, str]:
-        """End the runs whose label was taken off, or that are about what was closed, unless over.
+        """Cancel runs whose label was removed, or whose issue or pull request was closed.
 
-        Deliveries may come late, and in any order: what counts is how the issue stands now.
+        Deliveries may come late and in any order, so the present state on GitHub decides.
         """
         command = inquiry.command
         live = await self.lanes.live(command, before=inquiry.ident)

@@ -7,10 +7,10 @@ from typing import Any
 
 
 class AllowedOwners:
-    """The accounts of FETTLE_OWNERS: logins in any case, or ids; an empty list means everybody.
+    """The accounts of FETTLE_OWNERS: logins in any case, or ids; empty means everybody.
 
-    A login can be given up and taken by somebody else. So once it is known whose it was, that
-    account alone is meant by it, whatever it is called by then.
+    A login can be given up and taken by somebody else. So once the account of a login is known,
+    that account alone is meant, whatever its present login.
     """
 
     def __init__(self, listed: Sequence[str] = ()) -> None:
@@ -20,7 +20,7 @@ class AllowedOwners:
 
     @property
     def everybody(self) -> bool:
-        """Tell whether there is no list."""
+        """Tell whether the list is empty."""
         return not self._ids and not self._logins
 
     def allows(self, login: str, ident: int) -> bool:
@@ -31,18 +31,18 @@ class AllowedOwners:
         return login in self._logins and self._known.get(login, ident) == ident
 
     def unknown(self, login: str) -> str:
-        """Return the login as listed if it is, and nobody knows yet whose it is; else nothing."""
+        """Return the login as listed, if its account is not known yet; otherwise an empty text."""
         login = _plain(login)
         return login if login in self._logins and login not in self._known else ""
 
     def learn(self, known: Mapping[str, int]) -> None:
-        """Take over whose the listed logins are; what is not listed any more is left out."""
+        """Load the accounts of listed logins; logins that are no longer listed are dropped."""
         for login, ident in known.items():
             if login in self._logins:
                 self._known.setdefault(login, ident)
 
     def allow(self, payload: Mapping[str, Any]) -> bool:
-        """Tell whether a delivery is about accounts Fettle works for, and about no others."""
+        """Tell whether all accounts in a delivery's payload are allowed."""
         if self.everybody:
             return True
         named = list(_accounts(payload))

@@ -18,10 +18,10 @@ class GitHubUrls(NamedTuple):
 
 
 def github_urls(address: str) -> GitHubUrls:
-    """Return the doors of the GitHub whose start page has this address.
+    """Return the addresses of the GitHub whose start page has this address.
 
-    github.com and its data-residency sibling SUB.ghe.com keep the API on a host of its own; an
-    Enterprise Server keeps it below /api. Raises ValueError, whose text says what to write.
+    github.com and SUB.ghe.com have their API on a host of its own; an Enterprise Server has it
+    below /api. Raises ValueError with a text that says what to write.
     https://docs.github.com/rest/using-the-rest-api/getting-started-with-the-rest-api
     """
     base, host = _start_page(address)

@@ -15,7 +15,7 @@ S = TypeVar("S", bound=BaseSettings)
 def decoded(
     model: type[BaseSettings], source: EnvSettingsSource, problems: list[Problem]
 ) -> dict[str, object]:
-    """Return the values by field; one that is no JSON where it must be is left out and told."""
+    """Return the values by field; one that should be JSON and is not becomes a problem."""
     while True:
         try:
             return {name.lower(): value for name, value in source().items()}  # aliases in capitals
@@ -32,7 +32,7 @@ def decoded(
 
 
 def valid(model: type[S], values: dict[str, object], problems: list[Problem]) -> S:
-    """Return the settings without the values that are wrong, and tell those."""
+    """Return the settings; wrong values get their defaults and become problems."""
     while True:
         try:
             return model(**values)  # type: ignore[arg-type]  # pydantic checks them
@@ -46,7 +46,7 @@ def valid(model: type[S], values: dict[str, object], problems: list[Problem]) ->
 
 
 def field_variable(model: type[BaseSettings], field: str) -> str:
-    """Return the environment variable of a field, also when it is named by its alias."""
+    """Return the environment variable of a field or of its alias."""
     known = model.model_fields.get(field)
     return variable_of(field, known.validation_alias if known else field)
 
@@ -68,7 +68,7 @@ CREDENTIALS = ("app_id", "private_key", "private_key_file", "webhook_secrets")
 
 
 class Problem(NamedTuple):
-    """What is wrong with one variable, and the remedy."""
+    """A fault of one variable, with its remedy."""
 
     variable: str
     text: str
@@ -84,7 +84,7 @@ def variable_of(field: str, alias: object) -> str:
 
 
 def lacking(values: Mapping[str, object]) -> Iterator[Problem]:
-    """Tell what a server lacks; the remedies say where each is found."""
+    """Yield the variables that a server needs and lacks, each with where to find the value."""
     page = "on the App's page, under Settings, Developer settings, GitHub Apps"
     if not values.get("app_id"):
         yield Problem(
@@ -117,7 +117,7 @@ def lacking(values: Mapping[str, object]) -> Iterator[Problem]:
 
 
 def unknown(environ: Mapping[str, str], known: Sequence[str]) -> Iterator[Problem]:
-    """Tell which variables have our prefix and mean nothing: mostly slips of the pen."""
+    """Yield the variables with Fettle's prefix that are no setting: mostly misspellings."""
     for name in sorted(environ):
         if name.upper().startswith(PREFIX) and name not in known:
             near = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.5)

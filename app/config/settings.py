@@ -59,7 +59,7 @@ Word = Annotated[str, Field(min_length=1, pattern=r"^\S+$")]
 
 @dataclass(frozen=True)
 class AppCredentials:
-    """What proves to GitHub that we are the App, and to us that a delivery is GitHub's."""
+    """Credentials of the App at GitHub, and the secrets that sign GitHub's deliveries."""
 
     app_id: str
     private_key: SecretStr
@@ -216,12 +216,12 @@ class Settings(BaseSettings):
 
     @property
     def seal(self) -> Cipher:
-        """Return what seals texts at rest; without keys it leaves them as they are."""
+        """Return the cipher for texts at rest; without keys it leaves them plain."""
         return Cipher([key.get_secret_value() for key in self.encryption_keys])
 
     @property
     def credentials(self) -> AppCredentials:
-        """Return the App's credentials. Raises ConfigError when they were not given."""
+        """Return the App's credentials. Raises ConfigError when they are not set."""
         key = self.private_key
         if self.private_key_file is not None:
             key = parse_key(SecretStr(self.private_key_file.read_text()))
@@ -232,7 +232,7 @@ class Settings(BaseSettings):
 
 @dataclass(frozen=True)
 class LoadedSettings:
-    """Settings as far as they can be read: what is wrong has its default in them."""
+    """The settings, with defaults in place of faulty values."""
 
     settings: Settings
     problems: tuple[Problem, ...]
@@ -243,7 +243,7 @@ class LoadedSettings:
 
 
 class AppNotConfigured(ConfigError):
-    """There is no App yet; the settings, which are right as far as they go, are in `settings`."""
+    """No App is configured yet; `settings` has the other settings, which are valid."""
 
     def __init__(self, text: str, settings: Settings) -> None:
         super().__init__(text)
@@ -267,7 +267,7 @@ def load_settings(environ: Mapping[str, str] | None = None, *, serving: bool = T
 
 
 def read_settings(environ: Mapping[str, str] | None = None) -> LoadedSettings:
-    """Return what can be read of the settings, and every problem: raises nothing."""
+    """Return the readable settings and every problem; raises nothing."""
     environ = os.environ if environ is None else environ
     given = {name.lower(): text for name, text in environ.items() if text.strip()}
     folder = given.get(f"{PREFIX}DATA_DIR".lower())
@@ -286,5 +286,5 @@ def read_settings(environ: Mapping[str, str] | None = None) -> LoadedSettings:
 
 
 def process_environment() -> dict[str, str]:
-    """Return all variables of the process: for tools of the operator, never for a sandbox."""
+    """Return all variables of the process, for the operator's tools and never for a sandbox."""
     return dict(os.environ)

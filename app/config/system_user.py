@@ -7,7 +7,7 @@ import pwd
 
 
 def operator() -> str:
-    """Return the name of who runs this; variables could say anything."""
+    """Return the name of the user who runs this process, by the system and not by variables."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # a user without a name, as in some containers

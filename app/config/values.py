@@ -28,14 +28,14 @@ _DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"
 
 
 def default_data_dir() -> Path:
-    """Return where data goes when nobody says: the system's place for root, else the user's."""
+    """Return the default data folder: the system's for root, else the user's."""
     if os.geteuid() == 0:
         return Path("/var/lib/fettle")
     return Path.home() / ".local/share/fettle"
 
 
 def split_list(value: object) -> object:
-    """Return the parts of a list that is written as JSON or with commas."""
+    """Return the parts of a list that is JSON or separated by commas."""
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
@@ -47,7 +47,10 @@ def split_list(value: object) -> object:
 
 
 def split_named(value: object) -> object:
-    """Return the values as `split_list` does; none at all must not mean everybody."""
+    """Return the parts as `split_list` does.
+
+    Raises ValueError for an empty list, which could be mistaken for everybody.
+    """
     found = split_list(value)
     if isinstance(value, str) and not found:
         raise ValueError("names nobody; leave it out, and it means everybody")
@@ -55,7 +58,7 @@ def split_named(value: object) -> object:
 
 
 def split_places(value: object) -> object:
-    """Return folders: of a list as above, or by name where it is written as a JSON object."""
+    """Return folders: a list as in `split_list`, or a JSON object by name."""
     try:
         if isinstance(value, str) and value.lstrip().startswith("{"):
             parts = json.loads(value)
@@ -69,7 +72,7 @@ def split_places(value: object) -> object:
 
 
 def split_secrets(value: object) -> object:
-    """Return the parts of such a list, if there are any and each has at least one character."""
+    """Return the parts of a list of secrets, none of which may be empty."""
     parts = split_list(value)
     if isinstance(value, str) and isinstance(parts, list) and not all(parts or [""]):
         raise ValueError("has an empty secret in it: anybody could sign with that. Take it out")
@@ -77,7 +80,7 @@ def split_secrets(value: object) -> object:
 
 
 def fernet_keys(keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
-    """Return the keys, if each is one of Fernet's and none is there twice."""
+    """Return the keys; each has to be a valid Fernet key, and none may be listed twice."""
     for number, key in enumerate(keys, 1):
         try:
             Fernet(key.get_secret_value())
@@ -92,7 +95,7 @@ def fernet_keys(keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
 
 
 def known_sandbox(name: object) -> object:
-    """Return the sandbox's name, unless it is one that Fettle had before."""
+    """Return the sandbox's name, unless it is one that Fettle no longer has."""
     if name == "landlock":
         raise ValueError(
             "`landlock` is a sandbox no more: it left this machine's processes in sight. Leave "
@@ -102,14 +105,14 @@ def known_sandbox(name: object) -> object:
 
 
 def web_address(address: str | None) -> str | None:
-    """Return the address, if it is one that carries no credentials."""
+    """Return the address; raises if it carries credentials."""
     if address is not None and not re.fullmatch(r"https?://[^\s@]+", address):
         raise ValueError("must begin with https:// or http:// and hold no user name")
     return address
 
 
 def webhook_address(address: str | None) -> str | None:
-    """Return the address that GitHub is to send webhooks to, with our path if it has none."""
+    """Return the address for GitHub's webhooks, with Fettle's path if it has none."""
     address = web_address(address.strip()) if address else None
     if address is None:
         return None
@@ -120,7 +123,7 @@ def webhook_address(address: str | None) -> str | None:
 
 
 def parse_key(value: SecretStr) -> SecretStr:
-    """Return the key as PEM with real line ends, after it was parsed."""
+    """Return the private key as PEM with real line ends, after parsing it."""
     text = value.get_secret_value().strip().strip("\"'").replace("\\n", "\n").strip()
     if not text.startswith("-----"):
         text = _from_base64(text)
@@ -147,7 +150,7 @@ def _from_base64(text: str) -> str:
 
 
 def key_in_file(path: Path) -> Path:
-    """Return the path after the key in its file was parsed."""
+    """Return the path after parsing the private key in its file."""
     path = path.expanduser()
     try:
         text = path.read_text()
@@ -159,12 +162,12 @@ def key_in_file(path: Path) -> Path:
 
 
 def github_address(address: str) -> str:
-    """Return the address without a slash at the end, if it is one of a GitHub."""
+    """Return the address of a GitHub, without a trailing slash."""
     return github_urls(address.strip()).git
 
 
 def with_driver(value: SecretStr | None) -> SecretStr | None:
-    """Return the URL with the driver that Fettle brings along."""
+    """Return the database URL with the driver that Fettle brings along."""
     if value is None:
         return None
     try:
@@ -180,14 +183,14 @@ def with_driver(value: SecretStr | None) -> SecretStr | None:
 
 
 def fits_clock(seconds: int) -> int:
-    """Return the seconds, if the clock can be divided by them: a minute, or by minutes an hour."""
+    """Return the seconds; they have to divide a minute, or be minutes that divide an hour."""
     if (seconds < 60 and 60 % seconds == 0) or (seconds % 60 == 0 and 3600 % seconds == 0):
         return seconds
     raise ValueError("does not divide the clock evenly. Take 600, 300 or 60, say")
 
 
 def readable_directories(paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the folders, if each is one and is named from the root on."""
+    """Return the folders; each has to exist, with an absolute path."""
     for path in paths:
         if not path.is_absolute() or not path.is_dir():
             raise ValueError(f"names {path}, which is not a folder given from the root on")
@@ -195,7 +198,7 @@ def readable_directories(paths: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 def readable_file(path: Path | None) -> Path | None:
-    """Return the path, if it names a file that can be read."""
+    """Return the path; its file has to be readable."""
     if path is None:
         return None
     path = path.expanduser()

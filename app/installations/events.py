@@ -15,14 +15,14 @@ Poke = Callable[[], None]
 
 
 class InstallationEvents:
-    """Takes `InstallationChanged`."""
+    """Handles `InstallationChanged`."""
 
     def __init__(self, followed: InstallationSync, poke: Poke) -> None:
         self._followed = followed
         self._poke = poke
 
     async def take(self, notice: InstallationChanged, ident: str) -> Json:  # noqa: ARG002 the port has it
-        """Follow it: what was removed stays so, everything else GitHub is asked about."""
+        """Follow the change; GitHub is asked about everything but a removal, which is final."""
         followed = self._followed
         if notice.change == "deleted":
             became = await followed.removed(notice.installation_id, notice.account)
@@ -33,14 +33,14 @@ class InstallationEvents:
 
 
 class RepositoryEvents:
-    """Takes `RepositoryChanged`."""
+    """Handles `RepositoryChanged`."""
 
     def __init__(self, followed: InstallationSync, poke: Poke) -> None:
         self._followed = followed
         self._poke = poke
 
     async def take(self, notice: RepositoryChanged, ident: str) -> Json:  # noqa: ARG002 the port has it
-        """Follow it; where its name leads nowhere any more, follow the whole installation."""
+        """Follow the change; a name that leads nowhere makes the whole installation be read."""
         followed, told = self._followed, notice.repository
         if notice.change == "deleted":
             return {"change": "deleted", **await followed.repository_gone(told.id, told.full_name)}

@@ -48,7 +48,7 @@ log = structlog.get_logger()
 
 
 class LabelMaker:
-    """Looks after repositories that are due: at once when poked, else every minute."""
+    """Creates labels where they are due: soon after a poke, else every minute."""
 
     def __init__(
         self,
@@ -67,11 +67,11 @@ class LabelMaker:
         self._poked = asyncio.Event()
 
     def poke(self) -> None:
-        """Have it look soon: something new is due."""
+        """Make the next pass start soon: something new is due."""
         self._poked.set()
 
     async def run(self) -> None:
-        """Go on until cancelled: a fault in here must not end anything else."""
+        """Go on until cancelled; a failed pass is logged and ends nothing else."""
         while True:
             try:
                 async with asyncio.timeout(self._look_seconds):
@@ -86,7 +86,7 @@ class LabelMaker:
                 log.exception("labels not looked after, will be tried again")
 
     async def once(self) -> None:
-        """Make one pass: some repositories of each installation that has any to do."""
+        """Make one pass: some repositories of each installation with labels to create."""
         for installation_id in await self._labels.waiting(time.time()):
             try:
                 await self._installation(installation_id)

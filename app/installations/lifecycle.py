@@ -28,7 +28,7 @@ Obey = Callable[[Command, str], Awaitable[Json]]
 
 
 class InstallationLifecycle:
-    """What follows installations and repositories, and what knows them by that."""
+    """Everything that follows the App's installations and repositories."""
 
     def __init__(
         self, database: Database, github: GitHub, owners: AllowedOwners, worker: str
@@ -48,19 +48,19 @@ class InstallationLifecycle:
         self.reconciliation = Reconciliation(asking, stored, self.followed, PassLock(sweeps, NAME))
 
     async def learn(self) -> None:
-        """Take over what is known of the allowlist: whose the logins on it are."""
+        """Load the account ids of logins on the allowlist."""
         self._owners.learn(await self._stored.owners())
 
     @property
     def takers(self) -> Mapping[type[Any], Any]:
-        """Return who takes the notices about it."""
+        """Return the handlers of notifications about installations."""
         return {
             InstallationChanged: InstallationEvents(self.followed, self.labels.poke),
             RepositoryChanged: RepositoryEvents(self.followed, self.labels.poke),
         }
 
     def obeying(self, obey: Obey) -> Obey:
-        """Return the same for commands about repositories as they are called by now."""
+        """Wrap `obey` so that commands use their repositories' present names."""
 
         async def obeyed(command: Command, ident: str) -> Json:
             return await obey(await self.books.current(command), ident)
@@ -68,7 +68,7 @@ class InstallationLifecycle:
         return obeyed
 
     async def reconcile(self) -> None:
-        """Hold the books to what GitHub says now."""
+        """Compare what is stored with GitHub's list now."""
         await self.learn()  # what other processes have found out
         await self.reconciliation.run()
         self.labels.poke()

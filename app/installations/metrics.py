@@ -16,7 +16,7 @@ STATES = ("active", "behind", "suspended")
 
 
 def measure(metrics: Metrics) -> None:
-    """Have the number of installations told with the others."""
+    """Have the metrics report the number of installations at each scrape."""
     gauge = Gauge(
         "fettle_installations", "Installations by state.", ["state"], registry=metrics.registry
     )

@@ -61,7 +61,7 @@ class InstallationRegistry:
         return Permit(known.id, known.account, known.url, known.permissions, doubt)
 
     async def full_name(self, repository: Repository) -> str:
-        """Return what the repository is called by now."""
+        """Return the repository's present name."""
         return "/".join(await self.called(repository.id, repository.owner, repository.name))
 
     async def is_public(self, repository_id: int) -> bool:
@@ -70,10 +70,9 @@ class InstallationRegistry:
         return known is not None and not known.private
 
     async def called(self, repository_id: int, owner: str, name: str) -> tuple[str, str]:
-        """Return owner and name by now, if these are what the repository was called once.
+        """Return present owner and name, if these were the repository's names once.
 
-        Any other name may be newer than the books: a delivery can be faster than the one which
-        tells that the repository was renamed.
+        Another name may be newer than the store: a delivery can overtake the one about the rename.
         """
         known = await self._stored.repository(repository_id)
         if known is None or f"{owner}/{name}" not in known.former:
@@ -83,7 +82,7 @@ class InstallationRegistry:
     async def look(
         self, client: ClientForRepository, installation_id: int, repository: Repository
     ) -> None:
-        """Look how the one repository of this client is by now: GitHub may not have told."""
+        """Read the present state of this client's repository, which may have changed."""
         for found in (await client.getitem(REPOSITORIES))["repositories"]:
             if found["id"] != repository.id:
                 continue
@@ -98,10 +97,10 @@ class InstallationRegistry:
                 await self._stored.was_called(repository.id, repository.full_name)
 
     async def current(self, about: About) -> About:
-        """Return the same request or command about the repository as it is called by now.
+        """Return the same request or command with its repository's present name.
 
-        What was asked for while nobody else could see it is public as soon as everybody can.
-        Its default branch stays the one that it was asked for on: what is there builds on it.
+        A repository counts as public as soon as everybody can see it. The default branch stays that
+        of the request, on which the run's work is based.
         """
         before = about.repository
         owner, name = await self.called(before.id, before.owner, before.name)

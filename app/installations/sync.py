@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class InstallationSync:
-    """Follows installations and what they reach."""
+    """Stores what GitHub says of installations and their repositories."""
 
     github: AppInstallations
     stored: StoredInstallations
@@ -42,14 +42,14 @@ class InstallationSync:
     owners: AllowedOwners
 
     async def installation(self, ident: int, *, account: str = "") -> dict[str, Json]:
-        """Follow one installation with all that it reaches; return what was new in it."""
+        """Read one installation with all its repositories; return what was new."""
         found = await self.github.one(ident)
         if found is None:
             return await self.removed(ident, account)
         return await self.found(found)
 
     async def found(self, now: KnownInstallation) -> dict[str, Json]:
-        """Follow one that GitHub has shown."""
+        """Store an installation that GitHub has listed."""
         before = await self.stored.keep(now)
         await self._learn_owner(now)
         if not self.owners.allows(now.account, now.account_id):
@@ -67,7 +67,7 @@ class InstallationSync:
         return {**await self._repositories(now), "lacks": behind}
 
     async def removed(self, ident: int, account: str = "") -> dict[str, Json]:
-        """Follow that the App is installed there no more: that never changes again."""
+        """Record that the App was removed from an account, which is final."""
         known = await self.stored.installation(ident)
         name = account or (known.account if known is not None else "")
         runs = await self.stored.live_runs(installation_id=ident)

@@ -36,7 +36,7 @@ class Unreachable(Exception):
 
 
 class Connection:
-    """Speaks to one server. The session belongs to one asyncio task, as its library wants it."""
+    """The session with one server; as the MCP library demands, one asyncio task owns it."""
 
     def __init__(self, name: str, dial: Callable[[], Transport]) -> None:
         self._name = name
@@ -47,7 +47,7 @@ class Connection:
         self._calls = self._rounds = 0
 
     async def tools(self) -> list[Tool]:
-        """Return what the server offers, no more than anyone could choose from."""
+        """Return the server's tools, up to a limit."""
         found: list[Tool] = []
         cursor: str | None = None
         while len(found) < MOST_TOOLS:
@@ -60,7 +60,7 @@ class Connection:
         return found[:MOST_TOOLS]
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
-        """Return what the tool says. Raises Unreachable."""
+        """Return the tool's result. Raises Unreachable."""
         params = CallToolRequestParams(name=tool, arguments=dict(arguments))
         result: CallToolResult = await self._ask(
             CallToolRequest(params=params), CallToolResult, CALL_SECONDS
@@ -68,7 +68,7 @@ class Connection:
         return result
 
     async def close(self) -> None:
-        """Let go of the server: a program ends, with all that it started."""
+        """Close the session; a program ends with all its children."""
         self._over.set()
         for _ in range(2):
             if not (holding := set(self._holding)):

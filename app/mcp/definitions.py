@@ -32,12 +32,12 @@ class UnusableSchema(ValueError):
 
 
 def description(server: str, text: str | None) -> str:
-    """Return what a tool says of itself, told as just that."""
+    """Return a tool's description, marked as the server's own words."""
     return f"A tool of the server {server}, in its own words: {_words(text, DESCRIPTION)}"
 
 
 def input_schema(schema: Any) -> Schema:
-    """Return the schema with the keywords that every API knows. Raises Unfit."""
+    """Return the schema with keywords that every model API knows. Raises UnusableSchema."""
     if not isinstance(schema, Mapping) or _depth(schema) > DEPTH:
         raise UnusableSchema("its schema is no object, or too deep")
     try:

@@ -22,7 +22,7 @@ SILENCE_SECONDS = 120.0
 
 
 def transport(server: HttpServer, *, resolver: Resolver = system_resolver) -> Transport:
-    """Return the way to this server, not yet opened."""
+    """Return the transport to this server, not yet opened."""
     return _opened(server, resolver)  # type: ignore[return-value]  # streams, loosely typed
 
 

@@ -24,9 +24,9 @@ ForRun = Callable[[Path | None], "RunToolsets"]
 
 
 def open_toolsets(file: Path | None, redactor: Redactor, sandbox: Sandbox) -> ForRun | None:
-    """Return what gives each run its tools of other servers; None when none are configured.
+    """Return what gives each run its MCP tools; None when no servers are configured.
 
-    Raises ConfigError when there are some and the extra that speaks to them is not installed.
+    Raises ConfigError when servers are configured and the extra `mcp` is not installed.
     """
     servers = {
         name: server

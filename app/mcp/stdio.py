@@ -53,7 +53,7 @@ async def _inside(
 
 
 def transport(sandbox: Bubblewrap, server: StdioServer, files: Path | None) -> Transport:
-    """Return the way to this server, not yet started."""
+    """Return the transport to this server, not yet started."""
     return _inside(sandbox, server, files if files and files.is_dir() else None)  # type: ignore[return-value]  # streams, loosely typed
 
 

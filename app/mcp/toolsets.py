@@ -28,18 +28,18 @@ log = structlog.get_logger()
 
 
 class ToolConnection(Protocol):
-    """What is needed of a connection."""
+    """The connection to a server, as far as runs need it."""
 
     async def tools(self) -> list[Tool]:
-        """Return what the server offers."""
+        """Return the server's tools."""
         ...
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> CallToolResult:
-        """Return what the tool says."""
+        """Return the tool's result."""
         ...
 
     async def close(self) -> None:
-        """Let go of the server."""
+        """Close the connection."""
         ...
 
 
@@ -59,7 +59,7 @@ _LEARNED: TypeAdapter[list[LearnedTool]] = TypeAdapter(list[LearnedTool])
 
 
 class RunToolsets:
-    """Knows for the length of a run the tools that its policy lets any stage use."""
+    """The tools of MCP servers that the policy lets one run use."""
 
     def __init__(
         self, servers: Mapping[str, Server], dial: Callable[[Server], ToolConnection]
@@ -70,7 +70,7 @@ class RunToolsets:
         self._tools: dict[str, LearnedTool] = {}
 
     async def learn(self, policy: Policy) -> Json:
-        """Ask the servers that the policy names for their tools, all at the same time."""
+        """Ask the policy's servers for their tools, all at the same time."""
         named = dict.fromkeys(each.server for each in policy.mcp)
         for name in named:
             if name not in self._servers:
@@ -95,7 +95,7 @@ class RunToolsets:
         return learned
 
     def recall(self, learned: Json) -> None:
-        """Take the tools to be those that were learnt, whatever the servers say by now."""
+        """Use the tools learned earlier, whatever the servers say now."""
         self._tools = {tool.name: tool for tool in _LEARNED.validate_python(learned)}
 
     def definitions(self) -> Sequence[Mapping[str, Json]]:
@@ -110,7 +110,7 @@ class RunToolsets:
         ]
 
     def manner(self, name: str) -> Manner | None:
-        """Return what a call may do: nothing that runs in the sandbox lets anything out."""
+        """Return what a call may do; a server in the sandbox cannot send anything out."""
         tool = self._tools.get(name)
         if tool is None:
             return None
@@ -118,7 +118,7 @@ class RunToolsets:
         return Manner(only_reads=tool.only_reads, outside=outside)
 
     async def call(self, name: str, arguments: Mapping[str, Json]) -> str:
-        """Call the tool; whatever goes wrong with its server, the model can go on without."""
+        """Call the tool. Raises ToolError, so that the model goes on without it."""
         tool = self._tools.get(name)
         if tool is None:
             names = ", ".join(self._tools) or "none"
@@ -133,7 +133,7 @@ class RunToolsets:
         return text_of(result)
 
     async def close(self) -> None:
-        """Let go of every server."""
+        """Close all connections."""
         lines, self._lines = self._lines, {}
         await asyncio.gather(*(line.close() for line in lines.values()))
 

@@ -43,7 +43,7 @@ _NEVER = tuple(
 
 
 class Address(NamedTuple):
-    """An address that passed; connect to exactly this one, without asking DNS again."""
+    """A checked address: connect to exactly this one, without asking DNS again."""
 
     family: int
     ip: str
@@ -51,7 +51,7 @@ class Address(NamedTuple):
 
 
 class AddressRefused(Exception):
-    """The name leads where nobody may go, or nowhere. The text says which."""
+    """The host has a forbidden address, or none; the text says which."""
 
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -59,14 +59,14 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 async def system_resolver(host: str, port: int) -> Sequence[str]:
-    """Ask the system, which also knows 127.1, 0x7f000001 and 2130706433 for what they are."""
+    """Resolve by the system, which also understands 127.1, 0x7f000001 and 2130706433."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(sockaddr[0]) for *_, sockaddr in found]
 
 
 def is_public(text: str) -> bool:
-    """Tell whether this resolved address is one of the public internet and not our own."""
+    """Tell whether this address is on the public internet and not this machine's own."""
     address = parsed(text)
     return (
         address.is_global
@@ -78,13 +78,13 @@ def is_public(text: str) -> bool:
 
 
 def may_be_private(text: str) -> bool:
-    """Tell whether it may be connected to for a host that the operator configured himself."""
+    """Tell whether Fettle may connect there for a host that the operator configured."""
     address = parsed(text)
     return not (address.is_multicast or address.is_unspecified or _within(address, _NEVER))
 
 
 def parsed(text: str) -> IPAddress:
-    """Return the address, in IPv4 where IPv6 only wraps it. Raises ValueError."""
+    """Return the address, as IPv4 where IPv6 only wraps one. Raises ValueError."""
     address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv6Address):
         return address.ipv4_mapped or address
@@ -92,7 +92,7 @@ def parsed(text: str) -> IPAddress:
 
 
 def is_own(address: IPAddress) -> bool:
-    """Tell whether the address is this machine's: the kernel binds a socket to those alone."""
+    """Tell whether this is the machine's own address: the kernel binds sockets to those alone."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -105,11 +105,11 @@ def is_own(address: IPAddress) -> bool:
 async def resolve_public(
     host: str, port: int, *, private_ok: bool = False, resolver: Resolver = system_resolver
 ) -> tuple[Address, ...]:
-    """Resolve a host once; every address it has must pass.
+    """Resolve a host once; all of its addresses have to pass.
 
-    Connect to what is returned, never to the name again: its next answer may differ. With
-    `private_ok` private and own addresses pass too, those of cloud metadata still do not.
-    Raises AddressRefused, also when the name does not resolve.
+    Connect to the result and never to the name, since the next answer may differ. With `private_ok`
+    private and own addresses pass too; those of cloud metadata never do. Raises AddressRefused,
+    also when the name does not resolve.
     """
     try:
         found = tuple(dict.fromkeys(await resolver(host, port)))

@@ -10,7 +10,7 @@ from agents.ports import Approval, ApprovalState, Asking
 
 @dataclass(frozen=True)
 class StoredApproval:
-    """One row, with what is known of its run."""
+    """One approval, with its run's repository and number."""
 
     id: str
     run_id: str
@@ -40,7 +40,7 @@ class StoredApproval:
 
     @property
     def approval(self) -> Approval:
-        """Return where it stands, for the workshop."""
+        """Return the approval as a stage sees it."""
         return Approval(
             id=self.id,
             state=self.state,
@@ -51,7 +51,7 @@ class StoredApproval:
 
     @property
     def standing(self) -> str:
-        """Return where it stands, for people: `was approved by mara on 2026-02-01 at 09:30 UTC`."""
+        """Return its state for people: `was approved by mara on 2026-02-01 at 09:30 UTC`."""
         if self.state == "waiting":
             return f"waits for an answer until {_moment(self.expires_at)}"
         words = "became void" if self.state == "void" else _WORDS[self.state]

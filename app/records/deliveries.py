@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Attempt(NamedTuple):
-    """One try of GitHub to deliver, as its log shows it. Times are unix seconds, GitHub's."""
+    """One attempt of GitHub to deliver a webhook. Times are unix seconds by GitHub's clock."""
 
     delivery_id: int
     guid: str

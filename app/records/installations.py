@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class KnownInstallation:
-    """The App on one account. Times are unix seconds."""
+    """An installation of the App on one account. Times are unix seconds."""
 
     id: int
     account_id: int
@@ -25,7 +25,7 @@ class KnownInstallation:
 
 @dataclass(frozen=True)
 class KnownRepository:
-    """A repository that the App was given."""
+    """A repository that an installation grants."""
 
     id: int
     installation_id: int
@@ -42,5 +42,5 @@ class KnownRepository:
 
     @property
     def full_name(self) -> str:
-        """Return `owner/name`, by now."""
+        """Return the present `owner/name`."""
         return f"{self.owner}/{self.name}"

@@ -25,17 +25,21 @@ SHUT = (
 
 
 def shut(fingerprint: str = "") -> ConfigError:
-    """Return the error for a text, or a whole database, that no key opens."""
+    """Return the error for a text, or a whole database, that no key decrypts."""
     return ConfigError(SHUT.format(which=f" (fingerprint {fingerprint})" if fingerprint else ""))
 
 
 def fingerprint_of(key: str) -> str:
-    """Return what tells keys apart without giving one away: they are made by chance."""
+    """Return a fingerprint that tells keys apart; keys are random, so it reveals nothing."""
     return hashlib.sha256(base64.urlsafe_b64decode(key)).hexdigest()[:16]
 
 
 class Cipher:
-    """Seals and opens. Raises ConfigError for what none of the keys opens."""
+    """Encrypts and decrypts. Raises ConfigError for a text that none of the keys decrypts.
+
+    Keys and tokens are Fernet's:
+    https://github.com/fernet/spec/blob/master/Spec.md
+    """
 
     def __init__(self, keys: Sequence[str] = ()) -> None:
         self.fingerprints = tuple(fingerprint_of(key) for key in keys)
@@ -47,31 +51,31 @@ class Cipher:
         return self._newest is not None
 
     def close(self, text: str) -> str:
-        """Return the text as it is stored."""
+        """Return the text encrypted, or plain without keys."""
         if self._newest is None:
             return f"{LITERAL}{text}" if text.startswith((SEALED, LITERAL)) else text
         return f"{SEALED}{self._newest.encrypt(_bytes(text)).decode('ascii')}"
 
     def open(self, stored: str) -> str:
-        """Return the text that was stored so."""
+        """Return the decrypted text."""
         if not stored.startswith(SEALED):
             return stored.removeprefix(LITERAL)
         return self._opened(stored.removeprefix(SEALED)).decode("utf-8", "surrogatepass")
 
     def close_bytes(self, data: bytes) -> bytes:
-        """Return the LZ4 frame as it is stored."""
+        """Return the LZ4 frame encrypted, or plain without keys."""
         if self._newest is None:
             return data
         return base64.urlsafe_b64decode(self._newest.encrypt(data))
 
     def open_bytes(self, stored: bytes) -> bytes:
-        """Return the LZ4 frame that was stored so."""
+        """Return the decrypted LZ4 frame."""
         if not stored.startswith(_RAW):
             return stored
         return self._opened(base64.urlsafe_b64encode(stored).decode("ascii"))
 
     def is_current(self, stored: str | bytes) -> bool:
-        """Tell whether it is stored as it would be now."""
+        """Tell whether the stored text is encrypted with the newest key."""
         if isinstance(stored, bytes):
             token = base64.urlsafe_b64encode(stored).decode() if stored.startswith(_RAW) else ""
         else:

@@ -45,12 +45,12 @@ class _Unsafe(Exception):
 
 
 def app_folder(data_dir: Path) -> Path:
-    """Return where the App's files are."""
+    """Return the folder of the App's files."""
     return data_dir / FOLDER / APP
 
 
 def kept_in(data_dir: Path) -> SecretFiles:
-    """Return what the files of this data folder say; none is no fault."""
+    """Return the contents of this data folder's secret files; missing files are no fault."""
     values: dict[str, str] = {}
     problems = []
     for folder, names in ((data_dir / FOLDER, ALONE), (app_folder(data_dir), OF_APP)):
@@ -66,10 +66,10 @@ def kept_in(data_dir: Path) -> SecretFiles:
 
 
 def kept_beside(given: Collection[str], data_dir: Path) -> SecretFiles:
-    """Return what the files add to the variables that are given, named in lower case.
+    """Return what the files add to the variables in `given`, whose names are in lower case.
 
-    A variable wins over its file. Id, key and webhook secrets of an App go together: with one of
-    them given, no file of the App is read.
+    A variable wins over its file. The App's id, key and webhook secrets go together: with one of
+    them given, none of the App's files is read.
     """
     kept = kept_in(data_dir)
     unread = {name for name in (*OF_APP, *ALONE) if name.lower() in given}
@@ -82,14 +82,14 @@ def kept_beside(given: Collection[str], data_dir: Path) -> SecretFiles:
 
 
 def read_of_app(data_dir: Path, name: str) -> str | None:
-    """Return what one of the App's files says; None when it is not there, or not to be trusted."""
+    """Return one of the App's files; None when it is missing or cannot be trusted."""
     with suppress(_Unsafe):
         return _read(app_folder(data_dir), name, data_dir)
     return None
 
 
 def stamp_of_app(data_dir: Path, name: str) -> tuple[int, ...] | None:
-    """Return what changes whenever the file is written anew; None when it is not there."""
+    """Return a value that changes with each rewrite of the file; None when it is missing."""
     with suppress(OSError):
         found = (app_folder(data_dir) / name).lstat()
         return (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
@@ -97,7 +97,7 @@ def stamp_of_app(data_dir: Path, name: str) -> tuple[int, ...] | None:
 
 
 def already(data_dir: Path) -> str:
-    """Return what an operator reads who would write over an App."""
+    """Return the message for an operator who would overwrite an App."""
     return (
         f"An App is set up already, in `{app_folder(data_dir)}`. To take another one instead, add "
         "`--replace`: what is there is moved aside, not deleted."
@@ -163,8 +163,8 @@ ENTERED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def keep_app(data_dir: Path, values: Mapping[str, str], *, replace: bool = False) -> Path:
     """Write the App's files, all or none, and return their folder.
 
-    What was there before is moved aside, and only with `replace`. Raises ConfigError when it is
-    there and may not be replaced, or when the folder is not fit for secrets.
+    Existing files are moved aside, and only with `replace`. Raises ConfigError when they may not be
+    replaced, or the folder is unfit for secrets.
     """
     with _secrets_folder(data_dir) as (folder, owner):
         new = f".{APP}-{secrets.token_hex(6)}"
@@ -184,9 +184,9 @@ def keep_app(data_dir: Path, values: Mapping[str, str], *, replace: bool = False
 
 
 def require_room(data_dir: Path) -> None:
-    """Write as much as an App's secrets are, and take it away. Raises ConfigError if it fails.
+    """Write and remove as many bytes as an App's secrets take. Raises ConfigError on failure.
 
-    GitHub gives a new App's key out once: what cannot be written then is lost.
+    GitHub shows a new App's key once, so a full disk would lose it.
     """
     try:
         with _secrets_folder(data_dir) as (folder, owner):
@@ -205,20 +205,20 @@ def require_room(data_dir: Path) -> None:
 
 
 def keep_alone(data_dir: Path, name: str, text: str) -> Path:
-    """Write a secret that does not belong to the App, over an older one. Raises ConfigError."""
+    """Write a secret that is not the App's, over an older one. Raises ConfigError."""
     with _secrets_folder(data_dir) as (folder, owner):
         _write_over(folder, name, text, owner)
     return data_dir / FOLDER / name
 
 
 def keep_of_app(data_dir: Path, name: str, text: str) -> None:
-    """Write one of the App's files, over an older one, at once. Raises ConfigError, OSError."""
+    """Write one of the App's files atomically, over an older one. Raises ConfigError, OSError."""
     with _secrets_folder(data_dir) as (folder, owner), _inside(folder, APP) as inside:
         _write_over(inside, name, text, owner)
 
 
 def drop_of_app(data_dir: Path, name: str) -> None:
-    """Remove one of the App's files, if it is there."""
+    """Delete one of the App's files, if it exists."""
     with _secrets_folder(data_dir) as (folder, _), _inside(folder, APP) as inside:
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=inside)
@@ -227,7 +227,7 @@ def drop_of_app(data_dir: Path, name: str) -> None:
 
 @contextmanager
 def only_one(data_dir: Path) -> Iterator[None]:
-    """Replace secrets of the App one at a time. Raises ConfigError while another process does."""
+    """Lock the App's secrets while they are replaced. Raises ConfigError while they are locked."""
     with _secrets_folder(data_dir) as (folder, _), _inside(folder, APP) as inside:
         try:
             fcntl.flock(inside, fcntl.LOCK_EX | fcntl.LOCK_NB)

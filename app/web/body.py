@@ -32,9 +32,10 @@ class Body:
 
 
 def checked_kind(response: aiohttp.ClientResponse) -> str:
-    """Return the media type; ToolError, before anything is read, when it is neither text nor JSON.
+    """Return the media type.
 
-    An answer that does not say what it is counts as binary.
+    Raises ToolError, before the body is read, for a type that is neither text nor JSON. An answer
+    without a type counts as binary.
     """
     kind = response.content_type.lower() if "Content-Type" in response.headers else "unknown"
     if kind.startswith("text/") or kind == "application/json" or kind.endswith("+json"):
@@ -43,7 +44,7 @@ def checked_kind(response: aiohttp.ClientResponse) -> str:
 
 
 async def read_body(response: aiohttp.ClientResponse, kind: str) -> Body:
-    """Return the text of the answer, at most MOST_TEXT bytes of it."""
+    """Return the text of the answer, at most MOST_TEXT bytes."""
     markup = kind == _HTML
     data, cut = await _read(response, MOST_MARKUP if markup else MOST_TEXT)
     text = decoded(data, response.charset, markup=markup)
@@ -106,7 +107,11 @@ _HEAD = 2048  # bytes in which a page says its encoding
 
 
 def decoded(data: bytes, charset: str | None, *, markup: bool) -> str:
-    """Return the text; bytes that make no sense become replacement characters."""
+    """Return the text; undecodable bytes become replacement characters.
+
+    The byte order mark counts first, then the header, then the page's own declaration:
+    https://html.spec.whatwg.org/multipage/parsing.html#determining-the-character-encoding
+    """
     return data.decode(_encoding(data, charset, markup=markup), "replace").removeprefix("\ufeff")
 
 

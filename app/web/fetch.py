@@ -35,7 +35,7 @@ Reach = Callable[[str, int], Awaitable[Sequence[Address]]]
 
 
 class WebFetcher:
-    """Fetches pages without cookies, credentials or the proxies of our environment."""
+    """Fetches pages without cookies, credentials or environment proxies."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class WebFetcher:
         self._trust = trust
 
     async def fetch(self, url: str, *, allowed: Callable[[str], bool]) -> Page:
-        """Return the page at the end of at most five redirects, all to hosts that are allowed."""
+        """Return the page after at most five redirects, all to hosts that are `allowed`."""
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._followed(target(url), allowed)

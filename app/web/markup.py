@@ -19,7 +19,7 @@ _READABLE = Path(__file__).with_name("readable.py")
 
 
 async def as_markdown(html: str, base: str) -> str:
-    """Return the text of a page; ToolError when its markup defies a parser."""
+    """Return the text of a page. Raises ToolError when its HTML defeats the parser."""
     out, said = FullBuffer(MOST), HeadTailBuffer(2_000, 100_000)
     given = make_memory_file("page", json.dumps({"html": html, "base": base}).encode())
     try:

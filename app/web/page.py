@@ -13,7 +13,7 @@ _FOLDER = Path(__file__).parent / "templates"
 
 
 def page(name: str, *, status: int = 200, **values: object) -> web.Response:
-    """Return one of the templates as an answer."""
+    """Return a rendered template as an HTTP response."""
     nonce = secrets.token_urlsafe(16)
     html = _templates().get_template(f"{name}.html").render(nonce=nonce, **values)
     headers = {

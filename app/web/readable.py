@@ -22,7 +22,7 @@ _BLANKS = re.compile(r"\n\s*\n\s*\n+")
 
 
 def readable(html: str, base: str) -> str:
-    """Return what people come for: the main part, its links whole, pictures as their names."""
+    """Return the main part of the page as Markdown, with whole links and named images."""
     soup = BeautifulSoup(html, "html.parser")
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
     main = soup.find("main") or soup.find(role="main") or soup.find("article") or soup.body or soup

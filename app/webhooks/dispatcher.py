@@ -68,7 +68,7 @@ class _Retry:
 
 
 class Dispatcher:
-    """Takes deliveries in order of arrival; one that cannot be dispatched holds up no other."""
+    """Dispatches deliveries in order of arrival; a failing one does not block the others."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Dispatcher:
         self._retries: dict[str, _Retry] = {}
 
     async def run(self) -> None:
-        """Dispatch until cancelled, beginning with what an earlier process left behind."""
+        """Dispatch until cancelled, beginning with deliveries that an earlier process left."""
         pause = self._retry_seconds
         while True:
             self._inbox.arrived.clear()
@@ -107,9 +107,10 @@ class Dispatcher:
                 await self._wait()
 
     async def once(self) -> bool:
-        """Dispatch one batch; tell whether more may be waiting.
+        """Dispatch one batch; return whether more may be waiting.
 
-        Raises TransientError when engine or database are out of reach: nobody's attempt counts.
+        Raises TransientError when the engine or the database is out of reach; that counts against
+        no delivery.
         """
         later = self._not_yet()
         rows = await self._database.read(

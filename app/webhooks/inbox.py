@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 
 class AcceptedDelivery(NamedTuple):
-    """What a delivery was, and the id of what comes of it."""
+    """Whether a delivery was new, and the id of its run."""
 
     claim: Claim
     run_id: str
@@ -37,9 +37,9 @@ class _PendingDelivery(NamedTuple):
 
 
 class Inbox:
-    """Group commit: while one batch is on its way to disk, the next gathers.
+    """Commits deliveries in groups: while one batch goes to disk, the next one gathers.
 
-    `depth` counts what waits: for the commit, or for the dispatcher after it.
+    `depth` counts deliveries that wait for the commit, or for the dispatcher after it.
     """
 
     def __init__(self, database: Database, *, limit: int) -> None:
@@ -56,21 +56,22 @@ class Inbox:
         self._recalling = False
 
     async def open(self) -> None:
-        """Count what an earlier process left behind."""
+        """Count the deliveries that an earlier process left waiting."""
         self._recalling = await self._recoveries.pending() is not None
         self.depth = (await self._database.read(counts)).get("received", 0)
         if self.depth:
             self.arrived.set()
 
     async def put(self, delivery: Delivery) -> Claim:
-        """Return once the delivery is on disk, with what it was. Raises what `take` does."""
+        """Return whether the delivery was new, once it is on disk. Raises what `take` raises."""
         return (await self.take(delivery)).claim
 
     async def take(self, delivery: Delivery) -> AcceptedDelivery:
-        """Return once the delivery is on disk, with what it was and its run id.
+        """Return whether the delivery was new, and its run id, once it is on disk.
 
-        Raises DeliveryError 503 when too much waits already or the disk does not take it: then
-        GitHub counts the delivery as failed, and it can be had again.
+        Raises DeliveryError 503 when too much waits already, or the disk fails: GitHub then counts
+        the delivery as failed, and can redeliver it.
+        https://docs.github.com/webhooks/using-webhooks/handling-failed-webhook-deliveries
         """
         if self.depth >= self._limit or self._bytes >= BYTES_IN_MEMORY:
             raise DeliveryError(503, "The inbox is full; deliver this again later.")
@@ -85,7 +86,7 @@ class Inbox:
         return await entry.taken
 
     def settled(self, number: int) -> None:
-        """Note that so many deliveries wait no longer; some another process may have put in."""
+        """Note that `number` deliveries wait no longer, wherever they were stored."""
         self.depth = max(0, self.depth - number)
 
     def _arrival(self, delivery: Delivery) -> Arrival:

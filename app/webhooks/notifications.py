@@ -15,24 +15,25 @@ log = structlog.get_logger()
 
 
 class NotificationHandler(Protocol):
-    """Takes notices of one kind. The same one may come again after a crash."""
+    """Handles one kind of notification. The same one may come again after a crash."""
 
     async def take(self, notice: Any, ident: str) -> Json:
-        """Follow it, and return what became of it, for the record.
+        """Handle the notification; return the result, for the record.
 
-        `ident` is its own, the same each time. Raises TransientError: then it comes again later.
+        `ident` is the notification's id, the same on each try. Raises TransientError to have it
+        delivered again later.
         """
         ...
 
 
 class NotificationRouter:
-    """Hands each notice to who takes its kind."""
+    """Hands each notification to the handler of its kind."""
 
     def __init__(self, takers: Mapping[type[Any], NotificationHandler]) -> None:
         self._takers = takers
 
     async def take(self, notice: Notice, ident: str) -> Json:
-        """Have it taken; what GitHub refuses for good is noted, nobody waits for it."""
+        """Have the notification handled; a final refusal of GitHub's is only recorded."""
         try:
             became = await self._takers[type(notice)].take(notice, ident)
         except RunError as error:

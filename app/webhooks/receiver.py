@@ -34,7 +34,7 @@ _MAX_ID = 2**63
 
 
 class DeliveryHeaders(NamedTuple):
-    """What the headers say."""
+    """The headers of a delivery."""
 
     event: str
     delivery_id: str
@@ -43,7 +43,7 @@ class DeliveryHeaders(NamedTuple):
 
 
 class ImmediateAnswer(NamedTuple):
-    """A delivery that needs no storing, and what GitHub is told."""
+    """The answer to a delivery that is not stored."""
 
     status: int
     text: str
@@ -52,7 +52,7 @@ class ImmediateAnswer(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """A delivery to keep until it was dispatched."""
+    """A delivery to store until it is dispatched."""
 
     id: str
     event: str
@@ -67,13 +67,13 @@ class Delivery(NamedTuple):
 
 @dataclass
 class OwnIdentity:
-    """Who we are on GitHub; learned after the start, so None at first."""
+    """The App's own ids at GitHub; None until they are known after the start."""
 
     bot_id: int | None = None
 
 
 class WebhookReceiver:
-    """The door: knows the secrets and who we are."""
+    """Verifies deliveries, and refuses or accepts them."""
 
     def __init__(
         self,
@@ -90,13 +90,13 @@ class WebhookReceiver:
         """Asked when a signature is unknown: the secret may have been replaced a moment ago."""
 
     def accept(self, secrets: Sequence[str]) -> None:
-        """Accept what these sign, and nothing else."""
+        """Accept deliveries signed with these secrets, and no others."""
         if not secrets or not all(secrets):
             raise ValueError("an empty webhook secret would let anybody in")
         self._secrets = [secret.encode() for secret in secrets]
 
     def admit(self, headers: Mapping[str, str], body: bytes) -> ImmediateAnswer | Delivery:
-        """Decide on a whole delivery. Raises DeliveryError."""
+        """Decide on a whole delivery. Raises DeliveryError with the HTTP status of the refusal."""
         if len(body) > MAX_BODY:
             raise too_large()
         return self.decide(read_head(headers), body)
@@ -149,7 +149,7 @@ _UNHANDLED = ImmediateAnswer(204, "", "unhandled")
 
 
 def read_head(headers: Mapping[str, str]) -> DeliveryHeaders:
-    """Return what matters of the headers; called before the body is read. Raises DeliveryError.
+    """Read the headers of a delivery, before its body. Raises DeliveryError.
 
     https://docs.github.com/webhooks/webhook-events-and-payloads#delivery-headers
     """
@@ -168,7 +168,7 @@ def read_head(headers: Mapping[str, str]) -> DeliveryHeaders:
 
 
 def verify(secrets: Sequence[bytes], body: bytes, signature: str) -> int | None:
-    """Return the index of the secret that signed the body, or None. SHA-256 alone counts.
+    """Return the index of the secret that signed the body, or None; only SHA-256 counts.
 
     https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries
     """
@@ -182,7 +182,10 @@ def verify(secrets: Sequence[bytes], body: bytes, signature: str) -> int | None:
 
 
 def too_large() -> DeliveryError:
-    """Return the error for a body over the limit."""
+    """Return the error for a body over the limit of GitHub's payloads.
+
+    https://docs.github.com/webhooks/webhook-events-and-payloads#payload-cap
+    """
     return DeliveryError(413, "The body is larger than any delivery of GitHub.")
 
 

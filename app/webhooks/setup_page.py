@@ -23,7 +23,7 @@ async def wait_for_app(
     listening: Callable[[str], None],
     every: float = LOOK_SECONDS,
 ) -> bool:
-    """Answer until `look` finds an App (True) or `stop` is set (False)."""
+    """Serve the page until `look` finds an App (True) or `stop` is set (False)."""
     server = await start_server(unconfigured_server(), host, port)
     try:
         listening(f"http://{host}:{server.addresses[0][1]}")
@@ -41,7 +41,7 @@ async def wait_for_app(
 
 
 def unconfigured_server() -> web.Application:
-    """Return what answers meanwhile; bodies are not read."""
+    """Return the application that serves the page; bodies are not read."""
     application = web.Application(client_max_size=1024)
     application.router.add_get("/", _home)
     application.router.add_get("/healthz", _healthz)
