@@ -39,7 +39,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Key:
-    """What opens a private index: sent by us, to paths below `path` alone; no sandbox sees it."""
+    """A credential for a private index, sent to paths below `path` alone; no sandbox sees it."""
 
     path: str
     header: SecretStr

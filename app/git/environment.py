@@ -99,13 +99,16 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class CommitIdentity:
-    """Who commits."""
+    """The author and committer of commits."""
 
     name: str
     email: str
 
     def environment(self) -> dict[str, str]:
-        """Return what makes git sign commits with this name, as author and committer."""
+        """Return the variables by which git takes this name as author and committer.
+
+        https://git-scm.com/book/en/v2/Git-Internals-Environment-Variables
+        """
         return {
             "GIT_AUTHOR_NAME": self.name,
             "GIT_AUTHOR_EMAIL": self.email,
@@ -115,7 +118,7 @@ class CommitIdentity:
 
 
 def trusted_environment(config: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of every git, built from nothing, with `config` on top of ours."""
+    """Return the environment of every git process, with `config` on top of Fettle's."""
     values = {**CONFIG, **(config or {})}
     environment = {**_ENVIRONMENT, "GIT_CONFIG_COUNT": str(len(values))}
     for number, (key, value) in enumerate(values.items()):

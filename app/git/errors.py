@@ -33,7 +33,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class GitFailed(RunError):
-    """Git said no for a reason that is neither the network's nor the token's."""
+    """Git failed for a reason that is neither the network's nor the token's."""
 
     def __init__(self, text: str, code: int) -> None:
         super().__init__(text)
@@ -41,7 +41,7 @@ class GitFailed(RunError):
 
 
 def cleaned(stderr: bytes, secret: str | None) -> str:
-    """Return the last of what git said, without secrets, user names in URLs, control characters."""
+    """Return the end of git's error text without secrets, URL users or control characters."""
     text = stderr.decode("utf-8", "replace").replace("\r", "\n")
     text = Redactor((secret,) if secret else ()).clean(text)
     text = _CONTROL.sub("", _USER_IN_URL.sub("", text))
@@ -49,12 +49,12 @@ def cleaned(stderr: bytes, secret: str | None) -> str:
 
 
 def local_fault(command: str, code: int, said: str) -> GitFailed:
-    """Return the error for a command that works on this machine alone."""
+    """Return the error for a git command without network."""
     return GitFailed(f"`git {command}` failed with exit code {code}: {said or 'no message'}", code)
 
 
 def network_fault(command: str, place: str, code: int, said: str) -> FettleError:
-    """Return the error for a command that talks to `place`, by who must act."""
+    """Return the error for a git command that talks to `place`; its class says who must act."""
     if _MOVED.search(said):
         return RunError(
             f"`{place}` has moved, and git follows no redirects. Ask again: the new address comes "

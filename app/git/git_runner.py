@@ -21,7 +21,7 @@ _STDERR_KEPT, _STDERR_FLOOD = 64_000, 16 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Git:
-    """Git on one repository, which is named and never searched for."""
+    """Runs git on one repository, whose folder is named and never searched for."""
 
     gitdir: Path
     allow_files: bool = False
@@ -42,10 +42,10 @@ class Git:
         out: OutputSink | None = None,
         memory: int | None = None,
     ) -> bytes:
-        """Run git without any network and return its output, unless `out` takes it.
+        """Run git without network and return its output, unless `out` takes the output.
 
-        `memory` bounds what it may allocate, in bytes: for what strangers' trees can blow up.
-        Raises GitFailed; RunError when it took too long or wrote too much.
+        `memory` limits its allocations in bytes, for work on strangers' trees; `timeout` is in
+        seconds. Raises GitFailed; RunError when git took too long or wrote too much.
         """
         whole = FullBuffer(OUTPUT_LIMIT)
         code, said = await self._run(
@@ -65,8 +65,8 @@ class Git:
     ) -> str:
         """Run git with this URL's protocol allowed and return its output.
 
-        The token answers for this host alone. Raises TransientError for trouble on the way,
-        RunError where a person must act, ConfigError for a URL that we do not talk to.
+        The token is sent to this host alone. Raises TransientError for network trouble, RunError
+        where a person must act, ConfigError for a URL that Fettle does not talk to.
         """
         protocol, place = remote_of(url, allow_files=self.allow_files)
         whole = FullBuffer(OUTPUT_LIMIT)

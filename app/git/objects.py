@@ -14,7 +14,7 @@ _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=n
 
 @dataclass(frozen=True)
 class TreeChange:
-    """One path that differs between two trees. Modes are git's octal text; 000000 is absent."""
+    """One path that differs between two trees; modes are git's octal text, 000000 is absent."""
 
     old_mode: str
     mode: str
@@ -29,7 +29,7 @@ class GitObjects:
         self.git = git
 
     async def resolve(self, name: str) -> str | None:
-        """Return the id of the object behind an id or a full ref, or None."""
+        """Return the object id that an id or full ref names, or None."""
         try:
             found = await self.git.local(
                 "rev-parse", "--verify", "--quiet", f"{revision(name)}^{{}}"
@@ -47,7 +47,7 @@ class GitObjects:
         return True
 
     async def continues(self, commit: str, earlier: str) -> bool:
-        """Tell whether the commit is that earlier one, or built on it; both have to be here."""
+        """Tell whether `commit` is `earlier` or a descendant of it; the mirror must have both."""
         if not (await self.holds(earlier) and await self.holds(commit)):
             return False
         try:
@@ -61,7 +61,10 @@ class GitObjects:
         return True
 
     async def fork_point(self, one: str, other: str) -> str:
-        """Return the newest commit that both are built on; RunError when there is none."""
+        """Return the merge base of two commits. Raises RunError when there is none.
+
+        https://git-scm.com/docs/git-merge-base
+        """
         try:
             found = await self.git.local("merge-base", object_id(one), object_id(other))
         except GitFailed as error:
@@ -101,7 +104,7 @@ class GitObjects:
         return {path: about.rsplit(" ", 1)[1] for about, _, path in parts}
 
     async def message(self, commit: str) -> str:
-        """Return the whole message of a commit, as it was written."""
+        """Return the whole message of a commit."""
         whole = await self.git.local("cat-file", "commit", object_id(commit))
         return whole.partition(b"\n\n")[2].decode("utf-8", "replace")
 
@@ -127,7 +130,7 @@ class GitObjects:
         return text.decode("utf-8", "replace")
 
     async def changes(self, old: str, new: str) -> list[TreeChange]:
-        """Return what differs between two commits or trees, path by path, renames unfolded."""
+        """Return the differences of two commits or trees by path; renames count as two paths."""
         kind = ("-r", "-z", "--raw", "--no-renames", "--full-index", *_PLAIN)
         raw = await self.git.local(
             "diff-tree", *kind, "--end-of-options", revision(old), revision(new)
@@ -154,7 +157,10 @@ class GitObjects:
         return await self.git.local("cat-file", "blob", object_id(oid))
 
     async def require_checkout_size(self, tree: str, *, files: int, total: int) -> None:
-        """Raise RunError when writing out this tree would fill the disk: a git bomb."""
+        """Raise RunError when checking out this tree would fill the disk: a git bomb.
+
+        `total` is in bytes; trees that share subtrees can describe far more files than they store.
+        """
         try:
             listing = await self.git.local(
                 "ls-tree", "-r", "-l", "-z", "--full-tree", revision(tree), timeout=60

@@ -22,7 +22,7 @@ FOLDER = POLICY_PATH.partition("/")[0]
 
 
 async def policy_of(objects: GitObjects, commit: str) -> Found:
-    """Return the policy in that commit, or what is wrong with it."""
+    """Return the policy of that commit, or its faults."""
     entry = listed_policy(await _entries(objects, commit))
     if entry is None:
         return MissingPolicy()

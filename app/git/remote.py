@@ -18,7 +18,7 @@ _HELPER = (
 
 
 def remote_of(url: str, *, allow_files: bool) -> tuple[str, str]:
-    """Return protocol and `scheme://host[:port]` of a URL that git may talk to, or ConfigError."""
+    """Return protocol and `scheme://host[:port]` of a permitted URL. Raises ConfigError."""
     parts = urlsplit(url)
     place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
     if not url.isprintable() or parts.username is not None or parts.query or parts.fragment:
@@ -46,7 +46,10 @@ def _is_loopback(host: str) -> bool:
 
 @contextmanager
 def token_answer(token: str | None) -> Iterator[tuple[str, int] | None]:
-    """Give a credential helper that says this token, and the descriptor that git inherits."""
+    """Yield a credential helper that answers with this token, and the descriptor it reads.
+
+    https://git-scm.com/docs/gitcredentials
+    """
     if token is None:
         yield None
         return

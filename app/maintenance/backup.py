@@ -39,7 +39,7 @@ PACK_SECONDS = 1800.0
 
 
 class BackupManifest(BaseModel):
-    """What a backup says of itself."""
+    """The description that a backup file holds of itself."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -77,10 +77,10 @@ class _FileSink:
 async def back_up(
     database: Database, data_dir: Path, to: Path, *, with_secrets: bool
 ) -> BackupManifest:
-    """Write the backup, for its owner alone; it takes its place once it is whole. Raises OSError.
+    """Write the backup, readable by its owner alone, and rename it once complete.
 
-    What runs had made before some of them ended is packed before the database is copied; of those
-    that go on, what is packed after it holds all that the copy may speak of.
+    Mirrors are packed before and after the database is copied: before it for runs that end
+    meanwhile, after it so that the packs hold every commit the copy mentions. Raises OSError.
     """
     # Entered by its owner alone, and on the disk of the backup.
     with tempfile.TemporaryDirectory(prefix=f".{to.name}-", dir=to.parent) as folder:

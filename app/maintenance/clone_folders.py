@@ -14,9 +14,9 @@ CLONES, DATABASE, LOCK = "clones", "run.db", "lock"
 
 
 async def remove_old(data_dir: Path, before: float) -> int:
-    """Remove the folders in which nothing was done since then; return how many.
+    """Delete run folders unused since `before` (unix seconds); return how many.
 
-    Those of commands that are at work stay, whatever the files say.
+    Folders of commands at work are locked, and stay whatever their times say.
     """
     removed = 0
     for folder in sorted((data_dir / CLONES).glob("*")):

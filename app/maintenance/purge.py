@@ -31,7 +31,7 @@ PASSES = 3
 
 
 class PurgedCounts(NamedTuple):
-    """What there was."""
+    """How many rows and files were deleted."""
 
     runs: int
     deliveries: int
@@ -44,9 +44,10 @@ class StillLive(RunError):
 async def forget(
     database: Database, data_dir: Path, ids: Collection[int], *, alone: bool
 ) -> PurgedCounts:
-    """Forget these repositories. Raises StillLive, unless nobody else is at work (`alone`).
+    """Delete everything about these repositories.
 
-    Cut off anywhere, it can be done again: what leads to the rest goes last.
+    Raises StillLive, unless no other process is at work (`alone`). After an interruption it can be
+    repeated, since the rows that lead to the others go last.
     """
     runs = deliveries = 0
     for _ in range(PASSES):

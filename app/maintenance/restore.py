@@ -46,9 +46,10 @@ WRONG = "`{file}` is no backup of Fettle, or a damaged one{why}. Nothing was res
 
 
 async def restore(file: Path, data_dir: Path, *, group: int) -> BackupManifest:
-    """Put back what the file holds. Raises ConfigError when there is something, or it is no backup.
+    """Restore the file's contents into an empty data folder.
 
-    `group` is that of the sandbox's user, who reads mirrors.
+    `group` is the group of the sandbox's user, who reads mirrors. Raises ConfigError for a folder
+    in use, or a file that is no backup.
     """
     _require_room(data_dir)
     make_passable(data_dir)

@@ -42,7 +42,7 @@ log = structlog.get_logger()
 
 
 class Retention:
-    """Never touches a run that is under way, or waits."""
+    """Deletes old texts; runs that are under way or parked keep theirs."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Retention:
         self._turn = PassLock(sweeps, NAME, seconds)
 
     async def run(self) -> None:
-        """Make a pass, unless one was made today; one whose time is up is gone on with at once."""
+        """Make one pass a day; a pass that ran out of time continues at once."""
         if await self._sweeps.done(NAME) >= self._clock() - SOONEST:
             return
         for _ in range(MOST_PASSES):

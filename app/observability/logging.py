@@ -22,15 +22,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 
 
 class RedactText(Protocol):
-    """Takes secrets out of a text."""
+    """Redacts secrets from a text."""
 
     def clean(self, text: str) -> str:
-        """Return the text without them."""
+        """Return the text without secrets."""
         ...
 
 
 def keys_of(ident: str, request: object) -> dict[str, Any]:
-    """Return what lines about a stored request are about: the delivery is part of its id."""
+    """Return the log keys of a stored request; its id contains the delivery's."""
     keys: dict[str, Any] = {}
     if found := _ARRIVED.fullmatch(ident):
         keys["delivery"] = found[1]
@@ -49,7 +49,7 @@ def configure_logging(
     cleaner: RedactText,
     stream: TextIO | None = None,
 ) -> None:
-    """Send the lines of Fettle and of the libraries to `stream`, by default standard error."""
+    """Send log lines of Fettle and its libraries to `stream`, by default standard error."""
     out = stream or sys.stderr
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[Processor] = [
@@ -95,7 +95,7 @@ def _adopt_line(_logger: WrappedLogger, _method: str, line: EventDict) -> EventD
 
 
 class _CleaningProcessor:
-    """Takes secrets out of every string and shows control characters instead of obeying them."""
+    """Redacts secrets from all strings, and escapes control characters."""
 
     def __init__(self, cleaner: RedactText) -> None:
         self._cleaner = cleaner
@@ -126,7 +126,7 @@ def _shown(match: re.Match[str]) -> str:
 
 
 class _UnbreakableStream:
-    """A stream that nobody reads any more must not stop the work."""
+    """A stream whose closed reader does not stop the process."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

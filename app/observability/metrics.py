@@ -40,7 +40,7 @@ OUTCOMES = {
 
 
 class Metrics:
-    """The process's numbers, in a registry of their own."""
+    """The metrics of the process, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -93,11 +93,14 @@ class Metrics:
         return Gauge(f"fettle_{name}", words, labels, registry=self.registry)
 
     def at_scrape(self, look: Callable[[Connection], None]) -> None:
-        """Have `look` set gauges from the database whenever somebody reads the numbers."""
+        """Call `look` at each scrape, to set gauges from the database."""
         self._looks.append(look)
 
     async def text(self, database: Database) -> bytes:
-        """Return all numbers as Prometheus reads them. Raises TransientError."""
+        """Return all metrics in Prometheus' text format. Raises TransientError.
+
+        https://prometheus.io/docs/instrumenting/exposition_formats/
+        """
         await database.read(self._look)
         return generate_latest(self.registry)
 
@@ -137,7 +140,7 @@ class Metrics:
 
 
 class InstrumentedModel:
-    """The port `Model`, with what it cost and how long it took counted."""
+    """The port `Model` with metrics of its seconds and dollars."""
 
     def __init__(self, model: Model, metrics: Metrics) -> None:
         self._model = model

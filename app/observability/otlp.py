@@ -28,9 +28,9 @@ _LACKING = (
 
 @asynccontextmanager
 async def open_tracing(url: str | None, headers: Mapping[str, str]) -> AsyncIterator[Tracing]:
-    """Hold the way to the collector open, and send at the end what is left.
+    """Open the export to the collector; at the end the remaining spans are sent.
 
-    Raises ConfigError when there is an address and nothing to send with.
+    Raises ConfigError when an address is set and the extra `otel` is not installed.
     """
     if url is None:
         yield NoTracing()
@@ -43,7 +43,7 @@ async def open_tracing(url: str | None, headers: Mapping[str, str]) -> AsyncIter
 
 
 def provided(processor: SpanProcessor) -> TracerProvider:
-    """Return what makes spans for this processor, with roots whose ids their deliveries give."""
+    """Return a tracer provider for this processor, whose root spans get the wanted ids."""
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - not everywhere installed
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 - the same
     from opentelemetry.sdk.trace.id_generator import RandomIdGenerator  # noqa: PLC0415 - the same

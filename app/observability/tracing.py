@@ -27,37 +27,37 @@ _trail: ContextVar[_SpanContext | None] = ContextVar("trail", default=None)
 
 
 class Tracing(Protocol):
-    """Where spans of runs begin."""
+    """Starts and continues the traces of runs."""
 
     def delivered(self, run_id: str, name: str, facts: Mapping[str, Fact]) -> None:
-        """Note that what came with this delivery was handed to the engine: the trace's root."""
+        """Record the root span: a delivery's request was handed to the engine."""
         ...
 
     def followed(self, run_id: str) -> AbstractContextManager[None]:
-        """Have all spans inside the `with` belong to the trace of this run."""
+        """Put all spans inside the `with` into the trace of this run."""
         ...
 
 
 class NoTracing:
-    """Nobody looks."""
+    """Records no spans."""
 
     def delivered(self, run_id: str, name: str, facts: Mapping[str, Fact]) -> None:
-        """Return."""
+        """Do nothing."""
 
     @contextmanager
     def followed(self, run_id: str) -> Iterator[None]:  # noqa: ARG002 the protocol has it
-        """Trace nothing."""
+        """Do nothing."""
         yield
 
 
 class OpenTracing:
-    """Spans by a tracer of OpenTelemetry, whose provider takes its ids from `ids_for`."""
+    """Records spans by OpenTelemetry, whose provider takes its ids from `ids_for`."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
 
     def delivered(self, run_id: str, name: str, facts: Mapping[str, Fact]) -> None:
-        """Make the root; made twice, as after a crash, it is the same one."""
+        """Record the root span; repeated after a crash, it has the same ids."""
         with wanted_ids(trace_of(run_id), root_of(run_id)):
             span = self._tracer.start_span(
                 name,
@@ -70,7 +70,7 @@ class OpenTracing:
 
     @contextmanager
     def followed(self, run_id: str) -> Iterator[None]:
-        """Have spans hang from the root, whichever process made that."""
+        """Put spans below the run's root, whichever process recorded that."""
         flags = TraceFlags(TraceFlags.SAMPLED)
         root = SpanContext(trace_of(run_id), root_of(run_id), is_remote=True, trace_flags=flags)
         token = _trail.set(_SpanContext(self._tracer, trace.NonRecordingSpan(root)))
@@ -81,7 +81,7 @@ class OpenTracing:
 
 
 class _SpanContext:
-    """Who makes spans here, and from which one the next hangs."""
+    """The present tracer, and the parent of the next span."""
 
     def __init__(self, tracer: Tracer, parent: Span) -> None:
         self.tracer = tracer
@@ -90,10 +90,10 @@ class _SpanContext:
 
 @contextmanager
 def span(name: str, *, kind: SpanKind = SpanKind.INTERNAL, **facts: Fact) -> Iterator[Note]:
-    """Time what is done inside the `with`; outside of a run that is traced, do nothing.
+    """Record a span of what happens inside the `with`; without a traced run, do nothing.
 
-    Names of facts are given with `__` for each dot: `gen_ai__request__model`. An error that leaves
-    the block marks the span with its class; its words may hold anything, and stay out.
+    Attributes are given with `__` for each dot: `gen_ai__request__model`. An error that leaves the
+    block marks the span with its class; its text may hold anything, and stays out.
     """
     trail = _trail.get()
     if trail is None:
@@ -117,12 +117,12 @@ def span(name: str, *, kind: SpanKind = SpanKind.INTERNAL, **facts: Fact) -> Ite
 
 
 def past(name: str, seconds: float, **facts: Fact) -> None:
-    """Note what has just ended, and took so long."""
+    """Record a span that ends now and took `seconds`."""
     _noted(name, time.time_ns() - int(seconds * 1e9), facts)
 
 
 def run_ended(run_id: str, name: str, **facts: Fact) -> None:
-    """Note the whole of a run that has just ended, from its delivery on."""
+    """Record the span of a whole run that ends now, from its delivery on."""
     _noted(name, _received(run_id), facts)
 
 
@@ -144,7 +144,7 @@ _wanted: ContextVar[tuple[int, int] | None] = ContextVar("wanted", default=None)
 
 @contextmanager
 def wanted_ids(trace_id: int, span_id: int) -> Iterator[None]:
-    """Have the span that is begun inside the `with` get these ids."""
+    """Give the next span inside the `with` these ids."""
     token = _wanted.set((trace_id, span_id))
     try:
         yield
@@ -159,12 +159,12 @@ def ids_for(otherwise: Callable[[], int], which: int) -> int:
 
 
 def trace_of(run_id: str) -> int:
-    """Return the id of the trace to which this run belongs, or the command that asked for it."""
+    """Return the trace id of this run, or of the command that asked for the run."""
     return int.from_bytes(_digest("trace", run_id)[:16])
 
 
 def root_of(run_id: str) -> int:
-    """Return the id of that trace's root."""
+    """Return the id of that trace's root span."""
     return int.from_bytes(_digest("root", run_id)[:8])
 
 

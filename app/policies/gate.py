@@ -18,7 +18,7 @@ PolicyOf = Callable[[Command], Awaitable[Found]]
 
 @dataclass(frozen=True)
 class PolicyGate:
-    """Knows the policy for one run."""
+    """The policy check of one run."""
 
     request: Request
     read: ReadPolicy
@@ -26,9 +26,9 @@ class PolicyGate:
     """Names of the models that the operator lets policies name."""
 
     async def judge(self, asker: AskerFacts) -> tuple[Refusal | None, PinnedPolicy | None]:
-        """Return why the run must not be, and the policy that it would be held to.
+        """Return the refusal, if any, and the policy that the run would begin under.
 
-        Raises TransientError and what else reading it may.
+        Raises TransientError, and the other errors of reading the policy.
         """
         found = await self.read()
         refusal = access_policy.decide(self.request, found, asker, self.models)

@@ -41,7 +41,7 @@ Proposed = MissingPolicy | ValidPolicy | InvalidPolicy
 
 @dataclass(frozen=True)
 class ProposedPolicies:
-    """Looks at pull requests that may edit the policy."""
+    """Checks pull requests that may edit the policy."""
 
     github: GitHub
     redactor: Redactor
@@ -50,11 +50,11 @@ class ProposedPolicies:
 
     @property
     def takers(self) -> dict[type[Any], NotificationHandler]:
-        """Return which notices it takes."""
+        """Return the notifications that it handles."""
         return {PullChanged: self}
 
     async def take(self, notice: PullChanged, ident: str) -> Json:  # noqa: ARG002 - the port has it
-        """Say on the pull request's head what its policy comes to, if it edits any."""
+        """Show a check run on the pull request's head, if it edits a policy."""
         place = (notice.installation_id, notice.repository.id)
         client = await self.github.installation(*place, Profile.READ)
         base = notice.base or await _base_of(client, notice)

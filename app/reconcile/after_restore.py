@@ -39,7 +39,7 @@ log = structlog.get_logger()
 
 
 class RestoreRecovery:
-    """The part of the deliveries' sweep that is about what was lost."""
+    """Finds lost deliveries in GitHub's log, after a restore."""
 
     def __init__(
         self, log_of_github: AppDeliveries, recoveries: Recoveries, *, clock: Callable[[], float]
@@ -50,7 +50,7 @@ class RestoreRecovery:
         """GitHub's time, in unix seconds."""
 
     async def read(self) -> None:
-        """Find what is lost, from the newest on back to the backup; cut off, it goes on there."""
+        """Read the log from the newest attempt back to the backup; may be interrupted."""
         recovery = await self._recoveries.pending()
         for _ in range(PAGES):
             if recovery is None or not recovery.since:
@@ -60,13 +60,13 @@ class RestoreRecovery:
             await self._recoveries.note(recovery, [a for a in page.attempts if self._lost(a)])
 
     async def learn(self, each: Missed) -> None:
-        """Find out which run it was to the lost server; of an older one nobody knows that."""
+        """Look up the run id that the lost server gave a delivery; old answers have none."""
         said = _CALLED.match((await self._log.answer(each.delivery_id)).strip())
         if said and said[1].partition("-")[2] == each.guid:
             await self._recoveries.called(each.guid, said[1])
 
     async def end(self) -> None:
-        """See whether all is here that GitHub still has; then there is nothing more to ask for."""
+        """End the recovery once everything that GitHub still has is here."""
         recovery = await self._recoveries.pending()
         if recovery is None or recovery.since:
             return
@@ -98,7 +98,7 @@ class RestoreRecovery:
 
 
 def gone_by(since: float, now: float) -> str:
-    """Return from when to when nothing can be asked for again; empty where all can be."""
+    """Return the span (unix seconds) that GitHub redelivers no more; empty where it has all."""
     if since >= now - WINDOW:
         return ""
     start, end = (

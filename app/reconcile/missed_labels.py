@@ -44,7 +44,7 @@ log = structlog.get_logger()
 
 
 class MissedLabels:
-    """One pass makes one search for each installation, and looks closely at what is new in it."""
+    """Searches each installation once in a pass, and looks closely at new finds."""
 
     def __init__(
         self,

@@ -40,7 +40,7 @@ log = structlog.get_logger()
 
 
 class PassLock:
-    """One pass at a time, whoever makes it, and none for ever."""
+    """Lets one pass run at a time, across processes, and none for ever."""
 
     def __init__(self, sweeps: Sweeps, name: str, seconds: float = PASS_SECONDS) -> None:
         self._seconds = seconds
@@ -49,9 +49,9 @@ class PassLock:
         self._busy = asyncio.Lock()
 
     async def take(self, make_pass: Callable[[], Awaitable[None]]) -> bool:
-        """Make the pass, unless one is under way; what cuts it short the next one makes good.
+        """Make the pass, unless one is under way; an interrupted pass is made up for by the next.
 
-        Return whether its time was up before it was through.
+        Return whether its time was up before it was done.
         """
         if self._busy.locked():
             return False
@@ -70,7 +70,7 @@ class PassLock:
 
 
 class FailedDeliveries:
-    """One pass reads what is new in the log, then asks for what is still missing."""
+    """Reads what is new in GitHub's log, then asks for redeliveries."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class FailedDeliveries:
     def of(
         cls, github: GitHub, database: Database, sweeps: Sweeps, *, every: float, spacing: float
     ) -> FailedDeliveries:
-        """Return that of a server; nothing is asked of GitHub yet."""
+        """Return the pass of a server, without any request to GitHub."""
         log_of_github, clock = AppDeliveries(github.app), github.app.jwt.now
         return cls(
             log_of_github,

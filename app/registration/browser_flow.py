@@ -30,7 +30,7 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class RegistrationRequest:
-    """What is to be registered, and where."""
+    """The App to register, and its owner."""
 
     urls: Urls
     webhook_url: str
@@ -38,13 +38,16 @@ class RegistrationRequest:
     name: str | None = None
 
     def action(self, state: str) -> str:
-        """Return where the browser sends the manifest."""
+        """Return the page that receives the manifest from the browser.
+
+        https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest
+        """
         where = f"/organizations/{self.organization}" if self.organization else ""
         return f"{self.urls.web}{where}/settings/apps/new?state={state}"
 
 
 class BrowserFlow:
-    """Lets one browser through. `done` has what came of it."""
+    """Leads one browser through; `done` holds the result."""
 
     def __init__(self, wanted: RegistrationRequest, finish: Finish) -> None:
         self.done: asyncio.Future[Registered] = asyncio.get_running_loop().create_future()
@@ -62,7 +65,7 @@ class BrowserFlow:
 
     @property
     def busy(self) -> bool:
-        """Tell whether somebody is through, and what comes of it is not known yet."""
+        """Tell whether a browser came back and its result is still being worked on."""
         return self._used and not self.done.done()
 
     @property
@@ -70,7 +73,7 @@ class BrowserFlow:
         return f"http://{HOST}:{self.port}"
 
     def application(self) -> web.Application:
-        """Return what answers."""
+        """Return the web application."""
         made = web.Application(middlewares=[self._guard()])
         made.router.add_get(self._path, self._begin, allow_head=False)
         made.router.add_get(f"{self._path}/registered", self._come_back, allow_head=False)
@@ -135,7 +138,7 @@ class BrowserFlow:
 async def open_door(
     wanted: RegistrationRequest, finish: Finish, *, port: int = 0
 ) -> AsyncIterator[BrowserFlow]:
-    """Listen on loopback for as long as this is held; port 0 takes any free one."""
+    """Serve on loopback while the context lasts; port 0 takes any free port."""
     door = BrowserFlow(wanted, finish)
     runner = web.AppRunner(door.application(), access_log=None, shutdown_timeout=5)
     await runner.setup()

@@ -43,7 +43,7 @@ def _secret(value: SecretStr) -> SecretStr:
 
 
 class Registered(BaseModel):
-    """An App of this GitHub; `name` is as somebody typed it, and only ever shown cleaned."""
+    """An App on this GitHub; anybody chose its `name`, which is shown only cleaned."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
 
@@ -53,7 +53,7 @@ class Registered(BaseModel):
     html_url: str
 
     def install_link(self, urls: Urls) -> str:
-        """Return the page where the App is installed; only ever one of this GitHub."""
+        """Return the page on this GitHub where people install the App."""
         ours, theirs = urlsplit(urls.web), urlsplit(self.html_url)
         same = (theirs.scheme, theirs.netloc) == (ours.scheme, ours.netloc)
         path = theirs.path if re.fullmatch(r"(/[A-Za-z0-9_.-]+)+", theirs.path) else ""
@@ -63,14 +63,17 @@ class Registered(BaseModel):
 
 
 class Converted(Registered):
-    """A new App, with what proves to GitHub that we are it."""
+    """A new App with its credentials."""
 
     pem: Annotated[SecretStr, AfterValidator(parse_key)]
     webhook_secret: Annotated[SecretStr, AfterValidator(_secret)]
 
 
 async def convert(urls: Urls, code: str, *, pause: float = 1.0) -> Converted:
-    """Exchange the code. Raises RunError or TransientError, whose texts say what to do."""
+    """Exchange the code for the App. Raises RunError or TransientError with what to do.
+
+    https://docs.github.com/rest/apps/apps#create-a-github-app-from-a-manifest
+    """
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         answer = await _exchanged(HttpApi(session, urls), code, pause)
     try:
@@ -107,9 +110,9 @@ async def _exchanged(api: HttpApi, code: str, pause: float) -> object:
 
 
 async def adopt(urls: Urls, app_id: str, key: SecretStr) -> Registered:
-    """Return the App that GitHub knows by this id and key. Raises ConfigError when there is none.
+    """Return the App that GitHub knows by this id and key.
 
-    Raises TransientError when GitHub cannot be reached.
+    Raises ConfigError when there is none, TransientError when GitHub is out of reach.
     """
     jwt = AppJwt(app_id, key.get_secret_value())
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:

@@ -24,7 +24,7 @@ class _Hook(_Strict):
 
 
 class AppManifest(_Strict):
-    """What app.yml holds.
+    """The contents of app.yml.
 
     https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest
     """
@@ -38,7 +38,7 @@ class AppManifest(_Strict):
     default_events: tuple[str, ...]
 
     def form(self, *, name: str | None, webhook_url: str, redirect_url: str) -> str:
-        """Return it as GitHub's form takes it, for one operator."""
+        """Return the manifest for GitHub's form, with one operator's name and addresses."""
         given = self.model_dump(mode="json")
         given["hook_attributes"]["url"] = webhook_url
         return json.dumps(given | {"name": name or self.name, "redirect_url": redirect_url})
@@ -46,7 +46,7 @@ class AppManifest(_Strict):
 
 @cache
 def app_manifest() -> AppManifest:
-    """Return what is in app.yml: of this checkout, or of the package that was built from one."""
+    """Return app.yml of this checkout, or of the installed package."""
     places = (_PACKAGE / NAME, _PACKAGE.parent / NAME)
     found = next(place for place in places if place.is_file())
     return AppManifest.model_validate(yaml.safe_load(found.read_text("utf-8")))

@@ -29,10 +29,10 @@ async def register(
     port: int = 0,
     minutes: float = MINUTES,
 ) -> Registered:
-    """Return the new App once its secrets are in files; `opened` tells people where to go.
+    """Return the new App once its secrets are in files; `opened` is told the page to visit.
 
-    Raises ConfigError when they could not be written, RunError when nobody came in time, Cancelled
-    when `stop` was set before.
+    Raises ConfigError when the files cannot be written, RunError when nobody came in time,
+    Cancelled when `stop` was set.
     """
 
     async def finish(code: str) -> Registered:
@@ -59,7 +59,7 @@ def keep(
     *,
     replace: bool,
 ) -> None:
-    """Write what belongs to the App. Raises ConfigError when there is one already."""
+    """Write the App's credentials. Raises ConfigError when there are some already."""
     values = {
         "FETTLE_APP_ID": app_id,
         "FETTLE_PRIVATE_KEY": key.get_secret_value(),

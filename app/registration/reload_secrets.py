@@ -23,18 +23,17 @@ log = structlog.get_logger()
 
 
 class SignatureChecker(Protocol):
-    """Who checks signatures."""
+    """Checks the signatures of deliveries."""
 
     def accept(self, secrets: list[str]) -> None:
-        """Accept these from now on, and no others."""
+        """Accept these secrets from now on, and no others."""
         ...
 
 
 class SecretReloader:
-    """The App's files, for a process whose settings came from them; of others it says nothing.
+    """Watches the App's secret files, if the settings came from files.
 
-    A look costs a microsecond while nothing was written, so strangers may cause as many as they
-    like.
+    A look costs a microsecond while no file has changed, so strangers' deliveries may cause many.
     """
 
     def __init__(self, data_dir: Path, redactor: Redactor, *, secrets: list[str], key: str) -> None:
@@ -46,7 +45,7 @@ class SecretReloader:
         self.watching = same_key and set(secrets_in(data_dir)) >= set(secrets)
 
     def new_secrets(self) -> list[str] | None:
-        """Return the webhook secrets when others are in the file than were last known."""
+        """Return the webhook secrets, if the file has others than before."""
         if not self._written(SECRETS) or not (found := secrets_in(self._data_dir)):
             return None
         if found == self._secrets:
@@ -58,7 +57,7 @@ class SecretReloader:
         return found
 
     def new_key(self) -> str | None:
-        """Return the App's key when another one is in the file than was last known."""
+        """Return the App's key, if the file has another one than before."""
         if not self._written(KEY) or (found := _key_in(self._data_dir)) in {None, self._key}:
             return None
         assert found is not None
@@ -76,7 +75,7 @@ class SecretReloader:
         return stamp is not None and stamp != before
 
     async def run(self, door: SignatureChecker, renew: Callable[[], object]) -> None:
-        """Look again and again, so that what is not accepted any more is refused soon."""
+        """Look again and again, so that a dropped secret is soon refused."""
         while self.watching:
             try:
                 if finish_if_due(self._data_dir, time.time()):

@@ -31,24 +31,27 @@ LONGER_WINDOW = 7 * 86_400.0
 
 @asynccontextmanager
 async def as_app(urls: Urls, app_id: str, key: SecretStr) -> AsyncIterator[AppClient]:
-    """Hold the way to GitHub open, as the App itself."""
+    """Open a client that is authenticated as the App itself."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield AppClient(HttpApi(session, urls), AppJwt(app_id, key.get_secret_value()))
 
 
 async def tell_secret(app: AppClient, secret: str) -> None:
-    """Have GitHub sign webhooks with this secret from now on."""
+    """Have GitHub sign webhooks with this secret from now on.
+
+    https://docs.github.com/rest/apps/webhooks#update-a-webhook-configuration-for-an-app
+    """
     await app.request("PATCH", CONFIG, data={"secret": secret})
 
 
 def window_of(urls: Urls) -> float:
-    """Return for how many seconds this GitHub may bring a delivery again."""
+    """Return for how many seconds this GitHub may redeliver a webhook."""
     host = urlsplit(urls.web).hostname or ""
     return WINDOW if host == "github.com" or host.endswith(".ghe.com") else LONGER_WINDOW
 
 
 async def check_key(urls: Urls, app_id: str, old: SecretStr, new: SecretStr) -> Registered:
-    """Return the App that GitHub knows by the new key. Raises ConfigError if it is not ours."""
+    """Return the App that GitHub knows by the new key. Raises ConfigError for another App's key."""
     if fingerprint(old) == fingerprint(new):
         raise ConfigError("That is the key which is in use already. Make another one on GitHub.")
     try:
@@ -61,7 +64,10 @@ async def check_key(urls: Urls, app_id: str, old: SecretStr, new: SecretStr) -> 
 
 
 def fingerprint(key: SecretStr) -> str:
-    """Return what GitHub shows beside a key on the App's page."""
+    """Return the fingerprint that GitHub shows beside a key on the App's page.
+
+    https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app/managing-private-keys-for-github-apps
+    """
     private = load_pem_private_key(key.get_secret_value().encode(), password=None)
     form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     digest = hashlib.sha256(private.public_key().public_bytes(*form)).digest()

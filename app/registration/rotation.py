@@ -25,7 +25,7 @@ Tell = Callable[[str], Awaitable[object]]
 
 
 class Rotation(BaseModel):
-    """How far a rotation is; secrets are known by what tells them apart."""
+    """The progress of a rotation; secrets are named by their fingerprints."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -37,7 +37,7 @@ class Rotation(BaseModel):
 
 
 def mark_of(secret: str) -> str:
-    """Return what tells secrets apart."""
+    """Return the fingerprint of a secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -50,7 +50,7 @@ def rotation_in(data_dir: Path) -> Rotation | None:
 
 
 def secrets_in(data_dir: Path) -> list[str]:
-    """Return the webhook secrets that the file holds, the newest first."""
+    """Return the webhook secrets in the file, the newest first."""
     try:
         found = split_secrets(read_of_app(data_dir, SECRETS) or "")
     except ValueError:
@@ -59,7 +59,11 @@ def secrets_in(data_dir: Path) -> list[str]:
 
 
 async def rotate(data_dir: Path, tell: Tell, *, window: float, now: float) -> Rotation:
-    """Replace the secret, or go on with that. Raises ConfigError while an old one is accepted."""
+    """Replace the secret, or continue a rotation.
+
+    Raises ConfigError while an old secret is still accepted. `window` is in seconds, `now` in unix
+    seconds.
+    """
     _require_some(data_dir)
     with only_one(data_dir):
         if _is_due(data_dir, now):
@@ -70,7 +74,7 @@ async def rotate(data_dir: Path, tell: Tell, *, window: float, now: float) -> Ro
 
 
 def begin(data_dir: Path) -> str:
-    """Return the new secret: accepted from now on, beside the old ones."""
+    """Return the new secret, which is accepted from now on beside the old ones."""
     _require_some(data_dir)
     known, under_way = secrets_in(data_dir), rotation_in(data_dir)
     for secret in known:
@@ -118,7 +122,7 @@ def _finish(data_dir: Path) -> int:
 
 
 def finish_if_due(data_dir: Path, now: float) -> bool:
-    """Drop the old secrets once their time is over; return whether it was."""
+    """Drop the old secrets if their time is over; return whether they were dropped."""
     if not _is_due(data_dir, now):
         return False
     with only_one(data_dir):
@@ -133,7 +137,7 @@ def _is_due(data_dir: Path, now: float) -> bool:
 
 
 def moment(at: float) -> str:
-    """Return a time as people read it."""
+    """Return a time for people."""
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
 
 

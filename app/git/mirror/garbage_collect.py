@@ -16,26 +16,29 @@ GC_SECONDS = 300.0
 
 
 def mirror_ids(root: Path) -> Iterator[int]:
-    """Yield the repositories that have a mirror here."""
+    """Yield the ids of repositories that have a mirror here."""
     for found in sorted(root.glob("*.git")):
         if found.stem.isdecimal():
             yield int(found.stem)
 
 
 def last_used(gitdir: Path) -> float:
-    """Return when something was last put into the mirror, in unix seconds."""
+    """Return when the mirror last received objects, in unix seconds."""
     places = (gitdir, gitdir / "packed-refs", gitdir / "objects", gitdir / "objects" / "pack")
     return max((place.stat().st_mtime for place in places if place.exists()), default=time.time())
 
 
 async def runs_kept(mirror: Mirror) -> set[str]:
-    """Return the runs whose commits the mirror keeps."""
+    """Return the ids of runs whose commits the mirror keeps."""
     listed = await mirror.git.local("for-each-ref", "--format=%(refname)", f"{RUN_REFS}/")
     return {line.removeprefix(f"{RUN_REFS}/").split("/")[0] for line in listed.decode().split()}
 
 
 async def let_go(mirror: Mirror, run_ids: Collection[str]) -> None:
-    """Delete the hidden refs of these runs, and of what hangs on no ref what is old enough."""
+    """Delete the hidden refs of these runs, and old objects that no ref leads to.
+
+    https://git-scm.com/docs/git-prune
+    """
     for run_id in run_ids:
         await mirror.forget(run_refs(run_id))
     async with mirror.locked():
@@ -43,7 +46,7 @@ async def let_go(mirror: Mirror, run_ids: Collection[str]) -> None:
 
 
 async def remove_mirror(root: Path, repository_id: int) -> None:
-    """Remove the mirror; the lock's file stays, for whoever waits for it."""
+    """Delete the mirror; the lock file stays for processes that wait for it."""
     gitdir = root / f"{repository_id}.git"
     if gitdir.exists():
         async with file_lock(root / f"{gitdir.name}.lock"):

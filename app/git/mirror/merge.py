@@ -27,9 +27,10 @@ _CONTRADICTING = 1
 
 
 async def merge(objects: GitObjects, ours: str, theirs: str) -> tuple[str, list[str]]:
-    """Merge two commits as git does; return the tree, and the paths where they contradict.
+    """Merge two commits as git does; return the tree, and the paths in conflict.
 
     Raises RunError when git cannot merge them at all.
+    https://git-scm.com/docs/git-merge-tree
     """
     for side in (ours, theirs):
         await objects.require_checkout_size(object_id(side), files=MOST_FILES, total=MOST_BYTES)
@@ -57,7 +58,7 @@ async def merge(objects: GitObjects, ours: str, theirs: str) -> tuple[str, list[
 
 
 async def blend(objects: GitObjects, old: str, new: str, paths: Collection[str]) -> str:
-    """Return the tree of `old` with these paths as they are, or are not, in `new`."""
+    """Return the tree of `old` with these paths as in `new`, absent ones included."""
     wanted = set(paths)
     changes = [each for each in await objects.changes(old, new) if each.path in wanted]
     with tempfile.TemporaryDirectory(prefix="fettle-index-") as folder:

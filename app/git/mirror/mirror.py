@@ -37,10 +37,10 @@ _PACKS = 60
 
 
 class Mirror(GitObjects):
-    """A bare repository without any remote of its own: every URL is handed in.
+    """A bare repository without configured remotes: each call names its URL.
 
-    `group` is the group of the sandbox's user, who reads the objects. One mirror holds one
-    repository only, because a sandbox sees all of its objects.
+    `group` is the group of the sandbox's user, who reads the objects. A mirror holds one repository
+    only, because a sandbox sees all of its objects.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class Mirror(GitObjects):
 
     @property
     def objects(self) -> Path:
-        """Return the folder of the objects."""
+        """Return the folder of git objects."""
         return self.gitdir / "objects"
 
     def beside(self, name: str) -> Mirror:
-        """Return another one of the same kind, in the same folder."""
+        """Return another mirror of the same kind in the same folder."""
         gitdir = self.gitdir.with_name(f"{name}-{self.gitdir.name}")
         git = self.git
         return Mirror(gitdir, group=self._group, allow_files=git.allow_files, config=git.config)
@@ -91,7 +91,7 @@ class Mirror(GitObjects):
                 self.git.inherited.remove(held.fd)
 
     async def fetch(self, url: str, token: str | None) -> None:
-        """Bring all branches up to date. A mirror that turns out to be broken is made anew."""
+        """Fetch all branches. A broken mirror is created anew."""
         async with self.locked():
             try:
                 await self._fetch(url, token, _ALL)
@@ -103,7 +103,7 @@ class Mirror(GitObjects):
             await self._tidy()
 
     async def take_over(self, other: Mirror) -> bool:
-        """Become what the other one is, which is gone then; False where branches are already."""
+        """Replace this mirror by the other one, which is gone then; False where branches exist."""
         async with self.locked():
             if await self.known():
                 return False
@@ -118,22 +118,22 @@ class Mirror(GitObjects):
         return bool(await self.git.local("for-each-ref", "--count=1", f"{FETCHED}/"))
 
     async def compact(self) -> None:
-        """Keep what refs lead to, and nothing else at all."""
+        """Keep objects that refs lead to, and delete all others."""
         async with self.locked():
             await self.git.local("repack", "-a", "-d", "-q", timeout=_FETCH_TIMEOUT)
             await self.git.local("prune", "--expire=now", timeout=_FETCH_TIMEOUT)
 
     async def fetch_branch(self, url: str, token: str | None, branch: str, ref: str) -> str | None:
-        """Bring this branch up to date under the hidden `ref` and return its newest commit.
+        """Fetch this branch under the hidden `ref` and return its newest commit.
 
-        None when there is none; then the ref goes as well.
+        None when the branch does not exist; the ref is deleted then.
         """
         return await self._fetch_one(url, token, any_branch(branch), revision(ref))
 
     async def fetch_pull(self, url: str, token: str | None, number: int, ref: str) -> str | None:
-        """Bring the head of this pull request up to date under the hidden `ref` and return it.
+        """Fetch the head of this pull request under the hidden `ref` and return its commit.
 
-        None when there is none; then the ref goes as well.
+        None when it does not exist; the ref is deleted then.
         """
         return await self._fetch_one(url, token, pull_head(number), revision(ref))
 
@@ -168,10 +168,11 @@ class Mirror(GitObjects):
         *,
         of_pull: str | None = None,
     ) -> None:
-        """Put the commit on `bot/...` there, when it still is at `expected` (None: not there).
+        """Push the commit to `bot/...`, if the branch is still at `expected` (None: absent).
 
-        Already there is done. Moved when somebody else moved it, RunError when GitHub refuses.
-        `of_pull` is the one other branch that may be meant, which the caller has to vouch for.
+        A commit that is already there is success. Raises Moved when somebody else pushed, RunError
+        when GitHub refuses. `of_pull` is the only other branch that is accepted; the caller vouches
+        for it.
         """
         await push(
             self.git,
@@ -183,11 +184,11 @@ class Mirror(GitObjects):
         )
 
     async def keep(self, ref: str, oid: str) -> None:
-        """Keep an object alive under a hidden ref."""
+        """Keep an object under a hidden ref, so that no garbage collection deletes it."""
         await self.keep_all({ref: oid})
 
     async def keep_all(self, oids: Mapping[str, str]) -> None:
-        """Keep objects alive, each under its hidden ref."""
+        """Keep objects, each under its hidden ref."""
         lines = (f"update {revision(ref)} {object_id(oid)}\n" for ref, oid in oids.items())
         async with self.locked():
             await self.git.local("update-ref", "--stdin", stdin="".join(lines).encode())
@@ -202,7 +203,7 @@ class Mirror(GitObjects):
                 await self.git.local("update-ref", "--stdin", stdin=listed)
 
     async def merged(self, ours: str, theirs: str, folder: str) -> Merged:
-        """Merge two commits; the tree that comes of it is kept under this folder of refs."""
+        """Merge two commits, and keep the resulting tree under this folder of refs."""
         async with self.locked():
             tree, paths = await merge(self, ours, theirs)
             await self.git.local("update-ref", revision(f"{folder}/{tree}"), tree)
@@ -225,7 +226,7 @@ class Mirror(GitObjects):
         identity: CommitIdentity,
         merging: str = "",
     ) -> str:
-        """Return the commit that `ref` remembers, made now if need be. Nothing is judged here."""
+        """Return the commit that `ref` remembers; create it the first time, without any check."""
         parents = [parent, merging] if merging else [parent]
         async with self.locked():
             known = await self.resolve(ref)
@@ -245,7 +246,10 @@ class Mirror(GitObjects):
         return commit
 
     async def import_pack(self, pack: int, limit: int) -> None:
-        """Take in the pack that this descriptor reads, at most `limit` bytes, checked strictly."""
+        """Import a pack from this file descriptor, at most `limit` bytes, with strict checks.
+
+        https://git-scm.com/docs/git-index-pack
+        """
         checks = ("--stdin", "--strict", "--fix-thin", f"--max-input-size={limit}")
         async with self.locked():
             await self.git.local("index-pack", *checks, stdin=pack, timeout=600)
@@ -299,7 +303,7 @@ def _install(fresh: Path, gitdir: Path, group: int | None) -> None:
 
 
 class Mirrors:
-    """Finds the mirror of a repository; the same object each time, since it holds the lock."""
+    """Finds mirrors by repository id; one object for each, since the object holds the lock."""
 
     def __init__(self, root: Path, *, group: int) -> None:
         self._root = root
@@ -307,7 +311,7 @@ class Mirrors:
         self._open: dict[int, Mirror] = {}
 
     def of(self, repository_id: int) -> Mirror:
-        """Return the mirror of this repository; made on disk by its first fetch."""
+        """Return the mirror of this repository; the first fetch creates it on disk."""
         if repository_id not in self._open:
             gitdir = self._root / f"{repository_id}.git"
             self._open[repository_id] = Mirror(gitdir, group=self._group)

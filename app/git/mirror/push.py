@@ -10,7 +10,10 @@ from app.git.git_runner import Git
 async def push(
     git: Git, url: str, token: str | None, *, commit: str, ref: str, expected: str | None
 ) -> None:
-    """Move `ref` there from `expected` to `commit`; it looks first, so it may be repeated."""
+    """Move the remote `ref` from `expected` to `commit`. May be repeated, since it looks first.
+
+    https://git-scm.com/docs/git-push#Documentation/git-push.txt---force-with-lease
+    """
     now = await remote_id(git, url, token, ref)
     if now == commit:
         return
@@ -42,7 +45,7 @@ async def push(
 
 
 async def remote_id(git: Git, url: str, token: str | None, ref: str) -> str | None:
-    """Return where a ref is there, or None when there is none."""
+    """Return the remote ref's object id, or None when there is no such ref."""
     listed = await git.network("ls-remote", "--end-of-options", url, ref, url=url, token=token)
     for line in listed.splitlines():
         oid, _, name = line.partition("\t")

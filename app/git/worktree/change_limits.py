@@ -45,9 +45,9 @@ async def require_harmless(
 ) -> None:
     """Raise RunError, for people, when the change from `old` to `new` must not be committed.
 
-    `permitted` are protected paths that people let this change touch, each with a tree that has
-    there what they said yes to: with anything else in its place, it is not permitted. Of a change
-    that is `merging` another commit, only what git would not have made of the two by itself counts.
+    `permitted` maps protected paths that people approved to a tree with the approved content; any
+    other content there is refused. In a commit that is `merging` another, only differences from
+    git's own merge count.
     """
     changes = await _made_here(objects, old, new, merging)
     if len(changes) > limits.files:

@@ -22,7 +22,7 @@ def _as_it_is(command: SandboxCommand) -> SandboxCommand:
 
 @dataclass(frozen=True)
 class CommandMounts:
-    """What is added to each command of a work tree. None of it ever becomes part of a commit."""
+    """Mounts, variables and folders added to each command of a work tree, but to no commit."""
 
     mounts: tuple[Mount, ...] = ()
     """Outside of the tree."""
@@ -50,88 +50,88 @@ class CommandMounts:
 
 
 class DependencyCopy(Protocol):
-    """A copy of what is installed, for one command to add to."""
+    """A copy of the installed dependencies that one command may change."""
 
     @property
     def furnishing(self) -> CommandMounts:
-        """Return the copy, with a way to the package indexes."""
+        """Return the copy's mounts, with access to the package indexes."""
         ...
 
     @property
     def note(self) -> str:
-        """Return what was refused on that way, for whoever reads the command's output."""
+        """Return the refused network requests, for the reader of the command's output."""
         ...
 
     async def keep(self, command: str) -> None:
-        """Let later commands of this run see it."""
+        """Let later commands of this run see the copy."""
         ...
 
 
 class LentTools(Protocol):
-    """Kits for one command of ours, and a way to the package indexes."""
+    """Fettle's package tools for one command, with access to a package index."""
 
     @property
     def furnishing(self) -> CommandMounts:
-        """Return them."""
+        """Return the tools' mounts."""
         ...
 
     @property
     def note(self) -> str:
-        """Return what could not be lent and what was refused, for whoever reads the output."""
+        """Return the missing tools and refused requests, for the reader of the output."""
         ...
 
 
 class DependencyInstaller(Protocol):
-    """Installs what one run's repository needs, and knows where it is."""
+    """Installs the dependencies of one run's repository."""
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:
-        """Have it installed, and say what came of it."""
+        """Install the dependencies as of `base`, and report on it."""
         ...
 
     async def furnishing(self, base: str, policy: Policy) -> CommandMounts:
-        """Return what was installed; it is there for the next command.
+        """Return the installed dependencies for the next command.
 
-        Raises TransientError when it was lost and cannot be installed again.
+        Raises TransientError when they were lost and cannot be installed again.
         """
         ...
 
     def adding(
         self, base: str, policy: Policy, argv: Sequence[str]
     ) -> AbstractAsyncContextManager[DependencyCopy]:
-        """Give what this command may add to; what is not kept when the block ends is gone.
+        """Lend a copy for this command to change; without `keep`, it is dropped at the end.
 
-        Raises ToolError where no sandbox can hold a command to the indexes alone.
+        Raises ToolError where no sandbox can restrict a command to the package indexes.
         """
         ...
 
     def lending(
         self, argv: Sequence[str], kits: Sequence[Kit]
     ) -> AbstractAsyncContextManager[LentTools]:
-        """Lend kits to a command of ours that reads from indexes; it leaves nothing behind.
+        """Lend kits to a command of Fettle's that reads from indexes; it leaves nothing behind.
 
-        Raises ToolError where no sandbox can hold a command to the indexes alone.
+        Raises ToolError where no sandbox can restrict a command to the package indexes.
         """
         ...
 
     async def forget(self) -> None:
-        """Drop what served this run alone."""
+        """Drop what was installed for this run alone."""
         ...
 
 
 async def unfurnished() -> CommandMounts:
-    """Return what adds nothing: for work trees that no agent works in."""
+    """Return no dependencies, for work trees in which no agent works."""
     return CommandMounts()
 
 
 @asynccontextmanager
 async def nothing_to_add_to(_: Sequence[str]) -> AsyncIterator[DependencyCopy]:
-    """Refuse: in such work trees nobody installs. Raises ToolError."""
+    """Raise ToolError: nothing can be installed for such a work tree."""
     raise ToolError("Nothing can be installed here.")
     yield  # what makes it a generator
 
 
 @asynccontextmanager
 async def nothing_to_lend(_: Sequence[str], __: Sequence[Kit]) -> AsyncIterator[LentTools]:
-    """Refuse: from such work trees nobody asks. Raises ToolError."""
+    """Raise ToolError: no tools are lent to such a work tree."""
     raise ToolError("No package index is asked here.")
     yield  # what makes it a generator

@@ -23,7 +23,7 @@ from app.sandbox.port import Mount
 def lay_folders(
     places: RunFolders, furnishing: CommandMounts, owner: tuple[int, int], writable: bool
 ) -> tuple[list[Mount], str]:
-    """Return the mounts of what was installed within the tree, and a note on what cannot be."""
+    """Return the mounts of installed folders in the tree, and a note on those that do not fit."""
     mounts, notes = [], ""
     for path, installed in furnishing.within.items():
         try:
@@ -38,7 +38,7 @@ def lay_folders(
 
 
 def lay_copies(places: RunFolders, furnishing: CommandMounts, owner: tuple[int, int]) -> None:
-    """Put each copy in its place, unless something is there."""
+    """Copy each installed file to its place, unless something is there."""
     for path, original in furnishing.copies.items():
         with contextlib.suppress(ToolError):  # another commit may have other folders
             if is_absent(places.files, path):

@@ -14,7 +14,7 @@ from app.sandbox.path_permissions import make_passable
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder that an agent filled, whatever permissions and depths it left behind."""
+    """Delete a folder that an agent filled, whatever its permissions and depth."""
     with contextlib.suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
@@ -23,7 +23,7 @@ def remove_tree(folder: Path) -> None:
 
 
 def built_for(places: RunFolders) -> str | None:
-    """Return the commit that the folders were completely built for; None while they are not."""
+    """Return the commit that the folders were completely built for, or None."""
     try:
         return places.ready.read_text()
     except FileNotFoundError:
@@ -31,7 +31,7 @@ def built_for(places: RunFolders) -> str | None:
 
 
 def lay_out(places: RunFolders, owner: tuple[int, int]) -> None:
-    """Make the empty folders of a run: the outer one ours, those inside the sandbox user's."""
+    """Create the empty folders of a run: the outer one is Fettle's, the inner the sandbox's."""
     remove_tree(places.run)
     make_passable(places.run.parent)
     places.run.mkdir()

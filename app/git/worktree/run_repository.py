@@ -23,11 +23,10 @@ from app.sandbox.port import Sandbox
 class GitSource:
     """The port `Source` over a mirror.
 
-    `fetch` brings the mirror up to date and returns the newest commit of the default branch;
-    `branch` does so with one branch, under a hidden ref that it is handed; `pull` with the head of
-    a pull request, where there are such; `about` is the number of the one that the run is about.
-    `identity` says in whose name commits are made; `furnisher` installs dependencies; `conceal`
-    takes secrets out of commit messages; `on_command` hears how long commands took.
+    `fetch`, `branch` and `pull` update the mirror: the default branch, one branch, the head of a
+    pull request. `about` is the number of the run's own issue or pull request. `identity` is the
+    author of commits; `furnisher` installs dependencies; `conceal` redacts commit messages;
+    `on_command` is told each command's seconds.
     """
 
     def __init__(
@@ -65,39 +64,39 @@ class GitSource:
         return RunFolders(self._root / self._run_id).files
 
     async def fetch(self) -> str:
-        """Bring the default branch up to date and return the id of its newest commit."""
+        """Fetch the default branch and return its newest commit."""
         return await self._fetch()
 
     async def branch(self, name: str) -> str | None:
-        """Bring that branch up to date and return its newest commit; None when there is none.
+        """Fetch that branch and return its newest commit; None when it does not exist.
 
-        The run remembers what it saw there: the publisher pushes over nothing else.
+        The run remembers this commit, and the publisher overwrites no other.
         """
         return await self._branch(name, branch_ref(self._run_id, name))
 
     async def pull(self, number: int) -> str | None:
-        """Bring the head of that pull request up to date, also of one from a fork; return it.
+        """Fetch the head of that pull request, forks included, and return its commit.
 
-        None when there is none any more.
+        None when it no longer exists.
         """
         if self._pull is None:
             return None
         return await self._pull(number, pull_ref(self._run_id, number))
 
     async def merged(self, ours: str, theirs: str) -> Merged:
-        """Merge two commits as git does, touching neither a branch nor a work tree."""
+        """Merge two commits as git does, without touching a branch or work tree."""
         for commit in (ours, theirs):
             await self._hold(commit)
         return await self._mirror.merged(ours, theirs, tree_refs(self._run_id))
 
     async def blended(self, old: str, new: str, paths: Sequence[str]) -> str:
-        """Return the git tree id of `old` with these paths as they are, or are not, in `new`."""
+        """Return the tree id of `old` with these paths as in `new`, absent ones included."""
         for each in (old, new):
             await self._hold(each)
         return await self._mirror.blended(old, new, paths, tree_refs(self._run_id))
 
     async def fork_point(self, one: str, other: str) -> str:
-        """Return the newest commit that both of these are built on; RunError if there is none."""
+        """Return the merge base of two commits. Raises RunError when there is none."""
         for commit in (one, other):
             await self._hold(commit)
         return await self._mirror.fork_point(one, other)
@@ -119,12 +118,12 @@ class GitSource:
         return await self._mirror.message(commit)
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:
-        """Install what the repository needs as of `base`, before anything opens a work tree."""
+        """Install the dependencies as of `base`, before any work tree is opened."""
         await self._hold(base)
         return await self._furnisher.set_up(base, policy)
 
     async def open(self, base: str, policy: Policy) -> GitWorkTree:
-        """Return the run's work tree, made from `base` or as an earlier process left it."""
+        """Return the run's work tree, created from `base` or as an earlier process left it."""
         await self._hold(base)
         return await open_work_tree(
             self._mirror,
@@ -155,9 +154,9 @@ class GitSource:
             )
 
     async def discard(self, *, forget: bool, parked: bool = False) -> None:
-        """Remove the work tree; with `forget` also the hidden refs that keep its commits.
+        """Delete the work tree; with `forget` also the hidden refs that keep its commits.
 
-        A run that is `parked` finds what was installed for it alone when it goes on.
+        A `parked` run keeps the dependencies that were installed for it alone.
         """
         if not parked:
             await self._furnisher.forget()

@@ -21,7 +21,7 @@ _PERMISSIONS = 0o777
 
 
 class NoSuchPath(ToolError):
-    """Nothing is there."""
+    """The path does not exist."""
 
 
 class _OpenHow(ctypes.Structure):
@@ -36,7 +36,10 @@ class _OpenHow(ctypes.Structure):
 
 @contextmanager
 def open_file(root: Path, path: str) -> Iterator[int]:
-    """Give the descriptor of a regular file below root; ToolError for anything else."""
+    """Return the descriptor of a regular file below root. Raises ToolError for anything else.
+
+    https://man7.org/linux/man-pages/man2/openat2.2.html
+    """
     name = "/".join(_parts(path))
     with _folder(root) as top:
         fd = _open(top, name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC, path)
@@ -50,7 +53,7 @@ def open_file(root: Path, path: str) -> Iterator[int]:
 
 
 def read_file(root: Path, path: str, limit: int) -> bytes:
-    """Return the bytes of a regular file below root; ToolError for anything else, or over limit."""
+    """Return a regular file's bytes. Raises ToolError for anything else, or above `limit` bytes."""
     with open_file(root, path) as fd, os.fdopen(fd, "rb", closefd=False) as file:
         size = os.fstat(fd).st_size
         data = file.read(limit + 1) if size <= limit else b""
@@ -63,9 +66,9 @@ def read_file(root: Path, path: str, limit: int) -> bytes:
 
 
 def write_file(root: Path, path: str, data: bytes, owner: tuple[int, int]) -> None:
-    """Create or replace a regular file below root, at once; it keeps its mode, and gets the owner.
+    """Create or replace a regular file below root atomically; it keeps its mode, and gets `owner`.
 
-    Raises ToolError for a path that leaves root, or that is no regular file now.
+    Raises ToolError for a path that leaves root, or that is something other than a regular file.
     """
     *folders, name = _parts(path)
     with _folder(root) as top, _made(top, folders, owner, path) as parent:
@@ -88,13 +91,13 @@ def write_file(root: Path, path: str, data: bytes, owner: tuple[int, int]) -> No
 
 
 def make_folder(root: Path, path: str, owner: tuple[int, int]) -> None:
-    """Have a real folder there; ToolError when something else stands in its place or on the way."""
+    """Create a folder if it is missing. Raises ToolError when something else is in the way."""
     with _folder(root) as top, _made(top, _parts(path), owner, path):
         pass
 
 
 def is_absent(root: Path, path: str) -> bool:
-    """Tell whether nothing of this name is there; ToolError when the way to it leaves root."""
+    """Tell whether the path does not exist. Raises ToolError when it leaves root."""
     *folders, name = _parts(path)
     try:
         with _folder(root) as top, _entered_all(top, folders, path) as parent:
@@ -105,9 +108,9 @@ def is_absent(root: Path, path: str) -> bool:
 
 
 def take_out(root: Path, path: str, target: Path) -> int:
-    """Move what is there out of root, to `target` of the same disk; return its mode.
+    """Move the path to `target` on the same disk; return its mode.
 
-    Raises ToolError when it is not there, or when the way to it leaves root.
+    Raises ToolError when the path does not exist or leaves root.
     """
     *folders, name = _parts(path)
     with _folder(root) as top, _entered_all(top, folders, path) as parent:

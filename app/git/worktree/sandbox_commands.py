@@ -25,7 +25,7 @@ _NOT_KEPT = "[It did not end by itself, so nothing of what it installed is kept.
 
 @dataclass(frozen=True)
 class SandboxCommands:
-    """Runs commands on one work tree's files; what they see beside those, others say."""
+    """Runs commands in the sandbox on one work tree's files."""
 
     objects: Path
     """The objects of the mirror, which commands may read."""
@@ -45,7 +45,7 @@ class SandboxCommands:
         max_output: int,
         network: Network,
     ) -> CommandResult:
-        """Run one with what is installed; with the network `indexes` it can add to that."""
+        """Run a command with the dependencies; with network `indexes` it may install more."""
         if network == "none":
             furnishing = await self.furnish()
             return await self._run(argv, furnishing, timeout, writable, max_output)
@@ -61,7 +61,7 @@ class SandboxCommands:
     async def ask(
         self, argv: Sequence[str], *, timeout: float, kits: Sequence[Kit], max_output: int
     ) -> CommandResult:
-        """Run one that reads from package indexes with these kits, and keep nothing of it."""
+        """Run a command that reads from package indexes with these kits; its files are dropped."""
         async with self.lend(argv, kits) as lent:
             result = await self._run(argv, lent.furnishing, timeout, True, max_output)
             notes = lent.note
