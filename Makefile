@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack check gates bench charts lock clean setup-runtime setup-dev
+.PHONY: help demo test quick attack check gates bench charts lock clean setup-runtime setup-dev
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n 4 --dist worksteal
@@ -13,7 +13,7 @@ UV := $(BIN)/python deploy/uv_like_pip.py
 COMPILE := $(UV) pip compile --quiet --generate-hashes --no-header --universal --python-version 3.11
 
 # Four processes read all tests: it takes half as long where the last run left them compiled.
-test attack check: export PYTHONDONTWRITEBYTECODE :=
+test quick attack check: export PYTHONDONTWRITEBYTECODE :=
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,10 @@ demo: setup-runtime ## Watch a labelled issue become a pull request, all on this
 
 test: gates ## Run every check and every test
 	@$(PYTEST) $(ARGS)
+
+quick: setup-dev ## Run the tests that need no server, no sandbox and no real database
+	@$(PYTEST) -q tests/handlers tests/agents/analysis tests/agents/loop tests/agents/policy \
+		tests/agents/text $(ARGS)
 
 attack: setup-dev ## Attack all of it with a model that obeys, and print what was blocked
 	@$(PYTEST) -q tests/attacks $(ARGS)

@@ -76,8 +76,26 @@ def test_the_manual_has_every_command():
     assert set(re.findall(r"`/bot ([a-z]+)", manual)) == set(VERBS)
 
 
-def test_the_readme_can_be_read_in_one_sitting():
-    assert (ROOT / "README.md").read_text("utf-8").count("\n") <= 150
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [("README.md", 150), *((f"{each}/README.md", 40) for each in PACKAGES if each != "deploy")],
+)
+def test_a_page_can_be_read_in_one_sitting(name, lines):
+    assert (ROOT / name).read_text("utf-8").count("\n") <= lines
+
+
+QUESTIONS = ("duplicate delivery", "approval bound to a commit", "npm's lock read", "on SIGTERM")
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_packages_answer_what_readers_look_for(question):
+    asked = [
+        row
+        for name in ("app", "agents")
+        for row in rows(ROOT / name / "README.md")
+        if question in row["what a reader looks for"]
+    ]
+    assert asked
 
 
 # --- tables with the columns file and function ---------------------------------------------------
@@ -135,7 +153,7 @@ def test_the_readme_follows_a_delivery_from_its_arrival_to_the_report():
 def test_a_name_in_a_file_is_there(page):
     """Pages say it as "`NAME` in `path`"."""
     for names, path in re.findall(
-        r"((?:`[\w.]+`(?:, | and )?)+) in `([\w./]+\.py)`", page.read_text("utf-8")
+        r"((?:`[\w.]+`(?:,\s|\sand\s)?)+)\sin\s+`([\w./]+\.py)`", page.read_text("utf-8")
     ):
         missing = set(CODE.findall(names)) - defined(ROOT / path)
         assert not missing, f"{path}: {missing}"
