@@ -1,9 +1,8 @@
-"""Step 2: the front desk; one file per webhook event, named like it; this list is what it does.
+"""The webhook events that are handled, and by which function: one file per event, named like it.
 
 Handlers are pure: a payload goes in; typed requests, or a reason to ignore it, come out. Whether
-the asker may and whether it is still true is decided later, from what GitHub says then: of runs by
-`handlers/access/issues.py`, on pull requests by `handlers/access/pull_requests.py`, of answers by
-`handlers/access/approvals.py`, of steers by `handlers/access/steering.py`.
+the asker may, and whether the request is still true, is decided when the work begins, from what
+GitHub says then (`handlers/access/`).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from handlers.ignored import Ignored
 from handlers.notifications import Notice
 
 DeliveryWork = Request | Notice | tuple[Command | Notice, ...]
-"""What a delivery asks for: a run, or several small things that one comment says; or only tells."""
+"""What a delivery asks for: a run, a notice to be taken, or the several commands of one comment."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,9 @@ class Route:
 
     handler: Callable[[Mapping[str, Any]], DeliveryWork | Ignored]
     people_only: bool = True
-    """Deliveries caused by any bot are dropped at the door: bots that react to bots never stop."""
+    """The receiver drops deliveries that a bot caused: bots that react to bots never stop."""
     ours_too: bool = False
-    """Those that we caused ourselves count as well: what others say of what we pushed."""
+    """Deliveries that Fettle caused itself count too: they tell what others make of its pushes."""
 
 
 ROUTES: Mapping[tuple[str, str], Route] = {
@@ -67,7 +66,7 @@ ROUTES: Mapping[tuple[str, str], Route] = {
         ("dependabot_alert", action): Route(dependabot_alert.handle_opened, people_only=False)
         for action in ("created", "reopened", "reintroduced", "auto_reopened")
     },
-    # What we close ourselves, by a merge say, we want to hear of.
+    # Alerts that Fettle itself closed, say by a merge, count too.
     **{
         ("dependabot_alert", action): Route(
             dependabot_alert.handle_closed, people_only=False, ours_too=True

@@ -1,4 +1,4 @@
-"""Step 2: the `check_run` event: a button answers what Fettle asked; one is to be made again."""
+"""The `check_run` event: a button answers an approval; a check of the policy is asked for again."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def handle_requested_action(payload: Mapping[str, Any]) -> tuple[Command, ...] |
 
 
 def handle_rerequested(payload: Mapping[str, Any]) -> PullChanged | Ignored:
-    """Have the proposed policy looked at once more. Raises pydantic.ValidationError.
+    """Ask for another check of the proposed policy. Raises pydantic.ValidationError.
 
     GitHub tells the App of its own check runs alone.
     """

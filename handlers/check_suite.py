@@ -1,7 +1,8 @@
-"""Step 2: the `check_suite` event: what other programs make of a commit, once they are done.
+"""The `check_suite` event: the checks of other programs have ended on a commit.
 
-GitHub tells an App that may write checks of every suite: of other Apps' and of Actions', where each
-run has one. Each of several that fail on a commit says so; all of it becomes one run.
+GitHub sends every suite to an App that may write checks: those of other Apps, and one for each run
+of Actions. Several that fail on one commit become one run.
+https://docs.github.com/webhooks/webhook-events-and-payloads#check_suite
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from handlers.ignored import NOT_OURS, Ignored
 from handlers.payloads.common import SuiteCompleted
 
 BROKEN = frozenset({"failure", "timed_out", "startup_failure"})
-"""Conclusions that a change can mend; `action_required` and `cancelled` are people's doing."""
+"""Conclusions that a commit can mend; `action_required` and `cancelled` come from people."""
 NOBODY = Person(id=0, login="failed checks")
-"""In the place of who asks: no account can have such a name."""
+"""Stands for the asker; no account can have this login."""
 UNKNOWN = Person(id=0, login="")
-"""In the place of who opened the pull request: the delivery does not say."""
+"""Stands for the pull request's author, whom the delivery does not name."""
 
 
 def handle_completed(payload: Mapping[str, Any]) -> FixChecks | Ignored:

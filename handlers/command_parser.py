@@ -1,7 +1,7 @@
-"""Step 2: what people tell Fettle in comments: `/bot approve k3f9x2`, at the start of a line.
+"""The parser of commands in comments: `/bot approve k3f9x2`, at the start of a line.
 
-Only what a reader sees as a line of its own counts. Whatever is quoted, code, hidden, or inside of
-any markup is talk about a command, and so is what a mail program put below somebody's reply.
+A command is what a reader sees as a plain line. What is quoted, code, hidden or inside of markup
+only talks about a command, and so does the mail that a mail program quotes below a reply.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ VERBS: Mapping[str, Verb] = {
     "address": "address",
     "update": "update",
 }
-"""What may stand behind `/bot`, and which verb it means."""
+"""The words that may stand behind `/bot`, each with its verb."""
 
 MOST = 20
-"""Commands of one comment that are followed; nobody writes more by hand."""
+"""Commands of one comment that are obeyed, at most."""
 LONGEST = 20_000
-"""Characters of a comment that are looked at: anybody can write what takes long to take apart."""
+"""Characters of a comment that are parsed, because strangers choose its length."""
 LONGEST_ID = 40
 LONGEST_WORDS = 2000
 LONGEST_REST = 8000
-"""Characters of a comment without its commands; more is no remark but a document."""
+"""Characters of a comment without its commands that a remark keeps."""
 
 _LINE = re.compile(r"^( {0,3})/bot(?=[ \t]|$)(.*)$", re.IGNORECASE | re.ASCII)
 _AROUND = "`'\"“”<>()[]{}#*_~.,;:!?"
@@ -63,7 +63,7 @@ _HOLDING = re.compile(
 
 @dataclass(frozen=True)
 class ParsedCommand:
-    """One command as it was said."""
+    """One command of a comment."""
 
     verb: Verb
     name: str
@@ -139,10 +139,10 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _keep_plain_lines(lines: list[str], candidates: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield those of the lines that stand for themselves, each with the line where its words end.
+    """Yield the candidates that are plain lines, each with the line where its words end.
 
-    Markdown decides that: each candidate gets a mark that nobody wrote, and where the parser finds
-    the mark tells what the line is part of.
+    The Markdown parser decides: each candidate gets a mark that the comment does not contain, and
+    the token in which the mark comes out tells what the line is part of.
     """
     mark = "\ue000"
     while any(mark in line for line in lines):
@@ -196,10 +196,10 @@ class _Elements(HtmlReader):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: object) -> None:
-        """Take `<details/>` for what browsers take it for: an element that begins."""
+        """Treat `<details/>` as browsers do: as an element that begins."""
         self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
-        """Note that an element ends, and with it all that is open inside of it."""
+        """Note that an element ends, with all elements that are open inside of it."""
         if tag in self.open:
             del self.open[len(self.open) - 1 - self.open[::-1].index(tag) :]

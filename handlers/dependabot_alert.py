@@ -1,7 +1,7 @@
-"""Step 2: the `dependabot_alert` event: a vulnerable dependency was found, or is none any more.
+"""The `dependabot_alert` event: GitHub opened or closed an alert about a vulnerable dependency.
 
-When a repository is looked at for the first time GitHub tells of all its alerts at once, each in a
-delivery of its own; those of one package and folder become one run.
+After its first scan of a repository GitHub sends a delivery for each alert, all at once; those of
+one package and folder become one run.
 https://docs.github.com/webhooks/webhook-events-and-payloads#dependabot_alert
 """
 
@@ -16,13 +16,13 @@ from handlers.notifications import AlertClosed
 from handlers.payloads.alerts import AlertChanged, AlertView
 
 NOBODY = Person(id=0, login="an open alert")
-"""In the place of who asks: no account can have such a name."""
+"""Stands for the asker; no account can have this login."""
 UNKNOWN = Person(id=0, login="")
-"""In the place of who wrote it: GitHub does."""
+"""Stands for the author, since GitHub itself wrote the alert."""
 
 
 def handle_opened(payload: Mapping[str, Any]) -> RemediateAlert | Ignored:
-    """Ask for the package to be mended. Raises pydantic.ValidationError."""
+    """Ask for a fix of the package. Raises pydantic.ValidationError."""
     event = AlertChanged.model_validate(payload)
     alert, installation = event.alert, event.installation
     if installation is None:
@@ -37,7 +37,7 @@ def handle_opened(payload: Mapping[str, Any]) -> RemediateAlert | Ignored:
 
 
 def handle_closed(payload: Mapping[str, Any]) -> AlertClosed | Ignored:
-    """Tell that nobody needs a fix any more. Raises pydantic.ValidationError."""
+    """Return the notice that the alert is closed. Raises pydantic.ValidationError."""
     event = AlertChanged.model_validate(payload)
     alert, installation = event.alert, event.installation
     if installation is None:
@@ -58,9 +58,9 @@ def handle_closed(payload: Mapping[str, Any]) -> AlertClosed | Ignored:
 
 
 def make_request(alert: AlertView, repository: Repository, installation_id: int) -> RemediateAlert:
-    """Return the request for what this alert is about.
+    """Return the request for a fix of the package that the alert is about.
 
-    The title names nothing but the package: not everybody who reads it may read the alert.
+    The title names the package alone: people who may not read the alert can read the title.
     """
     return RemediateAlert(
         installation_id=installation_id,

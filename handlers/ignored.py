@@ -1,4 +1,4 @@
-"""Step 2: what a handler returns when a delivery asks for nothing, and the reasons in common."""
+"""What a handler returns for a delivery that asks for nothing, and reasons that several give."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ NOT_OURS = "the delivery names no installation, so it is not one of the App's"
 
 @dataclass(frozen=True)
 class Ignored:
-    """Nothing is asked for; the reason is kept with the delivery."""
+    """The delivery asks for nothing; its row keeps the reason."""
 
     reason: str
 
 
 def why_unheard(what: str, author: Account | None, sender: Account | None) -> str | None:
-    """Return why nobody is heard who could have written this; None for a person's own words."""
+    """Return why this author is not heard; None where a person sent their own words."""
     if author is None or author.ghost:
         return f"nobody can be named who wrote the {what}"
     if author.type != "User":

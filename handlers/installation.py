@@ -1,4 +1,4 @@
-"""Step 2: the `installation` event: an owner installs the App, suspends it, or takes it away."""
+"""The `installation` event: an owner installs the App, suspends it, or takes it away."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ NOBODY = "the App is not installed on an organisation or a person"
 
 
 def handle_created(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
-    """Tell that it was installed. Raises pydantic.ValidationError."""
+    """Tell that the App was installed. Raises pydantic.ValidationError."""
     return report_change(payload, "created")
 
 
 def handle_deleted(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
-    """Tell that it is installed no more. Raises pydantic.ValidationError."""
+    """Tell that the App was taken off. Raises pydantic.ValidationError."""
     return report_change(payload, "deleted")
 
 
 def handle_suspend(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
-    """Tell that it may do nothing for the time being. Raises pydantic.ValidationError."""
+    """Tell that the owner suspended the App. Raises pydantic.ValidationError."""
     return report_change(payload, "suspended")
 
 
 def handle_unsuspend(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
-    """Tell that it may work again. Raises pydantic.ValidationError."""
+    """Tell that the owner lifted the suspension. Raises pydantic.ValidationError."""
     return report_change(payload, "unsuspended")
 
 
 def handle_new_permissions_accepted(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
-    """Tell that it may do what it asked for. Raises pydantic.ValidationError."""
+    """Tell that the owner granted new permissions. Raises pydantic.ValidationError."""
     return report_change(payload, "permissions")
 
 
 def report_change(payload: Mapping[str, Any], change: Change) -> InstallationChanged | Ignored:
-    """Return what the delivery tells. Raises pydantic.ValidationError."""
+    """Return the notice of this change. Raises pydantic.ValidationError."""
     installation = InstallationEvent.model_validate(payload).installation
     account = installation.account
     if account is None or account.login is None:

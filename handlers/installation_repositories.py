@@ -1,4 +1,4 @@
-"""Step 2: the `installation_repositories` event: the App was given repositories, or lost them."""
+"""The `installation_repositories` event: the App was given repositories, or lost them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from handlers.notifications import InstallationChanged
 
 
 def handle_added(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
-    """Tell that there are more. Raises pydantic.ValidationError."""
+    """Tell that the App may reach more repositories. Raises pydantic.ValidationError."""
     return report_change(payload, "added")
 
 
 def handle_removed(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
-    """Tell that there are fewer. Raises pydantic.ValidationError."""
+    """Tell that the App may reach fewer repositories. Raises pydantic.ValidationError."""
     return report_change(payload, "removed")

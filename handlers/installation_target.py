@@ -1,4 +1,4 @@
-"""Step 2: the `installation_target` event: an account with the App on it has another login."""
+"""The `installation_target` event: an account with the App on it has another login."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handlers.payloads.installations import TargetRenamed
 
 
 def handle_renamed(payload: Mapping[str, Any]) -> InstallationChanged | Ignored:
-    """Tell what it is called by now. Raises pydantic.ValidationError."""
+    """Tell the account's new login. Raises pydantic.ValidationError."""
     event = TargetRenamed.model_validate(payload)
     if event.installation is None:
         return Ignored(NOT_OURS)

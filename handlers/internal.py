@@ -19,7 +19,7 @@ SCHEDULE, SCHEDULE_ACTION = "fettle.schedule", "due"
 
 
 def handle_terminal(payload: Mapping[str, Any]) -> Request | Ignored:
-    """Ask for what the operator asked for. Raises pydantic.ValidationError."""
+    """Return the request that the operator made. Raises pydantic.ValidationError."""
     request = request_of(payload["request"])
     if request.via != "terminal":
         return Ignored("it was not asked for at the terminal")
@@ -27,7 +27,7 @@ def handle_terminal(payload: Mapping[str, Any]) -> Request | Ignored:
 
 
 def handle_schedule(payload: Mapping[str, Any]) -> RemediateAlert | Ignored:
-    """Ask for what is due. Raises pydantic.ValidationError."""
+    """Return the request that is due by the clock. Raises pydantic.ValidationError."""
     request = request_of(payload["request"])
     if not isinstance(request, RemediateAlert) or request.via != "schedule":
         return Ignored("it was not asked for by the clock")

@@ -1,7 +1,7 @@
-"""Step 2: the `issue_comment` event: a new comment may answer, steer, or ask something of Fettle.
+"""The `issue_comment` event: a new comment may answer, steer, or ask something of Fettle.
 
-Comments that are edited or removed later never do: whoever reads the discussion must find what was
-decided where it was decided. People alone can be heard, with comments of their own.
+Edited comments never do: whoever reads the discussion must find each decision where it was made.
+Only people are heard, by comments that they wrote themselves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from handlers.ignored import NOT_OURS, Ignored, why_unheard
 from handlers.payloads.common import CommentCreated, Issue
 
 UNREADABLE = "?"
-"""Stands for words behind `/bot retry` that name no stage."""
+"""Stands for words behind `/bot retry` that are no stage's name."""
 
 
 def handle_created(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
@@ -47,19 +47,19 @@ def handle_created(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
 
 
 def _why_unheard(event: CommentCreated) -> str | None:
-    """Return why nobody is heard who could have written this."""
+    """Return why the comment's author is not heard; None where they are."""
     if event.installation is None:
         return NOT_OURS
     return why_unheard("comment", event.comment.user, event.sender)
 
 
 def digest(body: str) -> str:
-    """Return the hash by which a comment's text is known again."""
+    """Return the hash of a comment's text, by which an edit shows."""
     return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _read_arguments(said: ParsedCommand, issue: Issue, rest: str) -> dict[str, Any]:
-    """Return what the command says besides its verb. `rest`: the comment without its commands."""
+    """Return the command's fields besides its verb. `rest`: the comment without its commands."""
     match said.verb:
         case "approve" | "deny":
             reason = said.tail if said.verb == "approve" else said.words
@@ -77,7 +77,7 @@ def _read_arguments(said: ParsedCommand, issue: Issue, rest: str) -> dict[str, A
 
 
 def _show_subject(issue: Issue) -> dict[str, Shown]:
-    """Return the issue or pull request under its name; nothing when nobody can be named for it."""
+    """Return the commented issue or pull request; nothing when its author's account is gone."""
     if issue.user is None or issue.user.ghost:
         return {}
     shown = Shown(

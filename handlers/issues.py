@@ -1,4 +1,4 @@
-"""Step 2: the `issues` event: a label asks for a pull request, and taken off it calls it back."""
+"""Step 2: the `issues` event: a label starts a run; its removal, or a closed issue, cancels it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def handle_labeled(payload: Mapping[str, Any]) -> ResolveIssue | Ignored:
 
 
 def handle_unlabeled(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
-    """Call the run back when the trigger label was taken off. Raises pydantic.ValidationError."""
+    """Cancel the run when the trigger label was taken off. Raises pydantic.ValidationError."""
     event = IssueChanged.model_validate(payload)
     if event.label is None or event.label.name != RESOLVE_LABEL:
         return Ignored(f"the label is not {RESOLVE_LABEL}")
@@ -51,7 +51,7 @@ def handle_unlabeled(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignore
 
 
 def handle_closed(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
-    """Call the run back when its issue was closed. Raises pydantic.ValidationError."""
+    """Cancel the run when its issue was closed. Raises pydantic.ValidationError."""
     return _cancel(IssueChanged.model_validate(payload), "issue")
 
 
@@ -66,7 +66,10 @@ def cancel_run(
     on: Issue | Pull,
     via: Literal["label", "issue", "pull_request"],
 ) -> tuple[Command, ...] | Ignored:
-    """Cancel the run, in the name of whoever did it."""
+    """Return the command that cancels the run, in the name of the event's sender.
+
+    `on` is the issue or pull request, `via` what was done to it.
+    """
     if event.installation is None:
         return Ignored(NOT_OURS)
     if event.sender is None:

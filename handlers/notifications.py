@@ -1,7 +1,7 @@
-"""Step 2: notices: what GitHub tells and nobody asks for, for Fettle's own books to follow it.
+"""Notices: deliveries that start no run and only bring the store up to date.
 
-No run comes of a notice by itself; the machine takes note, as often as it is told. Each class is
-what one kind of delivery says, and `app/webhooks/notifications.py` has who takes it.
+Each class is what one kind of delivery tells; the same notice may come several times.
+`app/webhooks/notifications.py` hands each to the class that follows it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Move = Literal[
 class InstallationChanged(Frozen):
     """The App was installed on an account, or what it may reach or do there has changed.
 
-    Deliveries may be late and in any order: how things stand by now, GitHub is asked.
+    Deliveries may come late and in any order: whoever takes the notice asks GitHub how things are.
     """
 
     kind: Literal["installation_changed"] = "installation_changed"
@@ -92,7 +92,7 @@ class PullChanged(Frozen):
     base: str = ""
     """The commit that it is to be merged into; empty: GitHub is asked for it."""
     again: bool = False
-    """Somebody wants it looked at once more."""
+    """Somebody asked for the check again."""
 
     @property
     def lane(self) -> str:
@@ -119,7 +119,7 @@ Notice = Annotated[
     InstallationChanged | RepositoryChanged | AlertClosed | PullChanged | PullClosed,
     Field(discriminator="kind"),
 ]
-"""What is taken note of."""
+"""A notice of any kind."""
 
 KINDS = frozenset(
     each.model_fields["kind"].default

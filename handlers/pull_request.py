@@ -1,4 +1,4 @@
-"""Step 2: the `pull_request` event: labels, its end, and new commits that may edit the policy."""
+"""The `pull_request` event: labels, its end, and new commits that may edit the policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ADDRESS_LABEL = "bot:address"
 
 
 def handle_labeled(payload: Mapping[str, Any]) -> AddressReview | Ignored:
-    """Ask for what reviews want already when the label is the one that lets Fettle in.
+    """Ask for the open reviews to be addressed when the label is the one that lets Fettle in.
 
     Raises pydantic.ValidationError.
     """
@@ -43,7 +43,7 @@ def handle_labeled(payload: Mapping[str, Any]) -> AddressReview | Ignored:
 
 
 def handle_unlabeled(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignored:
-    """Call the run back when that label was taken off. Raises pydantic.ValidationError."""
+    """Cancel the run when that label was taken off. Raises pydantic.ValidationError."""
     event = PullChanged.model_validate(payload)
     if event.label is None or event.label.name != ADDRESS_LABEL:
         return Ignored(f"the label is not {ADDRESS_LABEL}")
@@ -51,7 +51,7 @@ def handle_unlabeled(payload: Mapping[str, Any]) -> tuple[Command, ...] | Ignore
 
 
 def handle_closed(payload: Mapping[str, Any]) -> tuple[Command | PullClosed, ...] | Ignored:
-    """Call the run back when its pull request was closed or merged, and tell whoever waits for it.
+    """Cancel the run when its pull request was closed or merged, and tell alerts that wait for it.
 
     Raises pydantic.ValidationError.
     """
@@ -69,7 +69,7 @@ def handle_closed(payload: Mapping[str, Any]) -> tuple[Command | PullClosed, ...
 
 
 def handle_new_head(payload: Mapping[str, Any]) -> PullNotice | Ignored:
-    """Tell of its newest commit, which may edit the policy. Raises pydantic.ValidationError."""
+    """Tell of the newest commit, which may edit the policy. Raises pydantic.ValidationError."""
     event = PullChanged.model_validate(payload)
     pull = event.pull_request
     if event.installation is None:
@@ -86,5 +86,5 @@ def handle_new_head(payload: Mapping[str, Any]) -> PullNotice | Ignored:
 
 
 def find_author(pull: Pull) -> Account | None:
-    """Return who opened it; None when that account is gone."""
+    """Return who opened the pull request; None when that account is gone."""
     return None if pull.user is None or pull.user.ghost else pull.user

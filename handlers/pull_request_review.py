@@ -1,7 +1,7 @@
-"""Step 2: the `pull_request_review` event: a submitted review may ask for changes.
+"""The `pull_request_review` event: a submitted review may ask for changes.
 
-GitHub wraps each reply in a thread into a review of its own, `commented` and without a body; so is
-a first remark on a line that somebody makes by itself. Only GitHub can tell them apart, later.
+GitHub wraps each reply in a thread into a review of its own, `commented` and without a body. A
+single new remark on a line looks the same, so the delivery does not tell which of them it is.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from handlers.payloads.common import ReviewSubmitted
 from handlers.pull_request import ADDRESS_LABEL, find_author
 
 ASKING = frozenset({"changes_requested", "commented"})
-"""States of reviews that may ask for something; whoever approves is content."""
+"""States of reviews that may ask for changes."""
 
 
 def handle_submitted(payload: Mapping[str, Any]) -> AddressReview | Ignored:
-    """Ask for what the review says. Raises pydantic.ValidationError."""
+    """Ask for the review to be addressed. Raises pydantic.ValidationError."""
     event = ReviewSubmitted.model_validate(payload)
     author = find_author(event.pull_request)
     reason = (
@@ -53,7 +53,7 @@ def _why_not_the_review(event: ReviewSubmitted) -> str | None:
 
 
 def _why_not_the_pull(event: ReviewSubmitted) -> str | None:
-    """Say why no run can be meant, where that is plain: most reviews are of people's own work."""
+    """Return why no run is meant, where labels tell: most reviews are of people's own work."""
     author, labels = event.pull_request.user, event.pull_request.labels
     if author is None or author.type == "Bot" or labels is None:
         return None

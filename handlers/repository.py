@@ -1,4 +1,4 @@
-"""Step 2: the `repository` event: another name, another owner, put away, shown to all, or gone."""
+"""The `repository` event: renamed, transferred, archived, made public or private, or deleted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handlers.payloads.installations import RepositoryEvent
 
 
 def report_change(change: Move, payload: Mapping[str, Any]) -> RepositoryChanged | Ignored:
-    """Return what the delivery tells. Raises pydantic.ValidationError."""
+    """Return the notice of this change. Raises pydantic.ValidationError."""
     event = RepositoryEvent.model_validate(payload)
     if event.installation is None:
         return Ignored(NOT_OURS)

@@ -1,7 +1,7 @@
-"""Step 4: the rules for runs that alerts or the clock ask for; decided from facts, without I/O.
+"""The rules for runs that alerts or the clock ask for; decided from facts, without I/O.
 
-Nobody has called for such a run, and nobody waits for it: where it is not meant, it ends without a
-word. What the policy says of the severity comes first: most alerts are about what it leaves alone.
+No person asked for such a run or waits for it: where a rule speaks against it, it ends without a
+comment. The policy's severities come first, because most alerts are below them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from handlers.access.issues import AskerFacts, Refusal, asker_human, asker_may_w
 
 
 class AlertFacts(Frozen):
-    """What GitHub says now."""
+    """What GitHub says of the repository and its alerts when the run begins."""
 
     archived: bool = False
     still_open: int = 1
@@ -33,7 +33,7 @@ def not_covered(request: RemediateAlert, found: Sequence[frozenset[int]]) -> Ref
 
 
 def policy_wants(request: RemediateAlert, policy: Remediation) -> Refusal | None:
-    """Pass over what the owners want left alone."""
+    """Pass over alerts that the owners' policy leaves alone."""
     if request.via == "schedule" and policy.schedule == "never":
         why = "open alerts are never looked at by the clock"
     else:
@@ -66,7 +66,7 @@ def decide(request: RemediateAlert, facts: AlertFacts) -> Refusal | None:
 
 
 def asked_by_people(request: RemediateAlert, asker: AskerFacts) -> Refusal | None:
-    """Return the first rule that speaks against who asks; the operator is asked for nothing."""
+    """Return the first rule that speaks against the asker; only commands in comments have one."""
     if request.via != "command":
         return None
     for rule in (asker_human, asker_may_write):
@@ -76,7 +76,7 @@ def asked_by_people(request: RemediateAlert, asker: AskerFacts) -> Refusal | Non
 
 
 def stays_private(request: RemediateAlert, *, public: bool) -> Refusal | None:
-    """Refuse to go on in public with what was begun where nobody else could read it."""
+    """Refuse to publish a run that began while the repository was private."""
     if not (request.repository.private and public):
         return None
     name = stays_private.__name__

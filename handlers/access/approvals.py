@@ -1,4 +1,4 @@
-"""Step 4: whether an answer to an approval counts; decided from facts, without I/O.
+"""The rules for answers to approvals: whether an answer counts; decided from facts, without I/O.
 
 The order of the rules keeps secrets: whoever may not write learns nothing about what is waiting,
 and nobody learns whether an id belongs to another issue or to no issue at all.
@@ -33,7 +33,7 @@ class AnsweredApproval(Frozen):
     readable: bool = True
     """Whether the stored record still says what people were shown."""
     moved: bool = False
-    """The branch that it is about has another head by now."""
+    """The branch has another head than when the approval was asked for."""
 
 
 class Facts(Frozen):
@@ -181,13 +181,13 @@ def head_unmoved(command: Command, facts: Facts) -> str | None:
 
 
 def _belongs(command: Command, asked: AnsweredApproval) -> bool:
-    """Tell whether it was asked where it is answered; a button belongs to what it stands under."""
+    """Tell whether the answer stands where the approval was asked for; a button always does."""
     here = command.via == "button" or asked.number == command.number
     return here and asked.repository_id == command.repository.id
 
 
 def _same(command: Command, asked: AnsweredApproval) -> bool:
-    """Tell whether this very answer was counted already, as after a crash before it was shown."""
+    """Tell whether this answer was counted before, as after a crash before the reply."""
     told = (asked.state, asked.decided_by, asked.decided_via)
     return told == (VERDICTS[command.verb], command.asked_by.login, command.via)
 
@@ -203,11 +203,11 @@ def _line(command: Command) -> str:
 
 
 def _id(command: Command) -> str:
-    """Return the id as it was typed, less what cannot be part of one."""
+    """Return the id as it was typed, without characters that no id has."""
     return _NO_ID.sub("", command.approval)
 
 
-# What holds for whatever people say, whether it answers something or not.
+# The rules about the person, which steering commands obey as well.
 ABOUT_WHO = (by_person, by_hand, may_answer, unedited)
 
 # The order in which people want to hear of it, and no more than they may know.

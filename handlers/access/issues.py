@@ -1,6 +1,7 @@
-"""Step 4: who asked, may they, and is it still true; decided from facts, without I/O.
+"""Step 4: the rules for work on issues: who asked, may they, and is the issue still as they saw it.
 
-Here: what holds for every request, and the rules for issues. `pull_requests.py` has the others.
+Decided from facts, without I/O. What holds for every request is here as well, and the words in
+which people are refused; `pull_requests.py` and `alerts.py` use them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class AskerFacts(Frozen):
 
 
 class Facts(AskerFacts):
-    """The same with what it says of an issue."""
+    """What GitHub says of the asker and of the issue."""
 
     issue_open: bool = True
     is_pull_request: bool = False
@@ -45,18 +46,18 @@ class Refusal(Frozen):
     rule: str
     text: str
     silent: bool = False
-    """Only the record keeps it: it was not for Fettle, or is done already."""
+    """No comment tells of it: the request was not meant for Fettle, or is dealt with already."""
 
 
 class Way(Frozen):
-    """How a request came, in the words that people are refused with."""
+    """One way in which requests come, in the words of refusals."""
 
     asked: str
     """What the asker did, behind their name."""
     again: str
-    """What to do once the trouble is gone."""
+    """How to ask again once the reason of the refusal is gone."""
     afresh: str
-    """The same where the request still stands, so that it has to be made anew."""
+    """How to ask again while the first request still stands: a label has to come off first."""
 
 
 WAYS: Mapping[str, Way] = {
@@ -81,9 +82,9 @@ WAYS: Mapping[str, Way] = {
     ),
 }
 LABELS = {"resolve_issue": RESOLVE_LABEL, "address_review": ADDRESS_LABEL}
-"""The labels by which things are asked for."""
+"""The label that asks for each kind of request."""
 VERBS = {"address_review": "address", "update_branch": "update"}
-"""The commands by which they are, the first time."""
+"""The verb of `/bot` that asks for each kind of request the first time."""
 
 
 def decide(request: ResolveIssue, facts: Facts) -> Refusal | None:
@@ -179,7 +180,7 @@ def text_unchanged(request: ResolveIssue, facts: Facts) -> str | None:
 
 
 def way_of(request: Request) -> Way:
-    """Return how the request came, in words."""
+    """Return the way in which the request came, with its label and its verb filled in."""
     named = {
         "label": LABELS.get(request.kind, ""),
         "verb": "retry" if request.again else VERBS.get(request.kind, "retry"),
@@ -220,4 +221,4 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     # Whoever has this terminal has the App's key as well: there is nobody left to ask about.
     "terminal": (installation_active, still_issue, issue_open, text_unchanged),
 }
-"""What is looked at, by how the request was made."""
+"""The rules by the way in which the request came."""

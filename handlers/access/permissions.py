@@ -1,4 +1,4 @@
-"""Step 4: which permissions a request takes, and whether the owners have granted them."""
+"""Which permissions of the App a request takes, and whether the owners have granted them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NEEDS: Mapping[str, Mapping[str, str]] = {
     "remediate_alert": {**CHANGING, "vulnerability_alerts": "read"},
 }
 LOOKING = {"contents": "read", "vulnerability_alerts": "read"}
-"""What it takes to look at alerts and change nothing."""
+"""The permissions of a run that only reads alerts."""
 
 
 def list_needed(request: Request) -> Mapping[str, str]:
-    """Return the permissions without which nothing comes of the request."""
+    """Return the permissions that the request takes, each with its level."""
     if isinstance(request, RemediateAlert) and (request.dry_run or request.no_pr):
         return LOOKING
     return NEEDS[request.kind]
@@ -45,7 +45,7 @@ def permissions_granted(
 
 
 def list_lacking(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """Return what of the wanted permissions is not held, or at a lower level."""
+    """Return the wanted permissions that are not held, or held at a lower level: `checks: read`."""
     return [
         f"{name}: {level}"
         for name, level in sorted(wanted.items())

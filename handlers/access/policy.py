@@ -1,4 +1,4 @@
-"""Step 4: the rules of the repository's own policy: what starts work, who may, by which models.
+"""Step 4: the rules that `.github/fettle.yml` adds: what starts work, who may, by which models.
 
 Decided from facts, without I/O, after the rules that hold everywhere: whoever may not write to the
 repository hears nothing of its policy.
@@ -17,14 +17,14 @@ from handlers.access.pull_requests import UNCALLED
 
 RANKS = {"write": 1, "maintain": 2, "admin": 3}
 NOBODY_ASKS = UNCALLED | {"alert", "schedule"}
-"""Ways in which a request comes without that anybody waits for an answer."""
+"""Ways of asking after which nobody waits for a reply."""
 WITHOUT_ASKER = frozenset({"terminal", "checks", "alert", "schedule"})
-"""Those in which there is nobody whose role could be looked at."""
+"""Ways of asking without a person whose role could be looked up."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What is looked at: the policy, who asks, and what the operator allows."""
+    """What the rules look at: the policy, the asker, and the models that the operator allows."""
 
     policy: Policy
     asker: AskerFacts
@@ -51,7 +51,7 @@ def decide_command(
 ) -> Refusal | None:
     """Return why the policy does not let this person approve, steer or give a run more; or None.
 
-    Who may write may always say no, and call a run back: that lets nothing happen.
+    Whoever may write may deny and cancel, whatever the policy says: neither makes anything happen.
     """
     done = "decided" if command.verb == "approve" else "done"
     if isinstance(found, InvalidPolicy):
@@ -92,7 +92,7 @@ def _link(fault: PolicyFault, url: str) -> str:
 
 
 def trigger_on(request: Request, rules: Rules) -> str | None:
-    """Refuse what the owners have switched off."""
+    """Refuse a way of starting work that the owners have switched off."""
     name = TRIGGERS.get((request.kind, request.via)) or TRIGGERS.get(("", request.via), "")
     if not name or getattr(rules.policy.triggers, name):
         return None
@@ -119,7 +119,7 @@ def asker_among(request: Request, rules: Rules) -> str | None:
 
 
 def models_allowed(_request: Request, rules: Rules) -> str | None:
-    """Refuse models that the operator would have to pay for without having said so."""
+    """Refuse models that the operator, who pays for them, has not allowed."""
     named = rules.policy.models.named.items()
     wrong = [f"`{name}` (`models.{tier}`)" for tier, name in named if name not in rules.models]
     if not wrong:
@@ -144,7 +144,7 @@ def is_among(who: Who, login: str, role_name: str, permission: str) -> bool:
 
 
 def describe_people(who: Who) -> str:
-    """Return whom the policy lets do it, in words."""
+    """Return the people whom the policy admits, in words."""
     higher = [f"`{role}`" for role in RANKS if RANKS[role] >= RANKS[who.role]]
     return f"people with the role {' or '.join(higher)}, and those that it names,"
 

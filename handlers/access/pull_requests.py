@@ -1,7 +1,7 @@
-"""Step 4: the rules for work on pull requests; decided from facts, without I/O.
+"""The rules for work on pull requests; decided from facts, without I/O.
 
-A review reaches Fettle from anybody, on any pull request of an account, and so do failed checks.
-Nobody has called for it by that: where it is not meant, it is passed over without a word.
+GitHub sends the App every review and every failed check of an account. Neither was meant for Fettle
+by itself: where a rule speaks against it, it is passed over without a comment.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def pull_open(request: OnPull, facts: PullFacts) -> str | None:
 
 
 def label_on(_request: OnPull, facts: PullFacts) -> str | None:
-    """Refuse work on people's own pull requests where nobody has let Fettle in, or not any more."""
+    """Refuse people's own pull requests without the label that lets Fettle work on them."""
     if facts.own or facts.label_on:
         return None
     return (
@@ -87,7 +87,7 @@ def label_on(_request: OnPull, facts: PullFacts) -> str | None:
 
 
 def anything_said(_request: OnPull, facts: PullFacts) -> str | None:
-    """Pass over a label that was put on before anybody has said anything: reviews will come."""
+    """Pass over a label that was put on before the first review; that review will be addressed."""
     if facts.reviewed:
         return None
     return "nobody has submitted a review yet. The next one will be addressed."
@@ -131,9 +131,9 @@ def _rules(request: OnPull) -> tuple[Rule, ...]:
 
 
 UNCALLED = frozenset({"review", "checks"})
-"""Ways in which a request comes without that anybody has called for Fettle."""
+"""Ways of asking that were not addressed to Fettle."""
 BY_THE_WAY: frozenset[Rule] = frozenset({anything_said})
-"""Rules after which whoever did call for it needs no word either."""
+"""Rules whose refusal is not told to the asker either."""
 
 WHERE: tuple[Rule, ...] = (still_pull_request, pull_open)
 WHO: tuple[Rule, ...] = (installation_active, asker_human, asker_may_write)
@@ -158,4 +158,4 @@ RULES: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     # Whoever has this terminal has the App's key as well: there is nobody left to ask about.
     ("", "terminal"): (installation_active, *WHERE),
 }
-"""What is looked at, by what was asked for and how."""
+"""The rules by kind of request and way of asking; "" stands for any kind."""

@@ -1,7 +1,7 @@
-"""Step 4: whether a command that steers a run counts; decided from facts, without I/O.
+"""The rules for commands that steer a run: whether one counts; decided from facts, without I/O.
 
-Who may is judged first, by the rules that hold for answers as well: whoever may not write learns
-nothing about runs. A remark that does not count is passed over in silence, as people do.
+The rules about the person come first, the same as for approvals: whoever may not write learns
+nothing about runs. A remark that does not count gets no reply.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Standing(Frozen):
     ended: bool = False
     """There was a run that has ended."""
     stages: tuple[str, ...] = ()
-    """What the newest of those that ended has done, in that order."""
+    """The stages that the newest ended run has done, in order."""
     room: float = 0.0
     """Dollars that the operator lets people add to what the run may spend."""
     most: float = 0.0
@@ -74,7 +74,7 @@ def amount_readable(command: Command, _standing: Standing) -> str | None:
 
 
 def under_way(command: Command, standing: Standing) -> str | None:
-    """Refuse to steer what does not run."""
+    """Refuse to steer where no run is live."""
     if standing.live:
         return None
     again = " To have the last one taken up again, write `/bot retry`." if standing.ended else ""
@@ -95,14 +95,14 @@ def room_left(_command: Command, standing: Standing) -> str | None:
 
 
 def heard_of(_command: Command, standing: Standing) -> str | None:
-    """Refuse to tell of what never was."""
+    """Refuse to tell of runs where there was none."""
     if standing.live or standing.ended:
         return None
     return f"Fettle has not worked on this, so there is nothing to tell. {BEGIN}"
 
 
 def author_known(command: Command, _standing: Standing) -> str | None:
-    """Refuse to work on what nobody can be named for."""
+    """Refuse issues and pull requests whose author's account is gone."""
     if command.issue is not None or command.pull_request is not None:
         return None
     return (
@@ -112,7 +112,7 @@ def author_known(command: Command, _standing: Standing) -> str | None:
 
 
 def on_pull_request(command: Command, _standing: Standing) -> str | None:
-    """Refuse to do on an issue what is about a branch and its reviews."""
+    """Refuse on an issue what takes a branch and its reviews."""
     if command.issue is None:
         return None
     return (
@@ -132,14 +132,14 @@ def nothing_under_way(_command: Command, standing: Standing) -> str | None:
 
 
 def something_ended(_command: Command, standing: Standing) -> str | None:
-    """Refuse to repeat what never was."""
+    """Refuse to retry where no run has ended."""
     if standing.ended:
         return None
     return f"no run has worked on this yet, so there is none to take up again. {BEGIN}"
 
 
 def beginning_known(command: Command, standing: Standing) -> str | None:
-    """Refuse to begin at a stage that the run never came to."""
+    """Refuse to begin at a stage that the last run did not do."""
     if not command.stage or command.stage in standing.stages:
         return None
     did = ", ".join(f"`{each}`" for each in standing.stages) or "none that is still known"

@@ -1,6 +1,6 @@
-"""Step 2: views of what GitHub says of an alert, in deliveries and in its lists alike.
+"""Views of a Dependabot alert: the fields that Fettle reads, in deliveries and in lists alike.
 
-Who may write to a repository names its folders, and advisories name packages: both are hostile.
+Writers of a repository name its folders, and advisories name packages: both are hostile.
 https://docs.github.com/rest/dependabot/alerts
 """
 
@@ -21,14 +21,14 @@ Ecosystem = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")
 
 
 class PackageView(View):
-    """Which package it is."""
+    """The package of an alert."""
 
     ecosystem: Ecosystem
     name: str
 
 
 class Dependency(View):
-    """Where the repository needs it."""
+    """Where the repository needs the package."""
 
     package: PackageView
     manifest_path: str
@@ -42,7 +42,7 @@ class FirstPatched(View):
 
 
 class Vulnerability(View):
-    """How bad it is, and which versions have it."""
+    """The severity, and the vulnerable versions."""
 
     severity: Severity
     vulnerable_version_range: str = ""
@@ -75,7 +75,7 @@ class AlertView(View):
 
     @property
     def severity_told(self) -> Told:
-        """Return what the policy is asked about."""
+        """Return what the policy judges by: severity and scope."""
         severity, scope = self.security_vulnerability.severity, self.dependency.scope or ""
         return Told(alert=self.number, severity=severity, scope=scope)
 
@@ -100,6 +100,6 @@ class AlertChanged(View):
 
 
 def _nameable(name: str, most: int) -> bool:
-    """Tell whether it leads nowhere else, and people see it as it is."""
+    """Tell whether a path of at most `most` characters stays in its folder and is printable."""
     parts = set(name.split("/"))
     return 0 < len(name) <= most and name.isprintable() and not {"", ".", ".."} & parts

@@ -1,7 +1,7 @@
-"""Step 2: views of webhook payloads: only the fields that Fettle reads, strictly typed.
+"""Views of webhook payloads: only the fields that Fettle reads, strictly typed.
 
-Deliveries are signed, so a payload that does not fit is a change at GitHub or a fault of ours; it
-fails its own inbox row with the reason. Names end up in URLs and paths, hence the patterns.
+Deliveries are signed, so a payload that does not fit is a change at GitHub or a fault of ours; its
+row in the inbox fails with the reason. Names end up in URLs and paths, hence the patterns.
 https://docs.github.com/webhooks/webhook-events-and-payloads
 """
 
@@ -42,12 +42,12 @@ class Account(View):
 
     @property
     def ghost(self) -> bool:
-        """Tell whether the account behind it was deleted."""
+        """Tell whether the account was deleted."""
         return self.login == GHOST
 
     @property
     def person(self) -> Person:
-        """Return it as requests name people."""
+        """Return the account as requests name people."""
         return Person(id=self.id, login=self.login)
 
 
@@ -76,7 +76,7 @@ class RepositoryView(View):
 
     @property
     def repository(self) -> Repository:
-        """Return it as requests name repositories."""
+        """Return the repository as requests name it."""
         return Repository(
             id=self.id,
             owner=self.owner.login,

@@ -1,4 +1,4 @@
-"""Step 2: views of the payloads about the App's own life: who installed it, what it may reach.
+"""Views of the payloads about installations of the App: on whom, and which repositories.
 
 https://docs.github.com/webhooks/webhook-events-and-payloads#installation
 """
