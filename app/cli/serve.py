@@ -25,9 +25,8 @@ def serve() -> None:
         _wait_for_app(nothing)
         settings = load_settings()
 
-    from app.observability.logging import (
-        configure_logging,  # these take seconds: a mistake is told before
-    )
+    # These take seconds: a mistake is told before.
+    from app.observability.logging import configure_logging
     from app.wiring.serve import serve as serving
 
     redactor = redactor_of(settings)

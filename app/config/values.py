@@ -11,14 +11,11 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from cryptography.fernet import Fernet
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from pydantic import SecretStr
-from sqlalchemy import make_url
-from sqlalchemy.exc import ArgumentError
 
 from app.config.github_hosts import github_urls
+
+# ruff: noqa: PLC0415 - cryptography and SQLAlchemy take longer to import than all else here
 
 _KEY_REMEDY = (
     "Give the file GitHub let you download, which begins with "
@@ -81,6 +78,8 @@ def split_secrets(value: object) -> object:
 
 def fernet_keys(keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
     """Return the keys; each has to be a valid Fernet key, and none may be listed twice."""
+    from cryptography.fernet import Fernet
+
     for number, key in enumerate(keys, 1):
         try:
             Fernet(key.get_secret_value())
@@ -135,6 +134,9 @@ def parse_key(value: SecretStr) -> SecretStr:
 @lru_cache(maxsize=2)  # every part that is handed the key asks, and to check one takes a while
 def _key_fault(text: str) -> str:
     """Return what is wrong with the key, or nothing."""
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
     try:
         key = load_pem_private_key(text.encode(), password=None)
     except (TypeError, ValueError):  # TypeError: the key has a passphrase
@@ -170,6 +172,9 @@ def with_driver(value: SecretStr | None) -> SecretStr | None:
     """Return the database URL with the driver that Fettle brings along."""
     if value is None:
         return None
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
     try:
         url = make_url(value.get_secret_value())
     except (ArgumentError, ValueError):

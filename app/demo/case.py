@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from agents.policy import POLICY_PATH
+from app.demo.issue_file import read_issue
 from app.demo.package_index.sdist import fetch_source, leave_out
 from app.demo.review_points import ReviewPoint, read_points
 
@@ -56,12 +57,6 @@ class DemoCase:
     review: tuple[ReviewPoint, ...]
     """What a reviewer says about the pull request."""
     review_script: Path
-
-
-def read_issue(text: str) -> tuple[str, str]:
-    """Return title and body of an issue file: its first line, a heading or not, is the title."""
-    first, _, body = text.strip().partition("\n")
-    return first.lstrip("# ").strip(), body.strip()
 
 
 async def load_case(name: str, cache: Path) -> DemoCase:

@@ -14,15 +14,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agents.errors import ConfigError, RunError
 from app.git.environment import CommitIdentity
 from app.git.errors import GitFailed
 from app.git.git_runner import Git
-from app.git.mirror.mirror import Mirror
 from app.git.objects import GitObjects
 from app.git.ref_names import FETCHED, any_branch, object_id, own_branch, revision
 from app.sandbox.output_buffer import FileSink
+
+if TYPE_CHECKING:
+    from app.git.mirror.mirror import Mirror
 
 _HISTORY_LIMIT = 20_000_000_000
 _TIMEOUT = 1800

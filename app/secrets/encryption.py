@@ -10,9 +10,9 @@ import base64
 import hashlib
 from collections.abc import Sequence
 
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-
 from agents.errors import ConfigError
+
+# ruff: noqa: PLC0415 - the settings import this module, and cryptography takes a while to import
 
 SEALED, LITERAL = "sealed:1:", "plain:1:"
 _RAW = b"\x80"
@@ -43,8 +43,12 @@ class Cipher:
 
     def __init__(self, keys: Sequence[str] = ()) -> None:
         self.fingerprints = tuple(fingerprint_of(key) for key in keys)
-        self._newest = Fernet(keys[0]) if keys else None
-        self._all = MultiFernet([Fernet(key) for key in keys]) if keys else None
+        self._newest = self._all = None
+        if keys:
+            from cryptography.fernet import Fernet, MultiFernet
+
+            self._newest = Fernet(keys[0])
+            self._all = MultiFernet([Fernet(key) for key in keys])
 
     def __bool__(self) -> bool:
         """Tell whether there is a key."""
@@ -82,6 +86,8 @@ class Cipher:
             token = stored.removeprefix(SEALED) if stored.startswith(SEALED) else ""
         if self._newest is None or not token:
             return self._newest is None and not token
+        from cryptography.fernet import InvalidToken
+
         try:
             self._newest.decrypt(token)
         except InvalidToken:
@@ -91,6 +97,8 @@ class Cipher:
     def _opened(self, token: str) -> bytes:
         if self._all is None:
             raise shut()
+        from cryptography.fernet import InvalidToken
+
         try:
             return self._all.decrypt(token)
         except InvalidToken:

@@ -13,8 +13,6 @@ from rich.console import Console
 from agents.errors import Cancelled, ConfigError
 from app.cli.exit_codes import PERSON, say, stop_event
 from app.cli.options import JsonAtEnd
-from app.cli.progress import TerminalProgress
-from app.cli.safe_text import redactor_of
 
 if TYPE_CHECKING:
     from app.clone.preconditions import CloneStart
@@ -67,10 +65,8 @@ async def _resolve(what: str, more: str | None, issue: Path | None, *, json: boo
     if issue is not None:
         raise ConfigError(f"`{named}` is an issue on GitHub; --issue is for clones.")
     settings = load_settings()
-
-    from app.cli.resolve.work_on_issue import (
-        work_on,  # these take seconds: a mistake is told before
-    )
+    # These take seconds: a mistake is told before.
+    from app.cli.resolve.work_on_issue import work_on
     from app.operator.issue_request import Wanted
 
     return await work_on(settings, Wanted(named), json=json)
@@ -81,7 +77,7 @@ async def _resolve(what: str, more: str | None, issue: Path | None, *, json: boo
 
 def _wish(what: str, words: str | None, file: Path | None) -> tuple[str, str]:
     """Return title and text of what is to be done in a clone."""
-    from app.demo.case import read_issue
+    from app.demo.issue_file import read_issue
 
     if words is not None and file is not None:
         raise ConfigError("Say what to do in words, or with --issue in a file: not both.")
@@ -117,8 +113,10 @@ async def _in_clone(settings: Settings, path: Path, wish: tuple[str, str], *, js
 async def _worked(
     settings: Settings, start: CloneStart, asked: tuple[str, str], *, json: bool
 ) -> int:
-    from app.cli.resolve.clone_result import show  # these take seconds: a mistake is told before
+    from app.cli.progress import TerminalProgress  # these take seconds: a mistake is told before
+    from app.cli.resolve.clone_result import show
     from app.cli.runs.approval_prompt import ask_here
+    from app.cli.safe_text import redactor_of
     from app.clone.ask_person import CloneWaits
     from app.clone.resolve import resolve_clone
     from app.clone.run import CloneRequest
@@ -146,7 +144,7 @@ async def _worked(
 
 def _read_issue(file: Path) -> tuple[str, str]:
     """Return the issue's title and text. Raises ConfigError, for the person who wrote it."""
-    from app.demo.case import read_issue
+    from app.demo.issue_file import read_issue
 
     name = "standard input" if str(file) == "-" else f"`{file}`"
     try:

@@ -55,9 +55,8 @@ async def _work_on(command: str, kind: Kind, what: str, more: str | None, *, jso
         )
     settings = load_settings()
 
-    from app.cli.resolve.work_on_issue import (
-        work_on,  # this takes seconds: a mistake is told before
-    )
+    # This takes seconds: a mistake is told before.
+    from app.cli.resolve.work_on_issue import work_on
     from app.operator.issue_request import Wanted
 
     return await work_on(settings, Wanted(named, kind), json=json)

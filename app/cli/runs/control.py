@@ -159,9 +159,8 @@ async def _retry(settings: Settings, ident: str, stage: str, *, json: bool) -> i
             f" `fettle runs cancel {found.short}`."
         )
 
-    from app.cli.resolve.work_on_issue import (
-        work_on,  # this takes seconds: a mistake is told before
-    )
+    # This takes seconds: a mistake is told before.
+    from app.cli.resolve.work_on_issue import work_on
 
     return await work_on(settings, await _wanted(found, chosen), json=json)
 
