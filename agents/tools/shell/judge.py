@@ -12,7 +12,7 @@ from agents.tools.shell import places
 from agents.tools.shell.changes import Change, changes
 from agents.tools.shell.command import Command
 from agents.tools.shell.git import Git
-from agents.tools.shell.make import MAKES, made_from
+from agents.tools.shell.interpreters import PIPE, is_opaque, is_piped
 from agents.tools.shell.network import needs_network
 from agents.tools.shell.options import first_operand, has, operands, valued
 from agents.tools.shell.programs import rule_of
@@ -25,7 +25,6 @@ SHOWN = 200  # characters of a command that a finding repeats
 
 _SET_ID = re.compile(r"[0-7]?[2-7][0-7]{3}|[ugoa,]*[+=][rwxXt]*s.*")
 _PS_ENVIRONMENT = re.compile(r"[a-zA-Z]*e[a-zA-Z]*")
-_PIPE_FILES = re.compile(r"/dev/fd/\d+|/proc/self/fd/\d+|/dev/stdin")
 
 
 def judge(reading: Reading, policy: Policy) -> Iterator[Finding]:
@@ -97,12 +96,12 @@ def _hidden_script(command: Command) -> Iterator[Finding]:
         yield Finding("shell/piped", shown(command))
     if name in SHELLS and given_script(command) is None and not _only_checks(words):
         operand = script_operand(command)
-        from_pipe = _piped(command) or any(map(_PIPE_FILES.match, command.reads))
-        if from_pipe if operand is None else _PIPE_FILES.fullmatch(operand):
+        from_pipe = is_piped(command) or any(map(PIPE.match, command.reads))
+        if from_pipe if operand is None else PIPE.fullmatch(operand):
             yield Finding("shell/piped", shown(command))
-    if name in MAKES and "-" in made_from(command) and _piped(command):
+    if is_opaque(command):
         yield Finding("shell/piped", shown(command))
-    if name in ("source", ".") and words and _PIPE_FILES.fullmatch(words[0]):
+    if name in ("source", ".") and words and PIPE.fullmatch(words[0]):
         told = words[0] == "/dev/stdin" and command.feed and command.feed.texts
         if not told:
             yield Finding("shell/piped", shown(command))
@@ -112,14 +111,6 @@ def _only_checks(words: Sequence[str]) -> bool:
     """Return whether a shell only reads its script, without running it."""
     options = words[: first_operand(words)]
     return has(options, "n") and not any(word.startswith("+") for word in words)
-
-
-def _piped(command: Command) -> bool:
-    """Return whether its input comes from a program, other than `cat` of a file."""
-    feed = command.feed
-    if feed is None or feed.texts:
-        return False
-    return not (feed.words and feed.words[0] == "cat" and operands(feed.words[1:]))
 
 
 def _shows_environment(command: Command) -> bool:

@@ -7,23 +7,28 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
 
 from tree_sitter import Node
 
-from agents.tools.shell import evaluated
 from agents.tools.shell.assigned import assign_part, note_effects
 from agents.tools.shell.command import Command, Feed, Script
 from agents.tools.shell.folder import Folder
-from agents.tools.shell.loose import loose_commands, too_long
 from agents.tools.shell.options import named
 from agents.tools.shell.printed import printed
 from agents.tools.shell.redirects import Redirects, redirects_of
-from agents.tools.shell.tree import flattened, multiplies, parsed, readings, text_of
+from agents.tools.shell.tree import (
+    backticked,
+    flattened,
+    in_expansions,
+    multiplies,
+    parsed,
+    readings,
+    text_of,
+    too_long,
+)
 from agents.tools.shell.variables import UNKNOWN, Variables
 from agents.tools.shell.words import Words
 from agents.tools.shell.wrappers import unfold
-from agents.tools.shell.written import Written
 
 __all__ = ["Command", "Reading", "read"]
 
@@ -64,7 +69,6 @@ def read(text: str) -> Reading:
         if not variables.plain:  # once more, now that all values are known
             reader = _Reader(variables, bomb=reader.bomb)
             reader.script(text)
-            evaluated.with_variables(variables, reader.script)
     except (_TooMuch, RecursionError):
         return Reading(commands=(), readable=False)
     return Reading(tuple(reader.commands), bomb=reader.bomb)
@@ -76,7 +80,7 @@ class _Reader:
         self.bomb = bomb
         self._variables = variables
         self._words = Words(variables, self._substituted)
-        self._folder, self._written = Folder(), Written()
+        self._folder = Folder()
         self._feed: Feed | None = None
         self._scripts = self._nested = self._depth = 0
 
@@ -87,12 +91,8 @@ class _Reader:
         if self._nested > MOST_NESTED or self._scripts > MOST_SCRIPTS or too_long(text):
             raise _TooMuch
         for reading in readings(text):
-            tree = parsed(reading)
-            self._visit(tree)
-            if tree.has_error:
-                for words, writes in loose_commands(reading):
-                    self._emit(Command(words, self._folder.here, writes))
-        self._texts(evaluated.in_expansions(text))
+            self._visit(parsed(reading))
+        self._texts(in_expansions(text))
         self._nested -= 1
 
     # --- parts of the tree ----------------------------------------------------------------------
@@ -114,9 +114,8 @@ class _Reader:
                 self._function(part)
             case "variable_assignment" | "declaration_command" | "for_statement":
                 self._assignment(part)
-            case "heredoc_body" | "raw_string":  # the latter within `[[ ]]` or `(( ))`
+            case "heredoc_body":
                 self._inside(part)
-                self._texts(evaluated.in_subscript(text_of(part)))
             case _:
                 for child in flattened(part) if part.type == "list" else part.children:
                     self._visit(child)
@@ -204,7 +203,7 @@ class _Reader:
         pending = [part]
         while pending:
             current = pending.pop()
-            self._texts(evaluated.backticked(current))
+            self._texts(backticked(current))
             for child in current.named_children:
                 if child.type in _SUBSTITUTIONS:
                     self._visit(child)
@@ -233,8 +232,7 @@ class _Reader:
             raise _TooMuch
         self.commands[command] = None
         note_effects(command, self._variables)
-        self._texts(evaluated.in_arguments(command))
-        for inner in chain(unfold(command), self._written.run_by(command)):
+        for inner in unfold(command):
             self._depth += 1
             if self._depth > DEEPEST:
                 raise _TooMuch

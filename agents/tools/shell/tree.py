@@ -14,6 +14,11 @@ _NOT = re.compile(
     r"(^|[\s;&|({])(?:!|time(?:\s+-p)?|coproc(?:\s+[A-Za-z_]\w*)?)"
     r"(?=\s+(?:!|time|[{(\[]|case|if|for|while|until|select|function|\w+\s*\(\))(?:\s|\())"
 )
+_BACKTICKS = re.compile(r"\\.|`((?:\\.|[^`\\])*)`", re.DOTALL)
+_EXPANDED = re.compile(r"\$\{\w+:?[-+=?][^`'}]{0,1000}`((?:\\.|[^`\\])*)`", re.DOTALL)
+_HEREDOC = re.compile(r"<<(?P<tabs>-?)[ \t]*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)")
+LONGEST = 60_000  # characters of a script; longer text belongs into a file
+MOST_SIGNS = 1_200  # `|` and `(`: the time that the grammar takes grows with their square
 _MARK = "\uf8ff"  # stands for a NUL while a text is parsed: the grammar would end there
 
 
@@ -82,3 +87,46 @@ def multiplies(body: Node, name: str) -> bool:
                 return True
         pending.extend(part.named_children)
     return False
+
+
+def backticked(part: Node) -> Iterator[str]:
+    """Yield what stands between backticks in a here-document or in `${...}`."""
+    text = text_of(part)
+    if part.type not in ("heredoc_redirect", "expansion") or "`" not in text:
+        return
+    start = next((c for c in part.named_children if c.type == "heredoc_start"), None)
+    if start is not None and any(char in text_of(start) for char in "'\"\\"):
+        return
+    for found in _BACKTICKS.finditer(text):
+        if found[1] is not None and found[1].strip():
+            yield _unescaped(found[1])
+
+
+def in_expansions(text: str) -> Iterator[str]:
+    """Yield what stands between backticks in `${...}`, where a brace within ends it too early."""
+    if "`" in text and "${" in text:
+        yield from (_unescaped(found[1]) for found in _EXPANDED.finditer(text))
+
+
+def _unescaped(text: str) -> str:
+    """Return what stood between backticks as the shell reads it."""
+    return re.sub(r"\\([\\`$])", r"\1", text)
+
+
+def too_long(text: str) -> bool:
+    """Return whether reading the script could take longer than anybody should wait."""
+    signs = without_heredocs(text) if "<<" in text else text
+    return len(text) > LONGEST or signs.count("|") + signs.count("(") > MOST_SIGNS
+
+
+def without_heredocs(text: str) -> str:
+    """Return the script without the bodies of its here-documents."""
+    kept, at = "", 0
+    while (found := _HEREDOC.search(text, at)) is not None:
+        line = text.find("\n", found.end())
+        indent = r"\t*" if found["tabs"] else ""
+        end = re.compile(rf"^{indent}{found['end']}$", re.MULTILINE).search(text, max(line, 0))
+        if line < 0 or end is None:
+            break
+        kept, at = kept + text[at : line + 1], end.end()
+    return kept + text[at:]

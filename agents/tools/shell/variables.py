@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,8 +14,6 @@ UNKNOWN = "\0"
 HOME = "/home/agent"
 MOST_VALUES = 8
 LONGEST_VALUE = 2_000  # characters
-
-_RUNS = re.compile(r"\$\(|`")
 
 Value = tuple[str, ...]
 """The fields that an expansion gives: one for a scalar, any number for an array."""
@@ -46,13 +43,10 @@ class Variables:
 
     values: dict[str, list[Value]] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)
-    evaluated: dict[str, None] = field(default_factory=dict)
-    """Values like `a[$(...)]`, which arithmetic would run."""
 
     def assign(self, name: str, value: Sequence[str]) -> None:
         """Note one more value; past a bound the variable may hold anything."""
         known = self.values.setdefault(name, [])
-        self.evaluated.update((text, None) for text in value if "[" in text and _RUNS.search(text))
         if tuple(value) in known or (UNKNOWN,) in known:
             return
         kept = len(known) < MOST_VALUES and sum(map(len, value)) <= LONGEST_VALUE

@@ -6,16 +6,28 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from agents.tools.shell.code import runs_in_code
 from agents.tools.shell.command import Command, Script
-from agents.tools.shell.embedded import embedded, in_options
 from agents.tools.shell.find import found_by, unfold_find
-from agents.tools.shell.make import MAKES, recipes
+from agents.tools.shell.interpreters import module_of
 from agents.tools.shell.options import first_operand, named, valued, values
 from agents.tools.shell.prefixes import prefixed
 from agents.tools.shell.variables import UNKNOWN
 
 Inner = Command | Script
+
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?")
+_COMMAND = ("-c", "--command")
+_TAKING_LINES: dict[str, tuple[str, ...]] = {
+    "script": ("-c", "-qc", "--command"),
+    "su": _COMMAND,
+    "runuser": _COMMAND,
+    "sg": _COMMAND,
+    "npm": ("-c", "--call"),
+    "npx": ("-c", "--call"),
+    "just": _COMMAND,
+    "nix-shell": ("--run", "--command"),
+}
+"""The options after which a program takes a line that it hands to a shell."""
 
 SHELLS = named("sh bash dash zsh ksh ksh93 ash mksh lksh yash rbash fish csh tcsh pwsh")
 _SHELL_VALUED = valued("--rcfile --init-file")
@@ -30,10 +42,11 @@ def unfold(command: Command) -> Iterator[Inner]:
         yield from _shell(command)
     elif special := _SPECIAL.get(name):
         yield from special(command)
+    elif _PYTHON.fullmatch(name) and (module := module_of(command)):
+        yield replace(command, words=module, writes=(), feed=None)
+    for value in values(command.words[1:], *_TAKING_LINES.get(name, ())):
+        yield Script(value)
     yield from prefixed(command)
-    yield from runs_in_code(command)
-    yield from embedded(command)
-    yield from in_options(command)
 
 
 def script_operand(command: Command) -> str | None:
@@ -174,5 +187,4 @@ _SPECIAL: dict[str, Callable[[Command], Iterator[Inner]]] = {
     "parallel": _parallel,
     "flock": _flock,
     "git": _git,
-    **dict.fromkeys(MAKES, recipes),
 }

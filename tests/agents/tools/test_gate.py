@@ -139,7 +139,6 @@ def test_no_list_of_the_repository_opens_workflows_and_policy(listed):
         "rm -rf .github",
         "rm -rf .github/workflows",
         "cp a .github/workflows/",
-        "python3 -c \"open('.github/fettle.yml', 'w').write('a')\"",
     ):
         verdict = decide(tool("bash", command=command), CHANGE, policy)
         assert (verdict.decision, verdict.rule) == ("deny", "path/never"), command
