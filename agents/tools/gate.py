@@ -22,10 +22,9 @@ from agents.policy import Policy
 from agents.ports import Approval, Asking, Network
 from agents.text import printable
 from agents.tools import TOOLS, tool_named
-from agents.tools.base import Bench, Capability, Effect, Tool
+from agents.tools.base import Bench, Capability, Effect, Tool, cut
 from agents.tools.mcp import Mcp, manner, tool_class
 from agents.tools.objections import Circumstances, objections
-from agents.tools.room import cut
 from agents.tools.rules import Decision, Finding
 from agents.tools.rules_policy import owners_word
 from agents.tools.schema import faults

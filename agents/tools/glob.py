@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field, StringConstraints
 
 from agents.tools.base import Bench, Effect, Tool
+from agents.tools.files import ripgrep
 from agents.tools.paths import ROOT
-from agents.tools.ripgrep import ripgrep
 
 FOOTER = 200  # characters kept free for the closing line
 

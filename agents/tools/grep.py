@@ -8,8 +8,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from agents.tools.base import Bench, Effect, Tool
+from agents.tools.files import ripgrep
 from agents.tools.paths import RepositoryPath
-from agents.tools.ripgrep import ripgrep
 
 FOOTER = 200  # characters kept free for the closing line
 _MATCH = re.compile(r".+?:\d+:")

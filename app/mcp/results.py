@@ -17,7 +17,7 @@ from mcp_types import (
 
 from agents.errors import ToolError
 from agents.text.characters import plain_output, without_hidden
-from agents.tools.room import cut
+from agents.tools.base import cut
 
 MOST = 60_000  # characters that are looked at; fewer reach the model
 

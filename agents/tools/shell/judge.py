@@ -14,9 +14,8 @@ from agents.tools.shell.command import Command
 from agents.tools.shell.git import Git
 from agents.tools.shell.interpreters import PIPE, is_opaque, is_piped
 from agents.tools.shell.network import needs_network
-from agents.tools.shell.options import first_operand, has, operands, valued
+from agents.tools.shell.options import first_operand, has, named, operands, valued, values
 from agents.tools.shell.programs import rule_of
-from agents.tools.shell.sayings import texts_in
 from agents.tools.shell.script import Reading
 from agents.tools.shell.variables import UNKNOWN
 from agents.tools.shell.wrappers import SHELLS, given_script, script_operand
@@ -25,6 +24,12 @@ SHOWN = 200  # characters of a command that a finding repeats
 
 _SET_ID = re.compile(r"[0-7]?[2-7][0-7]{3}|[ugoa,]*[+=][rwxXt]*s.*")
 _PS_ENVIRONMENT = re.compile(r"[a-zA-Z]*e[a-zA-Z]*")
+_SEARCH = named("grep egrep fgrep rg ag ack zgrep")
+_SEARCH_VALUED = valued(
+    "--regexp -A -B -C -m -e -f -g -t -T -d -D -j -M --include --exclude --exclude-dir --glob"
+    " --type --file --max-count --context --after-context --before-context --color"
+)
+_MESSAGES = ("-m", "--message", "--grep", "-S", "-G", "--author")
 
 
 def judge(reading: Reading, policy: Policy) -> Iterator[Finding]:
@@ -149,6 +154,32 @@ def _secrets(command: Command) -> Iterator[Finding]:
     for word in dict.fromkeys((*words, *command.reads, *command.writes)):
         if found := places.secrets_in(word, command.place(word)):
             yield Finding("secrets/files", found.replace(UNKNOWN, "…"))
+
+
+def texts_in(command: Command) -> Iterator[str]:
+    """Yield arguments that the command takes as text, each as often as it is given."""
+    name, words = command.name, command.words[1:]
+    if name in ("echo", "printf"):
+        yield from words
+    elif name in _SEARCH:
+        yield from _patterns(words)
+    elif name == "pytest":
+        yield from (value for value in values(words, "-k", "-m") if value in words)
+    elif name == "git":
+        yield from (word for word in words if word.startswith("--") and _is_message(word))
+        yield from (value for value in values(words, *_MESSAGES) if value in words)
+
+
+def _patterns(words: tuple[str, ...]) -> Iterator[str]:
+    given = [value for value in values(words, "-e", "--regexp") if value in words]
+    yield from given
+    at = first_operand(words, _SEARCH_VALUED)
+    if not given and not has(words, "f", "--file", "--files", "--regexp") and at < len(words):
+        yield words[at]
+
+
+def _is_message(word: str) -> bool:
+    return word.partition("=")[0] in _MESSAGES
 
 
 def judge_change(change: Change, command: Command, policy: Policy) -> Iterator[Finding]:

@@ -10,12 +10,10 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
-from agents.tools.shell.assigned import assign_part, note_effects
-from agents.tools.shell.command import Command, Feed, Script
-from agents.tools.shell.folder import Folder
+from agents.tools.shell.assignments import assign_part, note_effects
+from agents.tools.shell.command import Command, Feed, Folder, Script
 from agents.tools.shell.options import named
-from agents.tools.shell.printed import printed
-from agents.tools.shell.redirects import Redirects, redirects_of
+from agents.tools.shell.streams import Redirects, printed, redirects_of
 from agents.tools.shell.tree import (
     backticked,
     flattened,

@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.ports.issues import LinkedIssue
 from agents.requests import Repository
-from agents.tools.room import cut
+from agents.tools.base import cut
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.attachments.markdown_links import seen
 from app.github.transport.errors import NotFound
