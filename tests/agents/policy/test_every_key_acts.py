@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 HERE = "tests/agents/policy/test_keys_act.py"
 ACCESS = "tests/handlers/access/test_policy.py"
 REMEDIATE = "tests/agents/pipelines/remediate/test_pipeline.py"
-RECORD = "tests/agents/pipelines/resolve/test_record_decision.py"
+RECORD = "tests/agents/pipelines/resolve/decision/test_record_decision.py"
 TOOLSETS = "tests/agents/pipelines/test_toolsets.py"
 A_RULE = f"{HERE}::test_a_rule_decides_on_what_it_names"
 A_BUDGET = f"{HERE}::test_a_budget_ends_a_run"
@@ -60,7 +60,7 @@ ACTS = {
     "mcp[].stages": f"{TOOLSETS}::test_another_stage_may_not_call_what_this_one_may",
     "approvals.days": "tests/flows/test_approvals.py"
     "::test_when_nobody_answers_the_run_ends_and_says_so",
-    "answers.days": "tests/agents/pipelines/resolve/test_comment_draft.py"
+    "answers.days": "tests/agents/pipelines/resolve/triage/test_comment_draft.py"
     "::test_owners_say_how_long_it_waits",
     "decisions.path": f"{RECORD}::test_where_the_log_may_not_be_written_the_issue_still_learns_why",
     "decisions.record": f"{RECORD}"

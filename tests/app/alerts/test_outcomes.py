@@ -19,7 +19,7 @@ from app.store.alerts.remediations import Remediations
 from app.store.runs.history import KeptStep
 from app.store.runs.runs import Runs
 from app.store.runs.steers import StoredSteers
-from tests.app.store.test_alert_runs import request
+from tests.app.store.alerts.test_runs import request
 
 GROUP = Group(
     repository="octo/lib",

@@ -27,7 +27,7 @@ from app.store.schedule_leases import Sweeps
 from app.store.tables import installations, repositories
 from app.store.tables import remediations as rows
 from app.webhooks.inbox import Inbox
-from tests.app.store.test_alert_runs import request
+from tests.app.store.alerts.test_runs import request
 
 MADE = Overruled(versions=(("0.0.8", "0.2.4"),), reason="GHSA-x: why", until=date(2027, 2, 18))
 DUE = datetime(2027, 2, 18, tzinfo=UTC).timestamp()

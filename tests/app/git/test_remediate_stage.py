@@ -25,8 +25,8 @@ from tests.agents.conftest import (
 from tests.agents.pipelines.remediate.conftest import Acts, alert, lock, other
 from tests.agents.pipelines.remediate.ladder.conftest import Index
 from tests.app.git.conftest import git
-from tests.app.git.test_run_repository import make  # noqa: F401 - a fixture of the same folder
 from tests.app.git.test_update_stage import Somebody
+from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
 
 CHECK = "grep -q 3.1.3 lock.json || grep -q template app.py\n"
 FILES = {

@@ -19,7 +19,7 @@ from tests.agents.conftest import (
     use,
 )
 from tests.app.git.conftest import git, write_files
-from tests.app.git.test_run_repository import make  # noqa: F401 - a fixture of the same folder
+from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
 
 BRANCH = "bot/31-add"
 FILES = {

@@ -14,7 +14,7 @@ from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
 from app.store.runs.steers import StoredSteers
-from tests.app.store.test_steers import BOB, wish
+from tests.app.store.runs.test_steers import BOB, wish
 
 PATIENCE = 10.0
 

@@ -22,7 +22,7 @@ from app.webhooks.dispatcher import ATTEMPTS, COVERED, NOBODY, UNDER_WAY, Dispat
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
 from handlers.notifications import AlertClosed, PullClosed
-from tests.app.store.test_alert_runs import request
+from tests.app.store.alerts.test_runs import request
 from tests.handlers.test_dependabot_alert import ALERT, PAYLOAD
 
 ROOT = Path(__file__).parents[3]

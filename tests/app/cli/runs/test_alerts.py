@@ -12,7 +12,7 @@ from app.cli import main
 from app.store.alerts.remediations import Remediations
 from app.store.database import Database
 from app.store.runs.runs import Runs
-from tests.app.store.test_alert_runs import request
+from tests.app.store.alerts.test_runs import request
 
 RUN = "000660d62102a15a-bfb0ec9f"
 

@@ -7,8 +7,8 @@ import pytest
 from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool, call
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
-from tests.agents.pipelines.remediate.ladder.test_npm_index import index
-from tests.agents.pipelines.remediate.ladder.test_npm_real import has_npm, reaching
+from tests.agents.pipelines.remediate.ladder.npm.test_npm_index import index
+from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import has_npm, reaching
 
 __all__ = ["has_npm", "index"]  # fixtures
 PNPM = NpmTool("pnpm", "10")

@@ -3,7 +3,7 @@
 from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
 from agents.policy import Policy
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS
-from tests.agents.pipelines.remediate.ladder.test_npm_real import alerts, has_npm, lock, real
+from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import alerts, has_npm, lock, real
 from tests.app.conftest import open_folder, sandbox
 from tests.app.dependencies.install.conftest import ground
 

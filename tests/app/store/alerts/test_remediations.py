@@ -18,7 +18,7 @@ from app.store.runs.runs import Runs
 from app.store.runs.steers import StoredSteers
 from app.store.tables import alert_looks, approvals, told_alerts
 from app.store.tables import remediations as rows
-from tests.app.store.test_alert_runs import request
+from tests.app.store.alerts.test_runs import request
 
 FOUND = {1: "mark-1", 2: "mark-2"}
 REPOSITORY = 2**40
