@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from app.demo.package_index.releases import Release, package_lock
 
-CASES = Path(__file__).with_name("alerts")
+CASES = Path(__file__).with_name("cases")
 _ASK_SECONDS = 60.0
 _ONCE = "--fetch-retries=0"  # an index that is not there is not waited for
 

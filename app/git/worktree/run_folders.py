@@ -45,6 +45,6 @@ def lay_out(places: RunFolders, owner: tuple[int, int]) -> None:
         if drop:
             os.chown(folder, *owner)
     (places.files / ".git").mkdir()  # bubblewrap mounts the agent's git directory on it
-    text = resources.files("app.git").joinpath("exclude.txt").read_text("utf-8")
+    text = resources.files("app.git.worktree").joinpath("exclude.txt").read_text("utf-8")
     places.exclude.write_text(text)
     places.exclude.chmod(0o644)

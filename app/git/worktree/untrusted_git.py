@@ -133,7 +133,7 @@ class UntrustedGit:
 
 
 def _script(name: str) -> str:
-    return resources.files("app.git").joinpath(f"scripts/{name}.sh").read_text("utf-8")
+    return resources.files("app.git.worktree").joinpath(f"scripts/{name}.sh").read_text("utf-8")
 
 
 def _failure(script: str, why: str, output: str) -> str:

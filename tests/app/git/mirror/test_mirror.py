@@ -283,7 +283,7 @@ async def test_another_process_waits_and_a_dead_one_leaves_no_lock(place):
         "-c",
         program,
         str(path),
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[4],
         stdout=asyncio.subprocess.PIPE,
     )
     assert await holder.stdout.readline() == b"held\n"

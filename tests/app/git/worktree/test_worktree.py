@@ -11,7 +11,7 @@ import pytest
 from agents.errors import RunError, ToolError
 from agents.policy import Policy
 from app.git.worktree.change_limits import ChangeLimits
-from app.git.worktree.worktree import worktree as worktree_module
+from app.git.worktree import worktree as worktree_module
 
 
 def git(estate, *args):
