@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from markdown_it.token import Token
 
 from agents.requests import Verb
-from agents.text.html import HtmlReader
-from agents.text.markdown import parsed
+from agents.text.markdown import HtmlReader, parsed
 
 ANSWERS: Mapping[str, Verb] = {"approve": "approve", "deny": "deny"}
 """The verbs that answer an approval, whose id follows."""

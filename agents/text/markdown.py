@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from html.parser import HTMLParser
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 SUGGESTION = "suggestion"
 """How GitHub names the fenced block whose lines a reviewer proposes for those of a thread."""
+
+
+class HtmlReader(HTMLParser):
+    """The library's reader, which nothing that anybody writes makes give up."""
+
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        """Take `<![x]>` for a comment, as browsers do: the library knows a few, and raises else."""
+        return self.parse_bogus_comment(i, report)
+
+    def feed_part(self, html: str) -> None:
+        """Read on; what one part leaves unfinished is not carried into the next."""
+        self.feed(html)
+        self.reset()
 
 
 @cache

@@ -9,9 +9,8 @@ from functools import partial
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.address.crafted import Crafted, PointReply
 from agents.pipelines.address.points import FeedbackPoint
-from agents.pipelines.address.work import FeedbackWork
+from agents.pipelines.address.work import Crafted, FeedbackWork, PointReply
 from agents.run import Run, stage
 from agents.run.regroup_commits import Group, regroup
 from agents.tools.base import Capability

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
 from agents.pipelines.address.analyze_feedback import Analysis, Kind
-from agents.pipelines.address.crafted import Crafted
 from agents.pipelines.address.ledger import Ledger, LedgerEntry, Verdict, about_remark, about_review
 from agents.pipelines.address.suggestions.apply_suggestions import Applied
 from agents.pipelines.stages.inspect_weakening import Inspection
@@ -12,6 +15,37 @@ from agents.pipelines.stages.run_checks import CheckComparison
 from agents.pipelines.stages.verification import VerifiedChange
 from agents.ports import Feedback, Pull, Thread
 from agents.requests import Frozen
+
+Answered = Literal["fixed", "answered", "disagree", "needs_human"]
+
+
+class PointReply(BaseModel):
+    """The answer to one point."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    about: str
+    """The key of the point, like `t3`."""
+    verdict: Answered
+    """What became of it."""
+    commit: int = Field(ge=0)
+    """For `fixed`: which of `commits` did it, from 1; else 0."""
+    reply: str = Field(min_length=10)
+    """The answer to the reviewer, posted where they said it."""
+
+
+class Crafted(Frozen):
+    """The words of the update, and the commits that were made of it."""
+
+    commits: tuple[str, ...] = ()
+    """Ids, in the order of the update's commits."""
+    replies: tuple[PointReply, ...] = ()
+    summary: str = ""
+
+    def commit_of(self, reply: PointReply) -> int:
+        """Return which of the commits a reply names, from 0; -1 for none."""
+        return reply.commit - 1 if reply.verdict == "fixed" else -1
+
 
 _VERDICTS: dict[Kind, Verdict] = {
     "question": "answered",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from agents.errors import RunError
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.findings.scan import known_ecosystem, terms
+from agents.pipelines.remediate.fix import back_to_base
 from agents.pipelines.remediate.ladder import Stuck, Unfit, judge
-from agents.pipelines.remediate.start_over import back_to_base
 from agents.pipelines.remediate.work import Bump
 from agents.ports import OtherPull
 from agents.requests import Frozen, RemediateAlert

@@ -7,7 +7,7 @@ from agents.pipelines.remediate.engineer import ENGINEER, engineer
 from agents.pipelines.remediate.findings.assess import ASSESS, assess
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.findings.scan import scan
-from agents.pipelines.remediate.fix import fix
+from agents.pipelines.remediate.fix import fix, start_over
 from agents.pipelines.remediate.others import leave_it, look_for_others, take_up
 from agents.pipelines.remediate.publish import (
     keep_override,
@@ -18,7 +18,6 @@ from agents.pipelines.remediate.publish import (
     report_scan,
 )
 from agents.pipelines.remediate.retire import retire
-from agents.pipelines.remediate.start_over import start_over
 from agents.pipelines.remediate.summarize import SUMMARIZE, summarize
 from agents.pipelines.remediate.verify import VERIFY, verify
 from agents.pipelines.remediate.work import Work

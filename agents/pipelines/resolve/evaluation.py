@@ -8,9 +8,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.stages.change_goal import ChangeGoal
 from agents.pipelines.stages.docs_review import DIFF_LIMIT
-from agents.pipelines.stages.implement import WISH_LIMIT
+from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
 from agents.pipelines.stages.instruction_files import instructions
 from agents.requests import Frozen
 from agents.run import Run, stage
@@ -161,3 +160,31 @@ def _verdict(found: Evaluation, aim: ChangeGoal, commits: Sequence[str]) -> Eval
 
 def _listed(texts: Sequence[str]) -> str:
     return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
+
+
+class Revised(Submission, tool="submit_revision"):
+    """Deliver the revision: your changes to the files are committed as they are now."""
+
+    summary: str
+    """Flaw by flaw: what you changed, or why you left it. For the commit's body."""
+
+
+REVISE = Conversation(
+    name="revise",
+    prompt=beside(__file__, "revise.md"),
+    output=Revised,
+    capability=Capability.CHANGE,
+    resumes="implement",
+)
+
+
+@stage
+async def revise(run: Run, verdict: EvaluationFindings, aim: ChangeGoal) -> Revised:
+    """Mend what the evaluation found."""
+    flaws = "\n".join(f"- {flaw}" for flaw in verdict.flaws)
+    revised = await run.converse(REVISE, flaws=run.fenced(flaws))
+    subject = aim.subject or "Mend what the evaluation found"
+    onto = aim.since if aim.subject else ""
+    commit = await run.commit(subject, revised.summary, onto=onto)
+    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    return revised

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from agents.pipelines.resolve.checked import MeasuredChange
 from agents.pipelines.resolve.decision.craft_decision_pr import CRAFT_DECISION_PR, craft_decision_pr
 from agents.pipelines.resolve.decision.record_decision import RECORD_DECISION, record_decision
 from agents.pipelines.resolve.decompose import DECOMPOSE, decompose
-from agents.pipelines.resolve.eval_comment import EVAL_COMMENT, eval_comment
-from agents.pipelines.resolve.evaluation import EVALUATION, EvaluationFindings, evaluation
-from agents.pipelines.resolve.infeasible_comment import INFEASIBLE_COMMENT, infeasible_comment
+from agents.pipelines.resolve.evaluation import (
+    EVALUATION,
+    REVISE,
+    EvaluationFindings,
+    evaluation,
+    revise,
+)
+from agents.pipelines.resolve.infeasible_comment import (
+    EVAL_COMMENT,
+    INFEASIBLE_COMMENT,
+    eval_comment,
+    infeasible_comment,
+)
 from agents.pipelines.resolve.pull_request.craft_pr import (
     CRAFT_DRAFT_PR,
     CRAFT_PR,
@@ -16,19 +25,20 @@ from agents.pipelines.resolve.pull_request.craft_pr import (
     craft_pr,
 )
 from agents.pipelines.resolve.pull_request.publish import publish
-from agents.pipelines.resolve.revise import REVISE, revise
-from agents.pipelines.resolve.set_aside import set_aside
-from agents.pipelines.resolve.sub_issues.divide import divide
-from agents.pipelines.resolve.sub_issues.held_up import held_up
+from agents.pipelines.resolve.sub_issues.divide import divide, held_up, set_aside
 from agents.pipelines.resolve.sub_issues.order import Order
-from agents.pipelines.resolve.triage.comment_draft import COMMENT_DRAFT, comment_draft
 from agents.pipelines.resolve.triage.gather import gather
+from agents.pipelines.resolve.triage.question import (
+    COMMENT_DRAFT,
+    TRIAGE_AGAIN,
+    comment_draft,
+    triage_again,
+    unanswered,
+)
 from agents.pipelines.resolve.triage.triage import TRIAGE, Triage, triage
-from agents.pipelines.resolve.triage.triage_again import TRIAGE_AGAIN, triage_again, unanswered
-from agents.pipelines.resolve.work import ResolveWork, SetAsideWork, SubIssueWork
-from agents.pipelines.stages.change_goal import ChangeGoal
+from agents.pipelines.resolve.work import MeasuredChange, ResolveWork, SetAsideWork, SubIssueWork
 from agents.pipelines.stages.docs_review import DOCS_REVIEW, docs_review
-from agents.pipelines.stages.implement import IMPLEMENT, StepResult, implement
+from agents.pipelines.stages.implement import IMPLEMENT, ChangeGoal, StepResult, implement
 from agents.pipelines.stages.inspect_weakening import PUT_BACK
 from agents.pipelines.stages.install_dependencies import set_up
 from agents.pipelines.stages.pipeline import examine

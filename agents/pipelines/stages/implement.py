@@ -5,7 +5,6 @@ from __future__ import annotations
 from pydantic import Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.stages.change_goal import ChangeGoal
 from agents.pipelines.stages.install_dependencies import told
 from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult
@@ -14,6 +13,24 @@ from agents.run import Run, stage
 from agents.text import clean
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
+
+
+class ChangeGoal(Frozen):
+    """What was asked for, and where the change begins that answers it."""
+
+    source: str
+    """Where the wish comes from, like `The issue, octo/parse#7, written by jonas`."""
+    wish: str
+    """In its author's words: untrusted."""
+    detail: str
+    """What was found out before."""
+    criteria: tuple[str, ...] = ()
+    """What the wish says must be true afterwards."""
+    since: str
+    """The commit before the change."""
+    subject: str = ""
+    """Of the one commit that the change is to stay; empty where it may have several."""
+
 
 WISH_LIMIT = 60_000  # characters of the request that reach a prompt
 

@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 
 import aiohttp
 
-from agents.text.html import HtmlReader
+from agents.text.markdown import HtmlReader
 from app.dependencies.indexes.result import Index
 from app.dependencies.origins import Place, place_of
 

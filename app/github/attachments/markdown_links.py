@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from markdown_it.token import Token
 
-from agents.text.html import HtmlReader
-from agents.text.markdown import parsed
+from agents.text.markdown import HtmlReader, parsed
 
 LONGEST = 70_000
 """Characters that are looked at; GitHub's own limit is lower."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.text.html import HtmlReader
+from agents.text.markdown import HtmlReader
 
 BITS = st.sampled_from(
     ["<!", "<![", "<!--", "-->", "]]>", "<?", "<a ", "</", "<p", ">", "[", "&#", "'", '"', "x", " "]

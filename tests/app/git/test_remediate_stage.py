@@ -8,7 +8,7 @@ import pytest
 
 from agents.loop.budget import RunLimits
 from agents.pipelines import PIPELINES
-from agents.pipelines.remediate.ladder import ecosystems
+from agents.pipelines.remediate.ladder import ecosystem
 from agents.pipelines.remediate.result import result_of
 from agents.policy import POLICY_PATH
 from agents.ports import PullRequest
@@ -58,7 +58,7 @@ class Publisher:
 @pytest.fixture
 def remediate(estate, make, monkeypatch):  # noqa: F811 - the fixture
     somebody = Somebody(estate)
-    monkeypatch.setattr(ecosystems, "FINDERS", (lambda paths, group: Index(RELEASES),))
+    monkeypatch.setattr(ecosystem, "FINDERS", (lambda paths, group: Index(RELEASES),))
 
     async def run(answers=(), files=None, pulls=None):
         somebody.commits("main", FILES | (files or {}), "Set up")

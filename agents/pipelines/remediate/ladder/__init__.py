@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from agents.pipelines.remediate.ladder.climb import climb, refused
-from agents.pipelines.remediate.ladder.ecosystem import Ecosystem, Find
-from agents.pipelines.remediate.ladder.ecosystems import FINDERS, ecosystem_of
-from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
+from agents.pipelines.remediate.ladder.ecosystem import FINDERS, Ecosystem, Find, ecosystem_of
 from agents.pipelines.remediate.ladder.footing import Footing
 from agents.pipelines.remediate.ladder.locked import Copy, Entry, Locked, Own
 from agents.pipelines.remediate.ladder.prove import Proof, judge
@@ -19,8 +17,10 @@ from agents.pipelines.remediate.ladder.values import (
     Move,
     Refusal,
     Step,
+    Stuck,
     Target,
     Terms,
+    Unfit,
 )
 from agents.ports import Advisory
 

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
-from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
 from agents.pipelines.remediate.ladder.footing import Footing
 from agents.pipelines.remediate.ladder.prove import prove
 from agents.pipelines.remediate.ladder.rungs import RUNGS, Moved, Rung
 from agents.pipelines.remediate.ladder.survey import survey
-from agents.pipelines.remediate.ladder.values import Fix, Group, Level, Refusal, Step, Terms
+from agents.pipelines.remediate.ladder.values import (
+    Fix,
+    Group,
+    Level,
+    Refusal,
+    Step,
+    Stuck,
+    Terms,
+    Unfit,
+)
 from agents.ports import WorkTree
 
 _NO_RUNG = (

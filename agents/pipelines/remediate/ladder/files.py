@@ -11,7 +11,7 @@ from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from agents.errors import ToolError
-from agents.pipelines.remediate.ladder.faults import Unfit
+from agents.pipelines.remediate.ladder.values import Unfit
 from agents.ports import WorkTree
 from agents.text.toml import toml_in
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
-from agents.pipelines.remediate.ladder.faults import Stuck
 from agents.pipelines.remediate.ladder.locked import Locked
 from agents.pipelines.remediate.ladder.ranges import Ranges
-from agents.pipelines.remediate.ladder.values import Group, Target, Terms
+from agents.pipelines.remediate.ladder.values import Group, Stuck, Target, Terms
 from agents.ports import WorkTree
 
 REJECTED = 5

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agents.pipelines.remediate.ladder.faults import Stuck
 from agents.pipelines.remediate.ladder.footing import REJECTED, Footing
+from agents.pipelines.remediate.ladder.values import Stuck
 
 MOST_PARENTS = 6
 

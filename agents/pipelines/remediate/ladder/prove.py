@@ -6,10 +6,9 @@ from collections.abc import Collection, Sequence
 
 from agents.pipelines.remediate.ladder.checked import check
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
-from agents.pipelines.remediate.ladder.faults import Stuck
 from agents.pipelines.remediate.ladder.footing import Footing
 from agents.pipelines.remediate.ladder.ranges import Ranges
-from agents.pipelines.remediate.ladder.values import Group, Move, Terms
+from agents.pipelines.remediate.ladder.values import Group, Move, Stuck, Terms
 from agents.ports import WorkTree
 from agents.requests import Frozen
 

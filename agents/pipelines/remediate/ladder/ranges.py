@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from univers.version_range import VersionRange, build_range_from_github_advisory_constraint
 from univers.versions import PypiVersion, SemverVersion, Version
 
-from agents.pipelines.remediate.ladder.faults import Unfit
-from agents.pipelines.remediate.ladder.values import Delta
+from agents.pipelines.remediate.ladder.values import Delta, Unfit
 from agents.ports import Advisory
 
 LONGEST = 100  # characters of a version: comparing numbers of a million digits takes minutes

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from agents.overrides import Overruled
 from agents.pipelines.remediate.ladder.climb import attempt, refused, verified
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
-from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
 from agents.pipelines.remediate.ladder.footing import Footing
 from agents.pipelines.remediate.ladder.locked import Locked
 from agents.pipelines.remediate.ladder.ranges import Ranges
@@ -19,8 +18,10 @@ from agents.pipelines.remediate.ladder.values import (
     Level,
     Refusal,
     Step,
+    Stuck,
     Target,
     Terms,
+    Unfit,
 )
 from agents.ports import WorkTree
 

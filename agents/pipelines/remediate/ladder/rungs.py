@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from agents.overrides import Overruled
-from agents.pipelines.remediate.ladder.faults import Stuck
 from agents.pipelines.remediate.ladder.footing import Footing
 from agents.pipelines.remediate.ladder.parents import above, parents_to_move
-from agents.pipelines.remediate.ladder.values import Level
+from agents.pipelines.remediate.ladder.values import Level, Stuck
 
 _NOT_OWN = "The repository does not ask for {name} itself; other packages do."
 _UNLOCKED = "There is no lock file: the requirement itself decides."

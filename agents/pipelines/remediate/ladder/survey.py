@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.pipelines.remediate.ladder.ecosystem import Aimed, Ecosystem
-from agents.pipelines.remediate.ladder.faults import Unfit
 from agents.pipelines.remediate.ladder.footing import REJECTED, Footing
 from agents.pipelines.remediate.ladder.locked import Copy, Locked
 from agents.pipelines.remediate.ladder.ranges import Ranges
-from agents.pipelines.remediate.ladder.values import Group, Target, Terms
+from agents.pipelines.remediate.ladder.values import Group, Target, Terms, Unfit
 from agents.ports import WorkTree
 
 _ABSENT = "{name} is not in {tool}'s files, so there is nothing to move."

@@ -7,9 +7,11 @@ from datetime import date
 from enum import IntEnum
 from typing import Literal
 
+from agents.errors import FettleError
 from agents.overrides import Overruled
 from agents.ports import Advisory
 from agents.requests import Frozen
+from agents.text import plain_output, printable
 
 
 class Level(IntEnum):
@@ -154,3 +156,25 @@ class Refusal(Frozen):
     steps: tuple[Step, ...] = ()
     major: str = ""
     """The version of another major line that would do, where only that one is left."""
+
+
+SHOWN = 800
+
+
+class Stuck(FettleError):
+    """This rung does not lead to a fix; the text says why, and the next one is tried."""
+
+
+class Unfit(FettleError):
+    """The ladder can do nothing here; `cause` and the text become the Refusal."""
+
+    def __init__(self, cause: Cause, text: str, *, major: str = "") -> None:
+        super().__init__(text)
+        self.cause = cause
+        self.major = major
+
+
+def said(output: str) -> str:
+    """Return the end of what a tool wrote, as bounded plain text; untrusted all the same."""
+    text = printable(plain_output(output)).strip()
+    return text if len(text) <= SHOWN else f"… {text[-SHOWN:]}"

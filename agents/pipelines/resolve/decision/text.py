@@ -7,7 +7,7 @@ from functools import partial
 from pydantic import Field, field_validator
 
 from agents.pipelines.resolve.decision.record_decision import RecordedDecision
-from agents.pipelines.resolve.pull_request.branch_words import BranchWords
+from agents.pipelines.resolve.pull_request.craft_pr import BranchWords
 from agents.pipelines.resolve.triage.triage import Triage
 from agents.ports import PullRequest
 from agents.requests import ResolveIssue

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from agents.pipelines.resolve.checked import MeasuredChange
 from agents.pipelines.resolve.pull_request.body_judged import asked_for, evaluated, sub_issues
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
-from agents.pipelines.resolve.work import ResolveWork
+from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.check_summary import tally, wrote
 from agents.pipelines.stages.install_dependencies import failed, tail
 from agents.pipelines.stages.run_checks import Baseline, CheckComparison, CheckResult

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from agents.loop.conversation import Conversation, beside
-from agents.pipelines.resolve.checked import MeasuredChange
-from agents.pipelines.resolve.pull_request.branch_words import BranchWords
-from agents.pipelines.resolve.work import ResolveWork
+from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.check_summary import wrote
 from agents.pipelines.stages.docs_review import whole_change
 from agents.run import Run, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
+
+_KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+LONGEST = 50
+
+
+def _kebab(value: str) -> str:
+    if len(value) > LONGEST or not _KEBAB.fullmatch(value):
+        raise ValueError("must be a few lower-case words joined by single hyphens")
+    return value
+
+
+BranchWords = Annotated[str, AfterValidator(_kebab)]
 
 
 class PullRequestText(Submission, tool="submit_pull_request"):

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from agents.pipelines.resolve.sub_issues.order import Order, in_order
 from agents.pipelines.resolve.triage.triage import Triage
+from agents.pipelines.resolve.work import SetAsideWork, SubIssueWork
+from agents.pipelines.stages.implement import IMPLEMENT
 from agents.ports import NewSubIssue, SubIssue
-from agents.run import Run, stage
+from agents.run import Outcome, Run, stage
 
 
 @stage
@@ -36,3 +38,50 @@ def _none_but_ours(parts: Sequence[SubIssue], finding: Triage) -> bool:
     """Return whether all there is was made by this stage, before its process died half-way."""
     titles = {part.title for part in finding.sub_issues}
     return all(part.title in titles and part.author.endswith("[bot]") for part in parts)
+
+
+_COMMENT = """### None of the sub-issues can be worked on now
+
+{lines}
+
+_Nothing was changed. Close or unlink what stands in the way, then write `/bot retry`. Sub-issues
+are this issue's division, so I do not work on it as a whole while they are open._"""
+
+
+@stage
+async def held_up(run: Run, order: Order) -> Outcome:
+    """Say what stands in the way."""
+    lines = [
+        f"- #{each.number} waits for {', '.join(f'#{number}' for number in each.on)}"
+        for each in order.waiting
+    ]
+    lines += [
+        f"- {', '.join(f'#{number}' for number in ring)} wait for each other"
+        for ring in order.cycles
+    ]
+    lines += [f"- {part.reference} is in another repository" for part in order.elsewhere]
+    url = await run.ports.publisher.comment("held-up", _COMMENT.format(lines="\n".join(lines)))
+    run.summary = "held up"
+    return Outcome(kind="comment", text="None of the sub-issues can be worked on now.", url=url)
+
+
+@stage
+async def set_aside(run: Run, part: SubIssueWork, before: str) -> SetAsideWork | None:
+    """Leave out what is not done."""
+    _back_to_the_engineer_before(run, part)
+    if run.head == before:
+        run.summary = "nothing was made"
+        return None
+    branch = await run.new_branch(str(part.assignment.part), "unfinished", run.mark)
+    url = await run.ports.publisher.push(branch, run.head)
+    run.stands(head=before)
+    run.summary = branch
+    return SetAsideWork(branch=branch, url=url)
+
+
+def _back_to_the_engineer_before(run: Run, part: SubIssueWork) -> None:
+    """Have later stages go on with whoever made what stays: the other one believes it is there."""
+    number = part.assignment.number - 1
+    if number:
+        sessions = {**run.standing.sessions, IMPLEMENT.name: f"{IMPLEMENT.name}/{number}"}
+        run.stands(sessions=sessions)

@@ -6,9 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from agents.ports import Steer
-from agents.requests import Frozen
-from agents.run import Outcome
+from agents.loop.conversation import Conversation, beside
+from agents.pipelines.resolve.triage.comment import ClarifyingComment
+from agents.pipelines.resolve.triage.triage import Triage, decided
+from agents.pipelines.stages.waiting_label import show_waiting
+from agents.ports import Remark, Remarks, Steer
+from agents.requests import Frozen, ResolveIssue
+from agents.run import Outcome, Run, stage
+from agents.text import clean
+from agents.tools.base import Capability
 
 DAY = 86_400.0
 
@@ -63,3 +69,108 @@ def comment_id(url: str) -> int:
     """Return the id of the comment at this URL, 0 for anything else."""
     found = _COMMENT.search(url)
     return int(found[1]) if found else 0
+
+
+COMMENT_DRAFT = Conversation(
+    name="comment_draft",
+    prompt=beside(__file__, "comment_draft.md"),
+    output=ClarifyingComment,
+    capability=Capability.READ_ONLY,
+    resumes="triage",
+)
+_LIST = {"ask": "questions", "propose": "approaches"}
+
+
+@stage
+async def comment_draft(run: Run, finding: Triage) -> Question:
+    """Ask on the issue."""
+
+    def objection(comment: ClarifyingComment) -> str | None:
+        if comment.kind == finding.decision:
+            return None
+        wanted = _LIST[finding.decision]
+        return f"Your decision was `{finding.decision}`: fill in `{wanted}` and nothing else."
+
+    comment = await run.converse(COMMENT_DRAFT, objection=objection, decision=finding.decision)
+    question = await _posted(run, finding, comment)
+    run.summary = "asked questions" if comment.kind == "ask" else "proposed ways to do it"
+    return question
+
+
+async def _posted(run: Run, finding: Triage, comment: ClarifyingComment) -> Question:
+    number = int(run.current.rpartition("/")[2])
+    days = (await run.policy()).answers.days
+    steering, tracker = run.ports.steering, run.ports.tracker
+    waits = steering is not None and tracker is not None
+    # The first time, all that the author said since the run began is new to the session.
+    newest = (await tracker.remarks()).newest if tracker and number > 1 else 0
+    if waits:  # before the comment: an answer may follow it at once, and takes the label off
+        await show_waiting(run, on=True)
+    text = comment.markdown(run.request.repository_url, finding.sub_issues, days if waits else None)
+    url = await run.ports.publisher.comment(f"question-{number}", text)
+    return Question(
+        url=url,
+        waits=waits,
+        number=number,
+        asked_after=newest_before(await steering.since(), url) if steering else 0,
+        comments_after=min(newest, comment_id(url) or newest),
+        days=days,
+        asked_at=run.wall(),
+        kind=comment.kind,
+        divides=bool(finding.sub_issues),
+    )
+
+
+AUTHOR_LIMIT = 20_000  # characters of what the author wrote meanwhile
+
+TRIAGE_AGAIN = Conversation(
+    name="triage_again",
+    prompt=beside(__file__, "triage_again.md"),
+    output=Triage,
+    capability=Capability.READ_ONLY,
+    resumes="triage",
+)
+_UNANSWERED = (
+    "Nobody answered within {days:g} days what was asked in {url}, so the run ended; nothing was"
+    " changed. To take it up again, put the answer into the issue's text, then write `/bot retry`."
+    " `answers.days` in `.github/fettle.yml` gives people more time."
+)
+
+
+@stage
+async def triage_again(run: Run, request: ResolveIssue, question: Question) -> Triage:
+    """Go on from the answer."""
+    await show_waiting(run, on=False)
+    tracker = run.ports.tracker
+    heard = await tracker.remarks(after=question.comments_after) if tracker else Remarks()
+    if heard.by_author:  # may not write, and has a say in the session now
+        run.stands(tainted=True)
+    finding = await run.converse(
+        TRIAGE_AGAIN,
+        asked=question.kind,
+        author=request.author.login,
+        by_author=_fenced(run, heard.by_author),
+        unread=heard.by_outsiders,
+    )
+    run.stands(about=finding.kind)
+    run.summary = decided(finding)
+    return finding
+
+
+@stage
+async def unanswered(run: Run, question: Question) -> Outcome:
+    """Stop waiting for an answer."""
+    await show_waiting(run, on=False)
+    run.summary = "nobody answered"
+    text = _UNANSWERED.format(url=question.url, days=question.days)
+    return Outcome(kind="comment", text=text, url=question.url)
+
+
+def _fenced(run: Run, remarks: Sequence[Remark]) -> str:
+    """Return what the author wrote, fenced; empty when there is nothing."""
+    said = [
+        f"{remark.at:%Y-%m-%d %H:%M} UTC{', changed since' if remark.edited else ''}:\n"
+        f"{clean(remark.body).text}"
+        for remark in remarks
+    ]
+    return run.fenced("\n\n".join(said), limit=AUTHOR_LIMIT) if said else ""

@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.resolve.sub_issues.order import Order
 from agents.pipelines.resolve.triage.gather import Material
-from agents.pipelines.stages.change_goal import ChangeGoal
-from agents.pipelines.stages.implement import WISH_LIMIT
+from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
 from agents.pipelines.stages.install_dependencies import told
 from agents.ports import Block, EarlierPull, LinkedIssue, SetupResult
 from agents.requests import ResolveIssue

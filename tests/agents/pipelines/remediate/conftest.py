@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.pipelines.remediate.ladder import ecosystems
+from agents.pipelines.remediate.ladder import ecosystem
 from agents.policy import POLICY_PATH
 from agents.ports import OtherPull
 from agents.requests import Person, RemediateAlert, Repository
@@ -100,7 +100,7 @@ def scene(make_world, talk, monkeypatch):
     ):  # fmt: skip
         index = Index(releases or RELEASES, needs or {})
         monkeypatch.setattr(
-            ecosystems, "FINDERS", (lambda paths, group: index,) if known else ()
+            ecosystem, "FINDERS", (lambda paths, group: index,) if known else ()
         )  # the ladder's own files are tried elsewhere
         repository = {
             "lock.json": lock(flask="3.0.3", jinja2="3.1.3"),

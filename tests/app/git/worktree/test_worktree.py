@@ -10,8 +10,8 @@ import pytest
 
 from agents.errors import RunError, ToolError
 from agents.policy import Policy
-from app.git.worktree.change_limits import ChangeLimits
 from app.git.worktree import worktree as worktree_module
+from app.git.worktree.change_limits import ChangeLimits
 
 
 def git(estate, *args):

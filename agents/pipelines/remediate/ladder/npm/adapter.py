@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from agents.pipelines.remediate.ladder.faults import Stuck
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text
 from agents.pipelines.remediate.ladder.locked import Locked
 from agents.pipelines.remediate.ladder.npm import lock as locks
@@ -34,7 +33,7 @@ from agents.pipelines.remediate.ladder.npm.override_removal import has_overrides
 from agents.pipelines.remediate.ladder.npm.registry import Registry
 from agents.pipelines.remediate.ladder.npm.tools import Staged, call, dumped, harmless
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Target
+from agents.pipelines.remediate.ladder.values import Group, Stuck, Target
 from agents.ports import WorkTree
 
 _LOCKS = ("npm-shrinkwrap.json", "package-lock.json")  # npm reads the first of these alone

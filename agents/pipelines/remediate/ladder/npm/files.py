@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from agents.errors import ToolError
-from agents.pipelines.remediate.ladder.faults import Unfit
 from agents.pipelines.remediate.ladder.files import MANIFEST_LIMIT, read_text
+from agents.pipelines.remediate.ladder.values import Unfit
 from agents.ports import WorkTree
 
 Table = dict[str, Any]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection, Iterator, Mapping
 
-from agents.pipelines.remediate.ladder.faults import Unfit
 from agents.pipelines.remediate.ladder.files import MOST_ENTRIES, host, within
 from agents.pipelines.remediate.ladder.locked import Entry
 from agents.pipelines.remediate.ladder.npm.files import SECTIONS, Table, known, pairs, table
 from agents.pipelines.remediate.ladder.npm.places import Neighbours, source_of
+from agents.pipelines.remediate.ladder.values import Unfit
 
 _MODULES = "node_modules"
 _MOST_MEMBERS = 500

@@ -8,12 +8,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agents.pipelines.remediate.ladder.faults import Stuck
 from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.locked import Own
 from agents.pipelines.remediate.ladder.npm import specs
 from agents.pipelines.remediate.ladder.npm.files import MARK, SECTIONS, Table, pairs, parsed
-from agents.pipelines.remediate.ladder.values import Target
+from agents.pipelines.remediate.ladder.values import Stuck, Target
 from agents.ports import WorkTree
 
 REASONS = "//overrides"

@@ -6,7 +6,6 @@ import asyncio
 import copy
 from collections.abc import Mapping
 
-from agents.pipelines.remediate.ladder.faults import Stuck
 from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.npm.files import Table, parsed, table
 from agents.pipelines.remediate.ladder.npm.manifest import (
@@ -16,6 +15,7 @@ from agents.pipelines.remediate.ladder.npm.manifest import (
     place_of,
     spaced,
 )
+from agents.pipelines.remediate.ladder.values import Stuck
 from agents.ports import WorkTree
 
 CHANGED = (

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.pipelines.remediate.ladder.faults import Stuck, said
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.npm.files import Table, npm_name, table
 from agents.pipelines.remediate.ladder.npm.tools import UNPROVIDED, Staged, call, dumped
 from agents.pipelines.remediate.ladder.ranges import NPM as SCHEME
+from agents.pipelines.remediate.ladder.values import Stuck, said
 from agents.ports import WorkTree
 
 _MARK = "FETTLE"

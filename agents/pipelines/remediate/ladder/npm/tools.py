@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agents.errors import ToolError
-from agents.pipelines.remediate.ladder.faults import Stuck, Unfit, said
 from agents.pipelines.remediate.ladder.npm.files import Table
+from agents.pipelines.remediate.ladder.values import Stuck, Unfit, said
 from agents.ports import CommandResult, Kit, WorkTree
 
 UNPROVIDED = 97

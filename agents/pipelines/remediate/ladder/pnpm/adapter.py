@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from agents.pipelines.remediate.ladder.faults import Stuck
 from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text, within
 from agents.pipelines.remediate.ladder.locked import Locked
 from agents.pipelines.remediate.ladder.npm.aim import Aim
@@ -36,7 +35,7 @@ from agents.pipelines.remediate.ladder.pnpm.catalogs import catalogued, require_
 from agents.pipelines.remediate.ladder.pnpm.override_removal import without_overrides
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import loaded, with_entries
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Target
+from agents.pipelines.remediate.ladder.values import Group, Stuck, Target
 from agents.ports import WorkTree
 
 _LOCK, _WORKSPACE, _PINNED = "pnpm-lock.yaml", "pnpm-workspace.yaml", ".fettle-pinned"

@@ -7,11 +7,11 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
-from agents.pipelines.remediate.ladder.faults import Unfit
 from agents.pipelines.remediate.ladder.files import MOST_ENTRIES, host, within
 from agents.pipelines.remediate.ladder.locked import Entry
 from agents.pipelines.remediate.ladder.npm.files import Table, known, table
 from agents.pipelines.remediate.ladder.npm.places import source_of
+from agents.pipelines.remediate.ladder.values import Unfit
 
 _MOST_MEMBERS = 500
 _FORMATS = {"6.0": "6", "6.1": "6", "9.0": "9"}

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 import yaml
 
-from agents.pipelines.remediate.ladder.faults import Stuck
 from agents.pipelines.remediate.ladder.npm.files import Table, table
 from agents.pipelines.remediate.ladder.npm.manifest import overridden_package
 from agents.pipelines.remediate.ladder.npm.override_removal import CHANGED, is_ours
 from agents.pipelines.remediate.ladder.pnpm.yaml_text import loaded, spelled, with_entries
+from agents.pipelines.remediate.ladder.values import Stuck
 
 NAME = "overrides"
 _HEAD = re.compile(rf"^{NAME}:[ \t]*(?:#[^\n]*)?\r?\n", re.MULTILINE)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from agents.errors import ToolError
-from agents.pipelines.remediate.ladder.faults import Unfit
 from agents.pipelines.remediate.ladder.npm.files import Table, table
+from agents.pipelines.remediate.ladder.values import Unfit
 from agents.ports import WorkTree
 
 _OPTIONS = frozenset(

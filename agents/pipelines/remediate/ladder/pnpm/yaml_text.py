@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
 from agents.pipelines.remediate.ladder.npm.files import Table
+from agents.pipelines.remediate.ladder.values import Stuck, Unfit
 
 _DEEPEST = 50  # parsing takes minutes where it goes deeper and deeper
 _FLAGS = {"true": True, "false": False}

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from packaging.utils import InvalidName, canonicalize_name
 
-from agents.pipelines.remediate.ladder.faults import Stuck, Unfit, said
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.python.provided_tools import BASE, attempt, call
+from agents.pipelines.remediate.ladder.values import Stuck, Unfit, said
 from agents.ports import WorkTree
 
 _HASHES = "--no-deps --no-build --generate-hashes --no-header --no-annotate --quiet --color never"

@@ -6,7 +6,6 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 
-from agents.pipelines.remediate.ladder.faults import Stuck, said
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.python import index, specs
 from agents.pipelines.remediate.ladder.python.pip_compile import compiled_again, sources
@@ -19,7 +18,7 @@ from agents.pipelines.remediate.ladder.python.requirements_files import (
     respecified,
 )
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.values import Group
+from agents.pipelines.remediate.ladder.values import Group, Stuck, said
 from agents.ports import WorkTree
 
 _NAMES = re.compile(r"[^/]*\.(txt|in)")

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from agents.pipelines.remediate.ladder.faults import Stuck
 from agents.pipelines.remediate.ladder.files import within
 from agents.pipelines.remediate.ladder.python import index
 from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
@@ -21,6 +20,7 @@ from agents.pipelines.remediate.ladder.python.requirements_files import (
     replaced,
     respecified,
 )
+from agents.pipelines.remediate.ladder.values import Stuck
 from agents.ports import WorkTree
 
 _UV = Tool("uv", ("uv>=0.9",))

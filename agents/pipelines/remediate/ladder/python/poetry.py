@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 import tomlkit
 
-from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
 from agents.pipelines.remediate.ladder.files import (
     LOCK_LIMIT,
     Table,
@@ -26,7 +25,7 @@ from agents.pipelines.remediate.ladder.python import index
 from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
 from agents.pipelines.remediate.ladder.python.pyproject import parsed, require, stated
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.values import Group
+from agents.pipelines.remediate.ladder.values import Group, Stuck, Unfit
 from agents.ports import WorkTree
 
 _WRITTEN_BY = re.compile(

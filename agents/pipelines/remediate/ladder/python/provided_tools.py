@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 
 from agents.errors import ToolError
-from agents.pipelines.remediate.ladder.faults import Stuck, Unfit, said
+from agents.pipelines.remediate.ladder.values import Stuck, Unfit, said
 from agents.ports import CommandResult, Kit, WorkTree
 
 _UNPROVIDED = 97

@@ -13,10 +13,10 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from tomlkit.exceptions import TOMLKitError
 
-from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
 from agents.pipelines.remediate.ladder.files import Table, read_text, tables, texts
 from agents.pipelines.remediate.ladder.locked import Own
 from agents.pipelines.remediate.ladder.python import specs
+from agents.pipelines.remediate.ladder.values import Stuck, Unfit
 from agents.ports import WorkTree
 
 _PARTS = re.compile(

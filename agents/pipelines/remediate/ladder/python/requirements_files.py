@@ -10,8 +10,8 @@ from typing import Literal
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from agents.pipelines.remediate.ladder.faults import Unfit
 from agents.pipelines.remediate.ladder.files import host, read_text, within
+from agents.pipelines.remediate.ladder.values import Unfit
 from agents.ports import WorkTree
 
 _HASH = re.compile(r"--hash[= ](\S+)")

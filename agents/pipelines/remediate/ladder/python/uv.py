@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
 from agents.pipelines.remediate.ladder.files import (
     LOCK_LIMIT,
     Table,
@@ -28,7 +27,7 @@ from agents.pipelines.remediate.ladder.python import uv_overrides as overrides
 from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
 from agents.pipelines.remediate.ladder.python.pyproject import require, stated
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Target
+from agents.pipelines.remediate.ladder.values import Group, Stuck, Target, Unfit
 from agents.ports import WorkTree
 
 _RELEASES = {0: "<0.6", 1: ">=0.6,<0.6.14", 2: ">=0.7,<0.8", 3: ">=0.9,<0.12"}

@@ -12,9 +12,9 @@ import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from agents.pipelines.remediate.ladder.faults import Stuck, Unfit
 from agents.pipelines.remediate.ladder.files import Table
 from agents.pipelines.remediate.ladder.python.pyproject import parsed
+from agents.pipelines.remediate.ladder.values import Stuck, Unfit
 
 LISTED = "override-dependencies"
 

@@ -10,10 +10,16 @@ import pytest
 
 from agents.errors import ToolError
 from agents.pipelines.resolve.triage.comment import ClarifyingComment
-from agents.pipelines.resolve.triage.comment_draft import COMMENT_DRAFT, comment_draft
-from agents.pipelines.resolve.triage.question import Question, newest_before
+from agents.pipelines.resolve.triage.question import (
+    COMMENT_DRAFT,
+    TRIAGE_AGAIN,
+    Question,
+    comment_draft,
+    newest_before,
+    triage_again,
+    unanswered,
+)
 from agents.pipelines.resolve.triage.triage import TRIAGE, Triage
-from agents.pipelines.resolve.triage.triage_again import TRIAGE_AGAIN, triage_again, unanswered
 from agents.pipelines.stages.waiting_label import LABEL
 from agents.ports import Remark, Remarks, Steer, Turn
 from agents.run import Ports
