@@ -56,6 +56,26 @@ class Parts:
     repositories: RepositoryChanges
 
 
+def build_parts(world: World) -> Parts:
+    """Return the parts of a GitHub in this state."""
+    webhooks = Webhooks(world)
+    issues = IssueChanges(world, webhooks.announce)
+    alerts = AlertChanges(world, webhooks.announce)
+    pulls = PullChanges(world, webhooks.announce, issues, alerts)
+    return Parts(
+        world,
+        Tokens(world),
+        webhooks,
+        issues,
+        pulls,
+        MergeChanges(world, issues, pulls),
+        ReviewChanges(world, webhooks.announce, issues),
+        CheckChanges(world, webhooks.announce),
+        alerts,
+        RepositoryChanges(world, webhooks),
+    )
+
+
 @dataclass
 class Call:
     """One REST call whose sender has been checked."""

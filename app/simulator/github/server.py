@@ -15,58 +15,18 @@ from app.simulator.github.admin.people import Admin
 from app.simulator.github.admin.pulls import PullsAdmin
 from app.simulator.github.admin.repositories import RepositoriesAdmin
 from app.simulator.github.admin.reviews import ReviewsAdmin
-from app.simulator.github.calls import Parts
-from app.simulator.github.changes.alerts import AlertChanges
-from app.simulator.github.changes.checks import CheckChanges
-from app.simulator.github.changes.issues import IssueChanges
-from app.simulator.github.changes.merges import MergeChanges
-from app.simulator.github.changes.pulls import PullChanges
-from app.simulator.github.changes.repositories import RepositoryChanges
-from app.simulator.github.changes.reviews import ReviewChanges
+from app.simulator.github.calls import Parts, build_parts
 from app.simulator.github.faults import Exchange, Faults, ledger_middleware
 from app.simulator.github.files import register_files
 from app.simulator.github.git_http import GitHttp
 from app.simulator.github.graphql.api import Graphql
 from app.simulator.github.limits import RateLimits, api_middleware, limit_routes
 from app.simulator.github.pages.routes import Pages
-from app.simulator.github.rest import actions as rest_actions
-from app.simulator.github.rest import advisories as rest_advisories
-from app.simulator.github.rest import alerts as rest_alerts
-from app.simulator.github.rest import apps as rest_apps
-from app.simulator.github.rest import checks as rest_checks
-from app.simulator.github.rest import contents as rest_contents
-from app.simulator.github.rest import issues as rest_issues
-from app.simulator.github.rest import labels as rest_labels
-from app.simulator.github.rest import links as rest_links
-from app.simulator.github.rest import manifests as rest_manifests
-from app.simulator.github.rest import pulls as rest_pulls
-from app.simulator.github.rest import reading as rest_reading
-from app.simulator.github.rest import remarks as rest_remarks
-from app.simulator.github.rest import repositories as rest_repositories
-from app.simulator.github.rest import reviews as rest_reviews
+from app.simulator.github.rest.routes import register_rest
 from app.simulator.github.routing import register
 from app.simulator.github.state.world import World
-from app.simulator.github.tokens import Tokens
-from app.simulator.github.webhooks import Webhooks
 
 LARGEST_PUSH = 1024**3
-SUBJECTS = (
-    rest_apps,
-    rest_manifests,
-    rest_repositories,
-    rest_contents,
-    rest_issues,
-    rest_labels,
-    rest_links,
-    rest_pulls,
-    rest_reviews,
-    rest_remarks,
-    rest_checks,
-    rest_actions,
-    rest_reading,
-    rest_alerts,
-    rest_advisories,
-)
 
 
 class LocalGitHub(
@@ -102,7 +62,7 @@ class LocalGitHub(
     async def start(cls, root: Path, *, port: int = 0) -> LocalGitHub:
         """Serve on 127.0.0.1; git repositories live below `root`."""
         world = World(url="", root=root)
-        parts = _parts(world)
+        parts = build_parts(world)
         app = web.Application(client_max_size=LARGEST_PUSH)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
         github = cls(parts, runner)
@@ -120,31 +80,9 @@ class LocalGitHub(
     def _build(self, app: web.Application) -> None:
         app.middlewares.append(ledger_middleware(self.world, self.requests, self.faults))
         app.middlewares.append(api_middleware(self.world, self.limits))
-        for subject in SUBJECTS:
-            register(app, self.parts, subject.routes)
+        register_rest(app, self.parts, self)
         register(app, self.parts, limit_routes(self.limits))
         app.router.add_post("/api/graphql", Graphql(self.parts).answer)
-        rest_actions.register_storage(app, self.world)
-        rest_manifests.register_form(app, self)
         register_files(app, self.parts)
         GitHttp(self.parts).register(app)
         Pages(self.parts).register(app)
-
-
-def _parts(world: World) -> Parts:
-    webhooks = Webhooks(world)
-    issues = IssueChanges(world, webhooks.announce)
-    alerts = AlertChanges(world, webhooks.announce)
-    pulls = PullChanges(world, webhooks.announce, issues, alerts)
-    return Parts(
-        world,
-        Tokens(world),
-        webhooks,
-        issues,
-        pulls,
-        MergeChanges(world, issues, pulls),
-        ReviewChanges(world, webhooks.announce, issues),
-        CheckChanges(world, webhooks.announce),
-        alerts,
-        RepositoryChanges(world, webhooks),
-    )

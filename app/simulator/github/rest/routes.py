@@ -1,0 +1,52 @@
+"""The table of the REST API: every subject with its routes."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from app.simulator.github.admin.apps import AppsAdmin
+from app.simulator.github.calls import Parts
+from app.simulator.github.rest import (
+    actions,
+    advisories,
+    alerts,
+    apps,
+    checks,
+    contents,
+    issues,
+    labels,
+    links,
+    manifests,
+    pulls,
+    reading,
+    remarks,
+    repositories,
+    reviews,
+)
+from app.simulator.github.routing import register
+
+SUBJECTS = (
+    apps,
+    manifests,
+    repositories,
+    contents,
+    issues,
+    labels,
+    links,
+    pulls,
+    reviews,
+    remarks,
+    checks,
+    actions,
+    reading,
+    alerts,
+    advisories,
+)
+
+
+def register_rest(app: web.Application, parts: Parts, admin: AppsAdmin) -> None:
+    """Serve all subjects, the storage of logs and the form that makes an App of a manifest."""
+    for subject in SUBJECTS:
+        register(app, parts, subject.routes)
+    actions.register_storage(app, parts.world)
+    manifests.register_form(app, admin)
