@@ -42,7 +42,7 @@ REFUSED = "[Fettle refused this command the way to: {hosts}. It may read from in
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy of what is installed, for one command to add to."""
+    """A copy of the installed dependencies that one command may change."""
 
     folder: Path
     manifest: Manifest
@@ -50,7 +50,7 @@ class Copy:
 
     @property
     def furnishing(self) -> CommandMounts:
-        """Return all of it, for the command to change."""
+        """Return the mounts of the copy, writable."""
         return CommandMounts(
             mounts=(*places(self.folder), *self.way.mounts),
             within=dict(self._within()),
@@ -62,7 +62,7 @@ class Copy:
 
     @property
     def note(self) -> str:
-        """Return what was refused, for whoever reads the command's output."""
+        """Return the refused network requests, for the reader of the command's output."""
         refused = self.way.refused()
         return REFUSED.format(hosts="; ".join(refused)) if refused else ""
 
@@ -87,9 +87,9 @@ class Adder:
         tools: Mapping[str, str],
         argv: Sequence[str],
     ) -> AsyncIterator[Copy]:
-        """Copy an entry into this folder, which is removed in the end unless somebody moved it.
+        """Copy an entry into this folder, which is deleted at the end unless somebody moved it.
 
-        Raises ToolError when there is no way to the indexes.
+        Raises ToolError when the package indexes cannot be reached.
         """
         text = " ".join(argv)
         try:
@@ -125,12 +125,12 @@ class Adder:
 
 
 def places(folder: Path) -> tuple[Mount, ...]:
-    """Return the places outside of the tree, to be changed."""
+    """Return the installed folders outside of the tree, writable."""
     return tuple(Mount(folder / name, at, writable=True) for name, at in PLACES.items())
 
 
 def tools_of(planned: Mapping[str, str], text: str) -> dict[str, str]:
-    """Return the tools whose indexes are wanted: those of the set-up, and those that it names."""
+    """Return the tools whose indexes the command needs: the set-up's, and those it names."""
     words = (_INSTEAD_OF.get(word, word) for word in re.findall("[a-z]+", text))
     return {**dict.fromkeys(sorted({*words} & READERS.keys()), ""), **planned}
 

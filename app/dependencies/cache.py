@@ -31,14 +31,14 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Entry:
-    """A complete set-up on disk."""
+    """A complete entry on disk."""
 
     folder: Path
     manifest: Manifest
 
     @property
     def there(self) -> bool:
-        """Tell whether it was not dropped meanwhile; from now on it counts as in use."""
+        """Tell whether the entry still exists, and mark it as in use now."""
         try:
             os.utime(self.folder / _MANIFEST)
         except FileNotFoundError:
@@ -47,7 +47,7 @@ class Entry:
 
 
 class Store:
-    """The entries of all repositories, each repository's in a folder of its own."""
+    """The cache's entries; each repository has a folder of its own."""
 
     def __init__(self, root: Path, group: int, *, budget: int = BUDGET) -> None:
         self._root = root
@@ -56,20 +56,20 @@ class Store:
 
     @asynccontextmanager
     async def locked(self, name: str, *, timeout: float) -> AsyncIterator[Path]:
-        """Hold a repository's entries against other builders, and give their folder."""
+        """Lock a repository's entries against other builders, and yield their folder."""
         folder = self._root / name
         make_passable(folder)
         async with file_lock(self._root / f"{name}.lock", timeout=timeout):
             yield folder
 
     def unfinished(self, folder: Path) -> list[Path]:
-        """Return what processes that died left half-built; ask with the lock held."""
+        """Return half-built entries of dead processes; the caller holds the lock."""
         return list(folder.glob(f"{_BUILDING}*"))
 
     def find(self, name: str, key: str, base: str, owner: str) -> Entry | None:
         """Return the entry for this key, or the failed one that this owner (a run) was left with.
 
-        What was compiled in the tree holds for the commit it was compiled from alone.
+        Output compiled within the tree is valid only for the commit it was compiled from.
         """
         own = self._entry(self._root / name / f"{key}-{owner}")
         if own is not None:  # so that a run sees the same from its beginning to its end
@@ -79,18 +79,18 @@ class Store:
         return max(fresh, key=lambda entry: entry.manifest.made, default=None)
 
     async def forget(self, name: str, owner: str) -> None:
-        """Drop what served this owner alone."""
+        """Delete entries that served this owner alone."""
         for folder in (self._root / name).glob(f"*-{owner}"):
             await asyncio.to_thread(_drop, folder)
 
     def building(self, folder: Path) -> Path:
-        """Return a new folder to build in, which no sandbox but its own can reach."""
+        """Return a new folder to build in, which only its own sandbox can reach."""
         return self._made(folder / f"{_BUILDING}{secrets.token_hex(6)}")
 
     def adding(self, name: str, owner: str) -> Path:
-        """Return a new folder for what this owner adds; another one that it left half-done goes.
+        """Return a new folder for this owner's additions; its half-done ones are deleted.
 
-        Other builders leave it alone, and `forget` takes it away.
+        Other builders leave it alone, and `forget` deletes it.
         """
         folder = self._root / name
         make_passable(folder)
@@ -106,9 +106,9 @@ class Store:
         return made
 
     async def keep(self, building: Path, key: str, manifest: Manifest, owner: str) -> Entry:
-        """Put what was built in its place, at once.
+        """Move the built entry into its place atomically.
 
-        A failed one, and one that a run added to, serve their owner alone.
+        A failed entry, and one that a run added to, serves its owner alone.
         """
         own = bool(manifest.result.problems or manifest.added)
         suffix = owner if own else f"ok-{secrets.token_hex(6)}"
@@ -117,7 +117,7 @@ class Store:
         return Entry(target, manifest)
 
     async def tidy(self) -> None:
-        """Drop failed entries after a day, and the longest unused ones beyond the budget."""
+        """Delete failed entries after a day, and the longest unused ones above `BUDGET` bytes."""
         await asyncio.to_thread(self._tidy, time.time())
 
     def _tidy(self, now: float) -> None:

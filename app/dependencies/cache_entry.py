@@ -30,7 +30,7 @@ _TOOLCHAINS_FILE = "zz-toolchains.pth"
 
 
 class Manifest(Frozen):
-    """What an entry holds; written last, so that an entry without one is none."""
+    """The contents of an entry; written last, so that an entry without it is incomplete."""
 
     result: SetupResult
     base: str
@@ -51,13 +51,13 @@ class Manifest(Frozen):
 
     @property
     def compiled(self) -> bool:
-        """Return whether something in the tree was compiled from the base's own sources."""
+        """Return whether files in the tree were compiled from the base's own sources."""
         return any(path.endswith(_COMPILED) for path in self.copies)
 
 
 @dataclass
 class Leavings:
-    """What was taken over from a set-up's tree and HOME."""
+    """The files taken over from a set-up's tree and HOME."""
 
     within: list[str] = field(default_factory=list)
     scratch: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Leavings:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what people should know of it."""
+        """Return notes on it for people."""
         if not self.left:
             return ()
         shown = ", ".join(f"`{name}`" for name in sorted(self.left)[:_LISTED])
@@ -81,7 +81,7 @@ class Leavings:
 def take_over(
     building: Path, tree: Path, ignored: Iterable[str], tools: Iterable[Path]
 ) -> Leavings:
-    """Move what is kept into its place in `building`, all of it sealed."""
+    """Move the files to keep into their places in `building`, and make them read-only."""
     leavings = Leavings()
     for name in ("tree", "files"):
         (building / name).mkdir()
@@ -98,7 +98,7 @@ def take_over(
 
 
 def furnishing_of(folder: Path, manifest: Manifest) -> CommandMounts:
-    """Return what an entry adds to the commands of a work tree, all of it read-only."""
+    """Return the read-only mounts of an entry for the commands of a work tree."""
     has_venv = (folder / "setup" / "venv" / "pyvenv.cfg").is_file()
     home = (Mount(folder / "home" / part, f"{HOME}/{part}") for part in manifest.home)
     return CommandMounts(
@@ -115,7 +115,7 @@ def furnishing_of(folder: Path, manifest: Manifest) -> CommandMounts:
 def sealed_again(
     building: Path, manifest: Manifest, tools: Iterable[Path], command: str
 ) -> Manifest:
-    """Take over what a command made of an entry's copy, and return what the copy holds now."""
+    """Take over a command's changes to a copy, and return what the copy holds now."""
     size = sum(seal(building / part) for part in PARTS)
     _let_see(building / "setup", tools)
     within = list(manifest.within)
@@ -234,10 +234,10 @@ _ALL, _READ = 0o755, 0o644
 
 
 def seal(folder: Path) -> int:
-    """Take everything below over, and return its size in bytes.
+    """Make everything below Fettle's own and readable; return the size in bytes.
 
-    Folders, files and links stay, all others go: a pipe would hang whoever reads it. No link is
-    followed. Nothing may run in there any more.
+    Folders, files and links stay; pipes, sockets and devices are deleted, since a pipe would block
+    its reader. No link is followed. No process may still run in there.
     """
     size = 0
     os.chown(folder, os.geteuid(), os.getegid())

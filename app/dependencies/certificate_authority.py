@@ -21,7 +21,7 @@ _BEFORE = dt.timedelta(hours=1)
 
 
 class Authority:
-    """A certificate authority that one set-up trusts; its key is in memory alone."""
+    """A certificate authority that one set-up trusts; its key stays in memory."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -32,7 +32,7 @@ class Authority:
         """What sandboxes are told to trust."""
 
     def server(self, host: str) -> ssl.SSLContext:
-        """Return what speaks TLS in the name of this host."""
+        """Return the TLS context of a server with a certificate for this host."""
         if host not in self._contexts:
             self._contexts[host] = self._server(host)
         return self._contexts[host]
@@ -95,7 +95,7 @@ class Authority:
 
 
 def trust(certificates: Iterable[str]) -> ssl.SSLContext:
-    """Return whom we trust for indexes: this machine's authorities, and these PEM texts."""
+    """Return the TLS context for indexes: the machine's authorities, and these PEM texts."""
     made = ssl.create_default_context()
     for text in certificates:
         made.load_verify_locations(cadata=text)
@@ -103,7 +103,7 @@ def trust(certificates: Iterable[str]) -> ssl.SSLContext:
 
 
 def bundle(trusted: ssl.SSLContext, authority: Authority) -> str:
-    """Return in PEM whom a sandbox trusts: all that we do, and the set-up's own authority."""
+    """Return in PEM what a sandbox trusts: all that Fettle trusts, and the set-up's authority."""
     known = map(ssl.DER_cert_to_PEM_cert, trusted.get_ca_certs(binary_form=True))
     return "".join([*known, authority.pem])
 

@@ -18,7 +18,10 @@ class NotTls(ValueError):
 
 
 class ClientHello(NamedTuple):
-    """What a client says first, in plain text."""
+    """The plain-text fields of a client's first message.
+
+    https://www.rfc-editor.org/rfc/rfc8446#section-4.1.2
+    """
 
     name: str | None
     """The server's name, or None where it gives none."""
@@ -27,9 +30,9 @@ class ClientHello(NamedTuple):
 
 
 async def read_client_hello(reader: asyncio.StreamReader) -> tuple[bytes, ClientHello]:
-    """Read exactly the records that hold the ClientHello; return them as they came, and its text.
+    """Read exactly the records of the ClientHello; return their bytes, and the message.
 
-    Raises NotTls, and IncompleteReadError when the client goes first.
+    Raises NotTls, and IncompleteReadError when the client hangs up first.
     """
     raw, message = b"", b""
     while len(message) < 4 or len(message) < 4 + int.from_bytes(message[1:4], "big"):
@@ -45,7 +48,7 @@ async def read_client_hello(reader: asyncio.StreamReader) -> tuple[bytes, Client
 
 
 def parse_client_hello(message: bytes) -> ClientHello:
-    """Return what a handshake message says. Raises NotTls when it is no proper ClientHello."""
+    """Return the fields of a handshake message. Raises NotTls for a malformed ClientHello."""
     if message[0] != _CLIENT_HELLO:
         raise NotTls("no ClientHello")
     body = _Bytes(message[4 : 4 + int.from_bytes(message[1:4], "big")])

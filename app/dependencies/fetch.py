@@ -34,7 +34,7 @@ ASKED = frozenset(
 
 
 class Reading:
-    """The readers of one set-up. `open` and `close` frame its life."""
+    """Reads from package indexes for one set-up, between `open` and `close`."""
 
     def __init__(
         self,
@@ -53,18 +53,18 @@ class Reading:
         self._session: aiohttp.ClientSession | None = None
 
     async def open(self) -> None:
-        """Become ready to fetch."""
+        """Get ready to fetch."""
         self._session = web_session(self._trusted, Checked(self._private_ok, self._resolver))
 
     async def close(self) -> None:
-        """Let go of every connection to an index."""
+        """Close all connections to indexes."""
         if self._session is not None:
             await self._session.close()
 
     async def line(self, origin: Origin | None) -> Line:
-        """Return a line to a server in this process that reads from `origin`.
+        """Return a connection to a server in this process that reads from `origin`.
 
-        Without an origin every request names its own, as clients of an HTTP proxy do.
+        Without an origin each request names its own, as clients of an HTTP proxy do.
         """
         answer = functools.partial(self._answer, origin)
         server = web.Server(answer, handler_cancellation=True, logger=_logger())

@@ -29,7 +29,7 @@ _SHORTEST = 6
 
 
 class Passing:
-    """Passes answers on; pages of private indexes are searched first, a few at a time."""
+    """Forwards responses; pages of private indexes are first searched for credentials."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Semaphore(_PAGES_AT_ONCE)
@@ -37,7 +37,7 @@ class Passing:
     async def on(
         self, found: aiohttp.ClientResponse, request: web.BaseRequest, key: Key | None
     ) -> web.StreamResponse:
-        """Pass one answer on. Raises Refused when it holds what opened the index."""
+        """Forward one response. Raises Refused when it holds the credential of its index."""
         headers = {k: v for k, v in found.headers.items() if k.lower() in ANSWERED}
         if key is None:
             return await _stream(found, request, headers)

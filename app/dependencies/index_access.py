@@ -22,34 +22,34 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class IndexWay:
-    """The port `Way` while a proxy stands."""
+    """The port `Way` while its proxy runs."""
 
     indexes: Indexes
     proxy: Proxy
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Return what leads the tools to their indexes, and what the operator passes on."""
+        """Return the variables that lead tools to their indexes, and those the operator passes."""
         given = self.indexes.environment.items()
         return {name: value for name, value in given if not name.startswith(DROPPED)}
 
     @property
     def mounts(self) -> Sequence[Mount]:
-        """Return the indexes that are folders of this machine."""
+        """Return the mounts of indexes that are local folders."""
         return self.indexes.mounts
 
     def wrap(self, command: SandboxCommand) -> SandboxCommand:
-        """Return the command with the way out."""
+        """Return the command with the proxy on its loopback."""
         return bridged(command, self.proxy.socket, BUNDLE)
 
     def refused(self) -> Sequence[str]:
-        """Return what was asked for and refused, the most frequent first."""
+        """Return the refused requests, the most frequent first."""
         return [str(refusal) for refusal in self.proxy.refused[:_REFUSED_SHOWN]]
 
 
 @dataclass(frozen=True)
 class IndexWays:
-    """Opens ways on this machine."""
+    """Opens access to package indexes on this machine."""
 
     finder: IndexFinder
     owner: tuple[int, int]
@@ -59,10 +59,10 @@ class IndexWays:
     async def open(
         self, tools: Mapping[str, str], *, reading_alone: bool = False
     ) -> AsyncIterator[IndexWay]:
-        """Find the indexes of these tools, and hold a proxy to them open.
+        """Find the indexes of these tools, and run a proxy to them.
 
-        The operator's other hosts are reached through tunnels, where one could also send, unless
-        it is for `reading_alone`. Raises ConfigError for a host in the settings that is none.
+        The operator's other hosts are reached through tunnels, which could also send data out,
+        unless `reading_alone` is set. Raises ConfigError for a malformed host in the settings.
         """
         indexes = await self.finder.find(tools)
         for note in indexes.notes:  # for the operator alone: they tell where indexes are

@@ -15,7 +15,7 @@ _PATIENCE = aiohttp.ClientTimeout(total=None, sock_connect=15, sock_read=60)
 
 
 def web_session(trusted: ssl.SSLContext, resolver: AbstractResolver) -> aiohttp.ClientSession:
-    """Return a client that sends what it is told: no cookies, no proxies, nothing unpacked."""
+    """Return an HTTP client without cookies, environment proxies or decompression."""
     connector = aiohttp.TCPConnector(ssl=trusted, resolver=resolver, use_dns_cache=False, limit=64)
     return aiohttp.ClientSession(
         connector=connector,
@@ -28,7 +28,7 @@ def web_session(trusted: ssl.SSLContext, resolver: AbstractResolver) -> aiohttp.
 
 
 class Checked(AbstractResolver):
-    """Gives the client addresses that passed; it connects to these."""
+    """The client's resolver, which returns checked addresses only."""
 
     def __init__(self, private_ok: Callable[[str, int], bool], resolver: Resolver) -> None:
         self._private_ok = private_ok
@@ -40,7 +40,7 @@ class Checked(AbstractResolver):
         port: int = 0,
         family: socket.AddressFamily = socket.AF_UNSPEC,  # noqa: ARG002 aiohttp hands it over
     ) -> list[ResolveResult]:
-        """Return them. Raises OSError, as the client expects."""
+        """Return the checked addresses. Raises OSError, as aiohttp expects."""
         try:
             found = await resolve_public(
                 host, port, private_ok=self._private_ok(host, port), resolver=self._resolver

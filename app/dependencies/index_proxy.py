@@ -42,7 +42,7 @@ class _Entry:
 
 
 class Proxy:
-    """The proxy of one set-up; `open_proxy` makes it, its socket is its identity."""
+    """The proxy of one set-up; `open_proxy` makes it, and its socket identifies it."""
 
     def __init__(
         self,
@@ -67,11 +67,11 @@ class Proxy:
 
     @property
     def refused(self) -> tuple[Refusal, ...]:
-        """Return what was refused so far, the most frequent first."""
+        """Return the refused requests so far, the most frequent first."""
         return self._refusals.listed()
 
     def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take a connection of the sandbox; beyond the caps it is dropped without a word."""
+        """Serve a connection of the sandbox; beyond the limits it is closed silently."""
         self._seen += 1
         if self._seen > self._caps.in_all or len(self._open) >= self._caps.connections:
             writer.transport.abort()
@@ -191,8 +191,8 @@ async def open_proxy(
 ) -> AsyncIterator[Proxy]:
     """Run a proxy to these origins for sandboxes of `owner`, as long as the `with` lasts.
 
-    `certificates` are PEM texts of authorities that are trusted beside the machine's own;
-    `files` are put beside the socket. All of the folder is seen inside, and nobody else's.
+    `certificates` are PEM texts of trusted authorities beside the machine's own; `files` are put
+    beside the socket. The sandbox sees that whole folder, and no other set-up's.
     """
     allowed, authority, trusted = Allowed(origins), Authority(), trust(certificates)
     refusals = Refusals()

@@ -49,24 +49,24 @@ _FAILED = {
 
 
 class Way(Protocol):
-    """The way from a sandbox to the package indexes."""
+    """Access from a sandbox to the package indexes."""
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Return what leads the tools to their indexes."""
+        """Return the variables that lead tools to their indexes."""
         ...
 
     @property
     def mounts(self) -> Sequence[Mount]:
-        """Return the indexes that are folders of this machine."""
+        """Return the mounts of indexes that are local folders."""
         ...
 
     def wrap(self, command: SandboxCommand) -> SandboxCommand:
-        """Return the command with the way out."""
+        """Return the command with the access added."""
         ...
 
     def refused(self) -> Sequence[str]:
-        """Return what was asked for and refused, and why."""
+        """Return the refused requests with their reasons."""
         ...
 
 
@@ -90,7 +90,7 @@ class _Record:
 
 @dataclass(frozen=True)
 class Builder:
-    """Builds set-ups on this machine."""
+    """Installs dependencies on this machine."""
 
     sandbox: Sandbox
     toolchains: Sequence[Path]
@@ -98,9 +98,9 @@ class Builder:
     open_way: OpenWay
 
     async def build(self, mirror: Mirror, folder: Path, base: str, plan: InstallPlan) -> Manifest:
-        """Run the plan on a checkout of `base`, keep what it left in `folder`, and say how it went.
+        """Run the plan on a checkout of `base`, keep the result in `folder`, and report on it.
 
-        A recipe that fails does not keep the others from being followed.
+        A failed recipe does not stop the others.
         """
         for name in PLACES:
             _make(folder / name, self.sandbox.owner)
@@ -194,7 +194,7 @@ class Builder:
 
 
 def checkout_of(folder: Path) -> str:
-    """Return the id of the checkout that is worked on in this folder."""
+    """Return the id of the checkout that is being built in this folder."""
     return f"setup-{folder.name}"
 
 

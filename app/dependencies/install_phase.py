@@ -49,7 +49,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class SetUps:
-    """The set-ups of this machine."""
+    """The set-up phase of this machine."""
 
     store: Store
     builder: Builder
@@ -61,7 +61,7 @@ class SetUps:
     kits: Kits
 
     def of(self, name: str, mirror: Mirror, run_id: str) -> RunSetUp:
-        """Return what installs for one run; `name` is a repository's own, and a folder's."""
+        """Return the installer of one run; `name` is the repository's folder in the cache."""
         return RunSetUp(self, name, mirror, run_id)
 
 
@@ -78,7 +78,7 @@ class RunSetUp:
         self._found: dict[str, tuple[Entry, CommandMounts]] = {}
 
     async def set_up(self, base: str, policy: Policy) -> SetupResult:
-        """Have it installed, and say what came of it."""
+        """Install the dependencies as of `base`, and report on it."""
         plan, key = await self._plan(base, policy)
         if not plan.recipes:
             return SetupResult(source=plan.source)
@@ -89,13 +89,13 @@ class RunSetUp:
         return entry.manifest.result.model_copy(update={"cached": cached})
 
     async def forget(self) -> None:
-        """Drop what served this run alone."""
+        """Delete what was installed for this run alone."""
         await self._all.store.forget(self._name, self._owner)
 
     async def furnishing(self, base: str, policy: Policy) -> CommandMounts:
-        """Return what was installed; it is there for the next command.
+        """Return the installed dependencies for the next command.
 
-        Raises TransientError when it was lost and cannot be installed again.
+        Raises TransientError when they were lost and cannot be installed again.
         """
         async with self._turn:
             known = self._found.get(base)
@@ -107,9 +107,9 @@ class RunSetUp:
     async def adding(
         self, base: str, policy: Policy, argv: Sequence[str]
     ) -> AsyncIterator[RunAddition]:
-        """Give what this command may add to; what is not kept when the block ends is gone.
+        """Lend a copy for this command to change; without `keep`, it is dropped at the end.
 
-        Raises ToolError where no sandbox can hold a command to the indexes alone.
+        Raises ToolError where no sandbox can restrict a command to the package indexes.
         """
         if self._all.sandbox.level != "full":
             raise ToolError(_NO_WAY.format(name=self._all.sandbox.name))
@@ -125,7 +125,7 @@ class RunSetUp:
 
     @asynccontextmanager
     async def lending(self, argv: Sequence[str], kits: Sequence[Kit]) -> AsyncIterator[Loan]:
-        """Lend kits to a command of ours; it leaves nothing behind."""
+        """Lend kits to a command of Fettle's; it leaves nothing behind."""
         folder = self._all.store.adding(self._name, self._owner)
         try:
             async with self._all.kits.lent(folder / "tmp", argv, kits) as loan:
@@ -134,7 +134,7 @@ class RunSetUp:
             await asyncio.to_thread(remove_tree, folder)
 
     async def take_up(self, addition: RunAddition, command: str) -> None:
-        """Let later commands see what was added."""
+        """Let later commands see the addition."""
         copy = addition.copy
         await asyncio.to_thread(remove_tree, copy.folder / "tmp")
         try:
@@ -235,12 +235,12 @@ class RunAddition:
 
     @property
     def furnishing(self) -> CommandMounts:
-        """Return the copy, with a way to the package indexes."""
+        """Return the copy's mounts, with access to the package indexes."""
         return self.copy.furnishing
 
     @property
     def note(self) -> str:
-        """Return what was refused on that way."""
+        """Return the refused requests."""
         return self.copy.note
 
     async def keep(self, command: str) -> None:
@@ -265,7 +265,7 @@ _LOST = (
 
 
 def surroundings(sandbox: Sandbox, toolchains: Sequence[Path], *more: object) -> str:
-    """Return a text that changes when what was installed may no longer fit this machine."""
+    """Return a text that changes when installed dependencies may no longer fit this machine."""
     programs = [Path("/usr/bin/python3"), Path("/usr/bin/node"), *(t / "bin" for t in toolchains)]
     about = [
         (str(path), str(path.resolve()), path.stat().st_mtime_ns if path.exists() else 0)

@@ -55,11 +55,10 @@ TRUST = (
 
 
 def bridged(command: SandboxCommand, socket: Path, bundle: str | None = None) -> SandboxCommand:
-    """Return the command with a way to the proxy that listens on this socket, and no other.
+    """Return the command with a loopback proxy that leads to this socket, and nowhere else.
 
-    The folder of the socket is mounted, with all that is in it. `bundle` is the name of the file
-    beside the socket with the authorities to trust. What the command's own environment says of
-    proxies is overruled.
+    The socket's folder is mounted with everything in it. `bundle` names the file beside the socket
+    with the trusted authorities. Proxy variables of the command's environment are overridden.
     """
     folder, cargo = socket.parent, socket.parent / CARGO
     mounts = [Mount(folder, INSIDE), *([Mount(cargo, CARGO_AT)] if cargo.exists() else [])]

@@ -24,7 +24,10 @@ _USERINFO = re.compile(r"//[^/@\s]*@")
 
 
 class Place(NamedTuple):
-    """What an origin is recognised by."""
+    """Scheme, host and port of an origin.
+
+    https://www.rfc-editor.org/rfc/rfc6454#section-4
+    """
 
     scheme: Scheme
     host: str
@@ -49,7 +52,7 @@ class Key:
 
     @classmethod
     def basic(cls, path: str, user: str, password: str) -> Key:
-        """Return the key of a user name and a password."""
+        """Return the credential of a user name and password."""
         pair = base64.b64encode(f"{user}:{password}".encode()).decode()
         # Where the name is a token, the password is empty or a word that only fills its place.
         hidden = [password] if password and len(user) < _TOKEN_LENGTH else [password, user]
@@ -57,18 +60,18 @@ class Key:
 
     @classmethod
     def bearer(cls, path: str, token: str) -> Key:
-        """Return the key of a token."""
+        """Return the credential of a token."""
         return cls(path, SecretStr(f"Bearer {token}"), (SecretStr(token),))
 
     def opens(self, path: str) -> bool:
-        """Tell whether this raw path of a URL lies below ours, whatever a server makes of dots."""
+        """Tell whether this raw URL path lies below `path`, however a server resolves dots."""
         pieces = (piece.partition(";")[0] for piece in _PATH_PIECES.split(_unquoted(path)))
         return path.startswith(self.path) and not any(piece in {".", ".."} for piece in pieces)
 
 
 @dataclass(frozen=True)
 class Origin:
-    """One origin that may be reached."""
+    """One origin that a set-up may reach."""
 
     place: Place
     why: str
@@ -80,13 +83,13 @@ class Origin:
     keys: tuple[Key, ...] = field(default=(), repr=False)
 
     def key(self, path: str) -> Key | None:
-        """Return the key for this path, the closest first."""
+        """Return the credential for this path, the longest match first."""
         fitting = [key for key in self.keys if key.opens(path)]
         return max(fitting, key=lambda key: len(key.path), default=None)
 
 
 class Allowed:
-    """The origins that one set-up may reach; addresses that nobody may reach are left out."""
+    """The origins that one set-up may reach, without forbidden addresses."""
 
     def __init__(self, origins: Iterable[Origin]) -> None:
         self._origins: dict[Place, Origin] = {}
@@ -95,16 +98,16 @@ class Allowed:
             self._origins[origin.place] = _both(known, origin) if known else origin
 
     def find(self, scheme: Scheme, host: str, port: int) -> Origin | None:
-        """Return the origin, by its exact host and port."""
+        """Return the origin with exactly this scheme, host and port."""
         return self._origins.get(Place(scheme, _plain(host), port))
 
     def at(self, host: str, port: int) -> Origin | None:
-        """Return what a CONNECT to host and port is for: https, unless only http is allowed."""
+        """Return the origin of a CONNECT to host and port: https, unless only http is allowed."""
         return self.find("https", host, port) or self.find("http", host, port)
 
 
 def place_of(url: str) -> Place:
-    """Return the origin of a URL. Raises ValueError unless it is one of http or https."""
+    """Return the origin of a URL. Raises ValueError for schemes other than http and https."""
     parts = urlsplit(url)
     host = _plain(parts.hostname or "")
     if parts.scheme not in PORTS or not is_host(host):
@@ -114,12 +117,12 @@ def place_of(url: str) -> Place:
 
 
 def is_host(host: str) -> bool:
-    """Tell whether this could be a host: a name in ASCII, or an address."""
+    """Tell whether the text can be a host: an ASCII name or an address."""
     return bool(_HOST.fullmatch(host)) and (":" not in host or tls_name(host) is None)
 
 
 def tls_name(host: str) -> str | None:
-    """Return the name by which TLS asks for this host: addresses have none."""
+    """Return the server name for TLS, or None for an address, which has none."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -128,7 +131,7 @@ def tls_name(host: str) -> str | None:
 
 
 def without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
-    """Return the URL without user and password, and these. Raises ValueError."""
+    """Return the URL without its user and password, and the two. Raises ValueError."""
     parts = urlsplit(url)
     place, _, name = parts.netloc.rpartition("@")
     if not place:
@@ -138,7 +141,7 @@ def without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
 
 
 def scrubbed(text: str) -> str:
-    """Return a text whose URLs have no credentials."""
+    """Return the text with all credentials removed from its URLs."""
     return _USERINFO.sub("//", text)
 
 

@@ -11,7 +11,7 @@ _KEPT = 100
 
 
 class Refused(Exception):
-    """Nobody in a set-up may do this; the text says what was tried on the host of the moment."""
+    """A request that no set-up may make; the text names the request on the present host."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -21,7 +21,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Something that a set-up command wanted and did not get."""
+    """A refused network request of a set-up command, counted."""
 
     host: str
     port: int
@@ -35,17 +35,17 @@ class Refusal:
 
 
 class Refusals:
-    """The refusals of one set-up, a bounded number of kinds."""
+    """The refused requests of one set-up, limited in number of kinds."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, int, str]] = Counter()
 
     def add(self, host: str, port: int, reason: str) -> None:
-        """Remember one."""
+        """Count one refusal."""
         what = (host, port, reason)
         if what in self._counts or len(self._counts) < _KEPT:
             self._counts[what] += 1
 
     def listed(self) -> tuple[Refusal, ...]:
-        """Return them all, the most frequent first."""
+        """Return all refusals, the most frequent first."""
         return tuple(Refusal(*what, count) for what, count in self._counts.most_common())

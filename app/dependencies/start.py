@@ -18,7 +18,7 @@ from app.secrets.redaction import Redactor
 
 
 def make_set_ups(settings: Settings, sandbox: Sandbox, redactor: Redactor) -> SetUps:
-    """Return the set-ups of this machine; nothing is looked at before a run needs it."""
+    """Return the set-up phase of this machine; nothing is read before a run needs it."""
     environ = process_environment()
     operator = Operator(
         environ, settings.setup_hosts, settings.setup_variables, settings.toolchains

@@ -57,7 +57,7 @@ class Loan:
 
     @property
     def furnishing(self) -> CommandMounts:
-        """Return them."""
+        """Return the mounts of the kits."""
         return CommandMounts(
             mounts=(*self.mounts, *self.way.mounts),
             environment={**ASKING, "KITS": AT, **self.way.environment},
@@ -66,7 +66,7 @@ class Loan:
 
     @property
     def note(self) -> str:
-        """Return what could not be made, and what was refused."""
+        """Return the missing kits, and the refused requests."""
         refused = self.way.refused()
         return self.missing + (REFUSED.format(hosts="; ".join(refused)) if refused else "")
 
@@ -87,9 +87,9 @@ class Kits:
     async def lent(
         self, scratch: Path, argv: Sequence[str], kits: Sequence[Kit]
     ) -> AsyncIterator[Loan]:
-        """Lend kits, with `scratch` for temporary files, which is whoever's who calls.
+        """Lend kits, with the caller's folder `scratch` for temporary files.
 
-        Raises ToolError when there is no way to the indexes.
+        Raises ToolError when the package indexes cannot be reached.
         """
         if self.sandbox.level != "full":
             raise ToolError(_NO_SANDBOX.format(name=self.sandbox.name))
@@ -174,7 +174,7 @@ class Kits:
 
 
 def give(folder: Path, owner: tuple[int, int]) -> None:
-    """Make a folder that belongs to the sandbox's user."""
+    """Create a folder that belongs to the sandbox's user."""
     folder.mkdir()
     folder.chmod(0o755)
     if os.geteuid() == 0:

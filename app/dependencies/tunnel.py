@@ -13,7 +13,7 @@ _LAST_BYTES = 10.0  # seconds
 
 @dataclass(frozen=True)
 class Caps:
-    """What one set-up may use of the network."""
+    """Limits on the network use of one set-up."""
 
     down: int = 8 * 1024**3
     """Bytes from outside, all connections together."""
@@ -32,18 +32,18 @@ class Caps:
 
 
 class Spent(Exception):
-    """The set-up used up its bytes."""
+    """The set-up has used up its bytes."""
 
 
 class Line:
-    """A reader and a writer that belong together."""
+    """The reader and writer of one connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
 
     async def close(self) -> None:
-        """Close it, once the other side has taken what was written; it gets a moment for that."""
+        """Close the connection, after a moment for the other side to read the rest."""
         self.writer.close()
         with contextlib.suppress(OSError, TimeoutError):
             async with asyncio.timeout(_LAST_BYTES):
@@ -52,7 +52,7 @@ class Line:
 
 
 class Meter:
-    """Counts the bytes of one set-up, and of one connection of it when made by `part`."""
+    """Counts the bytes of one set-up, or of one connection if made by `part`."""
 
     def __init__(self, caps: Caps, whole: Meter | None = None) -> None:
         self._caps = caps
@@ -61,11 +61,11 @@ class Meter:
         self.down = 0
 
     def part(self) -> Meter:
-        """Return a meter for one connection, whose bytes count here as well."""
+        """Return a meter for one connection, which counts towards this one."""
         return Meter(self._caps, self)
 
     def add(self, *, up: int = 0, down: int = 0) -> None:
-        """Count these bytes. Raises Spent when they are too many."""
+        """Count these bytes. Raises Spent above the limit."""
         self.up += up
         self.down += down
         if self._whole is not None:
@@ -75,7 +75,10 @@ class Meter:
 
 
 async def carry(inside: Line, outside: Line, meter: Meter, idle: float) -> None:
-    """Carry bytes both ways until the outside is done. Raises Spent, OSError, TimeoutError."""
+    """Carry bytes both ways until the outside closes; `idle` is in seconds.
+
+    Raises Spent, OSError, TimeoutError.
+    """
     async with asyncio.timeout(idle) as patience:
 
         def moved() -> None:

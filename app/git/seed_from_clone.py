@@ -20,10 +20,10 @@ LENT = "refs/fettle/lent"
 
 
 async def seed(mirror: Mirror, clone: UserClone, remote: str, url: str, token: str | None) -> bool:
-    """Make a mirror that has nothing yet, out of the clone and GitHub; return whether it was done.
+    """Fill a new mirror from the clone and GitHub; return whether that succeeded.
 
-    `remote` is the clone's name for GitHub. Whatever is wrong with the clone, nothing is lost: the
-    mirror then begins with nothing, as all others do.
+    `remote` is the clone's name for GitHub. A faulty clone does no harm: the mirror then starts
+    empty, like any other.
     """
     if await mirror.known():
         return False

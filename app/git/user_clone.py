@@ -35,14 +35,14 @@ _LONGEST_LIST = 64 * 2**20
 
 @dataclass(frozen=True)
 class CheckedOutHead:
-    """What a clone has checked out; `branch` is None when HEAD is detached."""
+    """The commit that a clone has checked out; `branch` is None when HEAD is detached."""
 
     commit: str
     branch: str | None
 
 
 class UserClone:
-    """A clone of a person on this machine. Root works in it as the person who owns it."""
+    """A person's clone on this machine. Root runs git there as the clone's owner."""
 
     def __init__(self, path: Path) -> None:
         gitdir = _gitdir_of(path)
@@ -51,7 +51,7 @@ class UserClone:
         self._objects = GitObjects(self.git)
 
     async def head(self) -> CheckedOutHead:
-        """Return what is checked out; ConfigError when nothing was ever committed."""
+        """Return the checked-out commit. Raises ConfigError when there is no commit yet."""
         commit = await self._head_commit()
         try:
             name = await self.git.local("symbolic-ref", "--quiet", "HEAD")
@@ -66,7 +66,7 @@ class UserClone:
         return commit
 
     async def bring_branch(self, mirror: Mirror, branch: str, ref: str) -> str | None:
-        """Copy the history of this branch into the mirror, kept by `ref`; return its commit.
+        """Copy the history of this branch into the mirror under `ref`; return its commit.
 
         None when the clone has no such branch.
         """
@@ -87,7 +87,7 @@ class UserClone:
         await mirror.keep(ref, commit)
 
     async def remotes(self) -> dict[str, str]:
-        """Return the address of each remote by its name, as it stands in the clone's settings."""
+        """Return the addresses of the remotes by name, as the clone's configuration has them."""
         only = ("--local", "--no-includes", "--null", "--get-regexp")
         try:
             listed = await self.git.local("config", *only, r"^remote\..+\.url$")
@@ -101,8 +101,8 @@ class UserClone:
     async def lend(self, mirror: Mirror, remote: str, folder: str) -> bool:
         """Copy what was fetched from this remote into the mirror, under this folder of refs.
 
-        Nothing that was only ever made here goes along. False when there is nothing, or when the
-        history ends somewhere: then it is of no use.
+        Local branches stay out. False when nothing was fetched, or when the history is shallow and
+        so of no use.
         """
         theirs = revision(f"refs/remotes/{remote}")
         listed = await self.git.local("for-each-ref", "--format=%(objectname)", f"{theirs}/")
@@ -116,9 +116,9 @@ class UserClone:
         return True
 
     async def deliver(self, mirror: Mirror, commit: str, branch: str) -> None:
-        """Give the commit to the clone as the new branch `bot/...`; already there is done.
+        """Create the branch `bot/...` in the clone at the commit; repeating that is safe.
 
-        RunError when that branch is somewhere else: it is somebody's.
+        Raises RunError when the branch stands at another commit, which is somebody's.
         """
         ref = own_branch(branch)
         now = await self._objects.resolve(ref)

@@ -19,7 +19,10 @@ _VARIABLE = re.compile(r"^CARGO_REGISTRIES_([A-Z0-9_]+)_INDEX$")
 
 
 async def cargo_indexes(operator: Operator) -> Configured:
-    """Return what cargo is configured for."""
+    """Return the registries that cargo is configured for.
+
+    https://doc.rust-lang.org/cargo/reference/config.html
+    """
     made = Configured("cargo")
     home = Path(operator.environ.get("CARGO_HOME") or operator.home / ".cargo")
     settings = operator.first_toml([home / "config.toml", home / "config"])

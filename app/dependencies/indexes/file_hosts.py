@@ -26,7 +26,7 @@ _JSON_PAGE = "application/vnd.pypi.simple.v1+json"
 
 
 class Silent(Exception):
-    """The index gave no answer that names a file; the text says why."""
+    """The index named no file; the text says why."""
 
 
 async def file_places(
@@ -34,7 +34,7 @@ async def file_places(
 ) -> tuple[Place, ...]:
     """Return the origins of the files that the index names. Raises Silent.
 
-    `name` is a package of the repository, for indexes that hold only their owner's packages.
+    `name` is one of the repository's packages, for indexes that hold only their owner's packages.
     """
     if index.kind in {"go", "plain"}:
         return ()
@@ -105,7 +105,10 @@ def _links(index: Index, page: bytes) -> Iterator[str]:
 
 
 def links_of(page: bytes) -> list[str]:
-    """Return the links of an HTML page of files."""
+    """Return the links of an index's HTML page.
+
+    https://packaging.python.org/en/latest/specifications/simple-repository-api/
+    """
     parser = _Anchors()
     parser.feed(page.decode("utf-8", "replace"))
     return parser.links

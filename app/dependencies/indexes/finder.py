@@ -58,7 +58,7 @@ class _Read:
 
 
 class IndexFinder:
-    """Finds them; one for each process, since asking takes a second or two."""
+    """Finds indexes; one finder serves the process, since asking takes a second or two."""
 
     def __init__(
         self,
@@ -79,11 +79,11 @@ class IndexFinder:
         self._kept: dict[_Names, tuple[float, Indexes]] = {}
 
     async def find(self, names: Mapping[str, str]) -> Indexes:
-        """Return what set-ups with these tools need.
+        """Return the indexes of set-ups with these tools.
 
-        `names` gives for each tool the name of one package that the repository depends on, or
-        nothing: some indexes hold their owner's packages alone. Without names all tools are meant
-        that are there. Raises ConfigError for hosts in the settings that are none.
+        `names` maps each tool to one package that the repository depends on, or to nothing: some
+        indexes hold their owner's packages alone. Without names all installed tools are meant.
+        Raises ConfigError for malformed hosts in the settings.
         """
         what = tuple(sorted(names.items()))
         async with self._lock:
@@ -94,9 +94,9 @@ class IndexFinder:
             return self._kept[what][1]
 
     async def origins(self, names: Mapping[str, str]) -> Sequence[str]:
-        """Return where these tools get packages from, without credentials; no index is asked.
+        """Return the addresses of these tools' indexes in order, without credentials.
 
-        Their order counts, as it does for the tools.
+        No index is asked for anything.
         """
         async with self._lock:
             found = (await self._configured(names)).found

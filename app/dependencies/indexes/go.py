@@ -14,7 +14,10 @@ _SEPARATOR = re.compile(r"([,|])")
 
 
 async def go_indexes(operator: Operator) -> Configured:
-    """Return the module proxies that Go is configured for; it may not go to sources itself."""
+    """Return Go's module proxies; going to version control directly is switched off.
+
+    https://go.dev/ref/mod#module-proxy
+    """
     made = Configured("go")
     printed = await operator.ask("go", "env", "-json", "GOPROXY", *_PASSED_ON)
     options = json.loads(printed) if printed else dict(operator.environ)

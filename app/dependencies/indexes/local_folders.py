@@ -21,7 +21,7 @@ _PAGE_LARGEST = 1024 * 1024
 def mounts_of(
     folders: Iterable[Path], owner: tuple[int, int], notes: list[str]
 ) -> tuple[Mount, ...]:
-    """Return read-only mounts, at the place they have here, for indexes that are folders."""
+    """Return read-only mounts for indexes that are folders, at their own paths."""
     mounts: dict[Path, Mount] = {}
     for folder in folders:
         for part in (folder, *_files_of(folder)):

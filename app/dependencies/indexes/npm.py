@@ -25,7 +25,10 @@ _FIXED = ("audit", "fund", "update_notifier")
 
 
 async def npm_indexes(operator: Operator) -> Configured:
-    """Return what npm is configured for."""
+    """Return the registries that npm is configured for.
+
+    https://docs.npmjs.com/cli/configuring-npm/npmrc
+    """
     made = Configured("npm")
     printed = await operator.ask("npm", "config", "list", "--json")
     options = _options(printed) if printed else _own_options(operator)
@@ -59,7 +62,7 @@ async def npm_indexes(operator: Operator) -> Configured:
 
 
 async def yarn_indexes(operator: Operator) -> Configured:
-    """Return npm's indexes and the registry that yarn itself is configured for."""
+    """Return npm's registries, and the one that yarn itself is configured for."""
     made = await npm_indexes(operator)
     for arguments in (("config", "get", "registry"), ("config", "get", "npmRegistryServer")):
         answer = (await operator.ask("yarn", *arguments) or "").strip()

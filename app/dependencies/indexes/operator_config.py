@@ -29,7 +29,7 @@ _SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Operator:
-    """What the operator decided, here and in the settings; never what a repository says."""
+    """The operator's own configuration of package tools; a repository has no part in it."""
 
     environ: Mapping[str, str] = field(repr=False)
     """The variables of Fettle's own process."""
@@ -54,10 +54,10 @@ class Operator:
         return Path(self.environ.get("XDG_CONFIG_HOME") or self.home / ".config")
 
     async def ask(self, program: str, *arguments: str) -> str | None:
-        """Return what a tool prints, or None when it is absent or fails.
+        """Return a tool's output, or None when the tool is absent or fails.
 
-        It runs in `/`, where no repository can answer in the operator's place. An answer is
-        kept: ask a copy for a new one.
+        The tool runs in `/`, where no repository's configuration applies. Answers are cached: ask a
+        copy for a new one.
         """
         question = (program, *arguments)
         if question not in self._answers:
@@ -84,11 +84,11 @@ class Operator:
         return out.data().decode("utf-8", "replace")
 
     def first_toml(self, paths: Sequence[Path]) -> dict[str, Any]:
-        """Return the content of the first of these files that can be read."""
+        """Return the contents of the first of these files that is readable."""
         return next(self.tomls(paths), {})
 
     def tomls(self, paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
-        """Return the content of those of these files that can be read, in their order."""
+        """Return the contents of the readable ones of these files, in order."""
         for path in paths:
             try:
                 yield tomllib.loads(path.read_text("utf-8"))
@@ -96,7 +96,7 @@ class Operator:
                 continue
 
     def login(self, host: str) -> tuple[str, str] | None:
-        """Return user and password for a host out of the operator's .netrc."""
+        """Return user and password for a host from the operator's .netrc."""
         path = Path(self.environ.get("NETRC") or self.home / ".netrc")
         try:
             found = netrc.netrc(str(path)).authenticators(host)

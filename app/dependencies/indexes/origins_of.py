@@ -17,7 +17,7 @@ _SECONDS = 60.0
 
 
 class Places:
-    """Asks indexes where their files are."""
+    """Asks indexes for the hosts of their files."""
 
     def __init__(self, trusted: ssl.SSLContext, resolver: Resolver) -> None:
         self._trusted = trusted
@@ -26,9 +26,9 @@ class Places:
     async def origins(
         self, indexes: Iterable[Index], packages: Mapping[str, str], notes: list[str]
     ) -> tuple[Origin, ...]:
-        """Return the origins of these indexes and of the files they name.
+        """Return the origins of these indexes and of their files.
 
-        `packages` gives for each kind of index a package of the repository.
+        `packages` maps each kind of index to one of the repository's packages.
         """
         found = await asyncio.gather(*(self._of(index, packages, notes) for index in indexes))
         return tuple(origin for origins in found for origin in origins)

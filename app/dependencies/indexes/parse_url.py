@@ -18,7 +18,7 @@ def add(
     kind: Kind,
     login: tuple[str, str] | None = None,
 ) -> list[str]:
-    """Add these indexes; return them as the tool may name them inside, without credentials."""
+    """Add these indexes; return their URLs for tools in a sandbox, without credentials."""
     added = []
     for url in filter(None, urls):
         try:

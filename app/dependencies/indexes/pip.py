@@ -19,7 +19,10 @@ _YES = frozenset({"1", "true", "yes", "on", "y", "t"})
 
 
 async def pip_indexes(operator: Operator) -> Configured:
-    """Return what pip is configured for, and where it goes when it is not."""
+    """Return the indexes that pip is configured for, or its default.
+
+    https://pip.pypa.io/en/stable/topics/configuration/
+    """
     made = Configured("pip")
     options = await pip_options(operator)
     urls, extra = [options.get("index-url", "")], options.get("extra-index-url", "").split()
@@ -64,7 +67,7 @@ async def pip_options(operator: Operator) -> dict[str, str]:
 
 
 async def default_index(operator: Operator) -> str | None:
-    """Return the index that Python's tools use when nobody configured one: only they know."""
+    """Return the default index of Python's tools, which only the tools themselves know."""
     found = _DEFAULT.search(await _ask_pip(operator, "--isolated", "install", "--help") or "")
     if not found:
         found = _UV_DEFAULT.search(await operator.ask("uv", "help", "pip", "install") or "")
@@ -93,7 +96,7 @@ def _value(text: str) -> str:
 
 
 async def unconfigured_index(operator: Operator) -> Configured:
-    """Return the index of tools that are always led by the repository alone, such as poetry."""
+    """Return the index of tools that only a repository configures, such as poetry."""
     made = Configured("poetry")
     add(made, operator, [await default_index(operator) or ""], "simple")
     return made

@@ -27,7 +27,7 @@ class Index:
 
 @dataclass
 class Configured:
-    """What one tool is configured for, and what makes it use the same inside a sandbox."""
+    """One tool's indexes, and the settings by which it uses them inside a sandbox."""
 
     tool: str
     indexes: list[Index] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Configured:
 
 @dataclass(frozen=True)
 class Indexes:
-    """All that a set-up needs to reach its indexes, and nothing secret that a sandbox could see."""
+    """All indexes of a set-up; no secret in it is visible to a sandbox."""
 
     allowed: tuple[Origin, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -67,10 +67,10 @@ def index_of(url: str, kind: Kind, tool: str, keys: Iterable[Key] = ()) -> Index
 
 
 def key_path(url: str, kind: Kind) -> str:
-    """Return the path below which a key of this index is sent.
+    """Return the path below which a credential of this index is sent.
 
-    The files of a Python index lie beside its pages, not below them: `/api/NAME/simple` and
-    `/api/NAME/packages`. All others keep theirs below their own address.
+    A Python index has its files beside its pages: `/api/NAME/simple` and `/api/NAME/packages`.
+    Other indexes have them below their own address.
     """
     path = url.partition("://")[2].partition("/")[2].partition("?")[0]
     pieces = [piece for piece in path.split("/") if piece]

@@ -22,10 +22,10 @@ class _Entry(NamedTuple):
 
 
 async def uv_indexes(operator: Operator) -> Configured:
-    """Return what uv is configured for.
+    """Return the indexes that uv is configured for; without any, pip's.
 
-    Where it is configured for nothing it gets pip's indexes: an operator with a mirror for pip
-    wants no other way out, though uv reads no file of pip.
+    uv reads no file of pip's, but an operator with a mirror for pip wants no other way out.
+    https://docs.astral.sh/uv/concepts/indexes/
     """
     made = Configured("uv")
     entries = [*_variables(operator.environ), *_files(operator)]

@@ -43,32 +43,32 @@ class RunFolders:
 
     @property
     def quarantine(self) -> Path:
-        """Return the folder of the private index and of objects nobody has checked yet."""
+        """Return the folder of the private index and of unchecked objects."""
         return self.run / "q"
 
     @property
     def agent_git(self) -> Path:
-        """Return the agent's own git directory, which we never run git in."""
+        """Return the agent's own git directory, in which Fettle never runs git."""
         return self.run / "agent.git"
 
     @property
     def scratch(self) -> Path:
-        """Return the folders that tools write to within what was installed."""
+        """Return the folders that tools write to within the installed dependencies."""
         return self.run / "scratch"
 
     @property
     def exclude(self) -> Path:
-        """Return the list of what is never committed."""
+        """Return the file with patterns of what is never committed."""
         return self.run / "exclude"
 
     @property
     def ready(self) -> Path:
-        """Return the file that says for which base this folder was completely built."""
+        """Return the file that names the base for which this folder was completely built."""
         return self.run / "ready"
 
 
 class UntrustedGit:
-    """The scripts that run in the second sandbox: no token, no network, the mirror read-only."""
+    """Runs git scripts in the second sandbox: no token, no network, the mirror read-only."""
 
     def __init__(self, sandbox: Sandbox, mirror: Path, places: RunFolders) -> None:
         self._sandbox = sandbox
@@ -76,27 +76,27 @@ class UntrustedGit:
         self._places = places
 
     async def checkout(self, tree: str, head: str) -> None:
-        """Write out the files of `tree`, and the agent's git directory with HEAD at `head`."""
+        """Check out the files of `tree`, with HEAD of the agent's git directory at `head`."""
         await self._run("checkout", tree, head, writable=True, agent=True, timeout=600)
 
     async def restore(self, tree: str) -> None:
-        """Put the files back to `tree`."""
+        """Reset the files to `tree`."""
         await self._run("restore", tree, writable=True, agent=True, timeout=600)
 
     async def scrub(self) -> None:
-        """Remove every file that git does not know, the ignored ones as well."""
+        """Delete all untracked files, ignored ones included."""
         await self._run("scrub", writable=True, agent=False, timeout=600)
 
     async def advance(self, commit: str) -> None:
-        """Let the agent's branch be at `commit`."""
+        """Move the agent's branch to `commit`."""
         await self._run("advance", commit, writable=False, agent=True, timeout=60)
 
     async def ignored(self) -> None:
-        """Leave the list of what git ignores in the quarantine, ignored folders as one."""
+        """Write the list of ignored paths into the quarantine; an ignored folder is one path."""
         await self._run("ignored", writable=False, agent=False, timeout=300)
 
     async def snapshot(self, known: str, base: str) -> str:
-        """Return the tree id of the files; a pack of what is new is left in the quarantine."""
+        """Return the tree id of the files, and leave a pack of new objects in the quarantine."""
         said = await self._run("snapshot", known, base, writable=False, agent=False, timeout=300)
         found = _TREE.findall(said)
         if not found:

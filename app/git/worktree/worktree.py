@@ -35,9 +35,9 @@ _LIST_LIMIT = 4_000_000
 
 
 class GitWorkTree:
-    """A work tree whose files belong to the sandbox's user. Made by `open_work_tree`.
+    """A work tree whose files belong to the sandbox's user; `open_work_tree` makes it.
 
-    Git never runs on the files outside a sandbox, and never in the agent's git directory.
+    Git never runs on its files outside of a sandbox, and never in the agent's git directory.
     """
 
     def __init__(
@@ -70,14 +70,17 @@ class GitWorkTree:
         self._index = asyncio.Lock()
 
     async def read(self, path: str, *, limit: int = 1_000_000) -> bytes:
-        """Return a regular file's bytes; ToolError for anything else, symlinks, or over limit."""
+        """Return a regular file's bytes.
+
+        Raises ToolError for symlinks and other files, and for a file above `limit` bytes.
+        """
         for folder, installed in (await self._furnish()).within.items():
             if path.startswith(f"{folder}/"):
                 return read_file(installed, path.removeprefix(f"{folder}/"), limit)
         return read_file(self._places.files, path, limit)
 
     async def write(self, path: str, data: bytes) -> None:
-        """Create or replace a regular file, with its folders; ToolError if it would leave."""
+        """Create or replace a regular file and its folders. Raises ToolError if the path leaves."""
         write_file(self._places.files, path, data, self._sandbox.owner)
 
     async def run(
@@ -91,8 +94,8 @@ class GitWorkTree:
     ) -> CommandResult:
         """Run a command in the sandbox with the work tree as its folder.
 
-        With the network `indexes` it can install; a command that did not end by itself leaves
-        nothing of that.
+        With the network `indexes` it can install dependencies, which are kept only if the command
+        ended by itself. `timeout` is in seconds.
         """
         return await self._commands.run(
             argv, timeout=timeout, writable=writable, max_output=max_output, network=network
@@ -106,7 +109,7 @@ class GitWorkTree:
         kits: Sequence[Kit] = (),
         max_output: int = 64_000,
     ) -> CommandResult:
-        """Run a command of Fettle's own that reads from package indexes; nothing of it is kept."""
+        """Run a command of Fettle's that reads from package indexes; its files are dropped."""
         return await self._commands.ask(argv, timeout=timeout, kits=kits, max_output=max_output)
 
     async def added(self) -> Sequence[str]:
@@ -114,7 +117,7 @@ class GitWorkTree:
         return (await self._furnish()).added
 
     async def snapshot(self) -> str:
-        """Return the git tree id of the files as they are now, and keep its objects."""
+        """Return the git tree id of the present files, and keep its objects."""
         async with self._index:
             tree = await self._inside.snapshot(self._known, self._base)
             if tree != self._known:
@@ -123,9 +126,9 @@ class GitWorkTree:
         return tree
 
     async def restore(self, tree: str, *, pristine: bool = False) -> None:
-        """Put the files back to that commit or tree; untracked files are removed.
+        """Reset the files to that commit or tree; untracked files are deleted.
 
-        Ignored ones stay, unless `pristine` asks for the tree alone.
+        Ignored files stay, unless `pristine` is set.
         """
         async with self._index:
             await self._inside.restore(tree)
@@ -143,7 +146,7 @@ class GitWorkTree:
         permitted: Mapping[str, str] | None = None,
         merging: str = "",
     ) -> str:
-        """Return the id of the commit of `tree` on `parent`; same arguments, same id."""
+        """Return the id of the commit of `tree` on `parent`; equal arguments give an equal id."""
         ref = commit_ref(self._run_id, object_id(tree), object_id(parent), message, merging)
         commit = await self._mirror.resolve(ref)
         if commit is None:
@@ -174,9 +177,9 @@ class GitWorkTree:
         return self._places.files
 
     async def ignored(self) -> list[str]:
-        """Return what git ignores in the tree: files, and whole folders with a `/` behind them.
+        """Return the ignored files in the tree, and ignored folders with a trailing `/`.
 
-        Names that are no text are left out. Raises ToolError when there are too many.
+        Names that are not UTF-8 are left out. Raises ToolError when there are too many.
         """
         async with self._index:
             await self._inside.ignored()
@@ -184,13 +187,13 @@ class GitWorkTree:
         return [path.decode() for path in listed if path and _is_text(path)]
 
     async def close(self, *, forget: bool = True) -> None:
-        """Remove the files; with `forget` also what keeps their checkpoints and commits alive."""
+        """Delete the files; with `forget` also the refs that keep checkpoints and commits."""
         await asyncio.to_thread(remove_tree, self._places.run)
         if forget:
             await self._mirror.forget(run_refs(self._run_id))
 
     async def prepare(self) -> None:
-        """Have the files there: those of an earlier process of this run, or the base's anew."""
+        """Create the files of the base, unless an earlier process of this run has left its own."""
         await self._mirror.keep(f"{run_refs(self._run_id)}/base", self._base)
         if built_for(self._places) == self._base:
             return
@@ -241,11 +244,10 @@ async def open_work_tree(
 ) -> GitWorkTree:
     """Return the work tree of this run below `root`, with the files of the commit `base`.
 
-    A folder that an earlier process of the same run completed is taken as it is: call `restore`
-    to go on from a checkpoint. One that was not completed is built anew. `furnish` says before
-    each command what it sees beside the files, `add` what one may add to, `lend` what one of our
-    own asks indexes with; `conceal` takes secrets out of commit messages; `on_command` hears how
-    many seconds each command took.
+    A folder that an earlier process of the run completed is taken as it is: call `restore` to go on
+    from a checkpoint. An incomplete one is built anew. `furnish` returns each command's mounts,
+    `add` lends a copy to install into, `lend` lends Fettle's own tools; `conceal` redacts commit
+    messages; `on_command` is told each command's seconds.
     """
     run_refs(run_id)  # refuses an id that could leave `root`
     places = RunFolders(root / run_id)
