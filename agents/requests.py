@@ -15,6 +15,10 @@ _ON_REPOSITORY = re.compile(r"/(?:(?:issues|pull)/[0-9]+|security/dependabot(?:/
 Severity = Literal["low", "medium", "high", "critical"]
 """How bad an advisory says that it is, in GitHub's words."""
 
+WAITING_LABEL = "bot:waiting"
+"""The label that a run's issue carries while the run waits for people."""
+WAITING_DESCRIPTION = "Fettle asked something and waits for an answer"
+
 
 class Frozen(BaseModel):
     """A plain value: immutable, and strict about unknown fields."""

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import structlog
 
 from agents.errors import FettleError, RunError
-from agents.pipelines.stages import waiting_label as waiting
 from agents.policy import InvalidPolicy
+from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL
 from app.github.issues.labels import make_label
 from app.github.policy.file import read_policy
 from app.github.transport.client import GitHub
@@ -35,14 +35,14 @@ NAME = "repositories"
 LABELS = (
     (RESOLVE_LABEL, "5319e7", "Fettle turns this issue into a pull request"),
     (ADDRESS_LABEL, "1d76db", "Fettle does what the reviews of this pull request ask for"),
-    (waiting.LABEL, "bfd4f2", waiting.DESCRIPTION),
+    (WAITING_LABEL, "bfd4f2", WAITING_DESCRIPTION),
 )
 """Name, colour, description. Labels that people have made or changed stay as they are."""
 AN_HOUR = 240
 A_PASS = 30
 LOOK_SECONDS = 60.0
 AGAIN = 86_400.0
-"""Seconds after which it is tried again where it did not work, or where the policy is not valid."""
+"""Seconds until the next try, after a failure or an invalid policy."""
 
 log = structlog.get_logger()
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import structlog
 
 from agents.errors import RunError
-from agents.pipelines.stages.waiting_label import LABEL
-from agents.requests import OnPull, RemediateAlert, Request, ResolveIssue
+from agents.requests import WAITING_LABEL, OnPull, RemediateAlert, Request, ResolveIssue
 from agents.run import Outcome, Ports
 from app.alerts.admission import AlertContext
 from app.git.worktree.run_repository import GitSource
@@ -177,7 +176,7 @@ class GitHubEquipment:
             await self.place.leave(outcome)
         if outcome.kind in UNFINISHED and self.ports.tracker is not None:
             with suppress(RunError):  # it may have waited for an answer when it was withdrawn
-                await self.ports.tracker.label(LABEL, on=False)
+                await self.ports.tracker.label(WAITING_LABEL, on=False)
 
     async def close(self) -> None:
         """Show the newest state and stop updating it; let go of other servers."""

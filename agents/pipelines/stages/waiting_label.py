@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL
 from agents.run import Run
-
-LABEL = "bot:waiting"
-DESCRIPTION = "Fettle asked something and waits for an answer"
 
 
 async def show_waiting(run: Run, *, on: bool) -> None:
     """Put the label on the issue or take it off, where there is an issue."""
     if run.ports.tracker is not None:
-        await run.ports.tracker.label(LABEL, on=on, description=DESCRIPTION)
+        await run.ports.tracker.label(WAITING_LABEL, on=on, description=WAITING_DESCRIPTION)

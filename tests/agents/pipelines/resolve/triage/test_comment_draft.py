@@ -22,6 +22,7 @@ from agents.pipelines.resolve.triage.question import (
 from agents.pipelines.resolve.triage.triage import TRIAGE, Triage
 from agents.pipelines.stages.waiting_label import LABEL
 from agents.ports import Remark, Remarks, Steer, Turn
+from agents.requests import WAITING_LABEL
 from agents.run import Ports
 
 ISSUES = "https://github.example/octo/lib/issues/7"
@@ -157,7 +158,7 @@ async def test_questions_are_posted_with_reasons_assumptions_and_how_to_answer(t
     assert "`/bot go`" in said
     assert "write access" in said
     assert "I wait 14 days" in said
-    assert tracker.asked == [(LABEL, True), ("comment", "question-1")]
+    assert tracker.asked == [(WAITING_LABEL, True), ("comment", "question-1")]
     assert question == Question(
         url=f"{ISSUES}#issuecomment-500",
         waits=True,
@@ -332,7 +333,7 @@ async def test_triage_goes_on_in_the_session_that_asked(talking, talk, request_)
     decided = await run.stage(triage_again, request_, question)
 
     assert decided.decision == "action_proposed"
-    assert tracker.asked == [(LABEL, False), ("remarks", 8)]
+    assert tracker.asked == [(WAITING_LABEL, False), ("remarks", 8)]
     messages = json.loads(world.model.asked[0]["messages"])
     assert len(messages) == 3, "the session's own, this prompt, and what people said"
     prompt, remark = (message["content"][0]["text"] for message in messages[1:])
@@ -385,7 +386,7 @@ async def test_when_nobody_answers_the_label_goes_and_people_learn_how_to_start_
 
     outcome = await run.stage(unanswered, question)
 
-    assert tracker.asked == [(LABEL, False)]
+    assert tracker.asked == [(WAITING_LABEL, False)]
     assert outcome.kind == "comment"
     assert "within 14 days" in outcome.text
     assert "/bot retry" in outcome.text
