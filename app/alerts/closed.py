@@ -14,7 +14,7 @@ from app.store.runs.steers import StoredSteers
 from handlers.notifications import AlertClosed, PullClosed
 
 AlertsOf = Callable[[str], Awaitable[Alerts | None]]
-"""Returns the port of the alerts for this run; None where nobody knows it any more."""
+"""Returns the port `Alerts` for this run; None where the run's record is gone."""
 
 BY = "GitHub"
 HOW = {

@@ -36,7 +36,7 @@ from handlers.payloads.alerts import AlertView
 
 NAME = "alerts"
 CLOCK = Person(id=0, login="the schedule")
-"""In the place of who asks: no account can have such a name."""
+"""Stands for the asker; no account can have such a name."""
 DAY = 86_400.0
 WEEK = 7 * DAY
 RHYTHM: Mapping[str, float] = {"daily": DAY, "weekly": WEEK}
@@ -48,7 +48,7 @@ there that GitHub does not tell of."""
 MOST_REPOSITORIES = 250
 """In one pass, if there is time; the next one goes on with the others."""
 MOST_RUNS = 5
-"""That one pass asks for in one repository; the next one goes on."""
+"""Runs that one pass starts in one repository; the next pass continues."""
 SEVERITIES = ("critical", "high", "medium", "low")
 
 ReadPolicy = Callable[[int, Repository], Awaitable[Found]]

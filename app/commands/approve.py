@@ -19,7 +19,7 @@ from handlers.access.issues import Refusal
 VERDICTS: dict[str, Decision] = {"approve": "approved", "deny": "denied"}
 FACES = {"approve": "+1", "deny": "-1"}
 OUTDATED = frozenset({"head-unmoved", "still-open"})
-"""Rules after which the question may not say yet where it stands."""
+"""Refusals after which the question's comment may be out of date."""
 MOVED = "the branch has new commits since this was asked"
 
 

@@ -20,13 +20,13 @@ class Allowance:
     """Dollars for the models of one run."""
 
     usd: float
-    """What it may spend as things stand."""
+    """The run's present allowance."""
     room: float
     """How much people can add before the operator's limit is reached."""
     most: float
-    """That limit."""
+    """The operator's limit."""
     day: float
-    """What all runs on the repository may spend in a day."""
+    """Dollars for all runs on the repository in a day."""
 
 
 @dataclass(frozen=True)

@@ -51,10 +51,10 @@ class RunStatus:
     today: float
     """Dollars of all runs on the repository."""
     behind: int
-    """How many runs wait for it to end."""
+    """How many runs wait for this one to end."""
     approvals: Sequence[StoredApproval]
     comment_id: int | None
-    """Its progress comment, once it has one."""
+    """The id of the run's progress comment, once there is one."""
 
 
 def status_text(status: RunStatus, issue_url: str, wording: OutgoingText) -> str:

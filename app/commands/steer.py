@@ -30,7 +30,7 @@ CAPPED = (
     " and that is the most that the operator of Fettle lets one run spend."
 )
 BY_POLICY = frozenset({"go", "budget", "remark"})
-"""What moves a run, or has it spend. Whoever may write may always call one back."""
+"""Commands that need the policy to allow steering; whoever may write may always cancel."""
 TOLD = frozenset({"asker-among", "policy-valid"})
 """Rules of the policy, of which people hear also when a remark of theirs does not count."""
 NO_RUN = {"dropped": "no run is under way"}

@@ -42,14 +42,14 @@ INSTALLING: Mapping[str, str] = {
     "YARN_ENABLE_TELEMETRY": "0",
     "HUSKY": "0",
 }
-"""What set-up commands get beside what leads them to the indexes."""
+"""Environment of set-up commands, beside the variables for the indexes."""
 
 ASKING: Mapping[str, str] = {
     **{name: value for name, value in INSTALLING.items() if VENV not in value},
     "XDG_CACHE_HOME": f"{SCRATCH}/cache",
     "XDG_DATA_HOME": f"{SCRATCH}/data",
 }
-"""What commands get that ask the indexes and install nothing: there is no environment to fill."""
+"""Environment of commands that only read from indexes, and so have no place to install into."""
 
 WORKING: Mapping[str, str] = {
     **_STAYS,
@@ -62,7 +62,7 @@ WORKING: Mapping[str, str] = {
     "YARN_ENABLE_NETWORK": "0",
     "COREPACK_ENABLE_NETWORK": "0",
 }
-"""What the commands of runs get where something was installed."""
+"""Environment of a run's commands where dependencies were installed."""
 
 PROGRAMS = (
     f"{VENV}/bin",

@@ -9,7 +9,7 @@ from pathlib import Path
 from app.sandbox.port import Mount, SandboxCommand
 
 INSIDE = "/run/fettle"
-"""Where a sandbox sees the folder of its proxy."""
+"""The path at which a sandbox sees its proxy's folder."""
 PORT = 3128
 
 CARGO, CARGO_AT = "cargo.toml", "/.cargo/config.toml"
@@ -38,7 +38,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "CARGO_HTTP_PROXY": _PROXY,
     "JAVA_TOOL_OPTIONS": _JAVA,
 }
-"""What leads each tool to the proxy."""
+"""Variables that lead each tool to the proxy."""
 
 TRUST = (
     "SSL_CERT_FILE",

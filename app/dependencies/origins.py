@@ -75,7 +75,7 @@ class Origin:
 
     place: Place
     why: str
-    """What it is to the operator, like `index of pip`."""
+    """Why the origin is permitted, for the operator: like `index of pip`."""
     private_ok: bool = False
     """Whether its name may lead to an address that is not of the public internet."""
     tunnel: bool = False

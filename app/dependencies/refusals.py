@@ -16,7 +16,7 @@ class Refused(Exception):
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
         self.status = status
-        """What the client is told, in HTTP."""
+        """The HTTP status for the client."""
 
 
 @dataclass(frozen=True)

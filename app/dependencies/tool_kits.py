@@ -31,7 +31,7 @@ from app.git.worktree.run_folders import remove_tree
 from app.sandbox.port import Mount, Sandbox, SandboxCommand
 
 AT = "/kits"
-"""Where sandboxes see them."""
+"""The path at which sandboxes see the kits."""
 
 _NAME, _OWNER = "kits", "kits"
 _LAYOUT = 1

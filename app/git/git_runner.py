@@ -27,7 +27,7 @@ class Git:
     allow_files: bool = False
     """Whether `file:` URLs may be fetched: only a run on this machine's own clones asks for it."""
     config: Mapping[str, str] = field(default_factory=dict)
-    """What the operator adds, like `http.proxy` or `http.sslCAInfo`."""
+    """The operator's own settings, like `http.proxy` or `http.sslCAInfo`."""
     owner: tuple[int, int] | None = None
     """User and group to become first, when root works in somebody else's repository."""
     inherited: set[int] = field(default_factory=set, compare=False)

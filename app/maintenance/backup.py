@@ -45,9 +45,9 @@ class BackupManifest(BaseModel):
 
     format: int
     made_at: float
-    """As of when the database is, in unix seconds."""
+    """When the database was copied, in unix seconds."""
     revision: str
-    """Of the tables."""
+    """The migration that the tables are at."""
     live: int
     """Runs under way."""
     secrets: bool

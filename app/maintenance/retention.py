@@ -32,7 +32,7 @@ SOONEST = 0.8 * DAY
 MOST_PASSES = 30
 """One after the other, each of which lets others have the turn; the rest is for the next day."""
 MOST_TRIES = 2
-"""Of one mirror that takes longer than a pass may."""
+"""Tries of one mirror whose compaction takes longer than a pass may."""
 SLACK_SHARE, SLACK_LEAST = 0.25, 64 * 2**20
 """From this share and these bytes on a file is rewritten without what it does not hold any more;
 not one that takes long, which would keep deliveries waiting: its empty pages are used again."""

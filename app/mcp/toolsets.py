@@ -49,7 +49,7 @@ class LearnedTool(Frozen):
     name: str
     server: str
     tool: str
-    """What the server calls it."""
+    """The tool's name at its server."""
     description: str
     input_schema: Json
     only_reads: bool

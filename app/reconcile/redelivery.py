@@ -29,7 +29,7 @@ NAME = "deliveries"
 OVERLAP = 120.0
 """Seconds before the mark that are read once more: an attempt is listed when it is over."""
 PAGES = 100
-"""Of a hundred attempts each, in one pass; the next one goes on from there."""
+"""Pages of a hundred attempts each in one pass; the next pass continues from there."""
 MOST = 250
 """Deliveries that one pass asks for, oldest first."""
 LONGEST_PAUSE = 1800.0

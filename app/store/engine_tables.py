@@ -10,7 +10,7 @@ from collections.abc import Collection
 from sqlalchemy import Connection, String, TableClause, column, inspect, select, table
 
 SCHEMA = "dbos"
-"""Where they are on PostgreSQL."""
+"""The schema of the engine's tables on PostgreSQL."""
 KEYS = {
     "workflow_status": ("workflow_uuid",),
     "workflow_input": ("workflow_uuid",),
@@ -25,7 +25,7 @@ TEXTS = {
     "operation_outputs": ("output", "error"),
     "workflow_schedules": ("context",),
 }
-"""What holds values of Fettle."""
+"""Tables and columns that hold values of Fettle."""
 OF_A_RUN = ("workflow_input", "workflow_output", "operation_outputs", "workflow_status")
 """The tables with rows of one run, that which the others hang on last."""
 

@@ -20,12 +20,12 @@ AT_ONCE = 10
 """Runs: each may have megabytes, and all of them are overwritten before others may write."""
 ROWS_AT_ONCE = 500
 REDELIVERED = 8 * 86_400.0
-"""Seconds after which no GitHub brings a delivery again: until then it has to be known."""
+"""Seconds for which GitHub may redeliver a webhook; until then its id is kept."""
 EMPTIED = "What it said was deleted on {day}."
 _WORDLESS: dict[str, Any] = {"title": "", "body": "", "scan": None, "url": ""}
 _WORDS, _PEOPLE = _WORDLESS.keys(), {"author", "asked_by"}
 _KINDS = {"done": "comment"}
-"""What a state was, where nobody noted it: runs that ended before that was done."""
+"""Outcomes by state, for old runs whose outcome was not recorded."""
 
 
 def empty_runs(connection: Connection, before: float, now: float) -> list[str]:

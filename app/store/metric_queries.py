@@ -15,7 +15,7 @@ from app.store.tables import approvals, missed, remediations, runs, sweeps, turn
 KINDS: tuple[str, ...] = tuple(
     each.model_fields["kind"].default for each in get_args(get_args(Request)[0])
 )
-"""Of requests."""
+"""The kinds of requests."""
 
 
 def count_by_outcome(connection: Connection) -> dict[tuple[str, str], int]:

@@ -23,11 +23,11 @@ from app.store.tables import alert_looks, deliveries, installations, missed, rep
 
 ROWS_AT_ONCE = 500
 RUNS_AT_ONCE = 10
-"""Each may have megabytes, and all of them are overwritten before others may write."""
+"""Runs deleted in one transaction: each may have megabytes, overwritten under the lock."""
 WITH_INPUTS = ("workflow_status", "workflow_input")
 
 Part = tuple[list[Any], str | None]
-"""What was found, and after which row to go on; None at the end."""
+"""The finds, and the row after which to continue; None at the end."""
 Match = Callable[[bytes], Any]
 """Returns what is wanted of a payload or a request; None for one that is about something else."""
 

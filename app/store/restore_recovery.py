@@ -32,7 +32,7 @@ class Recovery:
     """How far GitHub's log of deliveries was read after a restore."""
 
     since: float
-    """As of when the database is, in unix seconds; 0: the log was read back to there."""
+    """The time of the backup, in unix seconds; 0: the log was read back to there."""
     restored_at: float
     cursor: str = ""
 

@@ -18,7 +18,7 @@ from app.store.runs.lanes import LIVE
 from app.store.tables import deliveries, missed, runs, sweeps
 
 OF_ISSUE = runs.c.kind != "remediate_alert"
-"""Those may speak on an issue, and are about none."""
+"""Runs about alerts may speak on an issue, but are about none."""
 OPEN = missed.c.state.in_(("failed", "lost"))
 _NAMELESS = and_(missed.c.state == "lost", missed.c.run_id.is_(None))
 
@@ -42,7 +42,7 @@ class Missed(NamedTuple):
     delivery_id: int
     asks: int
     nameless: bool = False
-    """It was lost, and what it was called is not known yet."""
+    """The delivery was lost, and its run id on the lost server is not known yet."""
 
 
 class Sweeps:

@@ -22,7 +22,7 @@ from handlers import ROUTES, is_handled
 from handlers.check_suite import BROKEN
 
 ACCEPTED = "accepted as {run}"
-"""What the door says to a delivery that it has taken, with the id of what comes of it."""
+"""The body of the answer to an accepted delivery, with the run id."""
 MAX_BODY = 26 * 1024 * 1024
 """Bytes. GitHub sends no payload over 25 MB, and drops the event instead."""
 
@@ -48,7 +48,7 @@ class ImmediateAnswer(NamedTuple):
     status: int
     text: str
     outcome: str
-    """The word under which it is counted."""
+    """The metric's label for this delivery."""
 
 
 class Delivery(NamedTuple):

@@ -15,7 +15,7 @@ from app.git.ref_names import object_id, revision
 from app.sandbox.output_buffer import FullBuffer
 
 MOST_FILES, MOST_BYTES = 200_000, 4_000_000_000
-"""What either side of a merge may have: as much as is checked out."""
+"""Limits of either side of a merge: the same as of a checkout."""
 
 _SECONDS = 60
 _MEMORY = 2_000_000_000

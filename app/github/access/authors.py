@@ -19,7 +19,7 @@ class Author:
 
     person: Person
     role: str = ""
-    """What GitHub calls their role; empty for Fettle."""
+    """GitHub's name of the author's role; empty for Fettle."""
     own: bool = False
     outsider: bool = False
 

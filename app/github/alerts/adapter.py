@@ -26,7 +26,7 @@ ALERTS = f"{REPOSITORY}/dependabot/alerts"
 LISTED = f"{ALERTS}{{?state,ecosystem,package}}"
 ALERT = f"{ALERTS}/{{number}}"
 PAGES = 20
-"""Of a hundred alerts each, about one package."""
+"""Pages of a hundred alerts each, about one package."""
 MOST_NUMBERED = 200
 """Alerts that are asked for one by one."""
 
@@ -37,7 +37,7 @@ https://docs.github.com/rest/dependabot/alerts
 """
 
 MARK = "alerts"
-"""In the place of a run's id: what one run says of a package, the next one replaces."""
+"""Stands for a run's id in markers, so that the next run replaces this one's comment."""
 
 STATES: tuple[AlertState, ...] = get_args(AlertState)
 
@@ -54,7 +54,7 @@ _MANY_CLOSED = (
 _STRANGE = "GitHub calls the state of alert {number} something that Fettle does not know."
 
 LaneOf = Callable[[str], Awaitable[str | None]]
-"""Returns the lane of an earlier run; None where nobody knows it any more."""
+"""Returns the lane of an earlier run; None where its record is gone."""
 
 
 class GitHubAlerts:

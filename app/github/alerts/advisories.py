@@ -35,7 +35,7 @@ MOST_AT_ONCE = 1_000
 MOST_VERSIONS = 2_000
 """Versions that are asked about for one fix; a lock file rarely moves by a dozen."""
 PAGES = 10
-"""Of a hundred advisories each, for one list."""
+"""Pages of a hundred advisories each, for one list."""
 MOST_LOOKED_UP = 30
 
 log = structlog.get_logger()

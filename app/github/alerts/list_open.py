@@ -23,7 +23,7 @@ from handlers.payloads.alerts import AlertView
 ALERTS = "/repos/{owner}/{repo}/dependabot/alerts{?state}"
 FOLDER = "/repos/{owner}/{repo}/contents{/path*}{?ref}"
 PAGES = 30
-"""Of a hundred alerts each, newest first."""
+"""Pages of a hundred alerts each, newest first."""
 
 
 class OpenAlerts:

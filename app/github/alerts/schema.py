@@ -25,7 +25,7 @@ LONGEST_SUMMARY = 1_024
 LONGEST_DESCRIPTION = 20_000
 
 UNREADABLE = "?"
-"""In the place of a range that is none: nothing can be held against it, so nothing is proved."""
+"""Stands for a malformed range: no version is proved to be outside of such a range."""
 
 NAMES: Mapping[str, str] = {
     "bundler": "rubygems",
@@ -42,7 +42,7 @@ NAMES: Mapping[str, str] = {
     "pypi": "pip",
     "python": "pip",
 }
-"""What people, package urls and Dependabot call an ecosystem that GitHub's alerts call so."""
+"""Ecosystems by other names (people, package URLs, Dependabot) to those of GitHub's alerts."""
 
 _NAME = re.compile(r"[@A-Za-z0-9_.][A-Za-z0-9@._/:~+-]*")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_!:~-]*")

@@ -34,7 +34,7 @@ ISSUES = f"{REPOSITORY}/issues"
 ISSUE = f"{ISSUES}/{{number}}"
 LISTED = f"{ISSUES}{{?state,creator,sort,direction}}"
 PAGES = 3
-"""Of a hundred issues of ours each, newest first, in which a lost one is looked for."""
+"""Pages of a hundred of Fettle's issues, newest first, that are searched for a lost one."""
 LONGEST_TITLE = 200
 LONGEST_NAME = 100
 

@@ -25,7 +25,7 @@ STORAGE = GITHUB_COM | {
     "github-production-user-asset-6210df.s3.amazonaws.com",
     "objects.githubusercontent.com",
 }
-"""Where github.com keeps what it leads to from its own addresses."""
+"""Storage hosts to which github.com redirects from its own addresses."""
 
 _UUID = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _ATTACHMENT = re.compile(rf"/(?:user-attachments|[\w.-]+/[\w.-]+)/assets/(?:\d+/)?(?P<id>{_UUID})")

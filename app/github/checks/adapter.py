@@ -25,7 +25,7 @@ ANNOTATIONS = f"{REPOSITORY}/check-runs/{{id}}/annotations{{?per_page}}"
 ORIGINS = f"{REPOSITORY}/actions/runs{{?head_sha}}"
 ACTIONS = "github-actions"
 STATUS_APP = "commit status"
-"""What the older kind of verdict is called where the name of an App would stand."""
+"""Stands for the App's name where the check is a commit status."""
 
 SUMMARY = 4_000
 MOST_ANNOTATIONS = 30

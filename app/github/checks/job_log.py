@@ -26,7 +26,7 @@ class JobLog:
     """The log of one GitHub Actions job, as plain text."""
 
     lines: tuple[tuple[str, str], ...]
-    """Each with the second in which it was written; empty where that is not said."""
+    """Lines with the second in which each was written; empty where the log has no time."""
     whole: bool
     steps: tuple[Mapping[str, Any], ...]
 

@@ -35,7 +35,7 @@ class GitHubIssues:
         policy: Callable[[], Awaitable[Found]] | None = None,
     ) -> None:
         self._policy = policy
-        """Reads the policy that holds now: it says who is heard."""
+        """Reads the present policy, which says whose remarks count."""
         self._number = request.number
         self._reading = RunReader.of(github, request, asked_at(run_id))
         wording = OutgoingText(github.urls, request, redactor)

@@ -15,7 +15,7 @@ from app.github.transport.errors import NotFound
 from app.github.transport.incoming_text import BODY
 
 MOST = 20
-"""Numbers that are looked up for one text at most, however many it is said to need."""
+"""Numbers that are looked up for one text at most, whatever `limit` says."""
 
 LONGEST_TITLE = 300
 

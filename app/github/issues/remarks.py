@@ -17,7 +17,7 @@ from handlers.access.policy import is_among
 from handlers.command_parser import strip_commands
 
 AUTHOR = "author"
-"""What the issue's author is called who has no role that could be named."""
+"""The role shown for the issue's author without a role in the repository."""
 
 MOST_READ = 500
 """Comments that are read for one answer; later ones are read with the next."""

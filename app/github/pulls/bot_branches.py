@@ -15,7 +15,7 @@ RENOVATE = frozenset({"renovate[bot]"})
 """Names in brackets belong to Apps alone: no person can have one."""
 
 READ = 20_000
-"""Characters of a description in which a bot lists what it moves."""
+"""Characters of a description that are searched for a bot's list of updates."""
 
 _TOOLS: Mapping[str, tuple[str, ...]] = {
     "actions": ("github_actions",),
@@ -31,7 +31,7 @@ _TOOLS: Mapping[str, tuple[str, ...]] = {
     "rust": ("cargo",),
     "swift": ("swift",),
 }
-"""What Dependabot calls the tools of an ecosystem."""
+"""Dependabot's names of package tools, by ecosystem."""
 
 # What stands behind a name: a version, or a requirement with its signs spelled out.
 _VERSION = r"(?:v?[0-9]|-removed|(?:gte|lte|gt|lt|tw|eq|neq|approx)-)"
@@ -46,7 +46,7 @@ class SoughtPackage:
     """GitHub's name for it."""
     package: str
     directory: str
-    """Of its manifest; empty: the repository's root."""
+    """The manifest's folder; empty: the repository's root."""
 
 
 def moves(author: str, branch: str, base: str, words: str, sought: SoughtPackage) -> bool:

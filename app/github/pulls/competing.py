@@ -21,7 +21,7 @@ from app.github.transport.installation_client import InstallationClient
 PULLS = f"{REPOSITORY}/pulls{{?state,sort,direction}}"
 COMMITS = f"{REPOSITORY}/pulls/{{number}}/commits"
 PAGES = 10
-"""Of a hundred open pull requests each, newest first."""
+"""Pages of a hundred open pull requests each, newest first."""
 MOST = 10
 """Pull requests about one package whose pushes are looked at."""
 WEB = 19_864_447

@@ -23,9 +23,9 @@ class HumanEdits:
 
     node_id: str
     draft: bool
-    """Whether it is a draft now."""
+    """Whether the pull request is a draft now."""
     by_others: frozenset[str]
-    """Of `body`, `title` and `draft`."""
+    """Which of `body`, `title` and `draft` somebody else has edited."""
 
 
 async def read_touched(

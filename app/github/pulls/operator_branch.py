@@ -53,7 +53,7 @@ class IntendedPush:
     request: RemediateAlert
     run_id: str
     commit: str
-    """What is to be put there."""
+    """The commit to push."""
     standing: str | None
     """The commit that the branch has now; None: it does not exist."""
 

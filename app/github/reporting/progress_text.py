@@ -21,7 +21,7 @@ LONGEST_WHY = 300
 
 LineState = StepState | Literal["cancelled"]
 KEEPING = "keep_work"
-"""The stage that puts away what an ended run has made: it is never what went wrong."""
+"""The stage that saves unfinished work of an ended run; it is never the cause of a failure."""
 
 BOXES: dict[LineState, str] = {
     "waiting": "- [ ] {title}",
@@ -73,9 +73,9 @@ class StageLine:
     state: LineState
     summary: str = ""
     waits_for: tuple[str, ...] = ()
-    """Ids of the approvals without which it cannot go on."""
+    """Ids of the approvals that the stage needs to go on."""
     pause: str = ""
-    """What else it waits for."""
+    """Why the stage waits, if not for approvals."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ class Progress:
     answers: int = 0
     outcome: Outcome | None = None
     caution: str = ""
-    """What people must know of the machine that it runs on, as Markdown."""
+    """A warning about the machine that the run works on, as Markdown."""
     questions: Mapping[str, str] = field(default_factory=dict)
-    """Where the approvals are asked, by id."""
+    """Links to where the approvals are asked, by id."""
 
     @property
     def waits_for(self) -> tuple[str, ...]:

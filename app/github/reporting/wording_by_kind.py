@@ -30,13 +30,13 @@ class KindWording:
     """The words for one kind of request."""
 
     next: str
-    """While it is at work: where people will find what comes of it."""
+    """Where people will find the result, said while the run works."""
     answered: str
     """How the headline begins of one that ends with a comment."""
     link: str
-    """What that comment is called."""
+    """The link's text."""
     afresh: str = ""
-    """How it is asked for once more, from the beginning."""
+    """How to ask again from the beginning."""
 
 
 WORDS: Mapping[str, KindWording] = {

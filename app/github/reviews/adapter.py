@@ -28,7 +28,7 @@ from app.github.transport.outgoing_text import OutgoingText
 from app.secrets.redaction import Redactor
 
 LOOKS = 3
-"""Times that GitHub is asked whether a pull request can be merged; it finds out meanwhile."""
+"""How often GitHub is asked whether a pull request can be merged; it computes that meanwhile."""
 
 
 class HandledFeedback(Protocol):

@@ -36,7 +36,7 @@ class Threads:
 
     open: list[Thread] = field(default_factory=list)
     said_by: list[tuple[Said, Person]] = field(default_factory=list)
-    """What people said in them."""
+    """People's comments in the threads."""
     resolved: int = 0
     by_outsiders: int = 0
     """Comments that are left out."""

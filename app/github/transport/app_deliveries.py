@@ -19,7 +19,7 @@ ONE = "/app/hook/deliveries/{delivery_id}"
 AGAIN = "/app/hook/deliveries/{delivery_id}/attempts"
 PER_PAGE = 100
 WINDOW = 3 * 86_400.0
-"""Seconds for which GitHub keeps a delivery and delivers it again; some servers do so longer."""
+"""Seconds for which github.com keeps a delivery; Enterprise Servers may keep one longer."""
 
 
 class DeliveryPage(NamedTuple):
@@ -27,7 +27,7 @@ class DeliveryPage(NamedTuple):
 
     attempts: list[Attempt]
     cursor: str
-    """Where the older ones begin; empty: there are none."""
+    """The cursor of the next, older page; empty: there is none."""
 
 
 class _Item(BaseModel):

@@ -37,7 +37,7 @@ class AppJwt:
         self._offset = 0.0
         self._made = ("", 0.0)
         self.renewed: Callable[[], str | None] = lambda: None
-        """Asked when GitHub does not accept the key: it may have been replaced a moment ago."""
+        """Called when GitHub refuses the key, which may have been replaced a moment ago."""
 
     def renew(self) -> bool:
         """Load the private key again; return whether it was replaced."""

@@ -16,7 +16,7 @@ Kept = tuple[str | None, str | None, Any, str | None]
 """`etag`, `last-modified`, the decoded answer, the address of the next page."""
 
 MOST_BYTES = 32 * 1024 * 1024
-"""Of all installations together."""
+"""Bytes of the cache, all installations together."""
 LARGEST = 512 * 1024
 """Bytes of one answer: what is larger is rarely asked for twice."""
 

@@ -57,7 +57,7 @@ class HttpApi(GitHubAPI):
         self._graphql_url = urls.graphql
         self._origins = {_origin(urls.rest), _origin(urls.graphql)}
         self.date: str | None = None
-        """What the newest answer said in its `Date` header."""
+        """The `Date` header of the newest answer."""
 
     async def send(
         self,

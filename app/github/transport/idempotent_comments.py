@@ -35,7 +35,7 @@ class Posted:
     url: str
     text: str
     at: str = ""
-    """When it was made, as GitHub says it."""
+    """When the comment was created, as GitHub's text."""
 
 
 class MarkedComments:

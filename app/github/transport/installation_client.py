@@ -20,7 +20,7 @@ from app.observability.tracing import CLIENT, span
 T = TypeVar("T")
 Vars = Mapping[str, Any]
 Called = Callable[[str, str], Awaitable[tuple[str, str]]]
-"""Returns owner and name of the client's repository by now, from what it was called once."""
+"""Returns present owner and name of the client's repository from former ones."""
 Sleep = Callable[[float], Awaitable[object]]
 
 PAGE = 100

@@ -31,7 +31,7 @@ class Call:
 
     method: str
     path: str
-    """As people should read it: without host, query and credentials."""
+    """The path for people: without host, query and credentials."""
     repeatable: bool
     """Asking twice does what asking once does."""
     named: bool = False
@@ -39,7 +39,7 @@ class Call:
     as_app: bool = False
     """Signed with the App's key instead of an installation's token."""
     route: str = ""
-    """The path before it was filled in, where there is one: it names nothing of anybody."""
+    """The path's template, if there is one: safe for logs, since no names are in it."""
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ HOURLY = 480
 https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
 """
 KEPT_FOR_PEOPLE = 160
-"""Of them, so many that updates of progress leave to answers."""
+"""Writes of the hour that progress updates leave to answers for people."""
 
 PATIENCE = 20.0
-"""Seconds that a caller waits here; for longer pauses it should go and free its place."""
+"""Seconds that a caller waits here; for longer pauses the caller should leave and come back."""
 
 
 class PriorityLock:
@@ -90,7 +90,7 @@ class Throttle:
         self._held_until = clock()
         self._struck_at = -inf
         self.left: RemainingRequests | None = None
-        """What GitHub said last of the hour's requests."""
+        """The requests left in the hour, by GitHub's newest answer."""
 
     def strikes_at(self, asked_at: float) -> int:
         """Return how many limits in a row were met before the one that answers this call.

@@ -30,9 +30,9 @@ class Override(NamedTuple):
     readable: bool
     """The owners have granted that alerts are read."""
     overruled: Overruled | None
-    """None: it cannot be read any more."""
+    """The override itself; None where its record is damaged."""
     alerts: tuple[int, ...]
-    """Those that it was made for."""
+    """The numbers of the alerts that the override was made for."""
     until: float
 
 

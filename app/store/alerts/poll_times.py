@@ -24,7 +24,7 @@ class Due(NamedTuple):
     readable: bool
     """The owners have granted that alerts are read."""
     looked_at: float
-    """When it was looked at the last time, in unix seconds; 0: never."""
+    """When its alerts were last listed, in unix seconds; 0: never."""
 
 
 class AlertLooks:

@@ -18,11 +18,11 @@ from app.store.database import Database
 from app.store.tables import approvals, remediations, runs, steers
 
 State = Literal["over", "open", "closed", "merged", "fixed"]
-"""`over`: it has no pull request; `merged`: GitHub is still to say that the alerts are fixed."""
+"""`over`: the run made no pull request; `merged`: GitHub has not closed the alerts yet."""
 STATES: tuple[State, ...] = get_args(State)
 WAITING: tuple[State, ...] = ("open", "merged")
 TRIES = 12
-"""As many of a lane as anybody asks about."""
+"""How many outcomes of a lane are read at most."""
 AT_ONCE = 50
 
 
@@ -33,25 +33,25 @@ class Remediation(NamedTuple):
     lane: str
     repository_id: int
     number: int
-    """Of its pull request; 0: there is none."""
+    """The number of the run's pull request; 0: there is none."""
     base: str
     state: State
     declined: bool
-    """People ended it, or closed its pull request."""
+    """Whether people cancelled the run, or closed its pull request unmerged."""
     found: Mapping[int, str]
-    """Its alerts, each with a mark of what it said."""
+    """The run's alerts, each with a mark of its content."""
     open_alerts: tuple[int, ...]
-    """Those of which GitHub has not said that they are closed."""
+    """The alerts that GitHub has not reported as closed."""
     commit: str
-    """That was looked at; empty: it did not get there."""
+    """The commit that was scanned; empty: the run ended before."""
     ended_at: float
     merged_at: float | None
     told_at: float | None
     settled_at: float | None
     retires: str | None = None
-    """The run whose override it was to do without; None: it was to make a fix."""
+    """The run whose override this one tried to remove; None: this run tried to make a fix."""
     override_until: float | None = None
-    """When the override that it made is looked at next; None: there is none, or it is over."""
+    """When this run's override is looked at next; None: there is none, or it was removed."""
 
 
 class Remediations:

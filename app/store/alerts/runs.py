@@ -20,7 +20,7 @@ from app.store.tables import runs, steers, told_alerts
 BEFORE = (None, "", "access/1")
 """Steps of a run that has not begun to scan."""
 NO_MORE = 0
-"""In the place of an alert: the run takes no further ones."""
+"""Stands in the place of an alert: the run takes no further alerts."""
 
 
 class AlertRuns:

@@ -11,7 +11,7 @@ from sqlalchemy.types import TypeDecorator
 from app.secrets.encryption import OPEN, Cipher
 
 _SEALS: WeakKeyDictionary[Dialect, Cipher] = WeakKeyDictionary()
-"""By the dialect, of which each database has its own: it is all that a column's type is told."""
+"""Ciphers by dialect: a column's type knows no more of its database, and each has a dialect."""
 
 
 def seal_with(dialect: Dialect, seal: Cipher) -> None:

@@ -44,9 +44,9 @@ class KeptRun:
     """Its issue; 0 where there is none."""
     kind: str
     reference: str
-    """What people call what it is about: `owner/name#n`, or a package in `owner/name`."""
+    """The run's subject for people: `owner/name#n`, or a package in `owner/name`."""
     title: str
-    """What was asked for, in its author's words: untrusted."""
+    """The title of the issue or pull request, in its author's words: untrusted."""
     asked_by: str
     state: str
     stage: str
@@ -67,13 +67,13 @@ class KeptTurn:
     stage: str
     kind: str
     content: list[Block] | None
-    """None when it was not asked for, or cannot be read any more."""
+    """None where the caller did not ask for it, or it is damaged."""
     usage: Usage
     usd: float
     seconds: float
     tree: str | None
     at: float
-    """When it was complete."""
+    """When the turn was complete, in unix seconds."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ class KeptStep:
     """One execution of a step, as the engine recorded it."""
 
     name: str
-    """Like `stage/implement/2`, with `~1` behind it when it was done once more."""
+    """Like `stage/implement/2`; a repeated execution ends in `~1`."""
     started_at: float
     ended_at: float
     record: Json
-    """What it returned; None when nobody can read it."""
+    """The step's return value; None where it cannot be read."""
 
 
 class History:

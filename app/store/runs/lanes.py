@@ -25,10 +25,10 @@ class LaneRun:
 
     id: str
     kind: str
-    """Of its request."""
+    """The kind of the run's request."""
     state: str
     comment_id: int | None
-    """Its progress comment, once it has one."""
+    """The id of the run's progress comment, once there is one."""
 
 
 class Lanes:

@@ -27,7 +27,7 @@ class StoredJournal:
         self._database = database
         self._run_id = run_id
         self._spent: tuple[Usage, float, int] | None = None
-        """The run's total once it was read: nobody else adds to it while this process has it."""
+        """The run's total, read once: only this process adds to it meanwhile."""
 
     async def turns(self, session: str) -> list[Turn]:
         """Return the turns of a session, oldest first."""
