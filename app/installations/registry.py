@@ -1,4 +1,4 @@
-"""The registry: which installation reaches a repository, its present name, what is granted."""
+"""Which installation reaches a repository, its present name, and whether its account is allowed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from agents.requests import Command, Repository, Request
 from app.config.allowed_owners import AllowedOwners
 from app.github.transport.app_installations import REPOSITORIES, AppInstallations, repository_of
 from app.github.transport.errors import InstallationGone
-from app.github.transport.installation_cache import ClientForRepository, OwnerNotAllowed, Permit
+from app.github.transport.installation_cache import (
+    ClientForRepository,
+    OwnerNotAllowed,
+    Permit,
+    UncachedInstallations,
+)
 from app.records.installations import KnownInstallation, KnownRepository
 from app.store.installations.installations import StoredInstallations
 
@@ -134,3 +139,24 @@ def _through(asked: int, known: KnownRepository | None) -> int:
 def _shown(repository: KnownRepository) -> tuple[str, bool, int]:
     """Return what of it others must not be wrong about."""
     return repository.full_name, repository.private, repository.installation_id
+
+
+class StaticAllowlist(UncachedInstallations):
+    """The port `InstallationLookup` that asks GitHub for the account and checks the allowlist."""
+
+    def __init__(self, github: AppInstallations, owners: AllowedOwners) -> None:
+        self._github = github
+        self._owners = owners
+        self._known: dict[int, KnownInstallation] = {}
+
+    async def permit(self, installation_id: int, repository_ids: Sequence[int]) -> Permit:  # noqa: ARG002 the port has it
+        """Return the permit for a token. Raises InstallationGone, OwnerNotAllowed."""
+        if installation_id not in self._known:
+            found = await self._github.one(installation_id)
+            if found is None:
+                raise InstallationGone(GONE.format(account="this account"))
+            self._known[installation_id] = found
+        known = self._known[installation_id]
+        if not self._owners.allows(known.account, known.account_id):
+            raise OwnerNotAllowed(NOT_LISTED.format(account=known.account))
+        return Permit(known.id, known.account, known.url, known.permissions)

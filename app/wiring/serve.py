@@ -19,7 +19,7 @@ from app.installations.lifecycle import InstallationLifecycle
 from app.installations.metrics import measure
 from app.installations.reconcile import EVERY as RECONCILE_SECONDS
 from app.installations.reconcile import NAME as RECONCILE
-from app.installations.static_allowlist import StaticAllowlist
+from app.installations.registry import StaticAllowlist
 from app.policies.pull_request_check import ProposedPolicies
 from app.registration.reload_secrets import SecretReloader
 from app.runs.engine import Engine

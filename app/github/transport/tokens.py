@@ -24,7 +24,7 @@ from app.secrets.redaction import Redactor
 MARGIN = 300
 """Seconds before its end from which on a token is handed out no more; of a short life, less."""
 SHARE = 4
-"""A token that lives less than this many margins is not handed out in this part of its life."""
+"""The last quarter of a life is kept back instead, where that is less than MARGIN."""
 
 MOST_TOKENS = 4096
 ABSENT_SECONDS = 600.0
