@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from agents.policy import Policy
 from agents.ports import Forge, Network, Toolsets, Web, WorkTree
-from agents.tools.schema import described, tool_schema, unusable
+from agents.tools.schema import describe, tool_schema, unusable
 
 
 class Effect(Enum):
@@ -82,7 +82,7 @@ class Tool(BaseModel):
         """Return the Messages-API definition."""
         return {
             "name": cls.name,
-            "description": described(cls.__doc__),
+            "description": describe(cls.__doc__),
             "input_schema": tool_schema(cls.model_json_schema()),
         }
 
@@ -117,7 +117,7 @@ class Tool(BaseModel):
         raise NotImplementedError
 
 
-def cut(text: str, room: int, rest: str) -> str:
+def truncate(text: str, room: int, rest: str) -> str:
     """Return the text if it fits into `room` characters, else its head and tail.
 
     The line in between says how much is left out, and with `rest` how to get at it.

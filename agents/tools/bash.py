@@ -9,7 +9,7 @@ from pydantic import Field
 
 from agents.ports import CommandResult, WorkTree
 from agents.text import plain_output, printable
-from agents.tools.base import Bench, Effect, Tool, cut
+from agents.tools.base import Bench, Effect, Tool, truncate
 
 KEPT = 400_000  # bytes of output that reach us; the sandbox counts the rest away
 PIECE = 30_000  # characters of one argument: the kernel takes up to 128 KiB
@@ -59,7 +59,7 @@ class Bash(Tool):
         output = plain_output(result.output).rstrip()
         room = self.room - 200  # for the first line
         if len(output) > room:
-            output = cut(output, room, await _rest(bench, output))
+            output = truncate(output, room, await _rest(bench, output))
         return f"{self._ending(result)}\n\n{output or '(no output)'}"
 
     def _ending(self, result: CommandResult) -> str:

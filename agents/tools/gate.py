@@ -22,7 +22,7 @@ from agents.policy import Policy
 from agents.ports import Approval, Asking, Network
 from agents.text import printable
 from agents.tools import TOOLS, tool_named
-from agents.tools.base import Bench, Capability, Effect, Tool, cut
+from agents.tools.base import Bench, Capability, Effect, Tool, truncate
 from agents.tools.mcp import Mcp, manner, tool_class
 from agents.tools.objections import Circumstances, objections
 from agents.tools.rules import Decision, Finding
@@ -87,7 +87,7 @@ def judge(name: str, arguments: Any, *, bench: Bench) -> Verdict:
 
     Raises ToolError, for the model, when there is no such tool or an argument is wrong.
     """
-    return _verdict(_validated(name, arguments, bench), bench)
+    return _decide(_validate(name, arguments, bench), bench)
 
 
 async def call(
@@ -104,8 +104,8 @@ async def call(
     this very call. Raises ToolError, for the model, when there is no such tool, an argument is
     wrong, the gate refuses, or the tool cannot do it.
     """
-    tool = _validated(name, arguments, bench)
-    verdict = _verdict(tool, bench)
+    tool = _validate(name, arguments, bench)
+    verdict = _decide(tool, bench)
     if verdict.decision == "deny":
         raise ToolError(f"Refused by the rule {verdict.rule}. {verdict.reason}")
     if verdict.decision == "ask":
@@ -115,13 +115,13 @@ async def call(
     # Only an ask fetches, and it has its yes by now.
     network: Network = "indexes" if verdict.fetches else "none"
     result = await tool.run(replace(bench, network=network))
-    return cut(printable(result), tool.room, NARROW)
+    return truncate(printable(result), tool.room, NARROW)
 
 
 # --- before it runs -----------------------------------------------------------------------------
 
 
-def _verdict(tool: Tool, bench: Bench) -> Verdict:
+def _decide(tool: Tool, bench: Bench) -> Verdict:
     where = Circumstances(
         capability=bench.capability,
         stage=bench.stage,
@@ -158,8 +158,8 @@ def _require(
         )
 
 
-def _validated(name: str, arguments: Any, bench: Bench) -> Tool:
-    tool = tool_named(name) or _of_other_server(name, bench)
+def _validate(name: str, arguments: Any, bench: Bench) -> Tool:
+    tool = tool_named(name) or _find_on_servers(name, bench)
     if tool is None:
         names = ", ".join(known.name for known in TOOLS)
         raise ToolError(f"There is no tool {name!r}. The tools are: {names}.")
@@ -173,7 +173,7 @@ def _validated(name: str, arguments: Any, bench: Bench) -> Tool:
         ) from error
 
 
-def _of_other_server(name: str, bench: Bench) -> type[Tool] | None:
+def _find_on_servers(name: str, bench: Bench) -> type[Tool] | None:
     offered = bench.toolsets is not None and bench.toolsets.manner(name) is not None
     return tool_class(name) if offered else None
 

@@ -87,7 +87,7 @@ def server_word(server: str) -> str:
     return re.sub("[^A-Za-z0-9]+", "-", server).strip("-")[:30]
 
 
-def permitted(policy: Policy, stage: str, name: str) -> bool:
+def is_permitted(policy: Policy, stage: str, name: str) -> bool:
     """Return whether the policy lets a stage, like `triage`, call the tool of that name."""
     server, _, tool = name.removeprefix(PREFIX).partition("_")
     return any(

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from agents.policy import Policy
 from agents.ports import Manner
 from agents.tools.base import Capability, Effect, Tool
-from agents.tools.mcp import permitted
+from agents.tools.mcp import is_permitted
 from agents.tools.paths import leaves, names_git, unprintable
 from agents.tools.rules import Finding
-from agents.tools.shell.judge import judge, protected
+from agents.tools.shell.judge import judge, report_protected
 from agents.tools.shell.script import read
-from agents.tools.webfetch import listed
+from agents.tools.webfetch import is_listed
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ def objections(call: Tool, policy: Policy, where: Circumstances) -> Iterator[Fin
     if writes and where.capability is Capability.READ_ONLY:
         yield Finding("stage/read-only")
     for path in call.paths():
-        yield from _place(path, policy, writes=writes)
+        yield from _judge_place(path, policy, writes=writes)
     if (script := call.script()) is not None:
         yield from judge(read(script), policy)
     for host in call.hosts():
-        yield from _web(host, call, policy, where)
+        yield from _judge_web(host, call, policy, where)
     if where.manner is not None:
-        yield from _mcp(call, where.manner, policy, where)
+        yield from _judge_mcp(call, where.manner, policy, where)
 
 
-def _place(path: str, policy: Policy, *, writes: bool) -> Iterator[Finding]:
+def _judge_place(path: str, policy: Policy, *, writes: bool) -> Iterator[Finding]:
     """Judge where a path of a file tool leads."""
     if unprintable(path):
         yield Finding("path/characters", repr(path))
@@ -53,20 +53,22 @@ def _place(path: str, policy: Policy, *, writes: bool) -> Iterator[Finding]:
     elif names_git(path):
         yield Finding("path/git", path)
     elif writes and (pattern := policy.protects(path)):
-        yield protected(path, pattern)
+        yield report_protected(path, pattern)
 
 
-def _web(host: str, call: Tool, policy: Policy, where: Circumstances) -> Iterator[Finding]:
+def _judge_web(host: str, call: Tool, policy: Policy, where: Circumstances) -> Iterator[Finding]:
     """Judge an address: what is asked for leaves this machine with it."""
-    if not listed(host, policy):
+    if not is_listed(host, policy):
         yield Finding("web/unlisted", call.subject())
     elif where.tainted and call.leaves():
         yield Finding("web/carries", call.subject())
 
 
-def _mcp(call: Tool, manner: Manner, policy: Policy, where: Circumstances) -> Iterator[Finding]:
+def _judge_mcp(
+    call: Tool, manner: Manner, policy: Policy, where: Circumstances
+) -> Iterator[Finding]:
     """Judge a call of another server; one that runs in the sandbox is held by it like a command."""
-    if not permitted(policy, where.stage, call.name):
+    if not is_permitted(policy, where.stage, call.name):
         yield Finding("mcp/unlisted", call.name)
     elif manner.outside and not manner.only_reads:
         yield Finding("mcp/acts", call.name)

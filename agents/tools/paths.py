@@ -15,7 +15,7 @@ ROOT = "/workspace"
 _SHORT_NAME = re.compile(r"git~\d+")
 
 
-def normal(path: str) -> str:
+def normalize(path: str) -> str:
     """Return the path relative to the repository's root; what lies outside stays recognisable."""
     path = posixpath.normpath(path)
     if path == ROOT or path.startswith(f"{ROOT}/"):
@@ -23,7 +23,7 @@ def normal(path: str) -> str:
     return path
 
 
-RepositoryPath = Annotated[str, AfterValidator(normal)]
+RepositoryPath = Annotated[str, AfterValidator(normalize)]
 
 
 def leaves(path: str) -> bool:

@@ -14,7 +14,7 @@ from agents.tools.base import Effect, Tool
 from agents.tools.shell.changes import changes
 from agents.tools.shell.command import Command
 from agents.tools.shell.network import hosts
-from agents.tools.shell.places import in_tree
+from agents.tools.shell.places import relative_path
 from agents.tools.shell.script import read
 from agents.tools.shell.variables import UNKNOWN
 
@@ -52,7 +52,7 @@ class Word:
     @property
     def reason(self) -> str:
         """Return what they say of it."""
-        return self.rule.reason or f"The repository's policy says so ({_named(self.rule)})."
+        return self.rule.reason or f"The repository's policy says so ({_describe_rule(self.rule)})."
 
 
 def owners_word(policy: Policy, call: Tool) -> Word | None:
@@ -68,7 +68,7 @@ def owners_word(policy: Policy, call: Tool) -> Word | None:
     return None
 
 
-def _named(rule: Rule) -> str:
+def _describe_rule(rule: Rule) -> str:
     fields = rule.model_dump(exclude_none=True, exclude={"reason"})
     return ", ".join(f"{key} `{value}`" for key, value in fields.items())
 
@@ -81,8 +81,11 @@ def _acts(call: Tool) -> Iterator[Act]:
 
 
 def _act(tool: str, command: Command) -> Act:
-    texts = (command.text, *(" ".join((command.name, *rest)) for rest in _bare(command.words[1:])))
-    places = (in_tree(command.place(change.path)) for change in changes(command))
+    texts = (
+        command.text,
+        *(" ".join((command.name, *rest)) for rest in _list_forms(command.words[1:])),
+    )
+    places = (relative_path(command.place(change.path)) for change in changes(command))
     return Act(
         tool,
         commands=tuple(dict.fromkeys(text[:LONGEST] for text in texts)),
@@ -91,7 +94,7 @@ def _act(tool: str, command: Command) -> Act:
     )
 
 
-def _bare(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _list_forms(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Yield the arguments as they are, and without options and variables.
 
     What follows an option may be its value or not: with `make -C a deploy`, each is tried.
@@ -124,7 +127,7 @@ def may_match(pattern: str, text: str) -> bool:
     if UNKNOWN not in text:
         return fnmatchcase(text, pattern)
     signs = _signs(pattern)
-    reached = _free({0}, signs)
+    reached = _pass_stars({0}, signs)
     for char in text:
         if char == UNKNOWN:  # it may be any text, so any part of the pattern may fit it
             reached = set(range(min(reached), len(signs) + 1)) if reached else set()
@@ -134,11 +137,11 @@ def may_match(pattern: str, text: str) -> bool:
             for at in reached
             if at < len(signs) and ((sign := signs[at]) == "*" or re.match(sign, char, re.DOTALL))
         }
-        reached = _free(after, signs)
+        reached = _pass_stars(after, signs)
     return len(signs) in reached
 
 
-def _free(reached: set[int], signs: Sequence[str]) -> set[int]:
+def _pass_stars(reached: set[int], signs: Sequence[str]) -> set[int]:
     """Return these places of the pattern, and those after stars that may stand for nothing."""
     for at in sorted(reached):
         here = at

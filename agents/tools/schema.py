@@ -32,7 +32,7 @@ _WORDS = {
 }
 
 
-def described(docstring: str | None) -> str:
+def describe(docstring: str | None) -> str:
     """Return a docstring as running text: wrapped lines joined, paragraphs and lists kept."""
     return _FOLD.sub(" ", inspect.cleandoc(docstring or ""))
 
@@ -95,7 +95,7 @@ def _inlined(
         elif key in ("anyOf", "oneOf", "allOf"):
             out[key] = [_inlined(part, defs, within) for part in value]
         elif key == "description":
-            out[key] = described(value)
+            out[key] = describe(value)
         elif key not in ("title", "$defs", "discriminator"):
             out[key] = value
     return out

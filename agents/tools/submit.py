@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agents.errors import ToolError
-from agents.tools.schema import described, faults, strict_schema, unusable
+from agents.tools.schema import describe, faults, strict_schema, unusable
 
 
 class Submission(BaseModel):
@@ -38,7 +38,7 @@ class Submission(BaseModel):
         """Return the Messages-API definition, strict."""
         return {
             "name": cls.tool_name(),
-            "description": described(cls.__doc__),
+            "description": describe(cls.__doc__),
             "strict": True,
             "input_schema": strict_schema(cls.model_json_schema()),
         }

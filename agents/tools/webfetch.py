@@ -71,7 +71,7 @@ class Webfetch(Tool):
         if host in self.hosts():
             return True
         there = type(self)(url=f"https://{host}/")
-        return listed(host, policy) and owners_word(policy, there) is None
+        return is_listed(host, policy) and owners_word(policy, there) is None
 
     def _shown(self, page: Page) -> str:
         text = printable(page.text)
@@ -88,6 +88,6 @@ class Webfetch(Tool):
         return f"{page.url} ({', '.join(notes)})\n{quote(part or '(empty)', mark)}"
 
 
-def listed(host: str, policy: Policy) -> bool:
+def is_listed(host: str, policy: Policy) -> bool:
     """Return whether the policy lets this host be read without asking anybody."""
     return any(fnmatchcase(host, pattern.lower()) for pattern in policy.web.hosts)

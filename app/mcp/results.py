@@ -17,7 +17,7 @@ from mcp_types import (
 
 from agents.errors import ToolError
 from agents.text.characters import plain_output, without_hidden
-from agents.tools.base import cut
+from agents.tools.base import truncate
 
 MOST = 60_000  # characters that are looked at; fewer reach the model
 
@@ -27,7 +27,7 @@ def text_of(result: CallToolResult) -> str:
     parts = [_part(each) for each in result.content]
     if not parts and result.structured_content is not None:
         parts = [json.dumps(result.structured_content, ensure_ascii=False)[: 2 * MOST]]
-    text = cut("\n\n".join(parts), MOST, "ask for less")
+    text = truncate("\n\n".join(parts), MOST, "ask for less")
     shown, _ = without_hidden(plain_output(text))
     if result.is_error:
         raise ToolError(f"The tool failed: {shown[:4_000] or 'it does not say why'}")

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from agents.pipelines.stages.run_checks import CheckResult
 from agents.ports import CommandResult
 from agents.text import plain_output, printable
-from agents.tools.shell.options import named
+from agents.tools.shell.options import word_set
 from agents.tools.shell.script import read
 
 OUTPUT_KEPT = 3_000  # characters of the end of the output: where it says what failed
@@ -56,8 +56,8 @@ ALONE = (
     "it has to be one program that runs tests, without pipes, `;`, `||`, `!` or a second program"
 )
 NO_TESTS = "`{name}` runs no tests"
-_ENTERS = named("cd export set source .")
-_LOOKS = named(
+_ENTERS = word_set("cd export set source .")
+_LOOKS = word_set(
     "[ ack ag awk bat cat cmp column comm cut diff dir echo egrep exit expr false fgrep file find"
     " gawk git grep head jq kill less ls more nl od printf readlink return rg sed sort stat strings"
     " tac tail test tr true uniq wc which xxd yq"

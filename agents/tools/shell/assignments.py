@@ -7,7 +7,7 @@ import re
 from tree_sitter import Node
 
 from agents.tools.shell.command import Command
-from agents.tools.shell.options import operands, valued, values
+from agents.tools.shell.options import operands, values, word_set
 from agents.tools.shell.tree import text_of
 from agents.tools.shell.variables import Variables
 from agents.tools.shell.words import Words
@@ -15,10 +15,10 @@ from agents.tools.shell.words import Words
 _KEY = re.compile(r"^\[[^\]]*\]\+?=")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _READERS = {
-    "read": valued("-d -i -n -N -p -t -u"),
-    "mapfile": valued("-d -n -O -s -t -u -C -c"),
-    "readarray": valued("-d -n -O -s -t -u -C -c"),
-    "getopts": valued(""),
+    "read": word_set("-d -i -n -N -p -t -u"),
+    "mapfile": word_set("-d -n -O -s -t -u -C -c"),
+    "readarray": word_set("-d -n -O -s -t -u -C -c"),
+    "getopts": word_set(""),
 }
 _MOST_ARGUMENTS = 9
 
@@ -87,21 +87,21 @@ def note_effects(command: Command, variables: Variables) -> None:
         for word in values(words, "-v"):
             variables.forget(word)
     elif name in ("declare", "typeset", "local", "export", "readonly"):
-        _declared(words, variables)
+        _assign_declared(words, variables)
     elif name == "set" and "--" in words:
-        _positional(words[words.index("--") + 1 :], variables)
+        _assign_arguments(words[words.index("--") + 1 :], variables)
     elif name in variables.functions:
-        _positional(words, variables)
+        _assign_arguments(words, variables)
 
 
-def _declared(words: tuple[str, ...], variables: Variables) -> None:
+def _assign_declared(words: tuple[str, ...], variables: Variables) -> None:
     for word in words:
         name, equals, value = word.partition("=")
         if equals and _NAME.fullmatch(name):
             variables.assign(name, (value,))
 
 
-def _positional(words: tuple[str, ...], variables: Variables) -> None:
+def _assign_arguments(words: tuple[str, ...], variables: Variables) -> None:
     """Note arguments; `shift` may have taken any number of them away."""
     for number in range(min(len(words), _MOST_ARGUMENTS)):
         for name in ("@", "*"):

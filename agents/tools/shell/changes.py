@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from agents.tools.shell.command import Command
 from agents.tools.shell.git import Git
-from agents.tools.shell.options import has, operands, valued, values
-from agents.tools.shell.places import in_tree, is_one_file, several, unclear
+from agents.tools.shell.options import has, operands, values, word_set
+from agents.tools.shell.places import is_one_file, is_pattern, is_unclear, relative_path
 from agents.tools.shell.variables import UNKNOWN
 
 
@@ -30,18 +30,18 @@ def changes(command: Command) -> Iterator[Change]:
     """Yield what the command changes, redirections included."""
     emptied = command.name in ("", ":", "true")
     for path in command.writes:
-        yield Change(path, deletes=emptied and several(path), wide=emptied and several(path))
+        yield Change(path, deletes=emptied and is_pattern(path), wide=emptied and is_pattern(path))
     if find := _CHANGES.get(command.name):
         yield from find(command)
-    if command.name in ("perl", "ruby", "sed", "yq") and _in_place(command):
-        yield from _edited(command)
+    if command.name in ("perl", "ruby", "sed", "yq") and _is_in_place(command):
+        yield from _edit(command)
     if command.name in ("sed", "gsed"):
         written = (found[1] for word in command.words[1:] for found in _SED_WRITES.finditer(word))
         yield from (Change(path) for path in written if not path.startswith("/"))
 
 
-def _all(words: str = "") -> Callable[[Command], Iterator[Change]]:
-    with_value = valued(words)
+def _name_all(words: str = "") -> Callable[[Command], Iterator[Change]]:
+    with_value = word_set(words)
 
     def found(command: Command) -> Iterator[Change]:
         yield from (Change(path) for path in operands(command.words[1:], with_value))
@@ -49,17 +49,17 @@ def _all(words: str = "") -> Callable[[Command], Iterator[Change]]:
     return found
 
 
-def _removed(command: Command) -> Iterator[Change]:
+def _remove(command: Command) -> Iterator[Change]:
     words = command.words[1:]
     recursive = has(words, "rR", "--recursive") or any(
         word.startswith("-") and UNKNOWN in word for word in words
     )
     for path in operands(words):
-        wide = several(path) or (recursive and not is_one_file(path))
+        wide = is_pattern(path) or (recursive and not is_one_file(path))
         yield Change(path, deletes=True, wide=wide)
 
 
-def _copied(command: Command) -> Iterator[Change]:
+def _copy(command: Command) -> Iterator[Change]:
     """Yield where a copy, a move or a link ends up: in a folder, it has its source's name."""
     words = command.words[1:]
     given = operands(words, _COPY_VALUED)
@@ -68,13 +68,13 @@ def _copied(command: Command) -> Iterator[Change]:
     for target in targets or given[-1:]:
         wide = command.name == "rsync" and any(word.startswith("--del") for word in words)
         folders = _folders(command, sources)
-        yield Change(target, deletes=wide, wide=wide or (bool(folders) and _hidden(target)))
+        yield Change(target, deletes=wide, wide=wide or (bool(folders) and _is_hidden(target)))
         for source in sources:
             name = source.rstrip("/").rsplit("/", 1)[-1]
-            whole = source in folders and _hidden(name)
+            whole = source in folders and _is_hidden(name)
             yield Change(f"{target.rstrip('/')}/{name}", wide=whole, within=target)
     if command.name == "mv" or has(words, "", "--remove-source-files"):
-        yield from _moved(command, sources, targets or given[-1:])
+        yield from _move(command, sources, targets or given[-1:])
 
 
 def _folders(command: Command, sources: list[str]) -> list[str]:
@@ -83,32 +83,32 @@ def _folders(command: Command, sources: list[str]) -> list[str]:
     return [source for source in sources if recursive and not is_one_file(source)]
 
 
-def _hidden(path: str) -> bool:
+def _is_hidden(path: str) -> bool:
     """Return whether it is a folder of settings, like `.github`, or lies in one."""
     return any(part[:1] == "." and part.strip("./") for part in path.split("/"))
 
 
-def _moved(command: Command, sources: list[str], targets: list[str]) -> Iterator[Change]:
+def _move(command: Command, sources: list[str], targets: list[str]) -> Iterator[Change]:
     """Yield what a move takes away; within the repository nothing gets lost."""
     places = [command.place(target) for target in targets]
-    away = any(in_tree(place) is None and not unclear(place) for place in places)
+    away = any(relative_path(place) is None and not is_unclear(place) for place in places)
     for source in sources:
-        whole = not is_one_file(source) and not unclear(source)
-        yield Change(source, deletes=away, wide=whole and (away or _hidden(source)))
+        whole = not is_one_file(source) and not is_unclear(source)
+        yield Change(source, deletes=away, wide=whole and (away or _is_hidden(source)))
 
 
-def _truncated(command: Command) -> Iterator[Change]:
-    for path in operands(command.words[1:], valued("-s -r")):
-        yield Change(path, deletes=several(path), wide=several(path))
+def _truncate(command: Command) -> Iterator[Change]:
+    for path in operands(command.words[1:], word_set("-s -r")):
+        yield Change(path, deletes=is_pattern(path), wide=is_pattern(path))
 
 
-def _cleared(command: Command) -> Iterator[Change]:
+def _clear(command: Command) -> Iterator[Change]:
     """Yield what programs remove that always take folders with all in them."""
     for path in operands(command.words[1:]):
         yield Change(path, deletes=True, wide=not is_one_file(path))
 
 
-def _found_and_removed(command: Command) -> Iterator[Change]:
+def _find_and_remove(command: Command) -> Iterator[Change]:
     """Yield what `fd` finds, if it has it removed."""
     words = command.words[1:]
     marks = ("-x", "-X", "--exec", "--exec-batch")
@@ -124,46 +124,46 @@ def _found_and_removed(command: Command) -> Iterator[Change]:
         yield from (Change(f"./{UNKNOWN}/{name}", deletes=True, wide=True) for name in names)
 
 
-def _of(command: Command) -> Iterator[Change]:
+def _name_output(command: Command) -> Iterator[Change]:
     yield from (Change(word[3:]) for word in command.words[1:] if word.startswith("of="))
 
 
-def _outputs(command: Command) -> Iterator[Change]:
+def _name_outputs(command: Command) -> Iterator[Change]:
     given = values(command.words[1:], "-o", "--output", "-O", "--output-document")
     yield from (Change(path) for path in given if path != "-")
 
 
-def _after_first(command: Command) -> Iterator[Change]:
+def _name_rest(command: Command) -> Iterator[Change]:
     given = [word for word in command.words[1:] if word[:1] not in ("-", "+")]
     yield from (Change(path) for path in given[1:])
 
 
-def _awk(command: Command) -> Iterator[Change]:
+def _edit_by_awk(command: Command) -> Iterator[Change]:
     words = command.words[1:]
     if "inplace" in words:
-        yield from (Change(path) for path in operands(words, valued("-i -v -F -f"))[1:])
+        yield from (Change(path) for path in operands(words, word_set("-i -v -F -f"))[1:])
 
 
-def _git(command: Command) -> Iterator[Change]:
+def _change_by_git(command: Command) -> Iterator[Change]:
     git = Git.of(command)
-    for path in git.changed():
-        yield Change(path, wide=_hidden(path) and not is_one_file(path))
+    for path in git.changed_paths():
+        yield Change(path, wide=_is_hidden(path) and not is_one_file(path))
     yield from (Change(path) for path in values(git.words, "--output"))
-    for path in git.removed():
-        wide = several(path) or (has(git.words, "r") and not is_one_file(path))
+    for path in git.removed_paths():
+        wide = is_pattern(path) or (has(git.words, "r") and not is_one_file(path))
         yield Change(path, deletes=True, wide=wide)
 
 
-def _in_place(command: Command) -> bool:
+def _is_in_place(command: Command) -> bool:
     if command.name == "sed":
         return any(_SED_IN_PLACE.match(word) for word in command.words[1:])
     return any(_IN_PLACE.match(word) for word in command.words[1:])
 
 
-def _edited(command: Command) -> Iterator[Change]:
+def _edit(command: Command) -> Iterator[Change]:
     words = command.words[1:]
     script = has(words, "ef", "--expression", "--file")
-    given = operands(words, valued("-e -f --expression --file -E"))
+    given = operands(words, word_set("-e -f --expression --file -E"))
     if command.name == "perl" and not script:
         return
     kept = given if script else given[1:]
@@ -173,44 +173,44 @@ def _edited(command: Command) -> Iterator[Change]:
 _SED_IN_PLACE = re.compile(r"-[nEruszl]*i|--in-place")
 _SED_WRITES = re.compile(r"(?:^|[;/{}\d\s,|#])g?[wW]\s+([^\s;}]+)")
 _IN_PLACE = re.compile(r"-[a-zA-Z0-9]*i(?!\w*=)|--inplace")
-_COPY_VALUED = valued("-t -S -m -o -g --target-directory --suffix --mode --exclude --include -e")
+_COPY_VALUED = word_set("-t -S -m -o -g --target-directory --suffix --mode --exclude --include -e")
 
 _CHANGES: dict[str, Callable[[Command], Iterator[Change]]] = {
-    "rm": _removed,
-    "unlink": _removed,
-    "shred": _removed,
-    "rimraf": _cleared,
-    "del-cli": _cleared,
-    "trash-put": _cleared,
-    "del": _cleared,
-    "fd": _found_and_removed,
-    "fdfind": _found_and_removed,
-    "trash": _removed,
-    "srm": _removed,
-    "cp": _copied,
-    "mv": _copied,
-    "ln": _copied,
-    "install": _copied,
-    "rsync": _copied,
-    "dd": _of,
-    "tee": _all(),
-    "touch": _all("-d -r -t"),
-    "truncate": _truncated,
-    "sponge": _all(),
-    "patch": _all("-p -i -d -o"),
-    "ed": _all(),
-    "vi": _all("-c --cmd"),
-    "vim": _all("-c --cmd"),
-    "nvim": _all("-c --cmd"),
-    "nano": _all(),
-    "dos2unix": _all(),
-    "ex": _all("-c"),
-    "chmod": _after_first,
-    "chattr": _after_first,
-    "sort": _outputs,
-    "curl": _outputs,
-    "wget": _outputs,
-    "awk": _awk,
-    "gawk": _awk,
-    "git": _git,
+    "rm": _remove,
+    "unlink": _remove,
+    "shred": _remove,
+    "rimraf": _clear,
+    "del-cli": _clear,
+    "trash-put": _clear,
+    "del": _clear,
+    "fd": _find_and_remove,
+    "fdfind": _find_and_remove,
+    "trash": _remove,
+    "srm": _remove,
+    "cp": _copy,
+    "mv": _copy,
+    "ln": _copy,
+    "install": _copy,
+    "rsync": _copy,
+    "dd": _name_output,
+    "tee": _name_all(),
+    "touch": _name_all("-d -r -t"),
+    "truncate": _truncate,
+    "sponge": _name_all(),
+    "patch": _name_all("-p -i -d -o"),
+    "ed": _name_all(),
+    "vi": _name_all("-c --cmd"),
+    "vim": _name_all("-c --cmd"),
+    "nvim": _name_all("-c --cmd"),
+    "nano": _name_all(),
+    "dos2unix": _name_all(),
+    "ex": _name_all("-c"),
+    "chmod": _name_rest,
+    "chattr": _name_rest,
+    "sort": _name_outputs,
+    "curl": _name_outputs,
+    "wget": _name_outputs,
+    "awk": _edit_by_awk,
+    "gawk": _edit_by_awk,
+    "git": _change_by_git,
 }

@@ -14,7 +14,7 @@ _EXECUTES = ("-exec", "-execdir", "-ok", "-okdir")
 _WRITES = ("-fprint", "-fprint0", "-fls", "-fprintf")
 
 
-def found_by(words: Sequence[str]) -> list[str]:
+def list_finds(words: Sequence[str]) -> list[str]:
     """Return patterns of all that a find with these arguments can come across."""
     ends = (n for n, word in enumerate(words) if word[:1] in ("-", "(", "!") and word not in "-HLP")
     at = next(ends, len(words))
@@ -43,7 +43,7 @@ def _one_name_each(tests: Sequence[str]) -> bool:
 def unfold_find(command: Command) -> Iterator[Command]:
     """Yield what find does to its finds, one command for each kind of find."""
     words = command.words[1:]
-    targets = found_by(words)
+    targets = list_finds(words)
     plain = replace(command, words=(), writes=(), feed=None)
     for at, word in enumerate(words):
         if word == "-delete":
@@ -51,13 +51,13 @@ def unfold_find(command: Command) -> Iterator[Command]:
         elif word in _WRITES and at + 1 < len(words):
             yield replace(plain, words=("tee", words[at + 1]))
         elif word in _EXECUTES:
-            inner = _until_end(words[at + 1 :])
+            inner = _take_until_end(words[at + 1 :])
             for target in targets if inner else ():
                 filled = tuple(part.replace("{}", target) for part in inner)
                 yield replace(plain, words=filled)
 
 
-def _until_end(words: Sequence[str]) -> tuple[str, ...]:
+def _take_until_end(words: Sequence[str]) -> tuple[str, ...]:
     for at, word in enumerate(words):
         if word == ";" or (word == "+" and at and words[at - 1] == "{}"):
             return tuple(words[:at])

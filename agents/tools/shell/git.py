@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 from agents.tools.paths import ROOT
 from agents.tools.shell.command import Command, could_be
-from agents.tools.shell.options import first_operand, has, operands, valued, values
+from agents.tools.shell.options import first_operand, has, operands, values, word_set
 from agents.tools.shell.places import is_build_output, is_one_file, is_scratch
 from agents.tools.shell.variables import UNKNOWN
 
-_GLOBAL = valued("-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env")
+_GLOBAL = word_set(
+    "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env"
+)
 _ENDINGS = ("--abort", "--continue", "--quit", "--skip", "--show-current-patch", "--edit-todo")
 _PUSHES = ("push", "send-pack", "send-email", "http-push", "request-pull", "imap-send")
 _FETCHES = ("fetch", "pull", "clone", "ls-remote", "fetch-pack", "http-fetch", "svn", "p4")
@@ -54,7 +56,9 @@ class Git:
     @property
     def operands(self) -> list[str]:
         """Return what is no option."""
-        return operands(self.words, valued("-m -b -B -s --source -n --depth --branch -o --format"))
+        return operands(
+            self.words, word_set("-m -b -B -s --source -n --depth --branch -o --format")
+        )
 
     def rule(self, place: str = ROOT) -> str | None:
         """Return the id of the gate's rule that the command is under, or None.
@@ -81,12 +85,12 @@ class Git:
             return "network/submodules" if self.verb == "submodule" else "network/none"
         return self.loses()
 
-    def changed(self) -> Iterator[str]:
+    def changed_paths(self) -> Iterator[str]:
         """Yield the paths that the command writes."""
         if self.verb in ("checkout", "restore", "mv") and not self._makes_branch():
             yield from self._pathspec()
 
-    def removed(self) -> Iterator[str]:
+    def removed_paths(self) -> Iterator[str]:
         """Yield the paths that the command deletes."""
         if self.verb == "rm" and not has(self.words, "n", "--cached", "--dry-run"):
             yield from self._pathspec()
@@ -122,7 +126,7 @@ class Git:
         discards = _DISCARDING.get(self.verb)
         return "git/discards" if discards and discards(self) else None
 
-    def forced(self) -> bool:
+    def is_forced(self) -> bool:
         """Return whether it is told to do it all the same."""
         return has(self.words, "f", "--force")
 
@@ -138,14 +142,14 @@ class Git:
 
 def _loses_branch(git: Git) -> bool:
     words = git.words
-    deleted = has(words, "D") or (has(words, "d", "--delete") and git.forced())
-    return deleted or has(words, "MC") or (git.forced() and bool(git.operands))
+    deleted = has(words, "D") or (has(words, "d", "--delete") and git.is_forced())
+    return deleted or has(words, "MC") or (git.is_forced() and bool(git.operands))
 
 
 def _cleans(git: Git) -> bool:
     """Return whether untracked files go; `-X` takes only what is ignored, which is build output."""
     words = git.words
-    told = git.forced() or has(words, "i", "--interactive")
+    told = git.is_forced() or has(words, "i", "--interactive")
     free = any(setting in _UNFORCED for setting in git.settings)
     made = bool(git.operands) and all(map(is_build_output, git.operands))
     return not made and not has(words, "nX", "--dry-run") and (told or free)
@@ -166,13 +170,15 @@ _REWRITING: Mapping[str, Callable[[Git], bool]] = {
 _DISCARDING: Mapping[str, Callable[[Git], bool]] = {
     "reset": lambda git: has(git.words, "", "--hard", "--merge", "--keep") or UNKNOWN in git.words,
     "clean": _cleans,
-    "checkout": lambda git: git.forced() or git.takes_back_all(),
+    "checkout": lambda git: git.is_forced() or git.takes_back_all(),
     "restore": lambda git: git.takes_back_all(),
-    "checkout-index": lambda git: git.forced(),
-    "switch": lambda git: git.forced() or has(git.words, "", "--discard-changes"),
+    "checkout-index": lambda git: git.is_forced(),
+    "switch": lambda git: git.is_forced() or has(git.words, "", "--discard-changes"),
     "stash": lambda git: git.words[:1] in (("drop",), ("clear",)),
     "worktree": lambda git: (
-        git.words[:1] == ("remove",) and git.forced() and not all(map(is_scratch, git.operands[1:]))
+        git.words[:1] == ("remove",)
+        and git.is_forced()
+        and not all(map(is_scratch, git.operands[1:]))
     ),
     "read-tree": lambda git: has(git.words, "u", "--reset"),
 }

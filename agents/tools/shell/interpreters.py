@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from agents.tools.shell.command import Command
-from agents.tools.shell.options import first_operand, named, valued, values
+from agents.tools.shell.options import first_operand, values, word_set
 from agents.tools.shell.variables import UNKNOWN
 
 PIPE = re.compile(r"/dev/fd/\d+|/proc/self/fd/\d+|/dev/stdin")
@@ -31,11 +31,11 @@ _CODE: Mapping[str, re.Pattern[str]] = {
 }
 """The option with which an interpreter takes code, and what may stand behind it in one word."""
 _MODULE = re.compile(r"-[bBdEhiIOPqRsSuvVx]*m(.*)")
-_VALUED = valued("-W -X -Q -I -r -M --require --import")
+_VALUED = word_set("-W -X -Q -I -r -M --require --import")
 _CHECKS = {"node": "--check", "perl": "-c", "php": "-l", "ruby": "-c"}
 """The option that has code read without running it."""
-_MAKE = named("make gmake")
-_AWK = named("awk gawk mawk nawk")
+_MAKE = word_set("make gmake")
+_AWK = word_set("awk gawk mawk nawk")
 
 
 def is_opaque(command: Command) -> bool:

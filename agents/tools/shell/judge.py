@@ -14,7 +14,7 @@ from agents.tools.shell.command import Command
 from agents.tools.shell.git import Git
 from agents.tools.shell.interpreters import PIPE, is_opaque, is_piped
 from agents.tools.shell.network import needs_network
-from agents.tools.shell.options import first_operand, has, named, operands, valued, values
+from agents.tools.shell.options import first_operand, has, operands, values, word_set
 from agents.tools.shell.programs import rule_of
 from agents.tools.shell.script import Reading
 from agents.tools.shell.variables import UNKNOWN
@@ -24,8 +24,8 @@ SHOWN = 200  # characters of a command that a finding repeats
 
 _SET_ID = re.compile(r"[0-7]?[2-7][0-7]{3}|[ugoa,]*[+=][rwxXt]*s.*")
 _PS_ENVIRONMENT = re.compile(r"[a-zA-Z]*e[a-zA-Z]*")
-_SEARCH = named("grep egrep fgrep rg ag ack zgrep")
-_SEARCH_VALUED = valued(
+_SEARCH = word_set("grep egrep fgrep rg ag ack zgrep")
+_SEARCH_VALUED = word_set(
     "--regexp -A -B -C -m -e -f -g -t -T -d -D -j -M --include --exclude --exclude-dir --glob"
     " --type --file --max-count --context --after-context --before-context --color"
 )
@@ -40,13 +40,13 @@ def judge(reading: Reading, policy: Policy) -> Iterator[Finding]:
         yield Finding("machine/fork-bomb")
     filtered = {each.feed.words for each in reading.commands if each.feed and _filters(each)}
     for command in reading.commands:
-        yield from _program(command, narrowed=command.words in filtered)
-        yield from _secrets(command)
+        yield from _judge_program(command, narrowed=command.words in filtered)
+        yield from _judge_secrets(command)
         for change in changes(command):
             yield from judge_change(change, command, policy)
 
 
-def shown(command: Command) -> str:
+def describe_command(command: Command) -> str:
     """Return a command for people, `…` where only its run can tell."""
     text = " ".join(command.text.split()).replace(UNKNOWN, "…")
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
@@ -63,20 +63,20 @@ def _filters(command: Command) -> bool:
     return (searches and named_well) or (command.name == "wc" and not command.writes)
 
 
-def _program(command: Command, *, narrowed: bool = False) -> Iterator[Finding]:
+def _judge_program(command: Command, *, narrowed: bool = False) -> Iterator[Finding]:
     name, words = command.name, command.words[1:]
     if UNKNOWN in name and not _runs_module(command):
-        yield Finding("shell/unclear", shown(command))
+        yield Finding("shell/unclear", describe_command(command))
     if rule := rule_of(command):
-        yield Finding(rule, shown(command))
+        yield Finding(rule, describe_command(command))
     if needs_network(command):
-        yield Finding("network/none", shown(command))
+        yield Finding("network/none", describe_command(command))
     if name == "git" and (rule := _git_rule(command)):
-        yield Finding(rule, shown(command))
+        yield Finding(rule, describe_command(command))
     if name == "chmod" and any(_SET_ID.fullmatch(word) for word in words[:2]):
-        yield Finding("privilege/raise", shown(command))
+        yield Finding("privilege/raise", describe_command(command))
     if not narrowed and _shows_environment(command):
-        yield Finding("secrets/environment", shown(command))
+        yield Finding("secrets/environment", describe_command(command))
     yield from _hidden_script(command)
 
 
@@ -98,18 +98,18 @@ def _hidden_script(command: Command) -> Iterator[Finding]:
     """Find a shell that gets to run what is not written out."""
     name, words = command.name, command.words[1:]
     if name == "eval" and any(UNKNOWN in word for word in words):
-        yield Finding("shell/piped", shown(command))
+        yield Finding("shell/piped", describe_command(command))
     if name in SHELLS and given_script(command) is None and not _only_checks(words):
         operand = script_operand(command)
         from_pipe = is_piped(command) or any(map(PIPE.match, command.reads))
         if from_pipe if operand is None else PIPE.fullmatch(operand):
-            yield Finding("shell/piped", shown(command))
+            yield Finding("shell/piped", describe_command(command))
     if is_opaque(command):
-        yield Finding("shell/piped", shown(command))
+        yield Finding("shell/piped", describe_command(command))
     if name in ("source", ".") and words and PIPE.fullmatch(words[0]):
         told = words[0] == "/dev/stdin" and command.feed and command.feed.texts
         if not told:
-            yield Finding("shell/piped", shown(command))
+            yield Finding("shell/piped", describe_command(command))
 
 
 def _only_checks(words: Sequence[str]) -> bool:
@@ -122,7 +122,9 @@ def _shows_environment(command: Command) -> bool:
     words = command.words[1:]
     match command.name:
         case "env":
-            rest = words[first_operand(words, valued("-u --unset -C --chdir -S --split-string")) :]
+            rest = words[
+                first_operand(words, word_set("-u --unset -C --chdir -S --split-string")) :
+            ]
             return all("=" in word for word in rest) and not has(words, "S", "--split-string",
                                                                  "--version", "--help")  # fmt: skip
         case "printenv" | "set":
@@ -138,21 +140,21 @@ def _shows_environment(command: Command) -> bool:
 def _shows_others(name: str, words: Sequence[str]) -> bool:
     """Return whether a program shows the environment besides what it is for."""
     if name == "ps":
-        letters = operands(words, valued("-C -o -u -U -p -t -g -q -k --sort --pid --ppid"))
+        letters = operands(words, word_set("-C -o -u -U -p -t -g -q -k --sort --pid --ppid"))
         return any(map(_PS_ENVIRONMENT.fullmatch, letters))
-    filters = operands(words, valued("--arg --argjson --slurpfile")) if name == "jq" else []
+    filters = operands(words, word_set("--arg --argjson --slurpfile")) if name == "jq" else []
     return bool(filters) and bool(re.fullmatch(r"\s*(?:env|\$ENV)\s*", filters[0]))
 
 
 # --- which files it is about --------------------------------------------------------------------
 
 
-def _secrets(command: Command) -> Iterator[Finding]:
+def _judge_secrets(command: Command) -> Iterator[Finding]:
     words = list(command.words[1:])
     for text in texts_in(command):
         words.remove(text)
     for word in dict.fromkeys((*words, *command.reads, *command.writes)):
-        if found := places.secrets_in(word, command.place(word)):
+        if found := places.find_secret(word, command.place(word)):
             yield Finding("secrets/files", found.replace(UNKNOWN, "…"))
 
 
@@ -185,53 +187,53 @@ def _is_message(word: str) -> bool:
 def judge_change(change: Change, command: Command, policy: Policy) -> Iterator[Finding]:
     """Yield what speaks against one change of a file."""
     place = command.place(change.path)
-    path = places.in_tree(place)
-    if not change.path or places.is_sink(place) or _is_said(change, command, policy):
+    path = places.relative_path(place)
+    if not change.path or places.is_sink(place) or _names_file(change, command, policy):
         return
-    if places.unclear(place):
+    if places.is_unclear(place):
         if change.deletes and change.wide and not places.is_build_output(place):
-            yield Finding("delete/outside-build", f"what `{shown(command)}` finds")
+            yield Finding("delete/outside-build", f"what `{describe_command(command)}` finds")
     elif path is None:
-        yield from _outside(place, change, command)
+        yield from _judge_outside(place, change, command)
     elif places.is_git(path):
         yield Finding("path/git", path)
     elif pattern := places.protection(path, policy, wide=change.wide):
-        yield protected(path, pattern, wide=change.wide)
-    elif change.deletes and change.wide and not _made_again(path):
-        yield Finding("delete/outside-build", _told(path))
+        yield report_protected(path, pattern, wide=change.wide)
+    elif change.deletes and change.wide and not _is_made_again(path):
+        yield Finding("delete/outside-build", _describe_path(path))
 
 
-def _made_again(path: str) -> bool:
+def _is_made_again(path: str) -> bool:
     return places.is_build_output(path) or places.are_pictures(path)
 
 
-def _is_said(change: Change, command: Command, policy: Policy) -> bool:
+def _names_file(change: Change, command: Command, policy: Policy) -> bool:
     """Return whether the target of a copy is itself a protected file: then it is no folder."""
-    target = places.in_tree(command.place(change.within)) if change.within else None
+    target = places.relative_path(command.place(change.within)) if change.within else None
     return target is not None and policy.protects(target) is not None
 
 
-def _told(path: str) -> str:
+def _describe_path(path: str) -> str:
     """Return a path for people."""
     whole = path.strip("./*" + UNKNOWN) == ""
     return "everything in the repository" if whole else f"`{path.replace(UNKNOWN, '…')}`"
 
 
-def _outside(place: str, change: Change, command: Command) -> Iterator[Finding]:
+def _judge_outside(place: str, change: Change, command: Command) -> Iterator[Finding]:
     if places.is_scratch(place):
         return
     if places.is_device(place):
-        yield Finding("machine/device", shown(command))
+        yield Finding("machine/device", describe_command(command))
     else:
         yield Finding("delete/system" if change.deletes else "path/outside", place)
 
 
-def protected(path: str, pattern: str, *, wide: bool = False) -> Finding:
+def report_protected(path: str, pattern: str, *, wide: bool = False) -> Finding:
     """Return what is to be said of a change to a protected path."""
     what = f"{path.replace(UNKNOWN, '…')} (pattern `{pattern}`)"
     low = path.lower()
     if any(matches_path(never, low) or never.startswith(f"{low}/") for never in NEVER):
         return Finding("path/never", what)
-    if wide or places.several(path):
+    if wide or places.is_pattern(path):
         return Finding("path/protected-unnamed", what)
     return Finding("path/protected", what, (path,))

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 
 from agents.tools.shell.command import Command
-from agents.tools.shell.options import has, named, operands, valued
+from agents.tools.shell.options import has, operands, word_set
 from agents.tools.shell.variables import UNKNOWN
 
-_FETCH = named("curl wget http https httpie xh aria2c axel lynx w3m links elinks hurl")
-_CONNECT = named(
+_FETCH = word_set("curl wget http https httpie xh aria2c axel lynx w3m links elinks hurl")
+_CONNECT = word_set(
     "ssh scp sftp ftp lftp tftp telnet nc ncat netcat socat ping ping6 dig nslookup host whois"
     " traceroute tracepath mtr nmap mosh autossh sshfs rsh rlogin rdate ntpdate"
 )
-_CURL_VALUED = valued(
+_CURL_VALUED = word_set(
     "-o -O -H -X -d -F -A -e -u -b -c -m -w -T -x -K -E -Q -r -t -y -Y -z --output --header --data"
     " --request --data-raw --data-binary --data-urlencode --json --form --user --user-agent"
     " --cookie --cookie-jar --max-time --connect-timeout --retry --retry-delay --write-out --proxy"
@@ -25,10 +25,10 @@ _CURL_VALUED = valued(
 _URL = re.compile(
     r"[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?(\[[0-9a-f:.]*\]|[^/:?#\s'\"]*)", re.IGNORECASE
 )
-_HTTPIE = named("http https httpie xh")
+_HTTPIE = word_set("http https httpie xh")
 _OPTION = re.compile("-")
 _SENT_SHORT = ("-H", "-d", "-F", "-A", "-e", "-b", "-w")
-_SENT = named(
+_SENT = word_set(
     "--header --data --data-raw --data-ascii --data-binary --data-urlencode --json --form --cookie"
     " --form-string --user-agent --referer --write-out --post-data --body-data"
 )
@@ -43,7 +43,7 @@ def hosts(command: Command) -> Iterator[str]:
     """Yield the hosts that the command names, lower case; UNKNOWN for one that it does not."""
     for word in (*command.words, *command.writes, *command.reads):
         yield from (found[1].lower() for found in _SOCKET.finditer(word))
-    for word in _addressed(command):
+    for word in _list_addresses(command):
         here = _URL.match(word)
         found_in = [here] if here and is_loopback(here[1]) else _URL.finditer(word)
         yield from (found[1].lower() for found in found_in)
@@ -57,7 +57,7 @@ def hosts(command: Command) -> Iterator[str]:
         yield from (_remote(word) for word in given[:2])
 
 
-def _addressed(command: Command) -> Iterator[str]:
+def _list_addresses(command: Command) -> Iterator[str]:
     """Yield the words that may hold an address: what is sent to one is none."""
     short = _SENT_SHORT if command.name == "curl" else ()
     words = command.words
@@ -81,7 +81,7 @@ def _names_url(word: str) -> bool:
 
 def needs_network(command: Command) -> bool:
     """Return whether the command would talk to something beyond loopback."""
-    if any(_SOCKET.search(word) and not _loopback(_SOCKET, word)
+    if any(_SOCKET.search(word) and not _is_all_loopback(_SOCKET, word)
            for word in (*command.words, *command.writes, *command.reads)):  # fmt: skip
         return True
     if command.name in _FETCH:
@@ -93,7 +93,7 @@ def needs_network(command: Command) -> bool:
     words = command.words[1:]
     if command.name in ("nc", "ncat", "netcat") and has(words, "l", "--listen"):
         return False
-    given = [_remote(word) for word in operands(words, valued("-p -i -w -l -o -F -J -L -R -D"))]
+    given = [_remote(word) for word in operands(words, word_set("-p -i -w -l -o -F -J -L -R -D"))]
     return bool(given) and not any(is_loopback(host) for host in given)
 
 
@@ -102,7 +102,7 @@ def is_loopback(host: str) -> bool:
     return bool(_LOOPBACK.fullmatch(host))
 
 
-def _loopback(pattern: re.Pattern[str], word: str) -> bool:
+def _is_all_loopback(pattern: re.Pattern[str], word: str) -> bool:
     return all(is_loopback(found[1]) for found in pattern.finditer(word))
 
 

@@ -8,14 +8,9 @@ Valued = frozenset[str]
 """Options that take the next word as their value."""
 
 
-def named(words: str) -> frozenset[str]:
+def word_set(words: str) -> frozenset[str]:
     """Return the words in this text: tables read better without commas."""
     return frozenset(words.split())
-
-
-def valued(words: str) -> Valued:
-    """Return the options in this text."""
-    return named(words)
 
 
 def first_operand(words: Sequence[str], with_value: Valued = frozenset()) -> int:

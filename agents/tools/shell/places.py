@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 
 from agents.policy import Policy
 from agents.tools.paths import ROOT, names_git
-from agents.tools.shell.options import named
+from agents.tools.shell.options import word_set
 from agents.tools.shell.variables import HOME, UNKNOWN
 
-BUILD_FOLDERS = named(
+BUILD_FOLDERS = word_set(
     "build dist out target node_modules bower_components venv .venv __pycache__ .tox"
     " .nox .eggs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .cache"
     " .benchmarks .ipynb_checkpoints htmlcov coverage .nyc_output .next .nuxt .output .turbo"
@@ -19,7 +19,7 @@ BUILD_FOLDERS = named(
     " dist-newstyle .stack-work elm-stuff zig-out zig-cache .zig-cache _build _site CMakeFiles obj"
     " test-results playwright-report storybook-static tmp .tmp wheelhouse"
 )
-BUILD_NAMES = named(
+BUILD_NAMES = word_set(
     "*.egg-info *.dist-info cmake-build-* bazel-* *.pyc *.pyo *.o *.a *.so *.obj *.class *.log"
     " *.tmp *.bak *.orig *.rej *.swp *~ *.gcda *.gcno *.gcov *.prof *.tsbuildinfo .coverage"
     " .coverage.* coverage.xml coverage.json lcov.info .DS_Store CMakeCache.txt *.whl"
@@ -75,26 +75,26 @@ _OF_PROCESSES = re.compile(
 _WITHIN = re.compile(r"[=@:,'\"()<\s]")
 
 
-def in_tree(place: str) -> str | None:
+def relative_path(place: str) -> str | None:
     """Return the path relative to the repository's root, `.` for the root; None if outside."""
     if place == ROOT:
         return "."
     return place.removeprefix(f"{ROOT}/") if place.startswith(f"{ROOT}/") else None
 
 
-def unclear(place: str) -> bool:
+def is_unclear(place: str) -> bool:
     """Return whether nothing is known of where the path begins."""
     return place.startswith(UNKNOWN)
 
 
-def several(path: str) -> bool:
+def is_pattern(path: str) -> bool:
     """Return whether the path may stand for more than one file."""
     return bool(_GLOB.search(path))
 
 
 def is_one_file(path: str) -> bool:
     """Return whether the path names one file, by the look of it: a folder has no such ending."""
-    return not several(path) and bool(_FILE.fullmatch(path.rstrip("/").rsplit("/", 1)[-1]))
+    return not is_pattern(path) and bool(_FILE.fullmatch(path.rstrip("/").rsplit("/", 1)[-1]))
 
 
 def are_pictures(path: str) -> bool:
@@ -140,7 +140,7 @@ def protection(path: str, policy: Policy, *, wide: bool = False) -> str | None:
     return None
 
 
-def secrets_in(word: str, place: str) -> str | None:
+def find_secret(word: str, place: str) -> str | None:
     """Return the place of credentials that a word names, or may name.
 
     `place` is where the word leads as a path; parts of it, as in `if=/proc/self/environ` or
@@ -166,7 +166,7 @@ def _secret(path: str) -> str | None:
     if home := _HOMES.match(path):
         rest = path[home.end() :]
         return next((path for name in _IN_HOME if _names(rest, name)), None)
-    if (inside := in_tree(path)) is not None:
+    if (inside := relative_path(path)) is not None:
         return path if inside in (".netrc", "_netrc", ".git-credentials") else None
     if _GLOB.search(path) and _may_be(path, ("/proc/self/environ", "/proc/1/environ")):
         return path

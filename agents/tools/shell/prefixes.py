@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agents.tools.shell.command import Command, Script
-from agents.tools.shell.options import Valued, first_operand, named, valued, values
+from agents.tools.shell.options import Valued, first_operand, values, word_set
 
 
 @dataclass(frozen=True)
@@ -18,101 +18,101 @@ class Prefix:
     skipped: int = 0
 
 
-_ENV_VALUED = valued("-u --unset -C --chdir -S --split-string -a --argv0")
+_ENV_VALUED = word_set("-u --unset -C --chdir -S --split-string -a --argv0")
 _ENV_SPLIT = "--split-string"
-_LINKER = valued("--library-path --preload --argv0 --audit")
-_TMUX = Prefix(valued("-c -f -L -S -n -s -t -x -y -F -e"))
+_LINKER = word_set("--library-path --preload --argv0 --audit")
+_TMUX = Prefix(word_set("-c -f -L -S -n -s -t -x -y -F -e"))
 _PREFIXES = {
     "env": Prefix(_ENV_VALUED),
-    "sudo": Prefix(valued("-u -g -h -p -C -T -r -t -D -R --user --group --host")),
-    "doas": Prefix(valued("-u -C")),
-    "nice": Prefix(valued("-n --adjustment")),
-    "ionice": Prefix(valued("-c -n -p --class --classdata")),
+    "sudo": Prefix(word_set("-u -g -h -p -C -T -r -t -D -R --user --group --host")),
+    "doas": Prefix(word_set("-u -C")),
+    "nice": Prefix(word_set("-n --adjustment")),
+    "ionice": Prefix(word_set("-c -n -p --class --classdata")),
     "chrt": Prefix(skipped=1),
     "taskset": Prefix(skipped=1),
     "nohup": Prefix(),
     "setsid": Prefix(),
-    "time": Prefix(valued("-f -o --format --output")),
-    "timeout": Prefix(valued("-k -s --kill-after --signal"), skipped=1),
-    "stdbuf": Prefix(valued("-i -o -e --input --output --error")),
+    "time": Prefix(word_set("-f -o --format --output")),
+    "timeout": Prefix(word_set("-k -s --kill-after --signal"), skipped=1),
+    "stdbuf": Prefix(word_set("-i -o -e --input --output --error")),
     "unbuffer": Prefix(),
-    "rlwrap": Prefix(valued("-a -H -f -p -s")),
-    "watch": Prefix(valued("-n --interval -q --equexit")),
+    "rlwrap": Prefix(word_set("-a -H -f -p -s")),
+    "watch": Prefix(word_set("-n --interval -q --equexit")),
     "entr": Prefix(),
-    "watchexec": Prefix(valued("-w -e -f -i -d -s")),
-    "nodemon": Prefix(valued("-w -e -i -d --watch --ext --ignore --delay")),
-    "concurrently": Prefix(valued("-n -c -k -m")),
-    "hyperfine": Prefix(valued("-w -r -m -M -p -c -n -L")),
+    "watchexec": Prefix(word_set("-w -e -f -i -d -s")),
+    "nodemon": Prefix(word_set("-w -e -i -d --watch --ext --ignore --delay")),
+    "concurrently": Prefix(word_set("-n -c -k -m")),
+    "hyperfine": Prefix(word_set("-w -r -m -M -p -c -n -L")),
     "cross-env": Prefix(),
     "cross-env-shell": Prefix(),
-    "faketime": Prefix(valued("-f"), skipped=1),
+    "faketime": Prefix(word_set("-f"), skipped=1),
     "eatmydata": Prefix(),
     "firejail": Prefix(),
-    "proxychains": Prefix(valued("-f")),
-    "proxychains4": Prefix(valued("-f")),
+    "proxychains": Prefix(word_set("-f")),
+    "proxychains4": Prefix(word_set("-f")),
     "torsocks": Prefix(),
     "torify": Prefix(),
-    "perf stat": Prefix(valued("-e -r -o")),
-    "perf record": Prefix(valued("-e -F -o")),
+    "perf stat": Prefix(word_set("-e -r -o")),
+    "perf record": Prefix(word_set("-e -F -o")),
     "valgrind": Prefix(),
-    "gdb": Prefix(valued("-x -ex -iex")),
-    "systemd-run": Prefix(valued("-p -u -E")),
+    "gdb": Prefix(word_set("-x -ex -iex")),
+    "systemd-run": Prefix(word_set("-p -u -E")),
     "sg": Prefix(skipped=1),
-    "dotenv": Prefix(valued("-f -e -c -v")),
+    "dotenv": Prefix(word_set("-f -e -c -v")),
     "dotenv run": Prefix(),
-    "honcho run": Prefix(valued("-e -f")),
-    "foreman run": Prefix(valued("-e -f")),
-    "tox exec": Prefix(valued("-e")),
-    "screen": Prefix(valued("-S -dmS -dS -c -h -p -s -t -T")),
+    "honcho run": Prefix(word_set("-e -f")),
+    "foreman run": Prefix(word_set("-e -f")),
+    "tox exec": Prefix(word_set("-e")),
+    "screen": Prefix(word_set("-S -dmS -dS -c -h -p -s -t -T")),
     "tmux new": _TMUX,
     "tmux new-session": _TMUX,
     "tmux new-window": _TMUX,
     "tmux neww": _TMUX,
     "tmux split-window": _TMUX,
     "tmux run-shell": _TMUX,
-    "chpst": Prefix(valued("-u -U -e -/ -n -l -L -m -d -o -p -f -c -r -t")),
+    "chpst": Prefix(word_set("-u -U -e -/ -n -l -L -m -d -o -p -f -c -r -t")),
     "ld-linux.so.2": Prefix(_LINKER),
     "ld-linux-x86-64.so.2": Prefix(_LINKER),
     "ld-linux-aarch64.so.1": Prefix(_LINKER),
     "chronic": Prefix(),
     "ifne": Prefix(),
-    "exec": Prefix(valued("-a")),
+    "exec": Prefix(word_set("-a")),
     "command": Prefix(),
     "builtin": Prefix(),
     "coproc": Prefix(),
     "busybox": Prefix(),
     "toybox": Prefix(),
     "prlimit": Prefix(),
-    "strace": Prefix(valued("-e -o -s -p -P -u -E")),
-    "ltrace": Prefix(valued("-e -o -s -p -u")),
-    "unshare": Prefix(valued("-S -G -R -w")),
+    "strace": Prefix(word_set("-e -o -s -p -P -u -E")),
+    "ltrace": Prefix(word_set("-e -o -s -p -u")),
+    "unshare": Prefix(word_set("-S -G -R -w")),
     "chroot": Prefix(skipped=1),
     "setarch": Prefix(),
-    "xvfb-run": Prefix(valued("-n -e -f -s -w")),
+    "xvfb-run": Prefix(word_set("-n -e -f -s -w")),
     "dbus-run-session": Prefix(),
     "fakeroot": Prefix(),
     "catchsegv": Prefix(),
     "direnv exec": Prefix(skipped=1),
     "uv run": Prefix(
-        valued(
+        word_set(
             "--with --with-editable --with-requirements --python -p --extra --group --only-group"
             " --project --directory --env-file --package --index --index-url -m --module"
         )
     ),
-    "uvx": Prefix(valued("--from --with --python -p")),
-    "uv tool run": Prefix(valued("--from --with --python -p")),
-    "pipx run": Prefix(valued("--spec --python")),
+    "uvx": Prefix(word_set("--from --with --python -p")),
+    "uv tool run": Prefix(word_set("--from --with --python -p")),
+    "pipx run": Prefix(word_set("--spec --python")),
     "poetry run": Prefix(),
     "pipenv run": Prefix(),
-    "pdm run": Prefix(valued("-p --project")),
+    "pdm run": Prefix(word_set("-p --project")),
     "rye run": Prefix(),
     "hatch run": Prefix(),
-    "conda run": Prefix(valued("-n -p --name --prefix --cwd")),
-    "npx": Prefix(valued("-p --package -w --workspace")),
+    "conda run": Prefix(word_set("-n -p --name --prefix --cwd")),
+    "npx": Prefix(word_set("-p --package -w --workspace")),
     "pnpm exec": Prefix(),
     "pnpm dlx": Prefix(),
-    "npm exec": Prefix(valued("-w --workspace --package")),
-    "npm x": Prefix(valued("-w --workspace --package")),
+    "npm exec": Prefix(word_set("-w --workspace --package")),
+    "npm x": Prefix(word_set("-w --workspace --package")),
     "yarn exec": Prefix(),
     "yarn run": Prefix(),
     "yarn dlx": Prefix(),
@@ -130,19 +130,19 @@ _BY_NAME = {
     name: [key for key in sorted(_PREFIXES, key=len, reverse=True) if key.split()[0] == name]
     for name in {key.split()[0] for key in _PREFIXES}
 }
-_LOOKS_UP = named("-v -V")
+_LOOKS_UP = word_set("-v -V")
 
 
-def prefixed(command: Command) -> Iterator[Command | Script]:
+def unfold_prefix(command: Command) -> Iterator[Command | Script]:
     """Yield what such a program would run."""
     for key in _BY_NAME.get(command.name, ()):
-        words = _after_verbs(command.words[1:], key.split()[1:])
+        words = _skip_verbs(command.words[1:], key.split()[1:])
         if words is not None:
-            yield from _inner(key, words, command)
+            yield from _unfold(key, words, command)
             return
 
 
-def _after_verbs(words: tuple[str, ...], verbs: Sequence[str]) -> tuple[str, ...] | None:
+def _skip_verbs(words: tuple[str, ...], verbs: Sequence[str]) -> tuple[str, ...] | None:
     """Return what follows these verbs; options, which may have values, can stand between them."""
     for verb in verbs:
         at = 0
@@ -156,7 +156,7 @@ def _after_verbs(words: tuple[str, ...], verbs: Sequence[str]) -> tuple[str, ...
     return words
 
 
-def _inner(key: str, words: tuple[str, ...], command: Command) -> Iterator[Command | Script]:
+def _unfold(key: str, words: tuple[str, ...], command: Command) -> Iterator[Command | Script]:
     prefix = _PREFIXES[key]
     if key == "command" and words[:1] and words[0] in _LOOKS_UP:
         return

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from agents.tools.shell.command import Command, could_be
-from agents.tools.shell.options import first_operand, has, operands, valued
+from agents.tools.shell.options import first_operand, has, operands, word_set
 from agents.tools.shell.variables import UNKNOWN
 
 _NEW = "…"
@@ -71,7 +71,7 @@ PROGRAMS: Mapping[str, str] = {
     """,
 }
 
-_VALUED = valued(
+_VALUED = word_set(
     "--prefix --cwd --dir --directory --project --manifest-path --config --workspace --registry"
     " --index-url --extra-index-url --find-links --requirement --constraint --target --root"
     " --python --group --extra --features --version --git --branch --rev --tag --path --bin"
@@ -79,22 +79,22 @@ _VALUED = valued(
     " --name --channel --allow --target-dir --cert --source"
 )
 _SHORT = {
-    "pip": valued("-r -c -f -i -t"),
-    "uv": valued("-r -c -f -i -p"),
-    "npm": valued("-w -C"),
-    "pnpm": valued("-C -F"),
-    "cargo": valued("-F -p -C"),
-    "poetry": valued("-G -C -P"),
-    "pdm": valued("-G -p -d"),
-    "conda": valued("-n -c -p"),
-    "mamba": valued("-n -c -p"),
-    "go": valued("-C"),
-    "gem": valued("-v -i -s"),
-    "apt-get": valued("-o -t"),
-    "apt": valued("-o -t"),
+    "pip": word_set("-r -c -f -i -t"),
+    "uv": word_set("-r -c -f -i -p"),
+    "npm": word_set("-w -C"),
+    "pnpm": word_set("-C -F"),
+    "cargo": word_set("-F -p -C"),
+    "poetry": word_set("-G -C -P"),
+    "pdm": word_set("-G -p -d"),
+    "conda": word_set("-n -c -p"),
+    "mamba": word_set("-n -c -p"),
+    "go": word_set("-C"),
+    "gem": word_set("-v -i -s"),
+    "apt-get": word_set("-o -t"),
+    "apt": word_set("-o -t"),
 }
-_NPX_VALUED = valued("-p --package -w --workspace -c --call")
-_UV_VALUED = valued("--with --python -p --extra --group --project --directory -m --module")
+_NPX_VALUED = word_set("-p --package -w --workspace -c --call")
+_UV_VALUED = word_set("--with --python -p --extra --group --project --directory -m --module")
 _EDITABLE = ("-e", "--editable")
 _INSTALLED_HERE = re.compile(r"\.{1,2}(?:$|[/\[])|/|file:|.*\.(?:whl|tar\.gz|tgz|zip|gem|crate)$")
 _VERSIONED = re.compile(r"(pip|gem|npm|cpan)[\d.]+")
@@ -148,7 +148,7 @@ def _fetches_and_runs(name: str, words: Sequence[str]) -> bool:
         case "uv", "run", *rest:
             return has(rest[: first_operand(rest, _UV_VALUED)], "", "--with")
         case "go", "run", *rest:
-            return "@" in "".join(operands(rest, valued("-C"))[:1])
+            return "@" in "".join(operands(rest, word_set("-C"))[:1])
         case _:
             return False
 

@@ -27,7 +27,7 @@ class Piece(NamedTuple):
     kind: str
 
 
-def unescaped(text: str) -> list[Piece]:
+def unescape(text: str) -> list[Piece]:
     """Return bare text as pieces: what follows a backslash is quoted by it."""
     pieces = []
     for at, part in enumerate(re.split(r"\\(.|$)", text, flags=re.DOTALL)):
@@ -36,7 +36,7 @@ def unescaped(text: str) -> list[Piece]:
     return pieces
 
 
-def in_quotes(text: str) -> str:
+def unquote(text: str) -> str:
     """Return text that stood between double quotes."""
     return re.sub(r"\\([$`\"\\\n])", lambda found: found[1].strip("\n"), text)
 
@@ -62,7 +62,7 @@ def _character(number: int) -> str:
     return chr(number)
 
 
-def braced(pieces: Sequence[Piece]) -> list[list[Piece]]:
+def expand_braces(pieces: Sequence[Piece]) -> list[list[Piece]]:
     """Return the words that brace expansion makes of one."""
     opening = sum(piece.text.count("{") for piece in pieces if piece.kind == BARE)
     if opening == 0:
@@ -74,10 +74,10 @@ def braced(pieces: Sequence[Piece]) -> list[list[Piece]]:
         for piece in pieces
         for char in (piece.text if piece.kind == BARE else [piece.text])
     ]
-    return _opened(cells, MOST_FIELDS)
+    return _open(cells, MOST_FIELDS)
 
 
-def _opened(cells: list[Piece], most: int) -> list[list[Piece]]:
+def _open(cells: list[Piece], most: int) -> list[list[Piece]]:
     """Open the first pair of braces that holds alternatives, then those in what comes of it."""
     for start, cell in enumerate(cells):
         if cell == ("{", BARE) and (parts := _alternatives(cells, start)):
@@ -86,7 +86,7 @@ def _opened(cells: list[Piece], most: int) -> list[list[Piece]]:
             for part in inside:
                 if len(opened) >= most:
                     break
-                opened += _opened([*cells[:start], *part, *cells[end:]], most - len(opened))
+                opened += _open([*cells[:start], *part, *cells[end:]], most - len(opened))
             return opened[:most]
     return [cells]
 

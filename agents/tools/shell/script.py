@@ -12,14 +12,14 @@ from tree_sitter import Node
 
 from agents.tools.shell.assignments import assign_part, note_effects
 from agents.tools.shell.command import Command, Feed, Folder, Script
-from agents.tools.shell.options import named
-from agents.tools.shell.streams import Redirects, printed, redirects_of
+from agents.tools.shell.options import word_set
+from agents.tools.shell.streams import Redirects, predict_output, redirects_of
 from agents.tools.shell.tree import (
-    backticked,
-    flattened,
-    in_expansions,
+    find_backticks,
+    find_missed_backticks,
+    flatten,
     multiplies,
-    parsed,
+    parse,
     readings,
     text_of,
     too_long,
@@ -37,7 +37,7 @@ MOST_SCRIPTS = 60  # of them in all
 
 _REDIRECTS = ("file_redirect", "herestring_redirect", "heredoc_redirect")
 _SUBSTITUTIONS = ("command_substitution", "process_substitution", "subshell")
-_RESERVED = named("! { } then do else elif if while until fi done esac function")
+_RESERVED = word_set("! { } then do else elif if while until fi done esac function")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*=")
 
 
@@ -77,7 +77,7 @@ class _Reader:
         self.commands: dict[Command, None] = {}
         self.bomb = bomb
         self._variables = variables
-        self._words = Words(variables, self._substituted)
+        self._words = Words(variables, self._predict_substitution)
         self._folder = Folder()
         self._feed: Feed | None = None
         self._scripts = self._nested = self._depth = 0
@@ -89,8 +89,8 @@ class _Reader:
         if self._nested > MOST_NESTED or self._scripts > MOST_SCRIPTS or too_long(text):
             raise _TooMuch
         for reading in readings(text):
-            self._visit(parsed(reading))
-        self._texts(in_expansions(text))
+            self._visit(parse(reading))
+        self._read_texts(find_missed_backticks(text))
         self._nested -= 1
 
     # --- parts of the tree ----------------------------------------------------------------------
@@ -101,25 +101,25 @@ class _Reader:
             raise _TooMuch
         match part.type:
             case "command":
-                self._command(part)
+                self._visit_command(part)
             case "redirected_statement":
-                self._redirected(part)
+                self._visit_redirected(part)
             case "pipeline":
-                self._pipeline(part)
+                self._visit_pipeline(part)
             case "subshell" | "command_substitution" | "process_substitution":
-                self._apart(part)
+                self._visit_subshell(part)
             case "function_definition":
-                self._function(part)
+                self._visit_function(part)
             case "variable_assignment" | "declaration_command" | "for_statement":
-                self._assignment(part)
+                self._visit_assignment(part)
             case "heredoc_body":
-                self._inside(part)
+                self._visit_substitutions(part)
             case _:
-                for child in flattened(part) if part.type == "list" else part.children:
+                for child in flatten(part) if part.type == "list" else part.children:
                     self._visit(child)
         self._depth -= 1
 
-    def _command(self, part: Node, more: Redirects | None = None) -> None:
+    def _visit_command(self, part: Node, more: Redirects | None = None) -> None:
         named: list[Node] = []
         redirects: list[Node] = []
         for child in part.children:
@@ -134,40 +134,40 @@ class _Reader:
             self._emit(
                 Command(words, self._folder.here, own.writes, own.reads, own.feed or self._feed)
             )
-        self._inside(part)
+        self._visit_substitutions(part)
 
-    def _redirected(self, part: Node) -> None:
+    def _visit_redirected(self, part: Node) -> None:
         body = part.child_by_field_name("body")
         parts = [child for child in part.children if child.type in _REDIRECTS]
         redirects = redirects_of(parts, self._words)
         last = body is not None and body.type == "list"  # `cd a && b > c` is all one body
         if body is not None and body.type == "command":
-            self._command(body, redirects)
+            self._visit_command(body, redirects)
         else:
-            self._output(redirects if not last else Redirects())
+            self._emit_output(redirects if not last else Redirects())
             if body is not None:
-                with self._fed(redirects.feed or self._feed):
+                with self._feed_with(redirects.feed or self._feed):
                     self._visit(body)
-            self._output(redirects if last else Redirects())
+            self._emit_output(redirects if last else Redirects())
         for each in parts:
-            self._inside(each)
+            self._visit_substitutions(each)
         for each in redirects.following:  # after `<<EOF` on the same line
             feed = self._feed_of(body, redirects) if each.type == "pipeline" else self._feed
-            with self._fed(feed):
+            with self._feed_with(feed):
                 self._visit(each)
 
-    def _output(self, redirects: Redirects) -> None:
+    def _emit_output(self, redirects: Redirects) -> None:
         self._emit(Command((), self._folder.here, redirects.writes, redirects.reads))
 
-    def _pipeline(self, part: Node) -> None:
+    def _visit_pipeline(self, part: Node) -> None:
         folder, feed = replace(self._folder), self._feed
         for member in part.named_children:
-            with self._fed(feed):
+            with self._feed_with(feed):
                 self._visit(member)
             feed = self._feed_of(member, None)
             self._folder = replace(folder)
 
-    def _apart(self, part: Node) -> None:
+    def _visit_subshell(self, part: Node) -> None:
         """Read what runs in a shell of its own, which changes nothing out here."""
         folder = replace(self._folder)
         text = text_of(part)
@@ -177,7 +177,7 @@ class _Reader:
             self._visit(child)
         self._folder = folder
 
-    def _function(self, part: Node) -> None:
+    def _visit_function(self, part: Node) -> None:
         name = part.child_by_field_name("name")
         body = part.child_by_field_name("body")
         if name is None or body is None:
@@ -187,28 +187,28 @@ class _Reader:
         for child in part.children[1:]:
             self._visit(child)
 
-    def _assignment(self, part: Node) -> None:
+    def _visit_assignment(self, part: Node) -> None:
         words = assign_part(part, self._variables, self._words)
         if words:
             self._emit(Command(words, self._folder.here))
-        self._inside(part)
+        self._visit_substitutions(part)
         for child in part.named_children:
             if child.type in ("do_group", "compound_statement"):
                 self._visit(child)
 
-    def _inside(self, part: Node) -> None:
+    def _visit_substitutions(self, part: Node) -> None:
         """Read the substitutions within words."""
         pending = [part]
         while pending:
             current = pending.pop()
-            self._texts(backticked(current))
+            self._read_texts(find_backticks(current))
             for child in current.named_children:
                 if child.type in _SUBSTITUTIONS:
                     self._visit(child)
                 elif child.type not in ("do_group", "compound_statement"):
                     pending.append(child)
 
-    def _texts(self, texts: Iterable[str]) -> None:
+    def _read_texts(self, texts: Iterable[str]) -> None:
         for text in texts:
             self.script(text)
 
@@ -237,10 +237,10 @@ class _Reader:
             if isinstance(inner, Command):
                 self._emit(inner)
             else:
-                self._script_of(command, inner)
+                self._read_script(command, inner)
             self._depth -= 1
 
-    def _script_of(self, command: Command, inner: Script) -> None:
+    def _read_script(self, command: Command, inner: Script) -> None:
         folder = replace(self._folder)
         self._folder.here = command.folder
         for number, argument in enumerate(inner.arguments):
@@ -248,7 +248,9 @@ class _Reader:
         if len(inner.arguments) > 1:
             self._variables.assign("@", inner.arguments[1:])
             self._variables.assign("*", inner.arguments[1:])
-        with self._fed(None if command.feed and inner.text in command.feed.texts else command.feed):
+        with self._feed_with(
+            None if command.feed and inner.text in command.feed.texts else command.feed
+        ):
             self.script(inner.text)
         if command.name != "eval":
             self._folder = replace(folder)
@@ -256,7 +258,7 @@ class _Reader:
     # --- input and output -----------------------------------------------------------------------
 
     @contextmanager
-    def _fed(self, feed: Feed | None) -> Iterator[None]:
+    def _feed_with(self, feed: Feed | None) -> Iterator[None]:
         before, self._feed = self._feed, feed
         yield
         self._feed = before
@@ -268,17 +270,17 @@ class _Reader:
             part, redirects = part.child_by_field_name("body"), redirects_of(parts, self._words)
         if part is None or part.type != "command":
             return Feed(words=(UNKNOWN,))
-        commands = self._simple(part, redirects)
-        texts = [text for command in commands for text in printed(command)]
+        commands = self._list_commands(part, redirects)
+        texts = [text for command in commands for text in predict_output(command)]
         return Feed(() if UNKNOWN in texts else tuple(texts), commands[0].words if commands else ())
 
-    def _simple(self, part: Node, more: Redirects | None = None) -> list[Command]:
+    def _list_commands(self, part: Node, more: Redirects | None = None) -> list[Command]:
         kept = [c for c in part.children if c.type not in (*_REDIRECTS, "variable_assignment")]
         parts = [child for child in part.children if child.type in _REDIRECTS]
         feed = redirects_of(parts, self._words).plus(more).feed
         return [Command(w, self._folder.here, feed=feed) for w in self._words.commands(kept) if w]
 
-    def _substituted(self, part: Node) -> Iterable[str]:
+    def _predict_substitution(self, part: Node) -> Iterable[str]:
         """Return what a command substitution may print."""
         inner = part.named_children
         if len(inner) != 1 or inner[0].type not in ("command", "redirected_statement"):
@@ -291,6 +293,8 @@ class _Reader:
             parts = [child for child in command.children if child.type in _REDIRECTS]
             redirects = redirects_of(parts, self._words)
             command = command.child_by_field_name("body") or command
-        found = [text for c in self._simple(command, redirects) for text in printed(c)]
+        found = [
+            text for c in self._list_commands(command, redirects) for text in predict_output(c)
+        ]
         self._depth -= 1
         return list(dict.fromkeys(found)) or [UNKNOWN]

@@ -11,7 +11,7 @@ from tree_sitter import Node
 from agents.tools.paths import ROOT
 from agents.tools.shell.command import Command, Feed
 from agents.tools.shell.quotes import ansi_c
-from agents.tools.shell.tree import known, text_of
+from agents.tools.shell.tree import text_of, unmark
 from agents.tools.shell.variables import UNKNOWN
 from agents.tools.shell.words import Words
 
@@ -82,7 +82,7 @@ def _heredoc(part: Node, words: Words) -> Redirects:
 
 def _lines(part: Node) -> str:
     """Return a here-document as it is written, its end left out."""
-    text = known(text_of(part)).partition("\n")[2]
+    text = unmark(text_of(part)).partition("\n")[2]
     ending = next((c for c in part.named_children if c.type == "heredoc_end"), None)
     return text.rstrip("\n").removesuffix(text_of(ending)) if ending is not None else text
 
@@ -90,17 +90,17 @@ def _lines(part: Node) -> str:
 # --- what commands print ------------------------------------------------------------------------
 
 
-def printed(command: Command) -> list[str]:
+def predict_output(command: Command) -> list[str]:
     """Return what the command may print: UNKNOWN unless it only repeats what it was given."""
     words, name = command.words, command.name
     if name == "cat" and len(words) == 1 and command.feed and command.feed.texts:
         return [text.rstrip("\n") for text in command.feed.texts]
     if name in ("echo", "printf"):
         return [(_echo if name == "echo" else _printf)(words[1:])]
-    return [_repeated(command)]
+    return [_look_up(command)]
 
 
-def _repeated(command: Command) -> str:
+def _look_up(command: Command) -> str:
     """Return the name or the path that a command looks up."""
     match command.name, *command.words[1:]:
         case "which" | "realpath", name:

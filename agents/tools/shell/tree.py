@@ -27,12 +27,12 @@ def _parser() -> Parser:
     return Parser(Language(tree_sitter_bash.language()))
 
 
-def parsed(text: str) -> Node:
+def parse(text: str) -> Node:
     """Return the tree of a script; it holds error nodes where the grammar does not know better."""
     return _parser().parse(text.replace("\0", _MARK).encode("utf-8", "replace")).root_node
 
 
-def known(text: str) -> str:
+def unmark(text: str) -> str:
     """Return text that was parsed with its unknown parts marked as everywhere else."""
     return text.replace(_MARK, "\0")
 
@@ -59,7 +59,7 @@ def text_of(part: Node) -> str:
     return (part.text or b"").decode("utf-8", "replace")
 
 
-def flattened(part: Node) -> Iterator[Node]:
+def flatten(part: Node) -> Iterator[Node]:
     """Yield the members of `a && b || c`, which the tree nests as deep as it is long."""
     pending = [part]
     while pending:
@@ -89,7 +89,7 @@ def multiplies(body: Node, name: str) -> bool:
     return False
 
 
-def backticked(part: Node) -> Iterator[str]:
+def find_backticks(part: Node) -> Iterator[str]:
     """Yield what stands between backticks in a here-document or in `${...}`."""
     text = text_of(part)
     if part.type not in ("heredoc_redirect", "expansion") or "`" not in text:
@@ -102,7 +102,7 @@ def backticked(part: Node) -> Iterator[str]:
             yield _unescaped(found[1])
 
 
-def in_expansions(text: str) -> Iterator[str]:
+def find_missed_backticks(text: str) -> Iterator[str]:
     """Yield what stands between backticks in `${...}`, where a brace within ends it too early."""
     if "`" in text and "${" in text:
         yield from (_unescaped(found[1]) for found in _EXPANDED.finditer(text))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agents.tools.paths import ROOT
-from agents.tools.shell.options import named
+from agents.tools.shell.options import word_set
 
 UNKNOWN = "\0"
 """Stands in a word for what only the run itself can tell. No command can hold it."""
@@ -26,7 +26,7 @@ _GIVEN = {
     "0": "bash",
     "IFS": " \t\n",
 }
-_OTHERS = named(
+_OTHERS = word_set(
     "? $ ! # - _ PATH USER LOGNAME HOSTNAME LANG TERM RANDOM SRANDOM SECONDS EPOCHSECONDS LINENO"
     " UID EUID PPID BASHPID OSTYPE HOSTTYPE MACHTYPE PIPESTATUS FUNCNAME BASH_SOURCE BASH_VERSION"
     " BASH_REMATCH REPLY OPTARG OPTIND OLDPWD COLUMNS LINES"

@@ -14,12 +14,12 @@ from agents.tools.shell.quotes import (
     SPLIT,
     Piece,
     ansi_c,
-    braced,
+    expand_braces,
     fields,
-    in_quotes,
-    unescaped,
+    unescape,
+    unquote,
 )
-from agents.tools.shell.tree import known, text_of
+from agents.tools.shell.tree import text_of, unmark
 from agents.tools.shell.variables import HOME, MOST_VALUES, UNKNOWN, Value, Variables
 
 MOST_READINGS = 16
@@ -76,13 +76,13 @@ class Words:
         separators = self._variables.separators
         found: dict[Value, None] = {}
         for pieces in self._pieces(part):
-            opened = [fields(word, separators, HOME) for word in braced(pieces)]
-            found[tuple(known(field) for word in opened for field in word)] = None
+            opened = [fields(word, separators, HOME) for word in expand_braces(pieces)]
+            found[tuple(unmark(field) for word in opened for field in word)] = None
         return list(found)
 
     def text(self, part: Node) -> list[str]:
         """Return what a word may become where bash does not split it, as in an assignment."""
-        return [known("".join(piece.text for piece in each)) for each in self._pieces(part)]
+        return [unmark("".join(piece.text for piece in each)) for each in self._pieces(part)]
 
     # --- by kind of part ------------------------------------------------------------------------
 
@@ -91,13 +91,13 @@ class Words:
             return expand(part)
         if part.type in _LITERAL:
             return [(Piece(_LITERAL[part.type](text_of(part)), QUOTED),)]
-        return [tuple(unescaped(text_of(part)))]
+        return [tuple(unescape(text_of(part)))]
 
     def _name(self, part: Node) -> list[Pieces]:
-        return self._joined(part.named_children[-1:])
+        return self._join(part.named_children[-1:])
 
     def _concatenation(self, part: Node) -> list[Pieces]:
-        return self._joined(part.children)
+        return self._join(part.children)
 
     def _simple(self, part: Node) -> list[Pieces]:
         return [self._split(value) for value in self._variables.of(text_of(part)[1:])]
@@ -108,7 +108,7 @@ class Words:
     def _command(self, part: Node) -> list[Pieces]:
         return [(Piece(value, SPLIT),) for value in self._substituted(part)]
 
-    def _joined(self, parts: Iterable[Node]) -> list[Pieces]:
+    def _join(self, parts: Iterable[Node]) -> list[Pieces]:
         """Return the pieces of parts that stand side by side, in every combination."""
         readings: list[Pieces] = [()]
         for part in parts:
@@ -129,16 +129,16 @@ class Words:
             gap = gap.strip('"') if part.type == "string" else gap
             readings = [(*before, Piece(gap, QUOTED)) for before in readings]
             if child is not None:
-                choices = [_quoted(pieces) for pieces in self._in_string(child)]
+                choices = [_quote(pieces) for pieces in self._read_in_string(child)]
                 if len(readings) * len(choices) > MOST_READINGS:
                     choices = [(Piece(UNKNOWN, QUOTED),)]
                 readings = [(*before, *after) for before in readings for after in choices]
                 end = child.end_byte
         return readings
 
-    def _in_string(self, part: Node) -> list[Pieces]:
+    def _read_in_string(self, part: Node) -> list[Pieces]:
         if part.type in ("string_content", "heredoc_content"):
-            return [(Piece(in_quotes(text_of(part)), QUOTED),)]
+            return [(Piece(unquote(text_of(part)), QUOTED),)]
         return self._pieces(part)
 
     # --- parameters -----------------------------------------------------------------------------
@@ -188,6 +188,6 @@ def _few(values: list[Value]) -> list[Value]:
     return values if 0 < len(values) <= MOST_VALUES else [(UNKNOWN,)]
 
 
-def _quoted(pieces: Pieces) -> Pieces:
+def _quote(pieces: Pieces) -> Pieces:
     """Return a value as it stands between double quotes: never split."""
     return tuple(Piece(p.text, QUOTED if p.kind != BREAK else BREAK) for p in pieces)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from agents.tools.shell.command import Command, Script
-from agents.tools.shell.find import found_by, unfold_find
+from agents.tools.shell.find import list_finds, unfold_find
 from agents.tools.shell.interpreters import module_of
-from agents.tools.shell.options import first_operand, named, valued, values
-from agents.tools.shell.prefixes import prefixed
+from agents.tools.shell.options import first_operand, values, word_set
+from agents.tools.shell.prefixes import unfold_prefix
 from agents.tools.shell.variables import UNKNOWN
 
 Inner = Command | Script
@@ -29,8 +29,8 @@ _TAKING_LINES: dict[str, tuple[str, ...]] = {
 }
 """The options after which a program takes a line that it hands to a shell."""
 
-SHELLS = named("sh bash dash zsh ksh ksh93 ash mksh lksh yash rbash fish csh tcsh pwsh")
-_SHELL_VALUED = valued("--rcfile --init-file")
+SHELLS = word_set("sh bash dash zsh ksh ksh93 ash mksh lksh yash rbash fish csh tcsh pwsh")
+_SHELL_VALUED = word_set("--rcfile --init-file")
 _SHELL_OPTION = re.compile(r"[-+][a-zA-Z]*")
 _COMMAND_OPTION = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*")
 
@@ -46,13 +46,13 @@ def unfold(command: Command) -> Iterator[Inner]:
         yield replace(command, words=module, writes=(), feed=None)
     for value in values(command.words[1:], *_TAKING_LINES.get(name, ())):
         yield Script(value)
-    yield from prefixed(command)
+    yield from unfold_prefix(command)
 
 
 def script_operand(command: Command) -> str | None:
     """Return the file that a shell would run; None when it takes its script from its input."""
     words = command.words[1:]
-    at = _after_shell_options(words)
+    at = _skip_options(words)
     if any(word.startswith("-") and "s" in word[1:] and word[1:2] != "-" for word in words[:at]):
         return None
     return words[at] if at < len(words) and words[at] not in ("-", "/dev/stdin") else None
@@ -61,13 +61,13 @@ def script_operand(command: Command) -> str | None:
 def given_script(command: Command) -> tuple[str, tuple[str, ...]] | None:
     """Return the script after `-c`, and its arguments."""
     words = command.words[1:]
-    at = _after_shell_options(words)
+    at = _skip_options(words)
     if not any(_COMMAND_OPTION.fullmatch(word) for word in words[:at]) or at >= len(words):
         return None
     return words[at], tuple(words[at + 1 :])
 
 
-def _after_shell_options(words: tuple[str, ...]) -> int:
+def _skip_options(words: tuple[str, ...]) -> int:
     """Return the index of a shell's first operand: `+x` is an option, too, and `-eo` takes one."""
     at = 0
     while at < len(words) and len(words[at]) > 1 and words[at][0] in "-+":
@@ -113,7 +113,7 @@ def _source(command: Command) -> Iterator[Inner]:
 
 
 def _xargs(command: Command) -> Iterator[Inner]:
-    with_value = valued("-I -n -P -L -d -E -s -a --max-args --max-procs --delimiter --arg-file")
+    with_value = word_set("-I -n -P -L -d -E -s -a --max-args --max-procs --delimiter --arg-file")
     words = command.words[1:]
     rest = words[first_operand(words, with_value) :]
     if not rest:
@@ -133,7 +133,7 @@ def _items(command: Command) -> list[str]:
     if feed and feed.texts:
         return list(feed.texts)
     if feed and feed.words and feed.words[0].rsplit("/", 1)[-1] == "find":
-        return found_by(feed.words[1:])
+        return list_finds(feed.words[1:])
     return [UNKNOWN]
 
 
@@ -144,7 +144,7 @@ def _parallel(command: Command) -> Iterator[Inner]:
         if sign in body:
             at = body.index(sign)
             body, given = body[:at], list(words[at + 1 :])
-    rest = body[first_operand(body, valued("-j -P -N -n -I --jobs -S --sshlogin")) :]
+    rest = body[first_operand(body, word_set("-j -P -N -n -I --jobs -S --sshlogin")) :]
     for item in given or _items(command):
         line = " ".join(rest)
         yield Script(line.replace("{}", item) if "{}" in line else f"{line} {item}")
@@ -153,7 +153,7 @@ def _parallel(command: Command) -> Iterator[Inner]:
 def _flock(command: Command) -> Iterator[Inner]:
     words = command.words[1:]
     yield from (Script(value) for value in values(words, "-c", "--command"))
-    rest = words[first_operand(words, valued("-w -E --timeout")) + 1 :]
+    rest = words[first_operand(words, word_set("-w -E --timeout")) + 1 :]
     if rest:
         yield replace(command, words=rest, writes=())
 
@@ -173,7 +173,7 @@ def _git(command: Command) -> Iterator[Inner]:
         yield from (Script(value) for value in values(words, "-x", "--exec"))
 
 
-_GIT_COMMANDS = named(
+_GIT_COMMANDS = word_set(
     "pager editor sshcommand askpass fsmonitor hookspath external textconv driver helper"
 )
 _SPECIAL: dict[str, Callable[[Command], Iterator[Inner]]] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.ports.issues import LinkedIssue
 from agents.requests import Repository
-from agents.tools.base import cut
+from agents.tools.base import truncate
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.attachments.markdown_links import seen
 from app.github.transport.errors import NotFound
@@ -63,7 +63,7 @@ async def _linked(reading: RunReader, thing: Mapping[str, Any]) -> LinkedIssue:
         number=thing["number"],
         kind="issue" if pull is None else "pull request",
         title=thing["title"][:LONGEST_TITLE],
-        body=cut(thing["body"] or "", BODY, "the rest is on GitHub"),
+        body=truncate(thing["body"] or "", BODY, "the rest is on GitHub"),
         state="merged" if pull and pull.get("merged_at") else thing["state"],
         author=(thing.get("user") or {}).get("login", ""),
         author_may_write=await reading.shown(thing),

@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.ports import Json
 from agents.requests import ResolveIssue
-from agents.tools.base import cut
+from agents.tools.base import truncate
 from app.github.access.run_reader import REPOSITORY, RunReader
 from app.github.transport.incoming_text import body, left_out, line, sections
 
@@ -101,7 +101,7 @@ async def _files(reading: RunReader, pull: Mapping[str, Any], *, diff: bool) -> 
     if not diff:
         return listing
     patches = [f"--- {each['filename']}\n{each.get('patch', '(no text)')}" for each in files]
-    whole = cut("\n".join(patches), DIFF, "read the branch's files for the rest")
+    whole = truncate("\n".join(patches), DIFF, "read the branch's files for the rest")
     return f"{listing}\n\n{whole}"
 
 

@@ -14,7 +14,7 @@ from agents.policy import Policy, Toolset
 from agents.ports import Manner
 from agents.tools import TOOLS
 from agents.tools.base import Effect
-from agents.tools.mcp import Mcp, manner, permitted, tool_class, tool_name
+from agents.tools.mcp import Mcp, is_permitted, manner, tool_class, tool_name
 
 
 class Toolsets:
@@ -108,8 +108,8 @@ def test_the_policy_says_which_stage_may_call_what(name, stage, may):
         )
     )
 
-    assert permitted(policy, stage, name) is may
-    assert not permitted(Policy(), stage, name)
+    assert is_permitted(policy, stage, name) is may
+    assert not is_permitted(Policy(), stage, name)
 
 
 def test_of_a_tool_that_nobody_knows_the_worst_is_thought(reading):

@@ -11,7 +11,7 @@ from agents.errors import ToolError
 from agents.policy import Policy, Rule, Web
 from agents.ports import Page
 from agents.tools.gate import call
-from agents.tools.webfetch import Webfetch, listed
+from agents.tools.webfetch import Webfetch, is_listed
 
 URL = "https://docs.example.com/a"
 
@@ -99,7 +99,7 @@ async def test_redirects_may_lead_to_listed_hosts_and_back_home(reading, host, m
     await Webfetch(url=URL).run(bench)
 
     assert web.allowed(host) is may
-    assert listed(host, bench.policy) is may
+    assert is_listed(host, bench.policy) is may
 
 
 async def test_redirects_do_not_lead_where_the_policy_says_ask_or_deny(reading):

@@ -10,7 +10,7 @@ from typing import Self
 from agents.errors import PolicyInvalid
 from agents.policy import POLICY_PATH
 from agents.requests import Frozen
-from agents.tools.paths import leaves, names_git, normal, unprintable
+from agents.tools.paths import leaves, names_git, normalize, unprintable
 
 NEW = "docs/decisions"
 """Where a log is begun that nobody has begun: as MADR has it."""
@@ -135,7 +135,7 @@ def only_adds(old: bytes, new: bytes) -> bool:
 
 
 def _named(wanted: str, paths: Collection[str]) -> DecisionLog:
-    path = normal(wanted.strip())
+    path = normalize(wanted.strip())
     if path == "." or leaves(path) or names_git(path) or unprintable(path):
         raise PolicyInvalid(
             f"`decisions.path` in `{POLICY_PATH}` names no place in the repository: `{wanted}`."
