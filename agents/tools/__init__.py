@@ -1,4 +1,4 @@
-"""Step 8: one file per tool, and the gate they all pass."""
+"""The tools that a model may call, one file each, and the gate that decides about every call."""
 
 from __future__ import annotations
 

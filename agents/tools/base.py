@@ -1,4 +1,4 @@
-"""Step 8: what a tool is: its arguments, validated, are the call."""
+"""The base class of all tools: a call is its validated arguments, and its result is bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 8: the tool `bash`: a command in the sandbox."""
+"""The tool `bash`, which runs a command in the sandbox."""
 
 from __future__ import annotations
 

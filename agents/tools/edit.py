@@ -1,4 +1,4 @@
-"""Step 8: the tool `edit`: exact text in a file, replaced."""
+"""The tool `edit`, which replaces exact text in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 8: the tool `gh`: reads of the run's own repository on GitHub, none of which writes."""
+"""The tool `gh`, which reads issues, pull requests and checks of the run's own repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 8: the tool `glob`: files by their path."""
+"""The tool `glob`, which lists files by a pattern of their path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 8: the tool `grep`: lines that match a pattern."""
+"""The tool `grep`, which finds lines that match a pattern."""
 
 from __future__ import annotations
 

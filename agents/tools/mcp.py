@@ -1,4 +1,4 @@
-"""Step 8: the tools of other servers (MCP): called like our own, through the same gate."""
+"""Tools of other servers (Model Context Protocol), called through the same gate as our own."""
 
 from __future__ import annotations
 

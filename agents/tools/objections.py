@@ -1,4 +1,4 @@
-"""Step 8: what the gate's own rules have against a call, tool by tool."""
+"""What the gate's built-in rules find wrong with a call, tool by tool."""
 
 from __future__ import annotations
 

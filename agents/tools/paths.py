@@ -1,4 +1,4 @@
-"""Step 8: paths as the model writes them, brought to one form; the gate judges that form."""
+"""Normalizes paths that the model writes, so that the gate judges what will be opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 8: the tool `read`: a file's lines with their numbers."""
+"""The tool `read`, which returns a file's lines with their numbers."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""Step 8: the gate's own rules, as data: what each decides, and what is said about it.
+"""The gate's built-in rules, as data: what each decides, and what is said about it.
 
 Which tier a rule has follows from one question: would a person's yes change anything?
 
 | what the call wants                       | tier  | because                                      |
 | ----------------------------------------- | ----- | -------------------------------------------- |
 | anything that the sandbox simply holds    | allow | programs that nobody knows: builds and tests |
+| code of other languages, written out      | allow | the sandbox holds it, as it holds a file's   |
+| code that comes decoded or by a pipe      | deny  | no record shows what ran; a file would       |
 | to delete files that it names one by one  | allow | the diff shows each                          |
 | to delete build output, in scratch places | allow | it is made again                             |
 | to delete more than that                  | ask   | work can be lost that no commit holds        |

@@ -1,4 +1,4 @@
-"""Step 8: the repository's own rules, `ask` and `deny` of its policy, held against a call."""
+"""Matches a call against the repository's own rules: `ask` and `deny` of its policy."""
 
 from __future__ import annotations
 

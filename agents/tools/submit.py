@@ -1,4 +1,4 @@
-"""Step 7: a submission: the structured result that ends a stage's conversation."""
+"""The base class of submissions: the structured results that end a stage's conversation."""
 
 from __future__ import annotations
 

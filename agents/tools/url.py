@@ -1,4 +1,4 @@
-"""Step 8: the addresses on the web that a model may name: plain ones, of hosts that have a name."""
+"""Checks web addresses that a model names: http or https, plain, of a host with a public name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 8: the tool `webfetch`: a public page as text."""
+"""The tool `webfetch`, which reads a public page as text."""
 
 from __future__ import annotations
 

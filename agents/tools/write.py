@@ -1,4 +1,4 @@
-"""Step 8: the tool `write`: a whole file."""
+"""The tool `write`, which writes a whole file."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Step 8: bash as the gate reads it: which commands a script would run, and what speaks against."""
+"""A static reader of bash: which commands a script would run, and what speaks against them."""

@@ -1,4 +1,4 @@
-"""Step 8: what the parts of a script put into variables."""
+"""Follows what assignments, loops and builtins of a script put into its variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 8: which files a command changes or deletes."""
+"""Which files a command changes or deletes, by the program's own syntax."""
 
 from __future__ import annotations
 

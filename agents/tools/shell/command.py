@@ -1,4 +1,4 @@
-"""Step 8: a simple command as the shell would run it."""
+"""A simple command after all expansions, and the folder in which it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 8: what `find` finds, and has done with it."""
+"""Which paths a `find` command can match, and which commands it runs on them."""
 
 from __future__ import annotations
 

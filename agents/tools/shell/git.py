@@ -1,4 +1,4 @@
-"""Step 8: what a git command is about: what it throws away, what it sends, which files it changes.
+"""Which files and commits a git command changes or throws away, and what it sends or fetches.
 
 The repository's `.git` in the sandbox is a throw-away, and what a run commits is taken from its
 files. So commits made there are harmless; files that a command takes back are not.

@@ -1,4 +1,4 @@
-"""Step 8: what speaks against a script, command by command."""
+"""Holds each command of a script against the gate's built-in rules."""
 
 from __future__ import annotations
 

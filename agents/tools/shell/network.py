@@ -1,4 +1,4 @@
-"""Step 8: hosts that a command would talk to; loopback, which the sandbox has, does not count."""
+"""Hosts that a command would connect to; loopback does not count, which the sandbox has."""
 
 from __future__ import annotations
 

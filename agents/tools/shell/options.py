@@ -1,4 +1,4 @@
-"""Step 8: options and operands of a command line."""
+"""Parses the options and operands of a command line."""
 
 from __future__ import annotations
 

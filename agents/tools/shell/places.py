@@ -1,4 +1,4 @@
-"""Step 8: where a path of a command leads, and what lies there."""
+"""Classifies the paths that a command names: repository, scratch, build output, credentials."""
 
 from __future__ import annotations
 

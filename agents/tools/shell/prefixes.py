@@ -1,4 +1,4 @@
-"""Step 8: programs whose operands are the command that they run, as data."""
+"""Programs whose operands are the command that they run, such as `env` and `timeout`, as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 8: the programs that the gate knows, as data; any other program runs.
+"""The programs that the gate has rules about, as data; any other program runs.
 
 A line is a program, or a program with the operands that make it what the rule is about. `…` says
 that something new has to be named after it: `pip install -r requirements.txt` names nothing new.

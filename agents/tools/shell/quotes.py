@@ -1,4 +1,4 @@
-"""Step 8: bash's quotes, taken off; braces, opened."""
+"""Quote removal, brace expansion and field splitting, as bash does them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 8: a script read as the commands that bash would run, without running anything."""
+"""Reads a bash script, without running it, as the simple commands that it would run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 8: a script as a syntax tree, and the flaws of the grammar mended where they matter."""
+"""Parses bash into a syntax tree, and makes up for flaws of the grammar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 8: what the variables of a script may hold: all that it ever puts into them."""
+"""Every value that the variables of a script may hold."""
 
 from __future__ import annotations
 

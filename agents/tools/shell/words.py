@@ -1,4 +1,4 @@
-"""Step 8: the words of a command: each as the list of fields that bash may make of it."""
+"""Expands the words of a command into every list of fields that bash may make of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 8: programs that run other programs: what they would run."""
+"""Unfolds programs that run other programs, such as `xargs` and `sh -c`, into what they run."""
 
 from __future__ import annotations
 
