@@ -11,9 +11,24 @@ from pathlib import Path
 import pytest
 
 from agents.errors import ToolError
-from agents.policy import Policy
-from agents.ports import CommandResult
+from agents.policy import Policy, Toolset, Web
+from agents.ports import CommandResult, Manner
 from agents.tools.base import Bench, Capability
+
+READING, ACTING = Manner(only_reads=True, outside=True), Manner(only_reads=False, outside=True)
+ARGUMENTS = {
+    "bash": {"command": "make"},
+    "edit": {"path": "a.py", "old": "a", "new": "b"},
+    "gh": {"verb": "issue", "number": 7},
+    "glob": {"pattern": "*"},
+    "grep": {"pattern": "a"},
+    "read": {"path": "a.py"},
+    "webfetch": {"url": "https://docs.example.org/guide"},
+    "write": {"path": "a.py", "content": ""},
+}
+
+
+LISTED = Policy(web=Web(hosts=("docs.example.org",)), mcp=(Toolset(server="tracker"),))
 
 
 class FolderTree:

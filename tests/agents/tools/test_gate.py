@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-import ast
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.errors import ToolError
-from agents.policy import Policy, Rule, Toolset, Web
-from agents.ports import Approval, Asking, Manner, Page
-from agents.tools import TOOLS, gate, tool_named
+from agents.policy import Policy, Rule, Toolset
+from agents.ports import Manner
+from agents.tools import gate, tool_named
 from agents.tools import objections as circumstances
-from agents.tools.base import Capability, Effect, Tool
-from agents.tools.gate import call, judge
+from agents.tools.base import Capability, Effect
 from agents.tools.mcp import tool_class
+from tests.agents.tools.conftest import ACTING, ARGUMENTS, LISTED, READING
 
 CHANGE, READ_ONLY = Capability.CHANGE, Capability.READ_ONLY
-READING, ACTING = Manner(only_reads=True, outside=True), Manner(only_reads=False, outside=True)
 HELD = Manner(only_reads=False, outside=False)
-ARGUMENTS = {
-    "bash": {"command": "make"},
-    "edit": {"path": "a.py", "old": "a", "new": "b"},
-    "gh": {"verb": "issue", "number": 7},
-    "glob": {"pattern": "*"},
-    "grep": {"pattern": "a"},
-    "read": {"path": "a.py"},
-    "webfetch": {"url": "https://docs.example.org/guide"},
-    "write": {"path": "a.py", "content": ""},
-}
-
-
-LISTED = Policy(web=Web(hosts=("docs.example.org",)), mcp=(Toolset(server="tracker"),))
 
 
 def tool(name, **arguments):
@@ -262,205 +245,6 @@ def test_a_strangers_say_never_makes_a_verdict_weaker(asked, manner, capability)
     assert STRENGTH[tainted.decision] >= STRENGTH[clean.decision]
 
 
-# --- calling ------------------------------------------------------------------------------------
-
-
-async def test_a_refusal_names_its_rule_and_what_to_do(reading, put):
-    file = put("a.py", "a")
-    with pytest.raises(ToolError, match=r"rule stage/read-only.*Say in your submission"):
-        await call("edit", ARGUMENTS["edit"], bench=reading)
-    assert file.read_text() == "a"
-
-
-async def test_a_protected_file_stays(bench, put):
-    file = put(".github/workflows/ci.yml", "a")
-    with pytest.raises(
-        ToolError, match=r"path/never.*protects \.github/workflows/ci\.yml \(pattern `\.github/wo"
-    ):
-        await call("write", {"path": ".github/workflows/ci.yml", "content": "b"}, bench=bench)
-    assert file.read_text() == "a"
-
-
-ASKED = {"path": "AGENTS.md", "content": "b"}
-
-
-def approval(arguments, *, state="approved", head="a1b2", name="write"):
-    asking = Asking(
-        call_id="1",
-        session="implement/1",
-        stage="implement/1",
-        tool=name,
-        arguments=arguments,
-        rule="r",
-        reason="",
-        head=head,
-    )
-    return Approval(id="k3f9", state=state, binding=asking.binding)
-
-
-async def test_what_a_person_would_have_to_approve_is_not_done_without(bench, put):
-    file = put("AGENTS.md", "a")
-    with pytest.raises(
-        ToolError, match=r"path/protected wants a person to approve.*so it was not done"
-    ):
-        await call("write", ASKED, bench=bench)
-    assert file.read_text() == "a"
-
-
-@pytest.fixture
-def bench(bench):
-    return replace(bench, head="a1b2")
-
-
-async def test_a_yes_to_this_very_call_lets_it_run(bench, put):
-    file = put("AGENTS.md", "a")
-    await call("write", ASKED, bench=bench, grant=approval(ASKED))
-    assert file.read_text() == "b"
-
-
-@pytest.mark.parametrize(
-    "grant",
-    [
-        approval(ASKED, state="waiting"),
-        approval(ASKED, state="denied"),
-        approval(ASKED, state="expired"),
-        approval(ASKED, state="void"),
-        approval(ASKED, head=""),
-        approval(ASKED, name="edit"),
-        approval(ASKED | {"content": "c"}),
-        approval(ASKED | {"path": "./AGENTS.md"}),
-    ],
-    ids=["waiting", "denied", "expired", "void", "moved", "tool", "content", "spelling"],
-)
-async def test_a_yes_to_anything_else_does_not(bench, put, grant):
-    file = put("AGENTS.md", "a")
-    with pytest.raises(ToolError, match="nobody has approved exactly this call"):
-        await call("write", ASKED, bench=bench, grant=grant)
-    assert file.read_text() == "a"
-
-
-async def test_a_yes_opens_nothing_that_is_denied(bench, put):
-    file = put(".github/fettle.yml", "a")
-    arguments = {"path": ".github/fettle.yml", "content": "b"}
-    with pytest.raises(ToolError, match="path/never"):
-        await call("write", arguments, bench=bench, grant=approval(arguments))
-    assert file.read_text() == "a"
-
-
-def test_the_gate_judges_without_running(bench, put):
-    file = put("AGENTS.md", "a")
-    assert judge("write", ASKED, bench=bench).decision == "ask"
-    assert file.read_text() == "a"
-    with pytest.raises(ToolError, match="no tool 'shell'"):
-        judge("shell", {}, bench=bench)
-    with pytest.raises(ToolError, match="`path`: Field required"):
-        judge("write", {}, bench=bench)
-
-
-class OtherServers:
-    """The port Toolsets with two tools; keeps what was called."""
-
-    def __init__(self):
-        self.called = []
-
-    def definitions(self):
-        return [{"name": "mcp_tracker_close"}, {"name": "mcp_tracker_find"}]
-
-    def manner(self, name):
-        return {"mcp_tracker_find": READING, "mcp_tracker_close": ACTING}.get(name)
-
-    async def call(self, name, arguments):
-        self.called.append((name, dict(arguments)))
-        return "\x1b[1mfound"
-
-
-async def test_other_servers_are_called_through_the_gate_alone(bench):
-    servers = OtherServers()
-    bench = replace(bench, policy=LISTED, toolsets=servers, stage="implement")
-    told = await call("mcp_tracker_find", {"text": "a"}, bench=bench)
-    assert "found" in told
-    assert "\x1b" not in told
-    with pytest.raises(ToolError, match="mcp/acts wants a person"):
-        await call("mcp_tracker_close", {"id": 3}, bench=bench)
-    yes = approval({"id": 3}, name="mcp_tracker_close")
-    await call("mcp_tracker_close", {"id": 3}, bench=bench, grant=yes)
-    with pytest.raises(ToolError, match="no tool 'mcp_tracker_open'"):
-        await call("mcp_tracker_open", {}, bench=bench)
-    with pytest.raises(ToolError, match="cannot run with these arguments"):
-        await call("mcp_tracker_find", "text=a", bench=bench)
-    assert servers.called == [("mcp_tracker_find", {"text": "a"}), ("mcp_tracker_close", {"id": 3})]
-
-
-class OnePage:
-    """The port Web: every address has the same page."""
-
-    async def fetch(self, url, *, allowed):
-        return Page(url, 200, "text/plain", "hello", cut=False)
-
-
-async def test_a_page_is_fetched_only_where_the_gate_lets_it(bench):
-    bench = replace(bench, policy=LISTED, web=OnePage(), tainted=True)
-    assert "hello" in await call("webfetch", ARGUMENTS["webfetch"], bench=bench)
-    with pytest.raises(ToolError, match="web/carries"):
-        await call("webfetch", {"url": "https://docs.example.org/?q=secret"}, bench=bench)
-
-
-async def test_an_unknown_tool_is_answered_with_the_known_ones(bench):
-    with pytest.raises(
-        ToolError, match=r"no tool 'shell'\. The tools are: bash, edit, gh, glob, grep, read"
-    ):
-        await call("shell", {}, bench=bench)
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "words"),
-    [
-        ("read", {}, "`path`: Field required"),
-        ("read", {"path": "a", "offset": 0}, r"`offset`: .*greater than or equal to 1 \(sent: 0\)"),
-        ("read", {"path": "a", "lines": 3}, "`lines`: Extra inputs are not permitted"),
-        ("read", {"path": "a\0b"}, "`path` holds a NUL character"),
-        ("bash", {"command": "echo \udc80"}, "`command` holds half a character"),
-        ("bash", {"command": ""}, "`command`"),
-        ("bash", {"command": "x", "timeout": 9000}, "`timeout`.*1800"),
-        ("glob", {"pattern": "!x"}, "`pattern`"),
-        ("read", "path=a", "`input`"),
-        ("read", None, "`input`"),
-        ("write", {"path": "a", "content": "\ud800"}, "half a character"),
-    ],
-)
-async def test_wrong_arguments_are_explained(bench, name, arguments, words):
-    with pytest.raises(ToolError, match=words) as caught:
-        await call(name, arguments, bench=bench)
-    assert f"{name} cannot run with these arguments" in str(caught.value)
-    assert "It takes: " in str(caught.value)
-
-
-async def test_null_counts_as_absent(reading, put):
-    put("a", "x")
-    arguments = {"path": "a", "offset": None, "limit": None}
-    assert await call("read", arguments, bench=reading) == "     1\tx"
-
-
-async def test_whoever_watches_is_told_before_it_runs(bench, put):
-    seen = []
-    put("a.py", "a")
-    await call("read", {"path": "a.py"}, bench=bench, watch=lambda *told: seen.append(told))
-    await call(
-        "bash",
-        {"command": "\n\necho \x1b[31m\nsecond"},
-        bench=bench,
-        watch=lambda *t: seen.append(t),
-    )
-    assert seen == [("read", "a.py"), ("bash", "echo \\x1b[31m")]
-
-
-async def test_a_refused_call_is_not_announced(reading):
-    seen = []
-    with pytest.raises(ToolError):
-        await call("write", ARGUMENTS["write"], bench=reading, watch=lambda *t: seen.append(t))
-    assert seen == []
-
-
 def test_the_effect_is_known_by_name():
     assert gate.effect("read") is Effect.READ
     assert gate.effect("bash") is Effect.EXECUTE
@@ -478,83 +262,3 @@ def test_whatever_path_passes_stays_below_the_root(path):
         assert ".." not in Path(written).parts
         assert (root / written).is_relative_to(root)
         assert ".git" not in Path(written).parts
-
-
-# --- no way around ------------------------------------------------------------------------------
-
-AGENTS = Path(gate.__file__).parents[1]
-MODULES = {
-    path.relative_to(AGENTS.parent).as_posix(): ast.parse(path.read_text("utf-8"))
-    for path in sorted(AGENTS.rglob("*.py"))
-}
-TOOL_MODULES = {tool.__module__ for tool in TOOLS}
-OTHERS_THAT_RUN = {"tree", "session"}  # commands of the work tree, conversations
-
-
-def used(module, kinds):
-    return [part for part in ast.walk(module) if isinstance(part, kinds)]
-
-
-def imports(module):
-    parts = used(module, ast.ImportFrom)
-    return {f"{part.module}.{alias.name}" for part in parts for alias in part.names} | {
-        alias.name for part in used(module, ast.Import) for alias in part.names
-    }
-
-
-def test_only_the_gate_runs_a_tool():
-    runs = {
-        (path, ast.unparse(part.func))
-        for path, module in MODULES.items()
-        for part in used(module, ast.Call)
-        if isinstance(part.func, ast.Attribute)
-        and part.func.attr == "run"
-        and ast.unparse(part.func.value).split(".")[-1] not in OTHERS_THAT_RUN
-    }
-    assert runs == {("agents/tools/gate.py", "tool.run")}, "tools run through gate.call"
-
-
-def test_only_a_tool_calls_other_servers_and_only_the_gate_runs_it():
-    callers = {
-        path
-        for path, module in MODULES.items()
-        for part in used(module, ast.Call)
-        if isinstance(part.func, ast.Attribute)
-        and part.func.attr == "call"
-        and ast.unparse(part.func.value).split(".")[-1] in ("toolsets", "_toolsets")
-    }
-    assert callers == {"agents/tools/mcp.py"}
-
-
-def test_nobody_else_holds_a_tool():
-    ways = {"agents.tools.TOOLS", "agents.tools.tool_named", "agents.tools.base.Tool"}
-    ways.add("agents.tools.mcp.tool_class")
-    modules = {f"{tool.__module__}" for tool in TOOLS}
-    holders = {
-        path
-        for path, module in MODULES.items()
-        for name in imports(module)
-        if name in ways or name in modules or name.rpartition(".")[0] in modules
-    }
-    makers = {f"agents/tools/{tool.name}.py" for tool in TOOLS}
-    makers |= {"agents/tools/__init__.py", "agents/tools/mcp.py"}
-    judges = {"agents/tools/objections.py", "agents/tools/rules_policy.py"}
-    assert holders - makers - judges == {"agents/tools/gate.py", "agents/loop/conversation.py"}
-    conversation = MODULES["agents/loop/conversation.py"]  # hands their definitions to the model
-    assert {part.attr for part in used(conversation, ast.Attribute)}.isdisjoint({"run"})
-
-
-def test_no_method_is_called_by_a_name_in_a_string():
-    reaching = {"getattr", "operator.methodcaller", "importlib.import_module", "__import__"}
-    for path, module in MODULES.items():
-        for part in used(module, ast.Call):
-            if ast.unparse(part.func) in reaching:
-                names = {a.value for a in part.args if isinstance(a, ast.Constant)}
-                assert "run" not in names, path
-
-
-def test_every_tool_is_in_the_list():
-    assert {tool for tool in Tool.__subclasses__() if tool.__module__ in TOOL_MODULES} == set(TOOLS)
-    assert sorted(TOOLS, key=lambda tool: tool.name) == list(TOOLS)
-    files = {path.stem for path in (AGENTS / "tools").glob("*.py")}
-    assert {tool.name for tool in TOOLS} <= files
