@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -18,11 +19,15 @@ from typing import Any
 
 import structlog
 from dbos import DBOS, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID
+from dbos._dbos import _get_dbos_instance
+from dbos._queue import Queue, queue_worker_thread
 from dbos._serialization import DefaultSerializer
-from sqlalchemy import make_url
+from sqlalchemy import literal, make_url, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from agents.ports import Json, Steps
 from app.runs.durable_steps import LOOK_SECONDS, RETRY_SECONDS, EngineSteps, Floor, StepBroken
+from app.runs.queue_watch import QueueWatch
 from app.secrets.encryption import OPEN, Cipher
 from app.store.database import overwriting, sqlite_module
 from app.store.process_lock import Claim
@@ -31,7 +36,7 @@ QUEUE = "runs"
 VERSION = "1"
 """Never changed: runs stored under another version would wait for ever, without a word. A
 history that newer code cannot replay is found step by step, by name, and ends its run visibly."""
-POLL_SECONDS = 0.25  # at 0.1 the queue's thread takes twice as much of a core, always
+POLL_SECONDS = 0.25
 LET_GO_SECONDS = 5.0
 ENDED = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 FORGET_AT_ONCE = 500
@@ -92,6 +97,7 @@ class Engine:
         self._routines: dict[str, Routine] = {}
         self._url = database_url
         self._claim = Claim(database_url, executor)
+        self._taking: _Taking | None = None
         self._config: DBOSConfig = {
             "name": "fettle",
             "system_database_url": database_url,
@@ -118,6 +124,7 @@ class Engine:
         # With a handler there already, DBOS adds none, and its lines go the way of all others.
         logging.getLogger("dbos").addHandler(logging.NullHandler())
         DBOS(config=self._config)
+        DBOS.listen_queues([])  # its own thread for the queue would poll without a look first
 
         async def conducted(run_id: str, request: Json) -> Json:
             return await self._conducted(run_id, request)
@@ -127,12 +134,13 @@ class Engine:
         self._routine = DBOS.workflow(name="routine", max_recovery_attempts=None)(self._timed())
         DBOS.launch()  # blocks for a moment: it takes over the loop that it is called on
         self.floor.gate.set()
-        await DBOS.register_queue_async(
+        queue = await DBOS.register_queue_async(
             QUEUE,
             partition_concurrency=1,
             polling_interval_sec=POLL_SECONDS,
             on_conflict="always_update",
         )
+        self._taking = _Taking(queue)
 
     async def enqueue(self, run_id: str, lane: str, request: Json) -> None:
         """Queue the run in its lane; a run id that is known already changes nothing."""
@@ -198,6 +206,8 @@ class Engine:
                 break
             await asyncio.sleep(0.05)
         logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of each run that is let go
+        if self._taking is not None:
+            await asyncio.to_thread(self._taking.stop)
         await self._let_go()
         # DBOS made its threads those of the whole loop, and takes them along.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
@@ -240,6 +250,34 @@ class Engine:
             yield
         finally:
             self._conducting.discard(current)
+
+
+class _Taking:
+    """The thread that takes runs out of the queue: DBOS's own, with a stop event of ours."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._dbos = _get_dbos_instance()
+        status = self._dbos._sys_db.tables.workflow_status  # noqa: SLF001 - it has no public query as cheap
+        self._queued = select(literal(1)).where(
+            status.c.queue_name == queue.name, status.c.status == "ENQUEUED"
+        )
+        self._watch = QueueWatch(self._is_queued)
+        self._thread = threading.Thread(
+            target=queue_worker_thread, args=(self._watch, self._dbos, queue), daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Return once no further run is taken; blocks for one poll at most."""
+        self._watch.set()
+        self._thread.join(LET_GO_SECONDS)
+
+    def _is_queued(self) -> bool:
+        try:
+            with self._dbos._sys_db.engine.connect() as connection:  # noqa: SLF001 - as above
+                return connection.execute(self._queued.limit(1)).first() is not None
+        except SQLAlchemyError:
+            return True  # the poll tells what is wrong with the database
 
 
 async def _record(name: str, recorded: Callable[[], Awaitable[Json]]) -> Json:
