@@ -15,14 +15,18 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from anthropic import APIError, APIStatusError, AsyncAnthropic, AsyncMessageStream, Timeout
-from anthropic.types import Message
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from agents.errors import ConfigError, FettleError, Overloaded, RunError, TransientError
 from agents.loop.prices import cost_of, usage_of
 from agents.ports import Answer, Query
+
+if TYPE_CHECKING:
+    from anthropic import APIError, AsyncAnthropic, AsyncMessageStream
+    from anthropic.types import Message
+
+# ruff: noqa: PLC0415 - the SDK has 3,000 modules and takes 40 MiB: it waits for the first question
 
 log = logging.getLogger(__name__)
 
@@ -61,14 +65,8 @@ class ClaudeModel:
             )
         self._plain, self._tries, self._backoff = plain, tries, backoff
         self._key = api_key or ""
-        # Always both, or the SDK looks for them in the environment. Its own retries are off: they
-        # obey a Retry-After of any length, and they do not see a stream that breaks.
-        self._client = AsyncAnthropic(
-            api_key=api_key or "none",
-            base_url=base_url or "https://api.anthropic.com",
-            max_retries=0,
-            timeout=Timeout(timeout, connect=10.0),
-        )
+        self._base_url, self._timeout = base_url or "https://api.anthropic.com", timeout
+        self._client: AsyncAnthropic | None = None
 
     async def answer(self, query: Query) -> Answer:
         """Return the model's answer; refusals and cut-off answers are told by `stop_reason`."""
@@ -99,11 +97,31 @@ class ClaudeModel:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        if self._client is not None:
+            await self._client.close()
+
+    async def _open(self) -> AsyncAnthropic:
+        # A thread imports the SDK, which takes a second: the loop goes on meanwhile.
+        await asyncio.to_thread(import_module, "anthropic")
+        from anthropic import AsyncAnthropic, Timeout
+
+        if self._client is None:
+            # Always both, or the SDK looks for them in the environment. Its own retries are off:
+            # they obey a Retry-After of any length, and they do not see a stream that breaks.
+            self._client = AsyncAnthropic(
+                api_key=self._key or "none",
+                base_url=self._base_url,
+                max_retries=0,
+                timeout=Timeout(self._timeout, connect=10.0),
+            )
+        return self._client
 
     async def _ask(self, request: Mapping[str, Any]) -> tuple[Message, str | None]:
+        client = self._client or await self._open()
+        from anthropic import APIError
+
         try:
-            async with self._client.messages.stream(**request) as stream:
+            async with client.messages.stream(**request) as stream:
                 return await _read(stream), stream.request_id
         except APIError as error:
             raise _translate(error, self._key) from error
@@ -111,6 +129,8 @@ class ClaudeModel:
 
 async def _read(stream: AsyncMessageStream[Any]) -> Message:
     """Return the whole message; TransientError when the stream breaks, in whatever way."""
+    from anthropic import APIError
+
     arguments: dict[int, str] = defaultdict(str)
     try:
         async for event in stream:
@@ -171,6 +191,8 @@ def _bridged(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _translate(error: APIError, key: str) -> FettleError:
     """Return the error of the class that says who must act; its text never holds the key."""
+    from anthropic import APIStatusError
+
     if not isinstance(error, APIStatusError):
         return TransientError(f"The model's server is out of reach: {error.__cause__ or error}.")
     status, kind = error.status_code, str(error.type)

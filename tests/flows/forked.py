@@ -15,7 +15,7 @@ from app.demo.server_process import ServerProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 _forking = multiprocessing.get_context("forkserver")
-_forking.set_forkserver_preload(["app.wiring.serve", __name__, "tests.flows.frozen"])
+_forking.set_forkserver_preload(["app.wiring.serve", "anthropic", __name__, "tests.flows.frozen"])
 
 
 class ForkedServer(ServerProcess):
