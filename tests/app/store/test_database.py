@@ -7,16 +7,19 @@ import sqlite3
 import stat
 import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import insert, inspect
 from sqlalchemy.exc import IntegrityError
 
 from agents.errors import ConfigError, TransientError
 from app.store import database as module
+from app.store import migrations
 from app.store.database import Database, sqlite_module
 from app.store.tables import deliveries, metadata
 
@@ -215,3 +218,10 @@ def test_an_old_sqlite_is_refused_on_a_new_python(monkeypatch):
 
 def import_nothing(name):
     raise ImportError(name)
+
+
+def test_the_files_of_the_migrations_are_named_like_their_revisions(database):
+    script = ScriptDirectory(str(Path(migrations.__file__).parent))
+    known = tuple(each.revision for each in script.walk_revisions())
+    with database.engine.connect() as connection:
+        assert migrations.revisions(connection) == (known[0], known)
