@@ -16,7 +16,7 @@ import typer
 from agents.errors import ConfigError
 from app.cli.exit_codes import DONE, FAILED, say
 from app.cli.options import JsonObject
-from app.cli.safe_text import cleaned, line, redactor_of, visible
+from app.cli.safe_text import line, redact, redactor_of, visible
 
 if TYPE_CHECKING:
     from agents.requests import Command, Request
@@ -82,7 +82,7 @@ async def _receive(
     if isinstance(found.said, Delivery) and _requests(found) and not dry_run:
         await _keep(settings, found.said)
         kept = found.said.id
-    facts = cleaned(_facts(found, kept), redactor_of(settings))
+    facts = redact(_facts(found, kept), redactor_of(settings))
     if json:
         typer.echo(json_text.dumps(facts, indent=2))
     else:
@@ -91,12 +91,12 @@ async def _receive(
 
 
 async def _keep(settings: Settings, delivery: Delivery) -> None:
-    from app.cli.storage.databases import opened, places
+    from app.cli.storage.databases import open_database, places
     from app.operator.receive_payload import put_in
 
     for place in places(settings, None):
         if not place.clone:
-            with opened(place) as database:
+            with open_database(place) as database:
                 await put_in(database, delivery)
             return
     raise ConfigError(
@@ -144,10 +144,10 @@ def _show(facts: dict[str, Any], event: str, *, dry_run: bool) -> None:
     elif facts["asked"] and dry_run:
         say("Nothing was written.")
     else:
-        say(f"{_unknown(event) if door['status'] == NOTHING else ''}Nothing comes of it.")
+        say(f"{_suggest_event(event) if door['status'] == NOTHING else ''}Nothing comes of it.")
 
 
-def _unknown(event: str) -> str:
+def _suggest_event(event: str) -> str:
     """Return that there is no such event here, and which may be meant; empty where there is."""
     from handlers import EVENTS
 
@@ -173,7 +173,7 @@ async def _redeliver(settings: Settings, guid: str) -> int:
     if not found.attempts:
         say("GitHub has no such delivery of this App, or none any more: it keeps them for days.")
         return FAILED
-    return _told(found)
+    return _tell_attempt(found)
 
 
 def _tell(newest: Attempt) -> None:
@@ -182,7 +182,7 @@ def _tell(newest: Attempt) -> None:
     typer.echo(line(f"{what}, last tried {when}: {_status(newest)}", LONGEST))
 
 
-def _told(found: Redelivered) -> int:
+def _tell_attempt(found: Redelivered) -> int:
     if found.new is None:
         say("Asked for. GitHub has not said yet what came of it.")
         return DONE

@@ -55,7 +55,7 @@ def checks(
     """Run every check, unless one of them is named."""
     if ctx.invoked_subcommand is not None:
         return
-    findings = _examined(yes=yes, quiet=json)
+    findings = _examine(yes=yes, quiet=json)
     healthy = all(each.level != "failed" for each in findings)
     if json:
         found = {"healthy": healthy, "findings": [asdict(each) for each in findings]}
@@ -90,7 +90,7 @@ def sandbox(
 add(doctor, sandbox, "Try to break out of the sandbox.")
 
 
-def _examined(*, yes: bool, quiet: bool) -> list[Diagnosis]:
+def _examine(*, yes: bool, quiet: bool) -> list[Diagnosis]:
     """Return what every check found, without secrets in it and without what nobody can see."""
     from app.cli.safe_text import redactor_of, visible
     from app.config.settings import process_environment, read_settings
@@ -140,7 +140,7 @@ def _show(
     from app.sandbox.select import REFUSED, describe_alternatives
 
     for each in tried:
-        console.print(_about(each))
+        console.print(_describe(each))
         console.print()
     if chosen is not None:
         console.print(Text(f"Agents run in: {chosen}", style="bold"))
@@ -150,7 +150,7 @@ def _show(
         console.print(words, markup=False, highlight=False)
 
 
-def _about(tried: BackendTrial) -> Group:
+def _describe(tried: BackendTrial) -> Group:
     """Return a backend's table, and below it what people should know."""
     report = tried.report
     level = tried.sandbox.level if tried.sandbox else "unavailable"

@@ -91,9 +91,9 @@ class TerminalProgress:
         line.summary = _one_line(summary)
         held = next((said for said in self._said if said.key == stage), None)
         if held is None:
-            self._say(_done(line.summary))
+            self._say(_summarize(line.summary))
         else:
-            held.text = _done(line.summary)
+            held.text = _summarize(line.summary)
             self._flush()
 
     def tool_called(self, stage: str, tool: str, subject: str) -> None:
@@ -165,9 +165,9 @@ class TerminalProgress:
             self.lines[-1].how = how
         self._settle()
         for said in self._said:
-            said.text = said.text or _done("")
+            said.text = said.text or _summarize("")
         if self._said and how != "done":
-            self._said[-1].text = _done(how)
+            self._said[-1].text = _summarize(how)
         self._flush()
         self._rub_out()
         if self.console.is_terminal and self._began is not None:
@@ -239,7 +239,7 @@ class TerminalProgress:
                 self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _done(summary: str) -> str:
+def _summarize(summary: str) -> str:
     return f"  -> {summary or 'done'}"
 
 

@@ -35,14 +35,14 @@ def redactor_of(settings: Settings) -> Redactor:
     return Redactor(secrets)
 
 
-def cleaned(value: Any, redactor: Redactor) -> Any:
+def redact(value: Any, redactor: Redactor) -> Any:
     """Return a JSON value without the secrets in any of its texts, names included."""
     if isinstance(value, str):
         return redactor.clean(value)
     if isinstance(value, dict):
-        return {cleaned(name, redactor): cleaned(part, redactor) for name, part in value.items()}
+        return {redact(name, redactor): redact(part, redactor) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [cleaned(part, redactor) for part in value]
+        return [redact(part, redactor) for part in value]
     return value
 
 

@@ -45,13 +45,13 @@ def _wait_for_app(nothing: AppNotConfigured) -> None:
         f"and with the same data folder (`{nothing.settings.data_dir}`): this server then goes on "
         f"by itself. Or stop it and set the variables.\n{nothing}"
     )
-    if not asyncio.run(_app_comes(nothing.settings)):
+    if not asyncio.run(_watch_for_app(nothing.settings)):
         say("Stopped, without having served.")
         sys.exit(PERSON)
     say("An App is set up.")
 
 
-async def _app_comes(settings: Settings) -> bool:
+async def _watch_for_app(settings: Settings) -> bool:
     from app.secrets.files import app_folder
     from app.webhooks.setup_page import wait_for_app
 

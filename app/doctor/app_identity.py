@@ -68,7 +68,9 @@ async def app_findings(github: DoctorClient, owners: AllowedOwners) -> list[Diag
         installed = [InstallationState.model_validate(each) for each in every]
         served = [each for each in installed if _serves(owners, each)]
         found += _not_served(installed, served)
-        return found + list(_installed(known, served)) if served or not installed else found
+        return (
+            found + list(_check_installations(known, served)) if served or not installed else found
+        )
     except (FettleError, ValidationError) as error:
         said = str(error) if isinstance(error, FettleError) else "The answer cannot be read."
         return [*found, failed("installations", said)]
@@ -130,7 +132,9 @@ def _not_served(
         yield warning("owners", said, remedy)
 
 
-def _installed(known: AppState, installations: list[InstallationState]) -> Iterator[Diagnosis]:
+def _check_installations(
+    known: AppState, installations: list[InstallationState]
+) -> Iterator[Diagnosis]:
     if not installations:
         link = f"{known.html_url}/installations/new"
         yield warning("installations", "The App is installed nowhere.", f"Install it: {link}")

@@ -50,12 +50,12 @@ async def model_findings(settings: Settings, *, allowed: bool) -> list[Diagnosis
         timeout=SECONDS,
     )
     try:
-        return [await _asked(model, name) for name in asked_models(settings)]
+        return [await _ask(model, name) for name in asked_models(settings)]
     finally:
         await model.close()
 
 
-async def _asked(model: ClaudeModel, name: str) -> Diagnosis:
+async def _ask(model: ClaudeModel, name: str) -> Diagnosis:
     question = Query(
         model=name,
         system="Answer with one word.",

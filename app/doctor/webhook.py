@@ -69,7 +69,7 @@ async def hook_findings(github: DoctorClient, expected: str | None) -> list[Diag
         return [failed(ABOUT, "What GitHub says about the webhook cannot be read.")]
     found = list(_configured(config, expected))
     if config.url:
-        found.append(await _reached(config.url))
+        found.append(await _try_address(config.url))
     return [*found, *_fared(deliveries)]
 
 
@@ -105,7 +105,7 @@ def _is_loopback(url: str) -> bool:
     return urlsplit(url).hostname in {"127.0.0.1", "localhost", "::1"}
 
 
-async def _reached(url: str) -> Diagnosis:
+async def _try_address(url: str) -> Diagnosis:
     """Ask the URL from here, with a GET that does nothing: Fettle answers it with 405."""
     about = "webhook from here"
     limit = aiohttp.ClientTimeout(total=SECONDS)
@@ -145,13 +145,13 @@ def _fared(deliveries: list[_Delivery]) -> Iterator[Diagnosis]:
         yield ok(SENT, f"The last {total} all arrived.")
         return
     last = max(newest.values(), key=lambda each: each.delivered_at)
-    told = "; ".join(_told(each) for each in lost[:MOST_NAMED])
+    told = "; ".join(_describe(each) for each in lost[:MOST_NAMED])
     said = f"{len(lost)} of the last {total} failed: {told}."
     finding = warning if last.fine else failed
     yield finding(SENT, said, f"{_reason(lost[0])} {_AGAIN}")
 
 
-def _told(delivery: _Delivery) -> str:
+def _describe(delivery: _Delivery) -> str:
     event = f"{delivery.event}.{delivery.action}" if delivery.action else delivery.event
     when = delivery.delivered_at.strftime("%Y-%m-%d %H:%M UTC")
     return f"{event} at {when} ({delivery.status})"

@@ -117,7 +117,7 @@ class Attempt:
         except TimeoutError as error:
             raise RunError(f"It did not end within {PATIENCE / 3600:.0f} hours.") from error
         finally:
-            await _stopped(process)
+            await _stop(process)
 
     async def _heard(self, stream: asyncio.StreamReader) -> list[str]:
         """Keep what the process tells in a file, and pick the stages out of it."""
@@ -138,7 +138,7 @@ class Attempt:
             self.tell(found["title"])
 
 
-async def _stopped(process: asyncio.subprocess.Process) -> None:
+async def _stop(process: asyncio.subprocess.Process) -> None:
     """End the process if it still lives: whoever waits for it was stopped."""
     if process.returncode is not None:
         return

@@ -17,7 +17,7 @@ CASE_FILE, ISSUE, POLICY, SCRIPT = "case.yml", "issue.md", "fettle.yml", "script
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def _within(path: str) -> str:
+def _require_inside(path: str) -> str:
     """Refuse a path that leaves the repository or names all of it."""
     pure = PurePosixPath(path)
     if pure.is_absolute() or not pure.parts or ".." in pure.parts:
@@ -27,7 +27,7 @@ def _within(path: str) -> str:
 
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+!-]*$")]
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Within = Annotated[str, AfterValidator(_within)]
+Within = Annotated[str, AfterValidator(_require_inside)]
 
 
 class Strict(BaseModel):

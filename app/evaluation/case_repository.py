@@ -97,9 +97,9 @@ def put_back(tree: Path, original: Path, paths: Sequence[str], owner: tuple[int,
     Raises ToolError when something stands in their way.
     """
     spec = GitIgnoreSpec.from_lines([*(f"/{_escaped(path)}" for path in paths), *STEERING])
-    for path in list(_matching(tree, spec)):
+    for path in list(_find_matching(tree, spec)):
         remove(path)
-    for path in _matching(original, spec):
+    for path in _find_matching(original, spec):
         lay_over(tree, original, path.relative_to(original).as_posix(), owner)
 
 
@@ -133,7 +133,7 @@ def give(tree: Path, owner: tuple[int, int]) -> None:
                 os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) | stat.S_IRWXU)  # noqa: PTH101 # the same
 
 
-def _matching(tree: Path, spec: GitIgnoreSpec) -> Iterator[Path]:
+def _find_matching(tree: Path, spec: GitIgnoreSpec) -> Iterator[Path]:
     """Yield files and folders that match, and nothing below a folder that does."""
     for name, folders, files in os.walk(tree):
         folder = Path(name)

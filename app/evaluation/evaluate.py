@@ -125,7 +125,7 @@ class Evaluator:
                 make_passable(place)
                 repository = await prepared.judging.repository.again(place / case.name)
                 ended = await self._run(prepared, repository, place, name)
-                verdict = await _judged(prepared, repository, ended)
+                verdict = await _judge(prepared, repository, ended)
         except Exception as error:  # noqa: BLE001 one broken attempt must not stop the others
             self.tell(f"{name}: broken: {_reason(error)}")
             return CaseResult(case.name, number, "broken", (_reason(error),), kept=str(place))
@@ -169,7 +169,7 @@ class Evaluator:
         return (*own, *self.settings.toolchains)
 
 
-async def _judged(
+async def _judge(
     prepared: PreparedCase, repository: CaseRepository, ended: AttemptOutput
 ) -> EvaluationVerdict:
     """Judge the branch; without one nothing is solved."""

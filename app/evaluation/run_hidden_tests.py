@@ -71,7 +71,7 @@ class CommitJudge:
     def _prepare(self, place: Path, *, hidden: bool) -> None:
         """Put the tests in their places, and let the sandbox's user write there."""
         tree, owner = place / TREE, self.sandbox.owner
-        put_back(tree, self.fetched.before, self._about.ours, owner)
+        put_back(tree, self.fetched.before, self._settings.ours, owner)
         if hidden:
             source, paths = self.fetched.hidden
             for path in paths:
@@ -87,7 +87,7 @@ class CommitJudge:
         toolchain = [str(found)] if found else []
         ran = await self.sandbox.run(
             SandboxCommand(
-                argv=("bash", "-c", f"{_FIND_TOOLCHAIN}\n{self._about.command}", *toolchain),
+                argv=("bash", "-c", f"{_FIND_TOOLCHAIN}\n{self._settings.command}", *toolchain),
                 folder="/workspace",
                 mounts=(
                     *(Mount(Path(each), each) for each in toolchain),
@@ -95,11 +95,11 @@ class CommitJudge:
                     Mount(place / REPORTS, f"/{REPORTS}", writable=True),
                 ),
                 environment={"REPORT": f"/{REPORTS}/{REPORT}"},
-                timeout=self._about.seconds,
+                timeout=self._settings.seconds,
             )
         )
         output = plain_output(ran.output)[-KEPT_OUTPUT:]
-        if not self._about.reports:
+        if not self._settings.reports:
             result: Result = "passed" if ran.exit_code == 0 else "failed"
             return JudgeRun({"command": result}, ran.exit_code, output)
         try:
@@ -112,5 +112,5 @@ class CommitJudge:
             return JudgeRun({}, ran.exit_code, output, said)
 
     @property
-    def _about(self) -> JudgeSettings:
+    def _settings(self) -> JudgeSettings:
         return self.fetched.case.about.judge

@@ -50,7 +50,7 @@ async def fetch(case: Case, cache: Path) -> FetchedCase:
         cured = await _source(case, about.cured, cache) if about.cured else None
         toolchain = None
         if about.toolchain is not None:
-            toolchain = await make_toolchain(cache, _beside(case, about.toolchain))
+            toolchain = await make_toolchain(cache, _find_beside(case, about.toolchain))
     fetched = FetchedCase(case, before, cured, toolchain)
     folder, paths = fetched.hidden
     for path in paths or (".",):
@@ -61,7 +61,7 @@ async def fetch(case: Case, cache: Path) -> FetchedCase:
 
 async def _source(case: Case, source: Source, cache: Path) -> Path:
     if source.folder is not None:
-        return _beside(case, source.folder, folder=True)
+        return _find_beside(case, source.folder, folder=True)
     key = hashlib.sha256(source.model_dump_json().encode()).hexdigest()[:12]
     target = cache / f"{source.package or case.name}-{source.version or 'archive'}-{key}"
     if not target.exists():
@@ -75,7 +75,7 @@ async def _source(case: Case, source: Source, cache: Path) -> Path:
 async def _archive(case: Case, source: Source, place: Path) -> Path:
     if source.archive is None:
         return await _sdist(source, place)
-    archive = _beside(case, source.archive)
+    archive = _find_beside(case, source.archive)
     if hashlib.sha256(archive.read_bytes()).hexdigest() != source.sha256:
         raise ConfigError(f"{archive} has not the `sha256` that the case's file names.")
     return archive
@@ -105,7 +105,7 @@ def _unpack(archive: Path, source: Source, target: Path) -> None:
     leave_out(target, source.leave_out)
 
 
-def _beside(case: Case, name: str, *, folder: bool = False) -> Path:
+def _find_beside(case: Case, name: str, *, folder: bool = False) -> Path:
     """Return a file or folder that the case's file names, relative to itself."""
     path = case.folder / name
     if not (path.is_dir() if folder else path.is_file()):

@@ -89,14 +89,14 @@ def compare(judge: JudgeSettings, before: TestOutcomes, after: TestOutcomes) -> 
     if red:
         reasons.append(f"hidden tests fail: {_some(red)}")
     lost = sorted(
-        {*_lost(judge, before.own, after.own), *_lost(judge, before.hidden, after.hidden)}
+        {*_list_lost(judge, before.own, after.own), *_list_lost(judge, before.hidden, after.hidden)}
     )
     if lost := [name for name in lost if name not in red]:
         reasons.append(f"passed before and does not now: {_some(lost)}")
     return EvaluationVerdict(turned, lost, reasons)
 
 
-def _lost(judge: JudgeSettings, before: JudgeRun, after: JudgeRun) -> Iterator[str]:
+def _list_lost(judge: JudgeSettings, before: JudgeRun, after: JudgeRun) -> Iterator[str]:
     now = after.passed()
     for name in before.passed() - now:
         if not any(_matches(pattern, name) for pattern in judge.may_fail):

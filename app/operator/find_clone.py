@@ -32,7 +32,7 @@ class Found:
 async def clone_at(path: Path, github_url: str) -> Found:
     """Return the clone that a person named. Raises ConfigError when it is of no such repository."""
     clone = UserClone(path)
-    found = await _of(clone, path, github_url)
+    found = await _read_remotes(clone, path, github_url)
     if found is None:
         raise ConfigError(
             f"None of the remotes of `{path}` is a repository on {github_url}. Name the repository:"
@@ -57,7 +57,7 @@ class Places:
             if inside or _is_clone(path):
                 try:
                     clone = UserClone(path)
-                    found = await _of(clone, path, self.github_url, name)
+                    found = await _read_remotes(clone, path, self.github_url, name)
                 except (FettleError, OSError):  # what is broken is no clone, and no trouble
                     continue
                 if found is not None:
@@ -80,7 +80,7 @@ class Places:
         yield from ((folder, False) for folder in folders)
 
 
-async def _of(
+async def _read_remotes(
     clone: UserClone, path: Path, github_url: str, wanted: RepositoryName | None = None
 ) -> Found | None:
     """Return the remote that leads to this GitHub: the wanted repository's, or its origin."""

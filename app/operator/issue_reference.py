@@ -60,9 +60,13 @@ def issue_named(
         return _of_page(what, github_url, command)
     if more is None:
         found = _SHORT.fullmatch(what)
-        return _of(found["place"], found["number"], repositories, command) if found else None
+        return (
+            _resolve_place(found["place"], found["number"], repositories, command)
+            if found
+            else None
+        )
     found = _NUMBER.fullmatch(more.strip())
-    return _of(what, found["number"], repositories, command) if found else None
+    return _resolve_place(what, found["number"], repositories, command) if found else None
 
 
 def _of_page(address: str, github_url: str, command: str) -> IssueName:
@@ -95,7 +99,9 @@ def wrong_kind(named: object, command: str, *, is_issue: bool) -> str:
     )
 
 
-def _of(place: str, number: str, repositories: Mapping[str, str], command: str) -> IssueName:
+def _resolve_place(
+    place: str, number: str, repositories: Mapping[str, str], command: str
+) -> IssueName:
     full = repositories.get(place, place)
     found = FULL.fullmatch(full)
     if found is not None:

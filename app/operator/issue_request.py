@@ -53,7 +53,7 @@ async def request_for(github: GitHub, wanted: Wanted) -> Request:
     """
     name = wanted.name
     try:
-        installed, issue = await _found(github, name)
+        installed, issue = await _find_issue(github, name)
     except (NotFound, NotPermitted, InstallationGone) as error:
         raise ConfigError(
             f"{name} cannot be worked on: {error}\nThe App has to be installed on"
@@ -90,7 +90,7 @@ def _request(wanted: Wanted, issue: Issue, about: dict[str, Any]) -> Request:
             return FixChecks(**about, head=wanted.head, branch=wanted.branch)
 
 
-async def _found(github: GitHub, wanted: IssueName) -> tuple[Installed, Issue]:
+async def _find_issue(github: GitHub, wanted: IssueName) -> tuple[Installed, Issue]:
     installed = await repository_at(github, wanted.owner, wanted.name)
     where = {"owner": wanted.owner, "repo": wanted.name, "number": str(wanted.number)}
     client = await github.installation(

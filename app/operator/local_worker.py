@@ -19,7 +19,7 @@ from app.wiring.serve import at_work
 
 
 @asynccontextmanager
-async def working(
+async def work_here(
     settings: Settings, redactor: Redactor, github: GitHub
 ) -> AsyncIterator[Callable[[], None]]:
     """Work on what waits in the database until the block ends; then drain.

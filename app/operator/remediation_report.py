@@ -170,7 +170,7 @@ def left_alone(group: Group, why: str, result: Ending = "nothing_to_do") -> Grou
 def ended(group: Group, run_id: str, outcome: Outcome, spent: tuple[int, float]) -> GroupReport:
     """Return the report on a group whose run has ended."""
     details = outcome.details if isinstance(outcome.details, dict) else {}
-    found = _found(details.get("found") or details)
+    found = _read_group(details.get("found") or details)
     bump = details.get("bump")
     fixed = bump if isinstance(bump, dict) and result_of(outcome) == "fixed" else {}
     pull = outcome.pull_request
@@ -193,7 +193,7 @@ def ended(group: Group, run_id: str, outcome: Outcome, spent: tuple[int, float])
     )
 
 
-def _found(value: object) -> AlertGroup | None:
+def _read_group(value: object) -> AlertGroup | None:
     if not isinstance(value, dict) or "group" not in value:
         return None
     try:

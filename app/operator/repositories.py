@@ -60,7 +60,7 @@ async def repository_at(github: GitHub, owner: str, name: str) -> Installed:
         installation = Installation.model_validate(found)
         async with github.finding(installation.id, name) as client:
             shown = await client.getitem("/repos/{owner}/{repo}", where)
-    return _installed(github, installation.id, _Listed.model_validate(shown))
+    return _find_installation(github, installation.id, _Listed.model_validate(shown))
 
 
 async def repositories_of(github: GitHub, kind: Owner, login: str) -> Sequence[Installed]:
@@ -75,7 +75,7 @@ async def repositories_of(github: GitHub, kind: Owner, login: str) -> Sequence[I
         async with github.everywhere(installation.id, Profile.FIND) as client:
             listed = client.getiter("/installation/repositories", iterable_key="repositories")
             shown = [_Listed.model_validate(each) async for each in listed]
-    every = [_installed(github, installation.id, each) for each in shown]
+    every = [_find_installation(github, installation.id, each) for each in shown]
     return sorted(every, key=lambda each: each.name.lower())
 
 
@@ -94,7 +94,7 @@ async def newest_commit(github: GitHub, installed: Installed, branch: str = "") 
     return _Branch.model_validate(shown).object.sha
 
 
-def _installed(github: GitHub, installation_id: int, view: _Listed) -> Installed:
+def _find_installation(github: GitHub, installation_id: int, view: _Listed) -> Installed:
     repository = view.repository
     url = view.html_url or f"{github.urls.web}/{repository.full_name}"
     return Installed(installation_id, repository, url, view.archived or view.disabled)

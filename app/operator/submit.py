@@ -33,7 +33,7 @@ async def hand_over(database: Database, request: Request) -> str:
     return run_id
 
 
-async def served(settings: Settings) -> bool:
+async def is_served(settings: Settings) -> bool:
     """Return whether another process is at work on this database under our name."""
     if _never_served(settings):
         return False

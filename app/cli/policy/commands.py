@@ -70,13 +70,13 @@ def replay(
     json: JsonObject = False,
 ) -> None:
     """Replay recorded calls."""
-    from app.cli.policy.replay import calls_in, compared
+    from app.cli.policy.replay import calls_in, compare
 
     if run is not None and calls is not None:
         raise ConfigError("Name a run or a file of calls, not both.")
     new, old = asyncio.run(_rulebooks(file, file.absolute().parent, against))
-    given = calls_in(calls) if calls is not None else asyncio.run(_recorded(run))
-    found, unusable = compared(given, old, new)
+    given = calls_in(calls) if calls is not None else asyncio.run(_read_recorded_calls(run))
+    found, unusable = compare(given, old, new)
     weaker = sum(each.change == "weaker" for each in found)
     if json:
         typer.echo(json_text.dumps(_record(found, unusable, new, old), indent=2))
@@ -96,11 +96,11 @@ async def _rulebooks(file: Path, folder: Path, against: Path | None) -> tuple[Ru
     """Return the changed policy and the current one. Raises ConfigError."""
     from app.cli.policy.replay import Rulebook
 
-    texts: list[tuple[bytes | None, str]] = [(_content(file), str(file))]
+    texts: list[tuple[bytes | None, str]] = [(_read_policy(file), str(file))]
     if against is not None:
-        texts.append((_content(against), str(against)))
+        texts.append((_read_policy(against), str(against)))
     else:
-        texts.append((await _committed(folder), f"HEAD:{POLICY_PATH}"))
+        texts.append((await _read_committed(folder), f"HEAD:{POLICY_PATH}"))
     try:
         new, old = (Rulebook.of(text, name) for text, name in texts)
     except PolicyInvalid as error:
@@ -108,14 +108,14 @@ async def _rulebooks(file: Path, folder: Path, against: Path | None) -> tuple[Ru
     return new, old
 
 
-def _content(file: Path) -> bytes:
+def _read_policy(file: Path) -> bytes:
     text = content_of(file)
     if len(text) > LONGEST_POLICY:
         raise ConfigError(f"The policy `{file}` has more than 1 MB. Name a shorter file.")
     return text
 
 
-async def _committed(folder: Path) -> bytes | None:
+async def _read_committed(folder: Path) -> bytes | None:
     """Return the policy that the folder's clone has committed; None for the defaults."""
     from app.git.objects import GitObjects
     from app.git.user_clone import UserClone
@@ -127,7 +127,7 @@ async def _committed(folder: Path) -> bytes | None:
         return None
 
 
-async def _recorded(run: str | None) -> list[RecordedCall]:
+async def _read_recorded_calls(run: str | None) -> list[RecordedCall]:
     """Return the calls in this machine's databases. Raises ConfigError when there are none."""
     from app.cli.policy.replay import calls_of_session
     from app.cli.storage.databases import known_places, of_each
@@ -171,7 +171,7 @@ def _record(
 
 def _show(found: list[Compared], unusable: int, *, everything: bool) -> None:
     console = Console()
-    shown = [each for each in found if everything or not _plain(each)]
+    shown = [each for each in found if everything or not _is_unchanged(each)]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 1, 0), header_style="bold")
     for name in ("", "verdict", "call", "by the rule"):
         table.add_column(name, overflow="fold")
@@ -199,7 +199,7 @@ def _rule(said: Said) -> Text:
     return Text.assemble(said.verdict.rule, (f"\n{said.file}:{said.line}", "dim"))
 
 
-def _plain(each: Compared) -> bool:
+def _is_unchanged(each: Compared) -> bool:
     return each.change == "same" and each.after.verdict.decision == "allow"
 
 

@@ -105,7 +105,7 @@ class Compared:
         return call | {"run": self.call.run, "change": self.change} | verdicts
 
 
-def compared(
+def compare(
     calls: Iterable[RecordedCall], before: Rulebook, after: Rulebook
 ) -> tuple[list[Compared], int]:
     """Return what the policies make of each call, and how many were none that could run."""
@@ -115,7 +115,7 @@ def compared(
         if tool is None:
             unusable += 1
         else:
-            said = (_said(tool, call, book) for book in (before, after))
+            said = (_judge(tool, call, book) for book in (before, after))
             found.append(Compared(call, tool.subject(), *said))
     return found, unusable
 
@@ -128,7 +128,7 @@ def _tool(call: RecordedCall) -> Tool | None:
         return None
 
 
-def _said(tool: Tool, call: RecordedCall, book: Rulebook) -> Said:
+def _judge(tool: Tool, call: RecordedCall, book: Rulebook) -> Said:
     where = Circumstances(
         capability=call.capability,
         stage=call.stage.split("/")[0],

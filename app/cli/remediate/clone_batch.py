@@ -95,9 +95,9 @@ class RemediatingClone(Seat):
         except (FettleError, OSError) as error:
             progress.end("failed")
             return left_alone(found.group, str(error), "infra_error")
-        return self._told(found, result, progress)
+        return self._report(found, result, progress)
 
-    def _told(
+    def _report(
         self, found: AlertGroup, result: CloneResult, progress: TerminalProgress
     ) -> GroupReport:
         usage, usd, _ = result.spent

@@ -35,7 +35,7 @@ _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,99})")
 
 async def run(command: Command, said: Said, options: Options) -> int:
     """Do what was typed, print the report, and return the exit code."""
-    asked = _asked(command, said, options)
+    asked = _read_request(command, said, options)
     settings = load_settings(serving=False)
     redactor = redactor_of(settings)
     wanted = Wanted(asked, said.model, machine_readable=said.shape == "json")
@@ -68,7 +68,7 @@ async def _report(settings: Settings, redactor: Redactor, wanted: Wanted, said: 
 # --- what was typed -----------------------------------------------------------------------------
 
 
-def _asked(command: Command, said: Said, options: Options) -> Asked:
+def _read_request(command: Command, said: Said, options: Options) -> Asked:
     batch = said.org is not None or said.user is not None
     if sum(each is not None for each in (said.place, said.org, said.user)) > 1:
         raise ConfigError("Name a repository, --org or --user: one of them.")

@@ -13,7 +13,7 @@ from app.cli.safe_text import line
 from app.clone.log import logging_to
 from app.github.transport.client import GitHub
 from app.operator.find_clone import Places
-from app.operator.local_worker import working
+from app.operator.local_worker import work_here
 from app.operator.remediation_report import Report, RepositoryReport
 from app.operator.repositories import Installed
 from app.wiring.serve import open_github
@@ -44,7 +44,9 @@ class Remediating(Seat):
         doing = "this command does the work" if self.here else "the server does the work"
         complete = False
         async with opened_database(self.settings) as database:
-            at_work = working(self.settings, self.redactor, github) if self.here else nullcontext()
+            at_work = (
+                work_here(self.settings, self.redactor, github) if self.here else nullcontext()
+            )
             one = OneByOne(self, github, database, places, batch)
             try:
                 async with at_work as ring:

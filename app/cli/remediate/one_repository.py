@@ -30,7 +30,7 @@ from app.operator.remediation_report import GroupReport, RepositoryReport, ended
 from app.operator.remediation_requests import Asked, same
 from app.operator.repositories import Installed, newest_commit
 from app.operator.repository_reference import RepositoryName
-from app.operator.submit import hand_over, served
+from app.operator.submit import hand_over, is_served
 from app.runs.follow import Follower, Seen
 from app.secrets.redaction import Redactor
 from app.store.database import Database
@@ -142,21 +142,21 @@ class OneByOne:
         if self.seat.stop.is_set():
             raise Interrupted
         if installed.archived and not self.asked.looks:
-            return self._ended(skipped=ARCHIVED)
+            return self._end(skipped=ARCHIVED)
         try:
             every = await self._unless_stopped(self._groups(installed))
             await self._all(installed, every)
         except NoAlerts as error:
-            return self._ended(**{"skipped" if self.batch else "error": str(error)})
+            return self._end(**{"skipped" if self.batch else "error": str(error)})
         except ConfigError as error:
             if not self.batch:
                 raise
-            return self._ended(error=str(error))
+            return self._end(error=str(error))
         except (FettleError, OSError) as error:
-            return self._ended(error=str(error))
+            return self._end(error=str(error))
         return self.unfinished
 
-    def _ended(self, **why: str) -> RepositoryReport:
+    def _end(self, **why: str) -> RepositoryReport:
         self.unfinished = self.unfinished.model_copy(update=why)
         for text in why.values():
             say(f"  {line(text, LONG)}")
@@ -227,7 +227,7 @@ class OneByOne:
         run_id, busy = await self._run_of(request)
         if busy:
             return left_alone(group, BUSY.format(run=run_id[:SHORT]))
-        return await self._followed(group, run_id)
+        return await self._follow(group, run_id)
 
     # --- one run --------------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ class OneByOne:
         self.ring()
         return run_id, False
 
-    async def _followed(self, group: Group, run_id: str) -> GroupReport:
+    async def _follow(self, group: Group, run_id: str) -> GroupReport:
         """Stay with the run until it ends. Raises Interrupted."""
         progress = self.seat.progress()
         asks = sys.stdin.isatty() and not self.seat.wanted.machine_readable
@@ -252,7 +252,7 @@ class OneByOne:
             Follower(History(self.database), run_id, progress),
             StoredApprovals(self.database),
             ask=ask_here if asks else None,
-            alone=None if self.seat.here else self._alone,
+            alone=None if self.seat.here else self._is_deserted,
         )
         try:
             seen = await self._stay(companion, run_id)
@@ -288,5 +288,5 @@ class OneByOne:
             working.cancel()
             stopping.cancel()
 
-    async def _alone(self) -> bool:
-        return not await served(self.seat.settings)
+    async def _is_deserted(self) -> bool:
+        return not await is_served(self.seat.settings)

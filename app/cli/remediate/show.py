@@ -15,7 +15,7 @@ from agents.pipelines.remediate.ladder import Level
 from agents.pipelines.remediate.report import LEVELS
 from agents.pipelines.stages.verification import code
 from agents.text import one_line, publish
-from app.cli.safe_text import cleaned, line
+from app.cli.safe_text import line, redact
 from app.operator.remediation_report import Ending, GroupReport, Report, RepositoryReport
 from app.secrets.redaction import Redactor
 
@@ -50,7 +50,7 @@ _REPOSITORY = ("repository", "repositories")
 
 def show(report: Report, how: Format, redactor: Redactor) -> None:
     """Print it on standard output."""
-    shown = Report.model_validate(cleaned(report.model_dump(mode="json"), redactor))
+    shown = Report.model_validate(redact(report.model_dump(mode="json"), redactor))
     if how == "json":
         typer.echo(shown.as_json)
     elif how == "markdown":
@@ -99,7 +99,7 @@ def _cells(group: GroupReport) -> tuple[str, ...]:
         _numbers(group),
         group.severity or "",
         ", ".join(group.found.vulnerable) if group.found else "",
-        _reached(group),
+        _name_level(group),
         WORDS[group.result],
         "; ".join(filter(None, (", ".join(group.moved), _how(group)))) or group.text,
     )
@@ -111,7 +111,7 @@ def _numbers(group: GroupReport) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _reached(group: GroupReport) -> str:
+def _name_level(group: GroupReport) -> str:
     """Return how far the alerts reach, the worst of them."""
     triage = group.found.triage if group.found else ()
     affected = {each.affected for each in triage}

@@ -61,7 +61,9 @@ async def _resolve(what: str, more: str | None, issue: Path | None, *, json: boo
     known = settings.repositories
     named = issue_named(what, more, github_url=settings.github_url, repositories=known)
     if named is None:
-        return await _in_clone(settings, _folder(what), _wish(what, more, issue), json=json)
+        return await _begin_in_clone(
+            settings, _find_folder(what), _read_wish(what, more, issue), json=json
+        )
     if issue is not None:
         raise ConfigError(f"`{named}` is an issue on GitHub; --issue is for clones.")
     settings = load_settings()
@@ -75,7 +77,7 @@ async def _resolve(what: str, more: str | None, issue: Path | None, *, json: boo
 # --- in a clone ---------------------------------------------------------------------------------
 
 
-def _wish(what: str, words: str | None, file: Path | None) -> tuple[str, str]:
+def _read_wish(what: str, words: str | None, file: Path | None) -> tuple[str, str]:
     """Return title and text of what is to be done in a clone."""
     from app.demo.issue_file import read_issue
 
@@ -94,7 +96,7 @@ def _wish(what: str, words: str | None, file: Path | None) -> tuple[str, str]:
     return title, body
 
 
-def _folder(what: str) -> Path:
+def _find_folder(what: str) -> Path:
     """Return the folder that is meant: a slip of the pen must not mean the one around it."""
     path = Path(what)
     if not path.expanduser().exists():
@@ -104,13 +106,15 @@ def _folder(what: str) -> Path:
     return path
 
 
-async def _in_clone(settings: Settings, path: Path, wish: tuple[str, str], *, json: bool) -> int:
+async def _begin_in_clone(
+    settings: Settings, path: Path, wish: tuple[str, str], *, json: bool
+) -> int:
     from app.clone.preconditions import start_at
 
-    return await _worked(settings, await start_at(path), wish, json=json)
+    return await _work_in_clone(settings, await start_at(path), wish, json=json)
 
 
-async def _worked(
+async def _work_in_clone(
     settings: Settings, start: CloneStart, asked: tuple[str, str], *, json: bool
 ) -> int:
     from app.cli.progress import TerminalProgress  # these take seconds: a mistake is told before

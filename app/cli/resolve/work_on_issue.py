@@ -88,8 +88,10 @@ class AtTheTerminal:
         request = await request_for(github, wanted)
         async with opened_database(self.settings) as database:
             run_id = await self._run_of(database, request)
-            stop = stop_event(self._interrupted(run_id))
-            at_work = working(self.settings, self.redactor, github) if self.here else nullcontext()
+            stop = stop_event(self._on_interrupt(run_id))
+            at_work = (
+                work_here(self.settings, self.redactor, github) if self.here else nullcontext()
+            )
             async with AsyncExitStack() as stack:
                 stack.callback(self.progress.end, "stopped")
                 if ring := await stack.enter_async_context(at_work):
@@ -111,7 +113,7 @@ class AtTheTerminal:
         say(f"{how} the run {run_id[:SHORT]} on {request.reference}; {who}.")
         return run_id
 
-    def _interrupted(self, run_id: str) -> Callable[[], None]:
+    def _on_interrupt(self, run_id: str) -> Callable[[], None]:
         def interrupted() -> None:
             if self.here:
                 self.progress.interrupted()
@@ -128,7 +130,7 @@ class AtTheTerminal:
             Follower(History(database), run_id, self.progress),
             StoredApprovals(database),
             ask=ask_here if sys.stdin.isatty() and not self.json else None,
-            alone=None if self.here else self._alone,
+            alone=None if self.here else self._is_deserted,
         )
         staying = asyncio.create_task(companion.stay())
         stopping = asyncio.create_task(stop.wait())
@@ -146,20 +148,20 @@ class AtTheTerminal:
             staying.cancel()
             stopping.cancel()
         if seen.over:
-            return self._ended(seen, request)
-        return self._waits(seen, request, await companion.waiting(run_id))
+            return self._tell_end(seen, request)
+        return self._tell_wait(seen, request, await companion.waiting(run_id))
 
-    async def _alone(self) -> bool:
-        return not await served(self.settings)
+    async def _is_deserted(self) -> bool:
+        return not await is_served(self.settings)
 
     # --- how it ends ----------------------------------------------------------------------------
 
-    def _ended(self, seen: Seen, request: Request) -> int:
+    def _tell_end(self, seen: Seen, request: Request) -> int:
         outcome = seen.run.outcome
         code = code_of(request, outcome) if outcome is not None else 1
         self.progress.end("failed" if code == 1 else "done")
         if self.json:
-            typer.echo(json_module.dumps(self._about(seen), indent=2))
+            typer.echo(json_module.dumps(self._describe(seen), indent=2))
             return code
         style = {0: "bold green", 1: "bold red"}.get(code, "bold yellow")
         words = (
@@ -170,11 +172,11 @@ class AtTheTerminal:
             Console().print(Text(visible(outcome.url)), soft_wrap=True)
         return code
 
-    def _waits(self, seen: Seen, request: Request, asked: list[StoredApproval]) -> int:
+    def _tell_wait(self, seen: Seen, request: Request, asked: list[StoredApproval]) -> int:
         self.progress.end("stopped")
         if self.json:
             waits = {"waits_for": [each.id for each in asked] or ["an answer"], "url": request.url}
-            typer.echo(json_module.dumps({**self._about(seen), **waits}, indent=2))
+            typer.echo(json_module.dumps({**self._describe(seen), **waits}, indent=2))
             return PERSON
         typer.echo(f"{DECIDE if asked else ANSWER}\n{visible(request.url)}")
         for each in asked:
@@ -183,7 +185,7 @@ class AtTheTerminal:
             say(IDLE)
         return PERSON
 
-    def _about(self, seen: Seen) -> dict[str, Any]:
+    def _describe(self, seen: Seen) -> dict[str, Any]:
         return about(seen.run, self.redactor, short=seen.run.id[:SHORT], clone=False)
 
 
@@ -196,7 +198,7 @@ def code_of(request: Request, outcome: Outcome) -> int:
 
 async def who_works(settings: Settings) -> tuple[bool, Path]:
     """Return whether this process does the work, and the file for its log; a server has its own."""
-    if await served(settings):
+    if await is_served(settings):
         return False, Path(os.devnull)
     require_own(settings)
     make_data_folder(settings.data_dir)

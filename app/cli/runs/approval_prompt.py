@@ -45,17 +45,17 @@ async def ask_here(stored: StoredApproval) -> Answer | None:
     show_question(stored)
     while True:
         say("Let exactly this run, once? yes, no, or later: ")
-        match (await _typed()).strip().lower():
+        match (await _read_line()).strip().lower():
             case "y" | "yes" if stored.asking is not None:
                 return "approved", ""
             case "n" | "no":
                 say("Why not, or what instead? The model reads it; it may be empty: ")
-                return "denied", (await _typed()).strip()
+                return "denied", (await _read_line()).strip()
             case "l" | "later" | "":
                 return None
 
 
-async def _typed() -> str:
+async def _read_line() -> str:
     """Return the next line of standard input, without keeping Ctrl-C from being heard."""
     loop = asyncio.get_running_loop()
     line: asyncio.Future[str] = loop.create_future()

@@ -20,7 +20,7 @@ from agents.text.literal import literal
 from app.cli.exit_codes import DONE, FAILED, say
 from app.cli.options import DatabaseFile, Json
 from app.cli.runs.approval_prompt import place_of, show_question
-from app.cli.storage.databases import Place, of_each, opened, places
+from app.cli.storage.databases import Place, of_each, open_database, places
 from app.config.system_user import operator
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ class Found:
 
 def approvals(*, json: Json = False, database: DatabaseFile = None) -> None:
     """List what waits."""
-    found = asyncio.run(_waiting(_places(database)))
+    found = asyncio.run(_find_waiting(_places(database)))
     if json:
-        typer.echo(json_module.dumps([_about(each) for each in found], indent=2))
+        typer.echo(json_module.dumps([_describe(each) for each in found], indent=2))
     elif not found:
         say("Nothing waits for a decision.")
     else:
@@ -113,10 +113,10 @@ async def _decide(
         )
         return FAILED
     show_question(found.stored)
-    if found.stored.state == "waiting" and not yes and not _confirmed(verdict):
+    if found.stored.state == "waiting" and not yes and not _confirm(verdict):
         say("Nothing was decided.")
         return FAILED
-    with opened(found.place) as database:
+    with open_database(found.place) as database:
         answered = await StoredApprovals(database).decide(
             found.stored.id,
             verdict=verdict,
@@ -133,7 +133,7 @@ async def _decide(
     return DONE
 
 
-def _confirmed(verdict: Decision) -> bool:
+def _confirm(verdict: Decision) -> bool:
     """Ask whoever sits there. Raises ConfigError when nobody does."""
     if not sys.stdin.isatty():
         raise ConfigError("There is no terminal to ask on. Say --yes if you mean it.")
@@ -156,13 +156,18 @@ def _list(found: list[Found]) -> None:
     if not console.is_terminal:
         for each in found:
             typer.echo(
-                "\t".join([each.stored.id, place_of(each.stored), _line(each), _until(each)])
+                "\t".join(
+                    [each.stored.id, place_of(each.stored), _line(each), _spell_deadline(each)]
+                )
             )
         return
     table = Table("id", "for", "call", "answer until", box=None, padding=(0, 2))
     for each in found:
         table.add_row(
-            *(Text(t) for t in (each.stored.id, place_of(each.stored), _line(each), _until(each)))
+            *(
+                Text(t)
+                for t in (each.stored.id, place_of(each.stored), _line(each), _spell_deadline(each))
+            )
         )
     console.print(table)
     say("`fettle approve ID` shows all of it, then asks; `fettle deny ID REASON` refuses it.")
@@ -178,11 +183,11 @@ def _line(found: Found) -> str:
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
 
 
-def _until(found: Found) -> str:
+def _spell_deadline(found: Found) -> str:
     return found.stored.standing.removeprefix("waits for an answer until ")
 
 
-def _about(found: Found) -> dict[str, Any]:
+def _describe(found: Found) -> dict[str, Any]:
     stored, asking = found.stored, found.stored.asking
     return {
         "id": stored.id,

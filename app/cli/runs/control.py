@@ -84,8 +84,8 @@ def retry(
 
 async def _cancel(settings: Settings, file: Path | None, ident: str, words: str) -> int:
     from app.cli.runs.find import find
-    from app.cli.storage.databases import opened
-    from app.operator.submit import served
+    from app.cli.storage.databases import open_database
+    from app.operator.submit import is_served
 
     found = await find(settings, file, ident)
     if found is None:
@@ -95,10 +95,10 @@ async def _cancel(settings: Settings, file: Path | None, ident: str, words: str)
     if found.run.outcome is not None:
         say(f"The run has ended already: {_words(found.run)}")
         return DONE if found.run.state == "cancelled" else FAILED
-    alone = found.place.url.startswith("sqlite") and not await served(settings)
-    with opened(found.place) as database:
-        await _ask(database, found.run.id, words)
-        run = await _ended(database, found.run.id, 0.0 if alone else PATIENCE)
+    alone = found.place.url.startswith("sqlite") and not await is_served(settings)
+    with open_database(found.place) as database:
+        await _ask_to_cancel(database, found.run.id, words)
+        run = await _wait_for_end(database, found.run.id, 0.0 if alone else PATIENCE)
     if run is not None:
         say(_words(run))
         return DONE if run.state == "cancelled" else FAILED
@@ -112,7 +112,7 @@ async def _cancel(settings: Settings, file: Path | None, ident: str, words: str)
     return DONE
 
 
-async def _ask(database: Database, run_id: str, words: str) -> None:
+async def _ask_to_cancel(database: Database, run_id: str, words: str) -> None:
     from app.config.system_user import operator
     from app.store.runs.steers import StoredSteers
 
@@ -122,7 +122,7 @@ async def _ask(database: Database, run_id: str, words: str) -> None:
     await steers.put(run_id, key, kind="cancel", via="terminal", by=operator(), words=words)
 
 
-async def _ended(database: Database, run_id: str, patience: float) -> KeptRun | None:
+async def _wait_for_end(database: Database, run_id: str, patience: float) -> KeptRun | None:
     """Return the run once it has ended; None when that takes longer."""
     from app.store.runs.history import History
 
@@ -162,13 +162,13 @@ async def _retry(settings: Settings, ident: str, stage: str, *, json: bool) -> i
     # This takes seconds: a mistake is told before.
     from app.cli.resolve.work_on_issue import work_on
 
-    return await work_on(settings, await _wanted(found, chosen), json=json)
+    return await work_on(settings, await _make_request(found, chosen), json=json)
 
 
-async def _wanted(found: FoundRun, stage: str) -> Wanted:
+async def _make_request(found: FoundRun, stage: str) -> Wanted:
     """Return what the run was to do, to be done once more."""
     from agents.requests import Again
-    from app.cli.storage.databases import opened
+    from app.cli.storage.databases import open_database
     from app.operator.issue_reference import IssueName
     from app.operator.issue_request import Wanted
     from app.store.runs.runs import Runs
@@ -176,7 +176,7 @@ async def _wanted(found: FoundRun, stage: str) -> Wanted:
     if found.run.kind == "remediate_alert":
         raise ConfigError(BY_ALERT.format(reference=found.run.reference, name=found.run.repository))
     owner, _, name = found.run.repository.partition("/")
-    with opened(found.place) as database:
+    with open_database(found.place) as database:
         last = await Runs(database).request(found.run.id)
     last = last if isinstance(last, dict) else {}
     if found.run.kind == "fix_checks" and not (last.get("head") and last.get("branch")):

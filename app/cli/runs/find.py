@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from agents.errors import ConfigError
 from app.cli.exit_codes import say
 from app.cli.safe_text import line
-from app.cli.storage.databases import Place, of_each, opened, places
+from app.cli.storage.databases import Place, of_each, open_database, places
 
 if TYPE_CHECKING:
     from app.config.settings import Settings
@@ -45,14 +45,14 @@ async def find(settings: Settings, file: Path | None, ident: str) -> FoundRun | 
     run_id = _meant(ident.strip().lower(), list(where))
     if run_id is None:
         return None
-    with opened(where[run_id]) as database:
+    with open_database(where[run_id]) as database:
         run = await History(database).run(run_id)
     if run is None:
         raise ConfigError("That run was removed just now.")
-    return FoundRun(run, where[run_id], shortened(where)[run_id])
+    return FoundRun(run, where[run_id], shorten(where)[run_id])
 
 
-def shortened(ids: Iterable[str]) -> dict[str, str]:
+def shorten(ids: Iterable[str]) -> dict[str, str]:
     """Return for each id its shortest beginning that no other has."""
     ordered = sorted(set(ids))
     lengths = dict.fromkeys(ordered, SHORTEST)
@@ -70,19 +70,19 @@ def _meant(ident: str, ids: list[str]) -> str | None:
     exact = [each for each in meant if each.lower() == ident]
     if len(exact or meant) == 1:
         return (exact or meant)[0]
-    called, short = line(ident, 100), shortened(ids)
+    called, short = line(ident, 100), shorten(ids)
     if meant:
-        named, more = _named(meant, short)
+        named, more = _list_near(meant, short)
         say(f"{len(meant)} runs have an id that begins with `{called}`: {named}{more}.")
         return None
     begins = {each[: max(len(ident), SHORTEST)].lower(): each for each in ids}
     near = [begins[each] for each in get_close_matches(ident, begins, MOST_NEAR, 0.6)]
-    named, _ = _named(near, short)
+    named, _ = _list_near(near, short)
     hint = f" Near it: {named}." if near else ""
     say(f"There is no run `{called}`.{hint} `fettle runs` lists them.")
     return None
 
 
-def _named(ids: list[str], short: dict[str, str]) -> tuple[str, str]:
+def _list_near(ids: list[str], short: dict[str, str]) -> tuple[str, str]:
     named = ", ".join(line(short[each], 100) for each in ids[:MOST_NEAR])
     return named, f" and {len(ids) - MOST_NEAR} more" if len(ids) > MOST_NEAR else ""

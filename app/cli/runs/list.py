@@ -126,7 +126,7 @@ async def _list(
     settings: Settings, file: Path | None, filters: Filters
 ) -> tuple[list[dict[str, Any]], bool]:
     """Return the newest runs of all places, and whether there are more."""
-    from app.cli.runs.find import shortened
+    from app.cli.runs.find import shorten
     from app.cli.runs.record import about
     from app.cli.safe_text import redactor_of
     from app.cli.storage.databases import of_each, places
@@ -141,7 +141,7 @@ async def _list(
     told = await of_each(places(settings, file), ask)
     found = [(run, place) for place, (runs, _) in told for run in runs]
     found.sort(key=lambda each: each[0].created_at, reverse=True)
-    short = shortened(ident for _, (_, ids) in told for ident in ids)
+    short = shorten(ident for _, (_, ids) in told for ident in ids)
     redactor = redactor_of(settings)
     shown = [
         about(run, redactor, short=short.get(run.id, run.id), clone=place.clone)
@@ -165,7 +165,7 @@ async def _show(
     if found is None:
         return None
     redactor, place, run = redactor_of(settings), found.place, found.run
-    with opened(place) as database:
+    with open_database(place) as database:
         mirror = place.mirror(run.repository_id) if turns else None
         return {
             **about(run, redactor, short=found.short, clone=place.clone),

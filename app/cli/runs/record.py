@@ -34,7 +34,7 @@ def about(run: KeptRun, redactor: Redactor, *, short: str, clone: bool) -> dict[
         "clone": clone,
         "outcome": run.outcome.model_dump(mode="json") if run.outcome else None,
     }
-    return {name: cleaned(value, redactor) for name, value in record.items()}
+    return {name: redact(value, redactor) for name, value in record.items()}
 
 
 def alerts(came_to: Remediation | None) -> dict[str, Any]:
@@ -60,8 +60,8 @@ async def details(
     said, steps = await history.turns(run.id, content=turns), await history.steps(run.id)
     asked = await history.approvals(run.id)
     found: dict[str, Any] = {
-        "stages": [cleaned(each.about(run), redactor) for each in timeline(run, said, steps)],
-        "approvals": [cleaned(_approval(each), redactor) for each in asked],
+        "stages": [redact(each.about(run), redactor) for each in timeline(run, said, steps)],
+        "approvals": [redact(_approval(each), redactor) for each in asked],
     }
     if turns:
         found["turns"] = await shown_turns(run.id, said, mirror, base_of(steps), redactor)

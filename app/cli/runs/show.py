@@ -81,7 +81,7 @@ def _row(run: dict[str, Any], now: float) -> Cells:
         _age(now - run["created_at"]),
         _dollars(run["usd"]),
         run["asked_by"],
-        _ended(run),
+        _describe_end(run),
     )
 
 
@@ -191,7 +191,7 @@ def _place(run: dict[str, Any]) -> str:
     return f"{run['reference']}{asked}"
 
 
-def _ended(run: dict[str, Any]) -> str:
+def _describe_end(run: dict[str, Any]) -> str:
     outcome = run["outcome"]
     return str(outcome["url"] or outcome["text"]) if outcome else ""
 

@@ -42,15 +42,15 @@ async def shown_turns(
         if turn.tree is not None and turn.tree != before:
             diff = await _diff(mirror, before, turn.tree, redactor)
             before = turn.tree
-        shown.append({**_about(turn, redactor), "diff": diff})
+        shown.append({**_describe(turn, redactor), "diff": diff})
     return shown
 
 
-def _about(turn: KeptTurn, redactor: Redactor) -> dict[str, Any]:
+def _describe(turn: KeptTurn, redactor: Redactor) -> dict[str, Any]:
     blocks = None
     if turn.content is not None:
         with suppress(RecursionError):  # nested deeper than anything that a model writes
-            blocks = [_block(block) for block in cleaned(turn.content, redactor)]
+            blocks = [_block(block) for block in redact(turn.content, redactor)]
     return {
         "session": turn.session,
         "number": turn.number,
@@ -70,7 +70,7 @@ def _block(block: Block) -> dict[str, Any]:
     if kind == "tool_use":
         return {"type": kind, "tool": str(block.get("name")), "arguments": _short(block)}
     if kind == "tool_result":
-        text, error = _told(block.get("content")), bool(block.get("is_error"))
+        text, error = _spell_content(block.get("content")), bool(block.get("is_error"))
         return {"type": kind, "text": cut(text, MOST_TEXT), "is_error": error}
     if kind in ("text", "thinking"):
         return {"type": kind, "text": cut(str(block.get(kind) or ""), MOST_TEXT)}
@@ -90,7 +90,7 @@ def _short_text(value: Any) -> Any:
     return cut(value, MOST_TEXT) if isinstance(value, str) else value
 
 
-def _told(content: Any) -> str:
+def _spell_content(content: Any) -> str:
     if isinstance(content, list):
         parts = (part if isinstance(part, dict) else {} for part in content)
         return "\n".join(str(part.get("text") or f"({part.get('type')})") for part in parts)

@@ -42,10 +42,10 @@ async def import_app(
     from app.registration.register import keep
     from app.sandbox.path_permissions import make_data_folder
 
-    app_id = (given.app_id or _typed("The App's id", "--app-id")).strip()
+    app_id = (given.app_id or _prompt("The App's id", "--app-id")).strip()
     if not _APP_ID.fullmatch(app_id):
         raise ConfigError("That is no id of an App. Take the App ID from the App's page.")
-    file = given.key_file or Path(_typed("The file with its private key", "--key-file"))
+    file = given.key_file or Path(_prompt("The file with its private key", "--key-file"))
     key = key_in(file.expanduser())
     secret = _webhook_secret(given.secret_file)
     make_data_folder(settings.data_dir)
@@ -55,7 +55,7 @@ async def import_app(
     return made
 
 
-def _typed(question: str, option: str, *, hidden: bool = False) -> str:
+def _prompt(question: str, option: str, *, hidden: bool = False) -> str:
     if not sys.stdin.isatty():
         raise ConfigError(f"There is no terminal to ask at: give {option}.")
     return str(typer.prompt(question, hide_input=hidden, err=True))
@@ -73,7 +73,7 @@ def key_in(file: Path) -> SecretStr:
 
 def _webhook_secret(file: Path | None) -> SecretStr:
     if file is None:
-        text = _typed("Its webhook secret (not shown)", "--webhook-secret-file", hidden=True)
+        text = _prompt("Its webhook secret (not shown)", "--webhook-secret-file", hidden=True)
     else:
         text = _text(file.expanduser())
     text = text.strip("\r\n")

@@ -70,7 +70,7 @@ def setup(
     given = Existing(app_id, key_file, webhook_secret_file)
     if not existing and given != Existing(None, None, None):
         raise ConfigError("--app-id, --key-file and --webhook-secret-file go with --import.")
-    wanted = _wanted(settings, org, github_url, webhook_url, name, ask=not existing)
+    wanted = _read_wish(settings, org, github_url, webhook_url, name, ask=not existing)
     if existing:
         made = asyncio.run(import_app(settings, wanted, given, replace=replace))
     else:
@@ -99,7 +99,7 @@ def _require_room(settings: Settings, *, replace: bool) -> None:
 # --- what is wanted -----------------------------------------------------------------------------
 
 
-def _wanted(
+def _read_wish(
     settings: Settings,
     org: str | None,
     github_url: str | None,
@@ -117,9 +117,9 @@ def _wanted(
     if name is not None and not (name.isprintable() and 0 < len(name.strip()) <= LONGEST_NAME):
         raise ConfigError(f"--name takes up to {LONGEST_NAME} characters in one line.")
     urls = Urls.of(github_url or settings.github_url)
-    hook = _checked_hook(webhook_url) or settings.webhook_url
+    hook = _check_hook(webhook_url) or settings.webhook_url
     if hook is None and ask:
-        hook = _asked_hook()
+        hook = _ask_hook()
     if hook and hook.startswith("http://") and not urls.web.startswith("http://"):
         raise ConfigError(
             "The webhook URL must begin with https://: what GitHub sends there is what private "
@@ -141,7 +141,7 @@ def _require_agreement(settings: Settings, github_url: str | None, webhook_url: 
             raise ConfigError(f"{option} and {name} disagree, and the variable would win.")
 
 
-def _asked_hook() -> str:
+def _ask_hook() -> str:
     if not sys.stdin.isatty():
         raise ConfigError(
             "Where does GitHub reach this server? Give --webhook-url, like "
@@ -152,13 +152,13 @@ def _asked_hook() -> str:
             "Where will GitHub reach this server, like https://fettle.example.com/webhook", err=True
         )
         try:
-            if hook := _checked_hook(said):
+            if hook := _check_hook(said):
                 return hook
         except ConfigError as error:
             say(str(error))
 
 
-def _checked_hook(text: str | None) -> str | None:
+def _check_hook(text: str | None) -> str | None:
     from app.config.values import webhook_address
 
     try:

@@ -122,7 +122,7 @@ async def _require_one_server(settings: Settings) -> None:
     place = next((each for each in known_places(settings) if not each.clone), None)
     if place is None or place.url.startswith("sqlite"):
         return
-    with opened(place) as database:
+    with open_database(place) as database:
         others = set(await database.read(workers)) - {settings.worker}
     if busy := await at_work(place, others):
         raise ConfigError(SEVERAL.format(others=", ".join(busy)))

@@ -118,14 +118,14 @@ def _make_key(settings: Settings) -> None:
 
 
 async def _encrypt(settings: Settings, *, undo: bool) -> None:
-    from app.cli.storage.database_lock import held
+    from app.cli.storage.database_lock import hold_database
     from app.cli.storage.databases import known_places
 
     found = known_places(settings)
     if not found:
         say("There is no database yet: whatever is written will be sealed.")
     for place in found:
-        async with held(settings, place) as (database, alone):
+        async with hold_database(settings, place) as (database, alone):
             if undo and not alone:
                 raise ConfigError("A server is at work, and seals what it writes. Stop it first.")
             await _reseal(database, place, alone=alone, undo=undo)
@@ -134,7 +134,7 @@ async def _encrypt(settings: Settings, *, undo: bool) -> None:
 
 
 async def _reseal(database: Database, place: Place, *, alone: bool, undo: bool) -> None:
-    from app.cli.storage.database_lock import Rewritten, at_work, rewritten
+    from app.cli.storage.database_lock import Rewritten, at_work, rewrite_database
     from app.secrets.encryption import OPEN
     from app.store.encryption.keys import behind, forget_others
     from app.store.encryption.reencrypt import reseal
@@ -147,7 +147,7 @@ async def _reseal(database: Database, place: Place, *, alone: bool, undo: bool) 
             " otherwise. Restart it with the same keys as this command has, then run this again."
         )
     changed = await reseal(database, to)
-    done = await rewritten(database, alone=alone)
+    done = await rewrite_database(database, alone=alone)
     await database.write(lambda c: forget_others(c, to))
     how = "plain text again" if undo else "sealed with the newest key"
     say(f"{place.name}: {changed} texts rewritten; all of them are {how}.")
@@ -164,7 +164,7 @@ async def _reseal(database: Database, place: Place, *, alone: bool, undo: bool) 
 
 
 async def _back_up(settings: Settings, file: Path, *, with_secrets: bool) -> None:
-    from app.cli.storage.databases import known_places, opened
+    from app.cli.storage.databases import known_places, open_database
     from app.maintenance.backup import back_up
 
     if not settings.database.startswith("sqlite"):
@@ -172,7 +172,7 @@ async def _back_up(settings: Settings, file: Path, *, with_secrets: bool) -> Non
     place = next((each for each in known_places(settings) if not each.clone), None)
     if place is None:
         raise ConfigError(f"There is no database in `{settings.data_dir}` yet.")
-    with opened(place) as database:
+    with open_database(place) as database:
         done = await back_up(database, settings.data_dir, file, with_secrets=with_secrets)
     under_way = f"{done.live} runs under way" if done.live else "no run under way"
     guard = " It holds the secrets: guard it like them." if with_secrets else ""
@@ -191,23 +191,23 @@ async def _restore(settings: Settings, file: Path) -> None:
     secrets = "" if done.secrets else " Secrets were not in it."
     say(
         f"Restored into `{settings.data_dir}`, with {done.live} runs under way.{secrets} Run"
-        f" `fettle doctor`, then `fettle serve`. {_told(done.made_at)}"
+        f" `fettle doctor`, then `fettle serve`. {_spell_time(done.made_at)}"
     )
 
 
 async def _put_back_by_others(settings: Settings, since: float) -> None:
-    from app.cli.storage.database_lock import held
+    from app.cli.storage.database_lock import hold_database
     from app.cli.storage.databases import known_places
     from app.store.restore_recovery import put_back
 
     place = next((each for each in known_places(settings) if not each.clone), None)
     if place is None:
         raise ConfigError(f"There is no database in `{settings.data_dir}` yet.")
-    async with held(settings, place) as (database, alone):
+    async with hold_database(settings, place) as (database, alone):
         if not alone:
             raise ConfigError("A server is at work on the database. Stop it first.")
         await database.write(lambda c: put_back(c, since))
-    say(f"Noted. Run `fettle serve`. {_told(since)}")
+    say(f"Noted. Run `fettle serve`. {_spell_time(since)}")
 
 
 def _moment(typed: str) -> float:
@@ -228,7 +228,7 @@ def _moment(typed: str) -> float:
     return moment.timestamp()
 
 
-def _told(since: float) -> str:
+def _spell_time(since: float) -> str:
     """Return what becomes of that which arrived after the backup."""
     import time
 

@@ -29,16 +29,16 @@ class Rewritten(Enum):
 
 
 @asynccontextmanager
-async def held(settings: Settings, place: Place) -> AsyncIterator[tuple[Database, bool]]:
+async def hold_database(settings: Settings, place: Place) -> AsyncIterator[tuple[Database, bool]]:
     """Hold a database, up to date, and tell whether nobody else is at work on it."""
     from app.cli.storage.databases import opened
     from app.store.encryption.keys import workers
     from app.store.process_lock import Claim
 
     claim = Claim(place.url, settings.worker, patience=0)
-    alone = await _taken(claim)
+    alone = await _is_taken(claim)
     try:
-        with opened(place) as database:
+        with open_database(place) as database:
             await asyncio.to_thread(database.migrate)
             if alone and not place.url.startswith("sqlite"):  # others, under other names, share it
                 others = set(await database.read(workers)) - {settings.worker}
@@ -57,14 +57,14 @@ async def at_work(place: Place, workers: Iterable[str]) -> list[str]:
     busy = []
     for worker in sorted(workers):
         claim = Claim(place.url, worker, patience=0)
-        if await _taken(claim):
+        if await _is_taken(claim):
             await claim.release()
         else:
             busy.append(worker)
     return busy
 
 
-async def _taken(claim: Claim) -> bool:
+async def _is_taken(claim: Claim) -> bool:
     try:
         await claim.take()
     except ConfigError:
@@ -72,7 +72,7 @@ async def _taken(claim: Claim) -> bool:
     return True
 
 
-async def rewritten(database: Database, *, alone: bool) -> Rewritten:
+async def rewrite_database(database: Database, *, alone: bool) -> Rewritten:
     """Make the file anew without what was in it; beside a server that must not take long."""
     from app.store.database import SOON
 

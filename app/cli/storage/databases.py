@@ -87,7 +87,7 @@ def known_places(settings: Settings) -> list[Place]:
 
 
 @contextmanager
-def opened(place: Place) -> Iterator[Database]:
+def open_database(place: Place) -> Iterator[Database]:
     """Open the database for a while. Raises ConfigError when it does not do its part."""
     from sqlalchemy.exc import DBAPIError
 
@@ -119,7 +119,7 @@ async def of_each(
     told, troubles = [], []
     for place in found:
         try:
-            with opened(place) as database:
+            with open_database(place) as database:
                 told.append((place, await ask(database)))
         except ConfigError as error:
             troubles.append(error)

@@ -48,34 +48,35 @@ def forget(
 
 
 async def _forget(settings: Settings, name: str, *, cancel: bool, untold: bool, yes: bool) -> int:
-    from app.cli.storage.database_lock import held, rewritten
+    from app.cli.storage.database_lock import hold_database, rewrite_database
     from app.cli.storage.databases import known_places
     from app.store.repository_rows import ids_of, live_of
 
     place = next((each for each in known_places(settings) if not each.clone), None)
     if place is None:
         raise ConfigError(f"There is no database in `{settings.data_dir}`.")
-    async with held(settings, place) as (database, alone):
+    async with hold_database(settings, place) as (database, alone):
         if not (ids := await ids_of(database, name)):
-            await rewritten(database, alone=alone)  # who was told to come back comes for this
+            # Who was told to come back comes for this.
+            await rewrite_database(database, alone=alone)
             raise ConfigError(f"Nothing is known of {visible(name)} here.")
         live = await database.read(lambda c: live_of(c, ids))
         _require_over(live, cancel=cancel, untold=untold, alone=alone)
-        if not yes and not _confirmed(name, len(live)):
+        if not yes and not _confirm(name, len(live)):
             return FAILED
-        if live and not alone and not await _cancelled(database, live):
+        if live and not alone and not await _cancel_runs(database, live):
             say("A run does not come to its end. Nothing was deleted; try again in a while.")
             return FAILED
-        done = await _forgotten(database, settings, ids, alone=alone)
+        done = await _purge(database, settings, ids, alone=alone)
         if done is None:
             say("Something of it does not come to its end. Nothing was deleted; try again later.")
             return FAILED
-        made = await rewritten(database, alone=alone)
+        made = await rewrite_database(database, alone=alone)
     say(f"Forgotten: {done.runs} runs and {done.deliveries} deliveries of {visible(name)}.")
-    return _told_what_is_left(place, made)
+    return _tell_what_is_left(place, made)
 
 
-def _told_what_is_left(place: Place, made: Rewritten) -> int:
+def _tell_what_is_left(place: Place, made: Rewritten) -> int:
     from app.cli.storage.database_lock import Rewritten
 
     if made is Rewritten.BUSY:
@@ -104,7 +105,7 @@ def _require_over(live: list[str], *, cancel: bool, untold: bool, alone: bool) -
         )
 
 
-def _confirmed(name: str, live: int) -> bool:
+def _confirm(name: str, live: int) -> bool:
     if not sys.stdin.isatty():
         raise ConfigError("There is no terminal to ask on. Say --yes if you mean it.")
     more = f", ending {live} runs" if live else ""
@@ -112,7 +113,7 @@ def _confirmed(name: str, live: int) -> bool:
     return typer.confirm(question, default=False, err=True)
 
 
-async def _forgotten(
+async def _purge(
     database: Database, settings: Settings, ids: Collection[int], *, alone: bool
 ) -> PurgedCounts | None:
     """Forget it once the server has recorded the last step of what ended; None: it does not."""
@@ -127,7 +128,7 @@ async def _forgotten(
     return None
 
 
-async def _cancelled(database: Database, live: list[str]) -> bool:
+async def _cancel_runs(database: Database, live: list[str]) -> bool:
     """Have the runs end; return whether they have."""
     from app.config.system_user import operator
     from app.store.expire_rows import live_among

@@ -16,12 +16,12 @@ from app.cli.resolve.work_on_issue import work_on
 from app.cli.runs.control import _cancel
 from app.operator.issue_reference import IssueName
 from app.operator.issue_request import Wanted
-from app.operator.submit import served
+from app.operator.submit import is_served
 from tests.app.operator.conftest import GOOD, PATIENCE, part, triage
 
 
 async def test_without_a_server_the_command_does_the_work(place, capsys):
-    assert not await served(place.settings())
+    assert not await is_served(place.settings())
     assert await place.resolve() == 0
     said = capsys.readouterr()
     [pull] = place.pulls()

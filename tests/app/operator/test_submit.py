@@ -74,13 +74,13 @@ async def test_asked_twice_it_is_two_runs(database):
 
 async def test_whether_anybody_serves(tmp_path):
     settings = load_settings({"FETTLE_DATA_DIR": str(tmp_path)}, serving=False)
-    assert not await served(settings)
+    assert not await is_served(settings)
     assert list(tmp_path.iterdir()) == [], "looking leaves nothing behind"
     claim = Claim(settings.database, "fettle")
     await claim.take()
-    assert await served(settings)
+    assert await is_served(settings)
     await claim.release()
-    assert not await served(settings)
+    assert not await is_served(settings)
 
 
 # --- the attack: to be taken for the operator, who is asked for no role ---------------------------

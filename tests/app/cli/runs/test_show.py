@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.runs.find import shortened
+from app.cli.runs.find import shorten
 from tests.app.cli.runs.runs_scene import Store, answer, call, prompt, results
 from tests.app.git.conftest import git, make_repository, write_files
 
@@ -145,13 +145,13 @@ def test_an_id_that_is_none_names_what_is_near(fettle, store):
 
 
 def test_ids_are_as_short_as_they_can_be():
-    assert shortened(["abcdefghij", "abcdefgxyz", "k"]) == {
+    assert shorten(["abcdefghij", "abcdefgxyz", "k"]) == {
         "abcdefghij": "abcdefgh",
         "abcdefgxyz": "abcdefgx",
         "k": "k",
     }
     ids = ["a" * 12, "a" * 11 + "b", "a" * 9 + "c" * 3]
-    short = shortened(ids)
+    short = shorten(ids)
     for one in ids:
         assert [each for each in ids if each.startswith(short[one])] == [one]
 

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from agents.errors import ConfigError
 from app.cli.setup.rotate import _require_one_server
-from app.cli.storage.database_lock import Rewritten, held, rewritten
+from app.cli.storage.database_lock import Rewritten, hold_database, rewrite_database
 from app.cli.storage.databases import Place
 from app.config.settings import load_settings
 from app.secrets.encryption import OPEN
@@ -41,14 +41,14 @@ async def begun(url, worker):
 async def test_with_nobody_at_work_it_is_held_alone(settings, place, store_url):
     await (await begun(store_url, "fettle")).release()
     await (await begun(store_url, "another")).release()
-    async with held(settings, place) as (database, alone):
+    async with hold_database(settings, place) as (database, alone):
         assert alone
-        assert await rewritten(database, alone=alone) is Rewritten.WHOLE
+        assert await rewrite_database(database, alone=alone) is Rewritten.WHOLE
 
 
 async def test_a_server_of_our_name_is_seen(settings, place, store_url):
     server = await begun(store_url, "fettle")
-    async with held(settings, place) as (_, alone):
+    async with hold_database(settings, place) as (_, alone):
         assert not alone
     await server.release()
 
@@ -58,7 +58,7 @@ async def test_a_server_of_another_name_is_seen_and_no_secret_is_replaced(tmp_pa
     settings = load_settings(given | {"FETTLE_DATABASE_URL": postgresql_url}, serving=False)
     place = Place(postgresql_url, tmp_path, clone=False, seal=OPEN)
     server = await begun(postgresql_url, "another")
-    async with held(settings, place) as (_, alone):
+    async with hold_database(settings, place) as (_, alone):
         assert not alone
     with pytest.raises(ConfigError, match=r"Other servers share the database \(another\)"):
         await _require_one_server(settings)
@@ -77,7 +77,7 @@ async def test_a_large_file_is_not_rewritten_beside_a_server(sqlite_url):
 
     asked = []
     database = Large(sqlite_url)
-    assert await rewritten(database, alone=False) is Rewritten.LATER
-    assert await rewritten(database, alone=True) is Rewritten.WHOLE
+    assert await rewrite_database(database, alone=False) is Rewritten.LATER
+    assert await rewrite_database(database, alone=True) is Rewritten.WHOLE
     assert asked == [False, True]
     database.close()
