@@ -21,6 +21,9 @@ help: ## Show this list
 demo: setup-runtime ## Watch a labelled issue become a pull request, all on this machine
 	@$(BIN)/fettle demo $(ARGS)
 
+quick: setup-dev ## Run the tests that take no servers, sandboxes and databases
+	@$(BIN)/pytest -q -n 2 --dist worksteal --quick $(ARGS)
+
 test: gates ## Run every check and every test
 	@$(PYTEST) $(ARGS)
 

@@ -28,9 +28,11 @@ from app.store.database import Database
 from tests.alone import alone
 from tests.attacks.board import Board
 from tests.flows.used import Used
+from tests.gears import MARKS, Gears
 
 PACKAGE = "postgresql"
 START_SECONDS = 60.0
+PROFILE, FAST_EXAMPLES = "HYPOTHESIS_PROFILE", 20
 
 
 def pytest_configure(config):
@@ -39,7 +41,17 @@ def pytest_configure(config):
     config.pluginmanager.register(Used())
     # How long an example took says what else the machine had to do.
     hypothesis.settings.register_profile("fettle", deadline=None)
-    hypothesis.settings.load_profile("fettle")
+    hypothesis.settings.register_profile("fast", deadline=None, max_examples=FAST_EXAMPLES)
+    quick = config.getoption("--quick")
+    hypothesis.settings.load_profile("fast" if quick else os.environ.get(PROFILE, "fettle"))
+    config.pluginmanager.register(Gears(quick=quick), "gears")
+    for mark, meaning in MARKS.items():
+        config.addinivalue_line("markers", f"{mark}: {meaning}")
+
+
+def pytest_addoption(parser):
+    """Let `make quick` choose."""
+    parser.addoption("--quick", action="store_true", help="only tests that take no servers")
 
 
 @dataclass

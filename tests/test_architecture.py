@@ -16,6 +16,7 @@ import pytest
 
 from agents.pipelines import PIPELINES
 from agents.pipelines.flowchart import pipelines
+from tests.gears import FIXTURES, MARKS, of_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("app", "handlers", "agents")
@@ -220,3 +221,23 @@ def test_only_the_settings_read_the_environment():
 def test_the_packages_are_ours(package):
     """Some libraries bring a package named `agents` or `app`, and the first on the path wins."""
     assert Path(importlib.import_module(package).__file__).parent == ROOT / package
+
+
+STARTS = re.compile(
+    r"Local(GitHub|Model)\.start|(ServerProcess|ForkedServer|Bubblewrap|TCPSite)\(|start_server\("
+)
+MARKED = re.compile("mark\\.({})".format("|".join(MARKS)))
+
+
+def test_what_starts_a_server_or_a_sandbox_is_left_out_of_the_quick_gear() -> None:
+    """Whether by its folder, its mark or its fixture; tests/gears.py sees to it as they run."""
+    missed = []
+    for name, text in everything().items():
+        if not name.startswith("tests/") or of_folder(ROOT / name) or MARKED.search(text):
+            continue
+        for defined in ast.walk(ast.parse(text)):
+            if isinstance(defined, Definition) and defined.name not in FIXTURES:
+                given = {each.arg for each in defined.args.args} & FIXTURES.keys()
+                if STARTS.search(ast.get_source_segment(text, defined) or "") and not given:
+                    missed.append(f"{name}:{defined.lineno} {defined.name}")
+    assert missed == []

@@ -12,6 +12,8 @@ from agents.loop.model import ClaudeModel
 from agents.ports import Query
 from app.simulator.model import LocalModel, Script
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-ant-very-secret"
 MODEL = "claude-opus-5-5"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -269,7 +269,6 @@ def referee(text):
                 yield from (("url", m) for m in OUTSIDE.findall(child.content))
 
 
-@settings(max_examples=250, deadline=None)
 @given(hostile)
 def test_nothing_lives_and_doing_it_again_changes_nothing(text):
     published = out(text)
@@ -277,7 +276,6 @@ def test_nothing_lives_and_doing_it_again_changes_nothing(text):
     assert out(published) == published
 
 
-@settings(max_examples=150, deadline=None)
 @given(hostile)
 def test_words_after_it_are_read_as_they_stand(text):
     tokens = MarkdownIt("commonmark").parse(f"{out(text)}\n\nResolves #7\n")

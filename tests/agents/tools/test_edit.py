@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agents.errors import ToolError
 from agents.tools.gate import call
+from tests.gears import examples
 
 
 async def edit(bench, path, old, new, **more):
@@ -85,9 +86,7 @@ async def test_nothing_to_change_is_told(bench, put):
         await edit(bench, "f", "a", "a")
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.text(alphabet="ab\r\n\té.*", max_size=30),
     st.text(alphabet="ab\n.*", min_size=1, max_size=4),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agents.analysis.weakening.find import find
 from tests.agents.analysis.weakening.conftest import Edit, diff_of, said
+from tests.gears import examples
 
 HEAD = "import pytest\n\nfrom lib import add, parse\n\n\n"
 SUM = "def test_sum():\n    assert add(1, 2) == 3\n"
@@ -592,7 +593,7 @@ LINES = st.lists(
 ).map(lambda lines: "".join(f"{line}\n" for line in lines))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(before=LINES, after=LINES, path=st.sampled_from([P, "a.test.ts", "src/lib.rs", "a_test.go"]))
 def test_whatever_the_texts_are_it_answers_and_an_unchanged_file_is_fine(before, after, path):
     for finding in find(diff_of({path: before}, {path: after})):
@@ -600,7 +601,7 @@ def test_whatever_the_texts_are_it_answers_and_an_unchanged_file_is_fine(before,
     assert find(diff_of({path: before}, {path: before})) == ()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(text=LINES)
 def test_adding_a_file_or_lines_at_the_end_takes_nothing_away(text):
     tests = HEAD + SUM
@@ -610,7 +611,7 @@ def test_adding_a_file_or_lines_at_the_end_takes_nothing_away(text):
     assert find(diff_of({P: text}, {P: text})) == ()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(noise=st.text(max_size=300))
 def test_noise_is_never_trusted(noise):
     assert isinstance(find(noise), tuple)

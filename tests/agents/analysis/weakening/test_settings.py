@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agents.analysis.weakening.settings import altered, is_settings
 from tests.agents.analysis.weakening.conftest import Edit, said
+from tests.gears import examples
 
 PYPROJECT = """
 [project]
@@ -210,7 +211,7 @@ NAMES = st.sampled_from(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(path=NAMES, before=st.none() | st.text(max_size=80), after=st.none() | st.text(max_size=80))
 def test_whatever_stands_in_a_file_it_answers(path, before, after):
     assert is_settings(path)

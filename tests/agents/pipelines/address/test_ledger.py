@@ -271,9 +271,7 @@ def test_nothing_in_a_cell_leaves_it_or_acts(words, attack):
 WORDS = st.text(alphabet="|\\`*[]()<>!@#/-~:. ab1\n\t", max_size=40)
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(said=WORDS, path=WORDS)
 def test_no_words_break_the_table(words, said, path):
     feedback = words.feedback(words.thread("x", path=path or "a"))

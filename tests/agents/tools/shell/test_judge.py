@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agents.policy import Policy
@@ -335,7 +335,6 @@ def double(text):
     return '"' + "".join(f"\\{char}" if char in '"\\$`' else char for char in text) + '"'
 
 
-@settings(max_examples=400, deadline=None)
 @given(STOPPED, SPELLINGS, st.lists(IN_FRONT, max_size=2), st.lists(AROUND, max_size=3))
 def test_wrapping_a_stopped_command_never_lets_it_through(command, spelled, front, around):
     name, _, rest = command.partition(" ")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from agents.tools.shell.command import could_be
 from agents.tools.shell.script import read
 from agents.tools.shell.variables import UNKNOWN
+from tests.gears import examples
 
 
 def commands(script):
@@ -205,7 +206,7 @@ def test_words_with_unknown_parts_may_be_names():
 WORD = st.text(st.sampled_from("ab -_./'\"\\$`*?[]{},~#=!&|;<>()\n\tä"), min_size=0, max_size=8)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(WORD, min_size=1, max_size=3))
 def test_words_are_read_as_bash_reads_them(words):
     """Quote them in three ways; bash itself tells what it makes of that."""
@@ -264,7 +265,6 @@ def test_garbage_is_read_quickly(seed):
     quick("".join(chance.choice("$(){}[]<>|&;`'\"\\ \n#!*?~=+-/:abrm1") for _ in range(5_000)))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(PARTS), max_size=30).map("".join))
 def test_nothing_makes_it_stumble(script):
     read(script)

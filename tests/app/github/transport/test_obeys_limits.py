@@ -24,6 +24,7 @@ from app.github.transport.rate_limits import SECONDARY_WAIT
 from app.github.transport.throttle import AT_ONCE, HOUR, HOURLY, KEPT_FOR_PEOPLE, Throttle
 from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
+from tests.gears import examples
 
 ISSUE = "/repos/ada/parse/issues/1"
 COMMENTS = f"{ISSUE}/comments"
@@ -166,7 +167,7 @@ async def _called(client, kind: str, name: str) -> str:
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -4,7 +4,7 @@ import itertools
 import subprocess
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.pipelines.address.suggestions.fork import LONGEST, body, suggested
@@ -155,7 +155,6 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("diffs")
 
 
-@settings(max_examples=150, deadline=None)
 @given(old=LINES, new=LINES, context=st.integers(1, 3))
 def test_applying_all_suggestions_gives_the_new_file(folder, old, new, context):
     before = {"f": "".join(f"{line}\n" for line in old)}
