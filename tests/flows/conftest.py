@@ -60,6 +60,7 @@ class Place:
     issue: object
     people: dict
     databases: list = field(default_factory=list)
+    opened: dict = field(default_factory=dict)
 
     async def label(self, by="mara", issue=None):
         """Set the label; GitHub sends its signed webhook."""
@@ -85,11 +86,16 @@ class Place:
             .group_by(runs.c.id)
             .order_by(runs.c.created_at)
         )
-        database = Database(self.server.database_url)
-        try:
-            return await database.read(lambda connection: connection.execute(query).all())
-        finally:
-            database.close()
+        return await self.database().read(lambda connection: connection.execute(query).all())
+
+    def database(self):
+        """Return the server's database, kept open: opening it takes longer than reading it."""
+        url = self.server.database_url
+        file = Path(url.removeprefix("sqlite:///"))
+        key = (url, file.stat().st_ino if file.exists() else 0)
+        if key not in self.opened:
+            self.opened[key] = Database(url)
+        return self.opened[key]
 
     async def all_done(self, number):
         """Wait until that many runs are done; return them."""
@@ -107,11 +113,9 @@ class Place:
 
     async def ended(self):
         """Wait for the run to end, whichever process ends it; return its outcome."""
-        database = Database(self.server.database_url)
-        self.databases.append(database)
         async with asyncio.timeout(PATIENCE):
             while True:
-                run = await Runs(database).latest()
+                run = await Runs(self.database()).latest()
                 if run is not None and run[1] is not None:
                     return run[1]
                 await asyncio.sleep(0.05)
@@ -216,8 +220,7 @@ class Place:
 
     async def turns(self, session):
         """Return the turns of a session of the newest run."""
-        database = Database(self.server.database_url)
-        self.databases.append(database)
+        database = self.database()
         run_id, _ = await Runs(database).latest()
         return await StoredJournal(database, run_id).turns(session)
 
@@ -276,7 +279,7 @@ def make_place(request, sqlite_template):
             await server.start(place.app)
             yield place
         finally:
-            for database in place.databases:
+            for database in (*place.databases, *place.opened.values()):
                 database.close()
             await server.stop()
             await model.stop()
