@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 from cryptography.hazmat.primitives import serialization
@@ -67,7 +68,7 @@ class AppsAdmin:
         events: Sequence[str] = EVENTS,
     ) -> AppCredentials:
         """Register an App. Its webhook can be set later, once the receiver's port is known."""
-        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        key = _key(len(self.world.apps))
         bot = self._account(f"{slug}[bot]", kind="Bot")
         app = App(
             **self.world.birth(),
@@ -106,6 +107,15 @@ class AppsAdmin:
         account = Account(**self.world.birth(), login=login, kind=kind, name=name)
         self.world.accounts[login.lower()] = account
         return account
+
+
+@cache
+def _key(_: int) -> rsa.RSAPrivateKey:
+    """Return the key of a world's first, second ... App, the same in every world of this process.
+
+    Making a key takes a tenth of a second, which is longer than most uses of a world.
+    """
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def _public_pem(key: rsa.RSAPrivateKey) -> str:
