@@ -30,8 +30,8 @@ from app.config.settings import Settings
 from app.github.transport.client import GitHub
 from app.operator.follow_run import Companion, Deserted
 from app.operator.issue_request import Wanted, request_for
-from app.operator.local_worker import require_own, working
-from app.operator.submit import hand_over, served
+from app.operator.local_worker import require_own, work_here
+from app.operator.submit import hand_over, is_served
 from app.records.approvals import StoredApproval
 from app.runs.follow import Follower, Seen
 from app.sandbox.path_permissions import make_data_folder

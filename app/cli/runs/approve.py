@@ -79,7 +79,7 @@ def _places(file: Path | None) -> list[Place]:
     return places(load_settings(serving=False), file)
 
 
-async def _waiting(where: list[Place]) -> list[Found]:
+async def _find_waiting(where: list[Place]) -> list[Found]:
     from app.store.runs.approvals import StoredApprovals
 
     told = await of_each(where, lambda database: StoredApprovals(database).waiting())

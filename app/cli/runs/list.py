@@ -157,7 +157,7 @@ async def _show(
     from app.cli.runs.find import find
     from app.cli.runs.record import about, alerts, details
     from app.cli.safe_text import redactor_of
-    from app.cli.storage.databases import opened
+    from app.cli.storage.databases import open_database
     from app.store.alerts.remediations import Remediations
     from app.store.runs.history import History
 

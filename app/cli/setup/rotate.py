@@ -116,7 +116,7 @@ async def _rotate(settings: Settings, variable: str | None) -> None:
 async def _require_one_server(settings: Settings) -> None:
     """Raise ConfigError where servers would not know what GitHub signs with from now on."""
     from app.cli.storage.database_lock import at_work
-    from app.cli.storage.databases import known_places, opened
+    from app.cli.storage.databases import known_places, open_database
     from app.store.encryption.keys import workers
 
     place = next((each for each in known_places(settings) if not each.clone), None)

@@ -31,7 +31,7 @@ class Rewritten(Enum):
 @asynccontextmanager
 async def hold_database(settings: Settings, place: Place) -> AsyncIterator[tuple[Database, bool]]:
     """Hold a database, up to date, and tell whether nobody else is at work on it."""
-    from app.cli.storage.databases import opened
+    from app.cli.storage.databases import open_database
     from app.store.encryption.keys import workers
     from app.store.process_lock import Claim
 

@@ -13,7 +13,7 @@ LINE = 300
 
 def body(text: str | None, room: int = BODY) -> str:
     """Return a text from GitHub without hidden parts, cut to `room` characters."""
-    return cut(clean(text or "").text, room, "the rest is on GitHub") or "(no text)"
+    return truncate(clean(text or "").text, room, "the rest is on GitHub") or "(no text)"
 
 
 def line(text: str | None) -> str:

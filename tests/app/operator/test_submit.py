@@ -16,7 +16,7 @@ from agents.requests import (
     UpdateBranch,
 )
 from app.config.settings import load_settings
-from app.operator.submit import hand_over, served
+from app.operator.submit import hand_over, is_served
 from app.store.process_lock import Claim
 from app.store.runs.lanes import Lanes
 from app.webhooks.dispatcher import Dispatcher

@@ -20,7 +20,6 @@ from agents.pipelines.resolve.triage.question import (
     unanswered,
 )
 from agents.pipelines.resolve.triage.triage import TRIAGE, Triage
-from agents.pipelines.stages.waiting_label import LABEL
 from agents.ports import Remark, Remarks, Steer, Turn
 from agents.requests import WAITING_LABEL
 from agents.run import Ports
