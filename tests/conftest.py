@@ -192,8 +192,8 @@ async def _prepare(url):
     database = Database(url)
     database.migrate()
     database.close()
-    engine = Engine(url, _idle, executor="prepare", stages_at_once=1)
-    await engine.launch()
+    engine = Engine(url, executor="prepare", stages_at_once=1)
+    await engine.launch(_idle)
     await engine.drain(0)
 
 

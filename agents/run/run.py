@@ -1,4 +1,4 @@
-"""Step 5: a run: its stages done once and remembered, its waits, its end by error or by people."""
+"""A run: its stages done once and remembered, its waits, its end by error or by people."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ class Run(Workshop):
     waits: int = 0
     """How often the stage at work has waited."""
     _lets_out: bool = False
+    _performed: bool = False
+    """This process does the stage, or has done it; else it is replayed."""
 
     def lets_out(self) -> None:
         """Note that people see what the stage does from here on: a cancel does not cut it off."""
@@ -46,12 +48,21 @@ class Run(Workshop):
         self._seen[stage.name] += 1
         occurrence = f"{stage.name}/{self._seen[stage.name]}"
 
-        async def work() -> Json:
-            return await self._perform(stage, occurrence, *inputs, **named)
-
+        name, self.waits = f"stage/{occurrence}", 0
+        work = partial(stage.work, self, *inputs, **named)
+        perform = partial(self._perform, occurrence, stage, work)
         if not self.stopping:
             self.left_by = occurrence
-        record = await self._done(occurrence, stage.title, work)
+        self._performed = False
+        record = self._read(await self.steps.step(name, perform), occurrence, stage.title)
+        while record.waits:
+            self.waits += 1
+            self.standing = record.standing
+            self.let_go()  # made again when needed
+            await self._wait(record, occurrence)
+            self._performed = False
+            again = await self.steps.step(f"{name}~{self.waits}", perform)
+            record = self._read(again, occurrence, stage.title)
         # An earlier run's record, taken up by this one, knows nothing of who asked this time.
         tainted = self.standing.tainted or record.standing.tainted
         self.standing = record.standing.model_copy(update={"tainted": tainted})
@@ -79,36 +90,24 @@ class Run(Workshop):
 
         self.let_go()
         self.ports.reporter.paused(self.current, "an answer on the issue")
-        steps, number = self.ports.steps, question.number
+        steps, number = self.steps, question.number
         await steps.wait(f"answer/{number}", over, until=question.until)
         return bool(await steps.step(f"answered/{number}", answered))
 
     # --- a stage, done once ---------------------------------------------------------------------
 
-    async def _done(
-        self, occurrence: str, title: str, work: Callable[[], Awaitable[Json]]
-    ) -> Record:
-        """Have the stage done, once more each time that what it waited for is over."""
-        self.waits = 0
-        record = await self._remembered(f"stage/{occurrence}", occurrence, title, work)
-        while record.waits:
-            self.waits = times = self.waits + 1
-            self.standing = record.standing
-            self.let_go()  # made again when needed
-            await self._waited(record, occurrence, times)
-            record = await self._remembered(f"stage/{occurrence}~{times}", occurrence, title, work)
-        return record
-
-    async def _waited(self, record: Record, occurrence: str, times: int) -> None:
-        reporter, steps = self.ports.reporter, self.ports.steps
+    async def _wait(self, record: Record, occurrence: str) -> None:
+        """Wait for what the stage needs before it is done once more."""
+        reporter, steps = self.ports.reporter, self.steps
         if record.parked:
             reporter.parked(occurrence, record.parked)
             over = partial(self._decided, record.parked)
-            await steps.wait(f"approval/{occurrence}/{times}", over)
+            await steps.wait(f"approval/{occurrence}/{self.waits}", over)
             return
         reporter.paused(occurrence, record.summary)
         over = partial(self._rested, record.paused_until)
-        await steps.wait(f"pause/{occurrence}/{times}", over, until=record.paused_until)
+        name = f"pause/{occurrence}/{self.waits}"
+        await steps.wait(name, over, until=record.paused_until)
 
     async def _decided(self, approvals: Sequence[str]) -> bool:
         port = self.ports.approvals
@@ -118,18 +117,10 @@ class Run(Workshop):
     async def _rested(self, until: float) -> bool:
         return self.wall() >= until or await self._called_back() is not None
 
-    async def _remembered(
-        self, name: str, occurrence: str, title: str, work: Callable[[], Awaitable[Json]]
-    ) -> Record:
-        performed = False
-
-        async def performing() -> Json:
-            nonlocal performed
-            performed = True
-            return await work()
-
-        record = Record.model_validate(await self.ports.steps.step(name, performing))
-        if not performed:  # an earlier process did it: this one's reporter has not heard of it
+    def _read(self, done: Json, occurrence: str, title: str) -> Record:
+        """Return a stage's record; people are told of it unless they heard when it was done."""
+        record = Record.model_validate(done)
+        if not self._performed:  # an earlier process did it: this one's reporter has not heard
             self.current = occurrence
             self.ports.reporter.stage_started(occurrence, title)
             if not record.waits:
@@ -137,15 +128,14 @@ class Run(Workshop):
         return record
 
     async def _perform(
-        self, stage: Stage[P, Out], occurrence: str, *inputs: P.args, **named: P.kwargs
+        self, occurrence: str, stage: Stage[P, Out], work: Callable[[], Awaitable[Out]]
     ) -> Json:
-        before = self.standing
+        before, self._performed = self.standing, True
         self.current, self.summary, self._began = occurrence, "", self.clock()
         self._permitted, self.learned = {}, None
         self._lets_out = False
         self.ports.reporter.stage_started(occurrence, stage.title)
         try:
-            work = partial(stage.work, self, *inputs, **named)
             output = await self._unless_called_back(work)
         except (RunError, ConfigError, Cancelled) as error:
             record = self._failed(error, before)

@@ -16,7 +16,7 @@ from agents.loop.prompt import render, system_prompt
 from agents.loop.remarks import LIMIT
 from agents.loop.session import BudgetState, Objection, Session
 from agents.loop.turns import heard_outsiders, last_tree
-from agents.ports import Approval, Asking, Block, Json, Query, WorkTree
+from agents.ports import Approval, Asking, Block, Json, Query, Steps, WorkTree
 from agents.requests import RemediateAlert
 from agents.run.workspace import Ground
 from agents.text import quote
@@ -30,6 +30,7 @@ S = TypeVar("S", bound=Submission)
 class Workshop(Ground):
     """The state of a run that its stages change, and what they change it with."""
 
+    steps: Steps
     conversations: Sequence[AnyConversation]
     models: Mapping[str, str]
     """Model name by tier."""
@@ -71,7 +72,7 @@ class Workshop(Ground):
             consent=Consent(
                 ports.approvals, session_id, self.current, self.branch, self._branch_head
             ),
-            boundary=ports.steps.boundary,
+            boundary=self.steps.boundary,
             look=self._look,
             fenced=self._remark,
             objection=objection,

@@ -22,7 +22,6 @@ from agents.ports import (
     Reviewing,
     Source,
     Steering,
-    Steps,
     Toolsets,
     Tracker,
     Web,
@@ -137,7 +136,6 @@ class Ports:
     source: Source
     publisher: Publisher
     reporter: Reporter
-    steps: Steps
     approvals: Approvals | None = None
     """None: nobody can be asked, so what needs a person's yes is refused."""
     web: Web | None = None

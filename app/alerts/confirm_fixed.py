@@ -19,8 +19,7 @@ from agents.requests import RemediateAlert, request_of
 from app.github.transport.client import GitHub
 from app.github.transport.tokens import Profile
 from app.reconcile.redelivery import PassLock
-from app.runs.progress import Unrecorded
-from app.runs.runner import Equip
+from app.runs.conductor import Equip
 from app.store.alerts.remediations import Remediation, Remediations
 from app.store.runs.runs import Runs
 from app.store.schedule_leases import Sweeps
@@ -80,7 +79,7 @@ class FixConfirmation:
         if each.state == "open":
             await self._pull(each, request)
             return False
-        equipment = await self._equip(each.run_id, request, Unrecorded())
+        equipment = await self._equip(each.run_id, request)
         try:
             alerts, source = equipment.ports.alerts, equipment.ports.source
             assert alerts is not None, "runs about alerts have them"

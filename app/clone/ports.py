@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.pipelines.stages.run_checks import CheckComparison, check_quality
-from agents.ports import Json, PullRequest, Steps
+from agents.ports import Json, PullRequest, Reporter, Steps
 from agents.run import Outcome, Ports
 from agents.text import one_line, publish
 from app.git.mirror.mirror import Mirror
@@ -75,17 +75,28 @@ class ClonePublisher:
 
 
 @dataclass
+class Checks:
+    """What the checks of a run said last: their exit codes are for the result."""
+
+    quality: CheckComparison | None = None
+
+    def note(self, name: str, record: Json) -> None:
+        """Note what this step returned, if it is the checks'."""
+        if name.startswith(CHECKED) and record["error"] is None and record["output"] is not None:
+            self.quality = CheckComparison.model_validate(record["output"])
+
+
+@dataclass(frozen=True)
 class NotingSteps:
-    """The port `Steps` with an ear on the checks: their exit codes are for the result."""
+    """The port `Steps` with an ear on the checks."""
 
     steps: Steps
-    quality: CheckComparison | None = None
+    checks: Checks
 
     async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
         """Run the step, and note what the checks said last."""
         record = await self.steps.step(name, work)
-        if name.startswith(CHECKED) and record["error"] is None and record["output"] is not None:
-            self.quality = CheckComparison.model_validate(record["output"])
+        self.checks.note(name, record)
         return record
 
     async def wait(
@@ -108,6 +119,12 @@ class CloneEquipment:
     policy: PolicyGate
     parked: asyncio.Event
     """Set when the run waits for the person at the terminal."""
+    checks: Checks
+    """Hears what the run's checks say."""
+
+    def wrap(self, steps: Steps, _reporter: Reporter) -> Steps:
+        """Return the steps with an ear on the checks."""
+        return NotingSteps(steps, self.checks)
 
     async def admit(self) -> Admission:
         """Let it run: the person at the terminal asks for it themselves, in words of their own."""

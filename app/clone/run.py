@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from agents.errors import Cancelled, FettleError
-from agents.ports import Reporter, Steps
+from agents.ports import Reporter
 from agents.requests import Person, Repository, Request, ResolveIssue
 from agents.run import Outcome, Ports
 from app.clone.ask_person import Ask, CloneApprovals
 from app.clone.follow_run import CloneRunFollower
-from app.clone.ports import CloneEquipment, ClonePublisher, NotingSteps
+from app.clone.ports import Checks, CloneEquipment, ClonePublisher
 from app.clone.preconditions import CloneStart
 from app.clone.result import CloneResult
 from app.clone.run_folder import RunFolder
@@ -26,11 +26,12 @@ from app.git.policy_file import policy_of
 from app.git.ref_names import run_refs
 from app.git.worktree.run_repository import GitSource
 from app.policies.gate import PolicyGate
+from app.runs.queue import RunQueue
 from app.runs.wakeup import Waking
 from app.sandbox.select import build_caution
 from app.store.runs.turns import StoredJournal
 from app.wiring.resources import Parts
-from app.wiring.serve import make_runner
+from app.wiring.serve import make_conductor, make_engine
 
 NOBODY = Person(id=0, login="local")
 AUTHOR = CommitIdentity("Fettle", "fettle@localhost")
@@ -80,7 +81,7 @@ class CloneRun:
     mirror: Mirror = field(init=False)
     approvals: CloneApprovals = field(init=False)
     parked: asyncio.Event = field(default_factory=asyncio.Event)
-    steps: NotingSteps | None = None
+    checks: Checks = field(default_factory=Checks)
 
     def __post_init__(self) -> None:
         folder = self.place.folder
@@ -93,10 +94,11 @@ class CloneRun:
         Raises Cancelled once `stop` is set, and CloneWaits when a person has to decide who is not
         there; both are taken up by another process.
         """
-        runner = make_runner(self.parts, self.equip, noreply="localhost")
-        engine = runner.engine
-        await engine.launch()
-        await runner.submit(self.place.folder.run_id, self._request())
+        conductor = make_conductor(self.parts, self.equip, noreply="localhost")
+        engine = make_engine(self.parts)
+        await engine.launch(conductor.conduct)
+        queue = RunQueue(self.parts.runs, engine)
+        await queue.submit(self.place.folder.run_id, self._request())
         attendant = CloneRunFollower(engine, self.approvals, self.wish.decide, self.parked)
         attending = asyncio.create_task(attendant.outcome())
         stopping = asyncio.create_task(stop.wait())
@@ -111,10 +113,9 @@ class CloneRun:
         await engine.drain(DRAIN_SECONDS)
         raise Cancelled(STOPPED.format(folder=self.place.folder.path))
 
-    async def equip(self, run_id: str, request: Request, steps: Steps) -> CloneEquipment:
+    async def equip(self, run_id: str, request: Request) -> CloneEquipment:
         """Give the run what it works with."""
         parts, place = self.parts, self.place
-        self.steps = NotingSteps(steps)
         source = GitSource(
             self.mirror,
             place.folder.work_trees,
@@ -140,7 +141,6 @@ class CloneRun:
                 build_caution(parts.sandbox),
             ),
             reporter=self.wish.reporter,
-            steps=self.steps,
             approvals=self.approvals,
             web=parts.web,
             toolsets=parts.toolsets(source.folder) if parts.toolsets else None,
@@ -148,7 +148,7 @@ class CloneRun:
         at_terminal = request.model_copy(update={"via": "terminal"})
         read = partial(policy_of, GitObjects(place.start.clone.git), place.start.head.commit)
         gate = PolicyGate(at_terminal, read, parts.models_allowed)
-        return CloneEquipment(ports, source, gate, self.parked)
+        return CloneEquipment(ports, source, gate, self.parked, self.checks)
 
     async def result(self, outcome: Outcome) -> CloneResult:
         """Return what it came to."""
@@ -165,7 +165,7 @@ class CloneRun:
             branch=branch,
             commits=await self.mirror.log(base, tip) if tip else [],
             said=self.place.folder.said(),
-            quality=self.steps.quality if self.steps else None,
+            quality=self.checks.quality,
             spent=await StoredJournal(self.parts.database, self.place.folder.run_id).spent(),
         )
 

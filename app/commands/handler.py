@@ -13,7 +13,7 @@ import structlog
 from agents.errors import RunError
 from agents.policy import Found
 from agents.ports import Json
-from agents.requests import Command, Request
+from agents.requests import Command
 from app.commands.approve import ApprovalCommands
 from app.commands.budget import RunAllowance
 from app.commands.context import CommandContext
@@ -53,14 +53,12 @@ class SpendingBounds:
 class CommandHandler:
     """Carries out people's commands."""
 
-    submit: Submit
-    """Takes the runs that people ask for."""
-
     def __init__(
         self,
         github: GitHub,
         database: Database,
         redactor: Redactor,
+        submit: Submit,
         *,
         bounds: SpendingBounds,
         settle: float = SETTLE,
@@ -73,7 +71,7 @@ class CommandHandler:
         self._telling = telling = CommandReplies(github, redactor, settle, restored_at)
         self._answers = ApprovalCommands(StoredApprovals(database), telling, self._policy)
         self._steers = SteeringCommands(steers, lanes, spending, telling, self._policy)
-        self._asking = RunStarter(Runs(database), lanes, history, telling, self._submit)
+        self._asking = RunStarter(Runs(database), lanes, history, telling, submit)
         self._look = RunInspector(database, lanes, spending, telling)
 
     async def obey(self, command: Command, ident: str) -> Json:
@@ -90,9 +88,6 @@ class CommandHandler:
 
     async def _policy(self, command: Command) -> Found:
         return await read_policy(self._github, command.installation_id, command.repository)
-
-    async def _submit(self, run_id: str, request: Request) -> None:
-        await self.submit(run_id, request)
 
     async def _obey(self, command: Command, ident: str) -> dict[str, str]:
         if command.for_live_runs and not await self._lanes.busy(command):

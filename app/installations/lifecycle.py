@@ -35,12 +35,13 @@ class InstallationLifecycle:
     ) -> None:
         self._stored = stored = StoredInstallations(database)
         self._owners = owners
-        asking, labels, sweeps = (
-            AppInstallations(github),
-            StoredLabels(database),
-            Sweeps(database, worker),
+        labels, sweeps = StoredLabels(database), Sweeps(database, worker)
+        self.github = github = github.with_installations(
+            lambda github: InstallationRegistry(stored, AppInstallations(github), owners)
         )
-        self.books = github.broker.installed = InstallationRegistry(stored, asking, owners)
+        """GitHub as the books know it."""
+        asking = AppInstallations(github)
+        self.books = InstallationRegistry(stored, asking, owners)
         self.followed = InstallationSync(
             asking, stored, labels, StoredSteers(database), github.broker, owners
         )

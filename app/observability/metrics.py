@@ -80,13 +80,10 @@ class Metrics:
         self.left = self._gauge(
             "github_requests_left", "Requests left of the hour, as last heard.", "installation"
         )
-        self.requests_left: Callable[[], Mapping[int, int]] = dict
-        """Returns what is left by installation."""
         self._looks: list[Callable[[Connection], None]] = [
             self._look_at_inbox,
             self._look_at_runs,
             self._look_at_sweeps,
-            self._look_at_github,
         ]
 
     def _gauge(self, name: str, words: str, *labels: str) -> Gauge:
@@ -95,6 +92,16 @@ class Metrics:
     def at_scrape(self, look: Callable[[Connection], None]) -> None:
         """Call `look` at each scrape, to set gauges from the database."""
         self._looks.append(look)
+
+    def count_requests_left(self, find: Callable[[], Mapping[int, int]]) -> None:
+        """Have `find` return what is left of the hour's requests, by installation."""
+
+        def look(_connection: Connection) -> None:
+            self.left.clear()  # installations come and go
+            for installation, left in find().items():
+                self.left.labels(str(installation)).set(left)
+
+        self.at_scrape(look)
 
     async def text(self, database: Database) -> bytes:
         """Return all metrics in Prometheus' text format. Raises TransientError.
@@ -132,11 +139,6 @@ class Metrics:
             self.missed.labels(state).set(number)
         for name, at in last_done(connection).items():
             self.sweeps.labels(name).set(at)
-
-    def _look_at_github(self, _connection: Connection) -> None:
-        self.left.clear()  # installations come and go
-        for installation, left in self.requests_left().items():
-            self.left.labels(str(installation)).set(left)
 
 
 class InstrumentedModel:

@@ -11,11 +11,12 @@ from sqlalchemy import make_url
 from agents.errors import ConfigError
 from app.config.settings import Settings
 from app.github.transport.client import GitHub
+from app.installations.lifecycle import InstallationLifecycle
 from app.secrets.redaction import Redactor
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import OwnIdentity
 from app.wiring.resources import open_parts
-from app.wiring.serve import at_work
+from app.wiring.serve import work
 
 
 @asynccontextmanager
@@ -31,7 +32,8 @@ async def work_here(
     async with open_parts(settings, redactor) as parts:
         inbox = Inbox(parts.database, limit=settings.inbox_limit)
         await inbox.open()
-        async with at_work(parts, github, OwnIdentity(), inbox):
+        life = InstallationLifecycle(parts.database, github, parts.owners, settings.worker)
+        async with work(parts, life, OwnIdentity(), inbox):
             yield inbox.arrived.set
 
 

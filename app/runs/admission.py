@@ -1,19 +1,14 @@
-"""Step 4: may the run begin, and after a wait, go on: asked of GitHub, recorded as a step."""
+"""Whether a run may begin, and go on after a wait: who can tell, and the words for people."""
 
 from __future__ import annotations
 
-import asyncio
-from itertools import count
 from typing import Literal, Protocol
-
-import structlog
 
 from agents.errors import ConfigError, RunError
 from agents.policy import PinnedPolicy
-from agents.ports import Json, Steer, Steering
+from agents.ports import Reporter, Steer, Steps
 from agents.requests import Frozen
 from agents.run import Outcome, Ports
-from app.runs.durable_steps import StepGivenUp
 from handlers.access.issues import Refusal
 
 LONGEST_PAUSE = 60.0
@@ -23,8 +18,6 @@ CALLED_BACK = frozenset({"label-on", "issue-open", "pull-open", "review-stands",
 """Rules by whose word somebody has called the request back: that is no failure."""
 
 Ending = Literal["covered", "refused"]
-
-log = structlog.get_logger()
 
 
 class Admission(Frozen):
@@ -50,13 +43,32 @@ class Admission(Frozen):
         return Outcome(kind=kind, text=self.refusal.text, rule=self.refusal.rule)
 
 
-class Admitting(Protocol):
-    """What can look."""
+class Equipment(Protocol):
+    """What one run is given: its ports, the way in and the way out."""
 
-    ports: Ports
+    @property
+    def ports(self) -> Ports:
+        """Return what its stages work with."""
+        ...
+
+    def wrap(self, steps: Steps, reporter: Reporter) -> Steps:
+        """Return the steps that the stages are done in: these, or some over these."""
+        ...
 
     async def admit(self) -> Admission:
         """Say that the request was seen, and return whether it may run."""
+        ...
+
+    async def rest(self) -> None:
+        """Let go of what can be made again: the run waits for people, perhaps for days."""
+        ...
+
+    async def finish(self, outcome: Outcome) -> None:
+        """Show people how the run ended, and put away what it worked with."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of what this process holds for the run."""
         ...
 
 
@@ -68,65 +80,29 @@ class Withdrawn(Exception):
         self.outcome = outcome
 
 
-class Door:
-    """Looks for one run, at its begin and after each time that it has waited.
-
-    Whether it was cancelled is a part of what is recorded: when the process dies, the next one
-    takes the same way through the same steps, whatever was said meanwhile.
-    """
-
-    def __init__(self, equipment: Admitting) -> None:
-        self._equipment = equipment
-        self._looks = count(1)
-
-    async def look(self) -> Admission:
-        """Return whether the run may begin, or go on. Raises StepGivenUp."""
-
-        async def admit() -> Json:
-            ports = self._equipment.ports
-            if (cancel := await _cancel(ports.steering)) is not None:
-                words = _CANCELLED[cancel.via].format(by=f"`{cancel.by}`", how=cancel.words)
-                return Admission(cancelled=words).model_dump(mode="json")
-            try:
-                admission = await self._equipment.admit()
-            except RunError as error:
-                admission = _unchecked(str(error))
-            except ConfigError as error:
-                admission = _unchecked(f"{_OPERATOR} {error}")
-            return admission.model_dump(mode="json")
-
-        name = f"access/{next(self._looks)}"
-        found = await self._equipment.ports.steps.step(name, admit)
-        return Admission.model_validate(found or {})  # older records hold nothing of who may
-
-    async def still(self) -> None:
-        """Look again, after days perhaps; for as long as GitHub is away, nothing goes on.
-
-        Raises Withdrawn. A run that was cancelled goes on: it puts away itself what it has made.
-        """
-        for tries in range(1, MOST_TRIES + 1):
-            try:
-                refusal = (await self.look()).refusal
-                break
-            except StepGivenUp as error:
-                if tries == MOST_TRIES:
-                    raise
-                log.warning("run waits", reason=str(error), seconds=LONGEST_PAUSE)
-            await asyncio.sleep(LONGEST_PAUSE)
-        if refusal is not None:
-            log.info("request no longer stands", rule=refusal.rule)
-            text = _STOPPED.format(why=_WITHDRAWN.get(refusal.rule, refusal.text))
-            called_back = refusal.rule in CALLED_BACK
-            raise Withdrawn(Outcome(kind="cancelled" if called_back else "failed", text=text))
+def describe_cancel(cancel: Steer) -> str:
+    """Return by whom a run was cancelled before its work began, for people."""
+    return _CANCELLED[cancel.via].format(by=f"`{cancel.by}`", how=cancel.words)
 
 
-async def _cancel(steering: Steering | None) -> Steer | None:
-    said = await steering.since() if steering is not None else ()
-    return next((steer for steer in said if steer.kind == "cancel"), None)
+def refuse_unchecked(error: RunError) -> Admission:
+    """Return the refusal of a run about which GitHub could not be asked."""
+    return _refuse(str(error))
 
 
-def _unchecked(text: str) -> Admission:
+def refuse_misconfigured(error: ConfigError) -> Admission:
+    """Return the refusal of a run that the operator's settings stand in the way of."""
+    return _refuse(f"{_OPERATOR} {error}")
+
+
+def _refuse(text: str) -> Admission:
     return Admission(refusal=Refusal(rule="could-not-check", text=text))
+
+
+def end_withdrawn(refusal: Refusal) -> Outcome:
+    """Return how a run ends that had waited and may not go on."""
+    text = _STOPPED.format(why=_WITHDRAWN.get(refusal.rule, refusal.text))
+    return Outcome(kind="cancelled" if refusal.rule in CALLED_BACK else "failed", text=text)
 
 
 _CANCELLED = {

@@ -1,11 +1,12 @@
-"""Step 3: what a run asks of the engine: a step recorded, a boundary passed, a decision awaited."""
+"""The steps of runs: each done once and recorded, with retries, places and waits."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, nullcontext, suppress
+from itertools import count
 from typing import Any
 
 import structlog
@@ -30,11 +31,11 @@ class StepBroken(Exception):
     """A step raised what it must not raise: a mistake of ours. The log has the details."""
 
 
-Record = Callable[[str, Callable[[], Awaitable[Json]]], Awaitable[Json]]
+Record = Callable[[str, Callable[[], Coroutine[Any, Any, Json]]], Awaitable[Json]]
 """Does something once, keeps its JSON under a name, and returns it ever after."""
 
 
-class Floor:
+class StepPool:
     """What the steps of all runs of one process share."""
 
     def __init__(
@@ -44,19 +45,32 @@ class Floor:
         """Set while steps may begin."""
         self.places = asyncio.Semaphore(places)
         self.record = record
-        self.working: set[EngineSteps] = set()
+        self.working: set[DurableSteps] = set()
         """Steps that a shutdown has to wait for, until their result is recorded."""
         self.waiting: dict[str, asyncio.Event] = {}
         """The runs that wait for people, by id."""
         self.retry_seconds = retry_seconds
         self.look_seconds = look_seconds
 
+    def pause_after(self, attempt: int, error: TransientError) -> float:
+        """Return for how many seconds to wait after this attempt, counted from 1."""
+        pause: float = self.retry_seconds * 2 ** (attempt - 1)
+        return max(pause, min(error.retry_after or 0, LONGEST_WAIT))
 
-class EngineSteps:
+    def next_look(self, until: float | None) -> float:
+        """Return after how many seconds a waiting run looks again, if nobody wakes it before.
+
+        `until` is the unix time at which what it waits for is over, if that is known.
+        """
+        left = self.look_seconds if until is None else until - time.time()
+        return min(self.look_seconds, left) if left > 0 else self.look_seconds
+
+
+class DurableSteps:
     """The port `Steps`: one recorded step for each stage occurrence of one run."""
 
-    def __init__(self, floor: Floor, run_id: str) -> None:
-        self._floor = floor
+    def __init__(self, pool: StepPool, run_id: str) -> None:
+        self._pool = pool
         self._run_id = run_id
         self._inside: str | None = None
 
@@ -64,9 +78,34 @@ class EngineSteps:
         """Run `work` once in the life of the run; TransientError makes it run again.
 
         What is recorded is always a value, never an exception: a replay raises the same error
-        without having to rebuild it. Raises StepGivenUp or StepBroken.
+        without having to rebuild it. Raises StepGivenUp or StepBroken. Only stages need one of
+        the pool's places, all else is short.
         """
-        return await self._recorded(name, lambda: self._tried(name, work))
+        pool = self._pool
+
+        async def attempt() -> Json:
+            for number in count(1):
+                try:
+                    async with pool.places if name.startswith("stage/") else nullcontext():
+                        await pool.gate.wait()  # the place may come free because of a shutdown
+                        pool.working.add(self)
+                        return {"value": await work()}
+                except TransientError as error:
+                    if number == STEP_ATTEMPTS:
+                        log.warning("step given up", step=name, reason=str(error))
+                        return {"given_up": str(error)}
+                    pause = pool.pause_after(number, error)
+                    log.warning("step interrupted", step=name, reason=str(error), seconds=pause)
+                except Exception as error:  # the boundary where our own mistakes end a step
+                    log.exception("step broke", step=name)
+                    return {"broken": type(error).__name__}
+                pool.working.discard(self)  # a shutdown need not wait for the waiting
+                await asyncio.sleep(pause)
+            raise AssertionError("unreachable")
+
+        async with self._alone(name):
+            record = await pool.record(name, attempt)
+        return _value_of(record)
 
     async def wait(
         self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
@@ -81,34 +120,33 @@ class EngineSteps:
                 return {"broken": type(error).__name__}
             return {"value": None}
 
-        await self._recorded(name, waited)
-
-    async def _recorded(self, name: str, recorded: Callable[[], Awaitable[Json]]) -> Json:
-        if self._inside is not None:  # steps are numbered as they begin: a replay would mix them up
-            raise RuntimeError(f"{name} began inside {self._inside}: steps follow one another")
-        await self._floor.gate.wait()
-        self._inside = name
-        try:
-            record: Any = await self._floor.record(name, recorded)
-        finally:
-            self._inside = None
-            self._floor.working.discard(self)
-        if "given_up" in record:
-            raise StepGivenUp(record["given_up"])
-        if "broken" in record:
-            raise StepBroken(record["broken"])
-        return record["value"]
+        async with self._alone(name):
+            record = await self._pool.record(name, waited)
+        _value_of(record)
 
     async def boundary(self) -> None:
         """Let the stage pass, unless the engine is draining: then it waits here for the end."""
-        if not self._floor.gate.is_set():
-            self._floor.working.discard(self)
-        await self._floor.gate.wait()
+        if not self._pool.gate.is_set():
+            self._pool.working.discard(self)
+        await self._pool.gate.wait()
+
+    @asynccontextmanager
+    async def _alone(self, name: str) -> AsyncIterator[None]:
+        """Let one step of a run follow the other: a replay knows them by their order."""
+        if self._inside is not None:
+            raise RuntimeError(f"{name} began inside {self._inside}: steps follow one another")
+        await self._pool.gate.wait()
+        self._inside = name
+        try:
+            yield
+        finally:
+            self._inside = None
+            self._pool.working.discard(self)
 
     async def _until(self, over: Callable[[], Awaitable[bool]], at: float | None) -> None:
         """Ask at the start, when woken, and now and then; one that cannot be asked is not over."""
         woken = asyncio.Event()
-        self._floor.waiting[self._run_id] = woken
+        self._pool.waiting[self._run_id] = woken
         try:
             while True:
                 woken.clear()
@@ -118,43 +156,17 @@ class EngineSteps:
                 except TransientError as error:
                     log.warning("run goes on waiting", run=self._run_id, reason=str(error))
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(self._next_look(at)):
+                    async with asyncio.timeout(self._pool.next_look(at)):
                         await woken.wait()
         finally:
-            del self._floor.waiting[self._run_id]
+            del self._pool.waiting[self._run_id]
 
-    def _next_look(self, at: float | None) -> float:
-        """Return after how many seconds to ask again, if nobody wakes the run before."""
-        look = self._floor.look_seconds
-        left = look if at is None else at - time.time()
-        return min(look, left) if left > 0 else look
 
-    async def _tried(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
-        for attempt in range(1, STEP_ATTEMPTS):
-            try:
-                return await self._attempt(name, work)
-            except TransientError as error:
-                pause = self._floor.retry_seconds * 2 ** (attempt - 1)
-                pause = max(pause, min(error.retry_after or 0, LONGEST_WAIT))
-                log.warning("step interrupted", step=name, reason=str(error), seconds=pause)
-            self._floor.working.discard(self)  # a shutdown need not wait for the waiting
-            await asyncio.sleep(pause)
-        try:
-            return await self._attempt(name, work)
-        except TransientError as error:
-            log.warning("step given up", step=name, reason=str(error))
-            return {"given_up": str(error)}
-
-    async def _attempt(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
-        """Work inside one of the machine's places; only stages need one, the rest is short."""
-        floor = self._floor
-        async with floor.places if name.startswith("stage/") else nullcontext():
-            await floor.gate.wait()  # the place may come free because of a shutdown
-            floor.working.add(self)
-            try:
-                return {"value": await work()}
-            except TransientError:
-                raise
-            except Exception as error:  # the one boundary where our own mistakes end a step
-                log.exception("step broke", step=name)
-                return {"broken": type(error).__name__}
+def _value_of(record: Any) -> Json:
+    """Return what a step returned. Raises StepGivenUp or StepBroken."""
+    if "given_up" in record:
+        raise StepGivenUp(record["given_up"])
+    if "broken" in record:
+        raise StepBroken(record["broken"])
+    value: Json = record["value"]
+    return value

@@ -1,8 +1,9 @@
-"""Step 3: the durable queue. DBOS lives here and nowhere else, with its traps closed.
+"""The durable queue. DBOS lives here and nowhere else, with its traps closed.
 
 What DBOS gives: a queue with lanes, steps whose results outlive the process, recovery after
-kill -9. What `steps.py` adds: names that make a replay mismatch loud, a gate that lets a shutdown
-stop every run at a safe place, a machine-wide limit that waiting runs do not count against.
+kill -9. What `durable_steps.py` adds: names that make a replay mismatch loud, a gate that lets a
+shutdown stop every run at a safe place, and a limit for the machine that waiting runs do not count
+against.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from sqlalchemy import literal, make_url, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from agents.ports import Json, Steps
-from app.runs.durable_steps import LOOK_SECONDS, RETRY_SECONDS, EngineSteps, Floor, StepBroken
+from app.runs.durable_steps import LOOK_SECONDS, RETRY_SECONDS, DurableSteps, StepBroken, StepPool
 from app.runs.queue_watch import QueueWatch
 from app.secrets.encryption import OPEN, Cipher
 from app.store.database import overwriting, sqlite_module
@@ -83,7 +84,6 @@ class Engine:
     def __init__(
         self,
         database_url: str,
-        conduct: Conduct,
         *,
         executor: str,
         stages_at_once: int,
@@ -91,8 +91,7 @@ class Engine:
         look_seconds: float = LOOK_SECONDS,
         seal: Cipher = OPEN,
     ) -> None:
-        self.floor = Floor(stages_at_once, _record, retry_seconds, look_seconds)
-        self._conduct = conduct
+        self.pool = StepPool(stages_at_once, _record, retry_seconds, look_seconds)
         self._conducting: set[asyncio.Task[Any]] = set()
         self._routines: dict[str, Routine] = {}
         self._url = database_url
@@ -110,8 +109,8 @@ class Engine:
             "notification_listener_polling_interval_sec": 0.2,  # on SQLite a stop waits for it
         }
 
-    async def launch(self) -> None:
-        """Start taking runs, and go on with those that an earlier process left.
+    async def launch(self, conduct: Conduct) -> None:
+        """Start taking runs, each done by `conduct`, and go on with those of an earlier process.
 
         Raises ConfigError when another process of this name is at work on this database.
         """
@@ -127,13 +126,15 @@ class Engine:
         DBOS.listen_queues([])  # its own thread for the queue would poll without a look first
 
         async def conducted(run_id: str, request: Json) -> Json:
-            return await self._conducted(run_id, request)
+            with self._letting_go():
+                await self.pool.gate.wait()
+                return await conduct(run_id, request, DurableSteps(self.pool, run_id))
 
         # DBOS would count every start: a run that waits sees many deploys. The runner counts.
         self._run = DBOS.workflow(name="run", max_recovery_attempts=None)(conducted)
         self._routine = DBOS.workflow(name="routine", max_recovery_attempts=None)(self._timed())
         DBOS.launch()  # blocks for a moment: it takes over the loop that it is called on
-        self.floor.gate.set()
+        self.pool.gate.set()
         queue = await DBOS.register_queue_async(
             QUEUE,
             partition_concurrency=1,
@@ -167,7 +168,7 @@ class Engine:
 
     def wake(self, run_id: str) -> None:
         """Have the run look whether what it waits for is over, if it waits in this process."""
-        if (woken := self.floor.waiting.get(run_id)) is not None:
+        if (woken := self.pool.waiting.get(run_id)) is not None:
             woken.set()
 
     async def result(self, run_id: str) -> Json:
@@ -200,9 +201,9 @@ class Engine:
 
         What is cut off after `grace` seconds goes on from its last turn at the next start.
         """
-        self.floor.gate.clear()
+        self.pool.gate.clear()
         for _ in range(int(grace * 20)):
-            if not self.floor.working:
+            if not self.pool.working:
                 break
             await asyncio.sleep(0.05)
         logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of each run that is let go
@@ -227,18 +228,13 @@ class Engine:
             if (known := self._routines.get(name)) is None:
                 return  # this process has no use for it, or knows it only in a moment
             with self._letting_go():
-                await self.floor.gate.wait()
+                await self.pool.gate.wait()
                 try:
                     await known()
                 except Exception:
                     log.exception("routine failed, will be tried again", routine=name)
 
         return routine
-
-    async def _conducted(self, run_id: str, request: Json) -> Json:
-        with self._letting_go():
-            await self.floor.gate.wait()
-            return await self._conduct(run_id, request, EngineSteps(self.floor, run_id))
 
     @contextmanager
     def _letting_go(self) -> Iterator[None]:
@@ -280,11 +276,8 @@ class _Taking:
             return True  # the poll tells what is wrong with the database
 
 
-async def _record(name: str, recorded: Callable[[], Awaitable[Json]]) -> Json:
-    async def step() -> Json:  # it must be seen to be asynchronous, which a lambda is not
-        return await recorded()
-
-    return await DBOS.run_step_async({"name": name}, step)
+def _record(name: str, work: Callable[[], Coroutine[Any, Any, Json]]) -> Awaitable[Json]:
+    return DBOS.run_step_async({"name": name}, work)
 
 
 def _moment(value: object) -> str:

@@ -1,22 +1,14 @@
-"""Step 5: in which words a run ends that did not end by itself."""
+"""The words of a run's end that none of its stages wrote."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from agents.run import Outcome, Ports
+from agents.ports import Steering
+from agents.run import Outcome
 from app.runs.durable_steps import StepBroken, StepGivenUp
 
 
-class Equipped(Protocol):
-    """What a run works with."""
-
-    ports: Ports
-
-
-async def on_lost_ground(outcome: Outcome, equipment: Equipped) -> Outcome:
+async def cancel_if_uninstalled(outcome: Outcome, steering: Steering | None) -> Outcome:
     """Return how a run has ended whose installation went away under it: that is no failure."""
-    steering = equipment.ports.steering
     if outcome.kind != "failed" or steering is None:
         return outcome
     lost = [each for each in await steering.since() if each.via == "installation"]

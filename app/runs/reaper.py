@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Protocol
 
 import structlog
+
+from app.runs.conductor import FindEnded
 
 LOOK_SECONDS = 30.0
 FORGET_SECONDS = 86_400.0
@@ -25,7 +28,7 @@ def kept_of(retention_days: int) -> timedelta:
 class Runs(Protocol):
     """Ends what was lost."""
 
-    async def end_lost(self) -> None:
+    async def end_lost(self, find_ended: FindEnded) -> None:
         """End the runs that the engine gave up."""
         ...
 
@@ -33,13 +36,17 @@ class Runs(Protocol):
 class Memory(Protocol):
     """Remembers runs after their end."""
 
+    async def ended(self, run_ids: Collection[str]) -> Mapping[str, str]:
+        """Return those of the runs that will never be conducted again, each with its end."""
+        ...
+
     async def forget(self, age: timedelta) -> int:
         """Delete what is older; return how many runs that were."""
         ...
 
 
-class Upkeep:
-    """Looks at start, then every half minute; forgets at start, then every day."""
+class Reaper:
+    """Ends lost runs at start, then every half minute; forgets at start, then every day."""
 
     def __init__(
         self,
@@ -59,7 +66,7 @@ class Upkeep:
         """Go on until cancelled: a fault in here must not end anything else."""
         while True:
             try:
-                await self._runs.end_lost()
+                await self._runs.end_lost(self._memory.ended)
                 await self._forget()
             except Exception:
                 log.exception("upkeep failed, will be tried again")

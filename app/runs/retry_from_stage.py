@@ -44,7 +44,7 @@ class Kept(Frozen):
     """What is kept, or why nothing is, for people."""
 
 
-class AgainSteps:
+class RetryFromStage:
     """The port `Steps` of a run that takes up an earlier one."""
 
     def __init__(
@@ -55,7 +55,7 @@ class AgainSteps:
         *,
         database: Database,
         mirror: Mirror,
-        reporter: Callable[[], Reporter],
+        reporter: Reporter,
     ) -> None:
         self._steps = steps
         self._again = again
@@ -96,9 +96,8 @@ class AgainSteps:
                 return (await self._take_up()).model_dump(mode="json")
 
             self._kept = Kept.model_validate(await self._steps.step(STEP, take_up))
-            reporter = self._reporter()  # no sooner: it is given to the run after its steps
-            reporter.stage_started(STEP, TITLE)
-            reporter.stage_finished(STEP, self._kept.summary)
+            self._reporter.stage_started(STEP, TITLE)
+            self._reporter.stage_finished(STEP, self._kept.summary)
         return self._kept
 
     async def _take_up(self) -> Kept:

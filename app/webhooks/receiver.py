@@ -71,6 +71,10 @@ class OwnIdentity:
 
     bot_id: int | None = None
 
+    def learn(self, bot_id: int) -> None:
+        """Note the user id of the App's bot."""
+        self.bot_id = bot_id
+
 
 class WebhookReceiver:
     """Verifies deliveries, and refuses or accepts them."""

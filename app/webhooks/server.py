@@ -51,6 +51,10 @@ class Readiness:
     draining: bool = False
     """True from SIGTERM on: finish what is there, send new work elsewhere."""
 
+    def begin_drain(self) -> None:
+        """Note that this process is about to stop."""
+        self.draining = True
+
 
 def build_server(
     intake: WebhookReceiver,

@@ -1,13 +1,15 @@
-"""Steps 4 and 9: what a run on GitHub is given: admission first, ports to work with, a report."""
+"""One run on GitHub: its admission by what GitHub says now, its ports, the report of its end."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
 
 from agents.errors import RunError
+from agents.ports import Reporter, Steps
 from agents.requests import WAITING_LABEL, OnPull, RemediateAlert, Request, ResolveIssue
 from agents.run import Outcome, Ports
 from app.alerts.admission import AlertContext
@@ -24,6 +26,7 @@ from app.github.transport.installation_client import InstallationClient
 from app.github.transport.tokens import Profile
 from app.policies.gate import PolicyGate
 from app.runs.admission import Admission
+from app.runs.retry_from_stage import RetryFromStage
 from app.store.handled_feedback import Batches
 from handlers.access import alerts as access_alerts
 from handlers.access import issues as access
@@ -46,6 +49,8 @@ class GitHubEquipment:
     reporter: GitHubReporter
     source: GitSource
     ports: Ports
+    retry: Callable[[Steps, Reporter], RetryFromStage] | None
+    """Keeps what an earlier run did, where that was asked for."""
     questions: OpenQuestions
     batches: Batches
     policy: PolicyGate
@@ -54,15 +59,19 @@ class GitHubEquipment:
     about_alerts: AlertContext | None = None
     """For a run about alerts: what the store knows of others, and is to know of this one."""
 
+    def wrap(self, steps: Steps, reporter: Reporter) -> Steps:
+        """Return the steps that the stages are done in."""
+        return self.retry(steps, reporter) if self.retry is not None else steps
+
     async def admit(self) -> Admission:
         """Judge from what GitHub says now whether the run may go on, and show that it was seen."""
         try:
-            return await self._admitted()
+            return await self._check_permissions()
         except InstallationGone as error:  # there is nobody left whom it could be told
             gone = Refusal(rule="installation-active", text=str(error), silent=True)
             return Admission(refusal=gone, tainted=False)
 
-    async def _admitted(self) -> Admission:
+    async def _check_permissions(self) -> Admission:
         """Judge; who lacks permissions is told which, and where they are granted."""
         request = self.request
         installation_id, repository_id = request.installation_id, request.repository.id
@@ -73,7 +82,7 @@ class GitHubEquipment:
         try:
             client = await self.github.installation(installation_id, repository_id, Profile.READ)
             await self.github.installed.look(client, installation_id, request.repository)
-            admission = await self._judged()
+            admission = await self._check_request()
         except NotPermitted:
             if ungranted is None or request.via in access_pulls.UNCALLED:
                 raise
@@ -82,23 +91,23 @@ class GitHubEquipment:
             return Admission(refusal=ungranted, tainted=False)
         return admission
 
-    async def _judged(self) -> Admission:
+    async def _check_request(self) -> Admission:
         request = self.request
         if isinstance(request, RemediateAlert):
-            return await self._remediation(request)
+            return await self._check_alerts(request)
         if isinstance(request, ResolveIssue):
             await self.reporter.acknowledge()  # at once: somebody has surely called for it
         client = await self.github.installation(
             request.installation_id, request.repository.id, Profile.READ
         )
         if isinstance(request, ResolveIssue):
-            return await self._issue(client, request)
-        admission = await self._pull(client, request)
+            return await self._check_issue(client, request)
+        admission = await self._check_pull(client, request)
         if admission.refusal is None or not admission.refusal.silent:
             await self.reporter.acknowledge()
         return admission
 
-    async def _issue(self, client: InstallationClient, request: ResolveIssue) -> Admission:
+    async def _check_issue(self, client: InstallationClient, request: ResolveIssue) -> Admission:
         """Judge; whoever wrote the issue has a say in what is done."""
         facts = await issue_facts(client, request)
         refusal = access.decide(request, facts)
@@ -108,9 +117,9 @@ class GitHubEquipment:
         if request.author.id != request.asked_by.id:
             author = await role_of(client, request.repository, request.author)
             tainted = not author.may_write
-        return await self._by_policy(facts, tainted=tainted)
+        return await self._check_policy(facts, tainted=tainted)
 
-    async def _pull(self, client: InstallationClient, request: OnPull) -> Admission:
+    async def _check_pull(self, client: InstallationClient, request: OnPull) -> Admission:
         """Judge; whoever opened the pull request has written code that is run."""
         own = await self.github.identity(client)
         covered = await self.batches.covers(self.run_id, request)
@@ -121,9 +130,9 @@ class GitHubEquipment:
         tainted = not facts.own
         if tainted and facts.author is not None:
             tainted = not (await role_of(client, request.repository, facts.author)).may_write
-        return await self._by_policy(facts, tainted=tainted)
+        return await self._check_policy(facts, tainted=tainted)
 
-    async def _remediation(self, request: RemediateAlert) -> Admission:
+    async def _check_alerts(self, request: RemediateAlert) -> Admission:
         """Judge; advisories are written by anybody, so the run is held to the stricter rules."""
         public = await self.github.installed.is_public(request.repository.id)
         if refusal := access_alerts.stays_private(request, public=public):
@@ -137,9 +146,9 @@ class GitHubEquipment:
         asker = AskerFacts(**await asker_role(client, request))
         if refusal := access_alerts.asked_by_people(request, asker):
             return Admission(refusal=refusal)
-        return await self._by_policy(asker, tainted=True)
+        return await self._check_policy(asker, tainted=True)
 
-    async def _by_policy(self, asker: AskerFacts, *, tainted: bool) -> Admission:
+    async def _check_policy(self, asker: AskerFacts, *, tainted: bool) -> Admission:
         """Judge by the repository's own policy, last: whoever may not write hears none of it."""
         refusal, given = await self.policy.judge(asker)
         return Admission(refusal=refusal, policy=given, tainted=tainted)
@@ -157,13 +166,13 @@ class GitHubEquipment:
         if self.about_alerts is not None and isinstance(self.request, RemediateAlert):
             await self.about_alerts.record.remember(self.run_id, self.request, outcome)
         try:
-            if not await self._groundless():
+            if not await self._is_uninstalled():
                 await self._show(outcome)
         except InstallationGone as error:
             log.info("nobody can be told how the run ended", reason=str(error))
         await self.source.discard(forget=outcome.kind not in UNFINISHED)
 
-    async def _groundless(self) -> bool:
+    async def _is_uninstalled(self) -> bool:
         """Return whether the run was ended because the App may not work there any more."""
         steering = self.ports.steering
         said = await steering.since() if steering is not None else ()

@@ -1,11 +1,11 @@
-"""The composition of one run on GitHub: its ports, each with its adapter. Tests call it, too."""
+"""The composition of one run on GitHub: its ports, each with its adapter."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
 
-from agents.ports import Steps
+from agents.ports import Reporter, Steps
 from agents.requests import OnPull, RemediateAlert, Request, request_of
 from agents.run import Ports
 from app.alerts.admission import AlertContext
@@ -27,7 +27,7 @@ from app.github.transport.client import GitHub
 from app.github.transport.conversation import ConversationThread
 from app.github.transport.tokens import Profile, Scope
 from app.policies.gate import PolicyGate
-from app.runs.retry_from_stage import AgainSteps
+from app.runs.retry_from_stage import RetryFromStage
 from app.runs.steering import Bells, RunSteering
 from app.sandbox.select import build_caution
 from app.store.handled_feedback import Batches
@@ -56,7 +56,7 @@ class GitHubRuns:
             return None
         return self._alerts(run_id, await self._as_seen(request_of(stored)))
 
-    async def equip(self, run_id: str, request: Request, steps: Steps) -> GitHubEquipment:
+    async def equip(self, run_id: str, request: Request) -> GitHubEquipment:
         """Give a run its ports; nothing is asked of GitHub yet."""
         parts, github = self._parts, self._github
         request = await self._as_seen(request)
@@ -74,7 +74,7 @@ class GitHubRuns:
             place=place,
         )
         source = self._source(run_id, request, mirror)
-        equipment = GitHubEquipment(
+        return GitHubEquipment(
             run_id,
             request,
             github,
@@ -86,7 +86,6 @@ class GitHubRuns:
                 source=source,
                 publisher=self._publisher(run_id, request, mirror),
                 reporter=reporter,
-                steps=steps,
                 approvals=GitHubApprovals(
                     github, request, run_id, parts.approvals, parts.redactor, place=place
                 ),
@@ -99,14 +98,13 @@ class GitHubRuns:
                 steering=RunSteering(self._steers, self.bells, run_id),
                 alerts=alerts,
             ),
+            self._retry(run_id, request),
             OpenQuestions(github, request, run_id, parts.approvals, parts.redactor),
             Batches(parts.database),
             self._policy_gate(request),
             place,
             self._about_alerts if alerts else None,
         )
-        self._take_up(run_id, equipment)
-        return equipment
 
     async def _as_seen(self, request: Request) -> Request:
         """Return the same about a public repository, if everybody can see it by now."""
@@ -168,19 +166,22 @@ class GitHubRuns:
         batches = Batches(parts.database)
         return GitHubReviews(self._github, request, run_id, parts.redactor, batches)
 
-    def _take_up(self, run_id: str, equipment: GitHubEquipment) -> None:
-        """Have the run keep what an earlier one did, if that was asked for."""
-        again, ports = equipment.request.again, equipment.ports
-        if again is not None and again.stage:
-            steps = AgainSteps(
-                ports.steps,
-                again,
-                run_id,
-                database=self._parts.database,
-                mirror=self._parts.mirrors.of(equipment.request.repository.id),
-                reporter=lambda: equipment.ports.reporter,
+    def _retry(
+        self, run_id: str, request: Request
+    ) -> Callable[[Steps, Reporter], RetryFromStage] | None:
+        """Return what keeps an earlier run's stages, if that was asked for."""
+        again = request.again
+        if again is None or not again.stage:
+            return None
+        mirror = self._parts.mirrors.of(request.repository.id)
+
+        def retry(steps: Steps, reporter: Reporter) -> RetryFromStage:
+            database = self._parts.database
+            return RetryFromStage(
+                steps, again, run_id, database=database, mirror=mirror, reporter=reporter
             )
-            equipment.ports = replace(ports, steps=steps)
+
+        return retry
 
     def _source(self, run_id: str, request: Request, mirror: Mirror) -> GitSource:
         parts = self._parts
@@ -233,5 +234,5 @@ class GitHubRuns:
             request.installation_id, request.repository.id, Profile.READ
         )
         bot = (await self._github.identity(client)).bot
-        self._identity.bot_id = bot.id
+        self._identity.learn(bot.id)
         return Author(bot.login, f"{bot.id}+{bot.login}@{self._github.urls.noreply}")

@@ -24,8 +24,8 @@ from app.reconcile.missed_labels import NAME as LABELS
 from app.reconcile.missed_labels import MissedLabels
 from app.reconcile.redelivery import NAME as DELIVERIES
 from app.reconcile.redelivery import FailedDeliveries
+from app.runs.conductor import Equip
 from app.runs.engine import Engine
-from app.runs.runner import Equip
 from app.store.alerts.overrides import Overrides
 from app.store.alerts.poll_times import AlertLooks
 from app.store.alerts.remediations import Remediations

@@ -1,9 +1,9 @@
-"""The composition: the only place where ports meet adapters. Tests call it with other settings."""
+"""The composition of the server: the only place where ports meet adapters."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import structlog
@@ -22,10 +22,19 @@ from app.installations.reconcile import NAME as RECONCILE
 from app.installations.registry import StaticAllowlist
 from app.policies.pull_request_check import ProposedPolicies
 from app.registration.reload_secrets import SecretReloader
+from app.runs.conductor import (
+    Current,
+    Equip,
+    LookBack,
+    Obey,
+    RunConductor,
+    TakeNote,
+    keep_request,
+)
 from app.runs.engine import Engine
-from app.runs.reaper import Upkeep, kept_of
+from app.runs.queue import RunQueue
+from app.runs.reaper import Reaper, kept_of
 from app.runs.restored_outcome import EndedBefore
-from app.runs.runner import Current, Equip, LookBack, Obey, Runner, TakeNote
 from app.runs.wakeup import Waking
 from app.secrets.redaction import Redactor
 from app.store.runs.steers import StoredSteers
@@ -46,63 +55,72 @@ DRAIN_SECONDS = 20.0
 async def serve(settings: Settings, redactor: Redactor, stop: asyncio.Event) -> None:
     """Serve until `stop` is set, then drain. Raises ConfigError when it cannot start."""
     secrets = [secret.get_secret_value() for secret in settings.credentials.webhook_secrets]
+    reloader = _make_reloader(settings, redactor, secrets)
     async with (
         open_parts(settings, redactor) as parts,
-        open_github(settings, redactor) as github,
+        open_github(settings, redactor, renewed=reloader.new_key) as opened,
     ):
-        identity = OwnIdentity()
+        life = InstallationLifecycle(parts.database, opened, parts.owners, settings.worker)
+        github, identity = life.github, OwnIdentity()
         inbox = Inbox(parts.database, limit=settings.inbox_limit)
         await inbox.open()
         readiness = Readiness(settings.data_dir)
         schedules = Schedules(settings, parts.database, github, inbox, mirrors=parts.mirrors)
-        watch = _watched(settings, redactor, secrets)
-        github.app.jwt.renewed = watch.new_key
-        parts.metrics.requests_left = lambda: {
-            ident: left.remaining for ident, left in github.left.items()
-        }
-        renewed = watch.new_secrets
-        intake = WebhookReceiver(secrets, identity, owners=parts.owners, renewed=renewed)
-        async with at_work(parts, github, identity, inbox, schedules) as dispatching:
+        parts.metrics.count_requests_left(
+            lambda: {ident: left.remaining for ident, left in github.left.items()}
+        )
+        receiver = WebhookReceiver(
+            secrets, identity, owners=parts.owners, renewed=reloader.new_secrets
+        )
+        async with work(parts, life, identity, inbox, schedules) as dispatching:
             server = await start_server(
-                build_server(intake, inbox, parts.database, parts.metrics, readiness),
+                build_server(receiver, inbox, parts.database, parts.metrics, readiness),
                 settings.host,
                 settings.port,
             )
             schedules.open.set()
-            watching = asyncio.create_task(watch.run(intake, github.app.jwt.renew))
+            watching = asyncio.create_task(reloader.run(receiver, github.app.jwt.renew))
             log.info("serving", address=f"http://{settings.host}:{server.addresses[0][1]}")
-            await _until(stop, dispatching)
+            await _wait_for_stop(stop, dispatching)
             watching.cancel()
-            readiness.draining = True
+            readiness.begin_drain()
             await server.cleanup()
 
 
-def _watched(settings: Settings, redactor: Redactor, secrets: list[str]) -> SecretReloader:
+def _make_reloader(settings: Settings, redactor: Redactor, secrets: list[str]) -> SecretReloader:
     key = settings.credentials.private_key.get_secret_value()
     return SecretReloader(settings.data_dir, redactor, secrets=secrets, key=key)
 
 
 @asynccontextmanager
-async def open_github(settings: Settings, redactor: Redactor) -> AsyncIterator[GitHub]:
-    """Hold the way to GitHub open; ConfigError without the App's credentials."""
-    credentials = settings.credentials
+async def open_github(
+    settings: Settings, redactor: Redactor, *, renewed: Callable[[], str | None] = lambda: None
+) -> AsyncIterator[GitHub]:
+    """Hold the way to GitHub open; ConfigError without the App's credentials.
+
+    `renewed` returns the App's key when it was replaced since it was last asked.
+    """
+    credentials, owners = settings.credentials, AllowedOwners(settings.owners)
+
+    def list_owners(github: GitHub) -> StaticAllowlist:
+        return StaticAllowlist(AppInstallations(github), owners)
+
     async with GitHub.open(
         github_url=settings.github_url,
         app_id=credentials.app_id,
         private_key=credentials.private_key.get_secret_value(),
         redactor=redactor,
         write_spacing=settings.github_write_spacing,
+        renewed=renewed,
+        installed=list_owners if settings.owners else None,
     ) as github:
-        if settings.owners:
-            owners = AllowedOwners(settings.owners)
-            github.broker.installed = StaticAllowlist(AppInstallations(github), owners)
         yield github
 
 
 @asynccontextmanager
-async def at_work(
+async def work(
     parts: Parts,
-    github: GitHub,
+    life: InstallationLifecycle,
     identity: OwnIdentity,
     inbox: Inbox,
     schedules: Schedules | None = None,
@@ -112,58 +130,69 @@ async def at_work(
     Yields what dispatches, which ends by a fault alone. Raises ConfigError when another process
     does this already.
     """
-    life = InstallationLifecycle(parts.database, github, parts.owners, parts.settings.worker)
+    github = life.github
     await life.learn()
     measure(parts.metrics)
     runs = GitHubRuns(parts, github, identity)
     bounds = SpendingBounds(run=parts.settings.run_budget_usd, day=parts.settings.day_budget_usd)
-    desk = CommandHandler(github, parts.database, parts.redactor, bounds=bounds)
+    engine = make_engine(parts)
+    queue = RunQueue(parts.runs, engine)
+    commands = CommandHandler(github, parts.database, parts.redactor, queue.submit, bounds=bounds)
     policies = ProposedPolicies(github, parts.redactor, parts.models_allowed)
     alerts = takers_of(parts.database, runs.alerts_of)
     notices = NotificationRouter({**life.takers, **alerts, **policies.takers})
-    runner = make_runner(
+    conductor = make_conductor(
         parts,
         runs.equip,
         noreply=github.urls.noreply,
-        obey=life.obeying(desk.obey),
+        obey=life.obeying(commands.obey),
         take_note=notices.take,
         current=life.books.current,
         ended_before=EndedBefore(github, parts.database, parts.redactor).look,
     )
-    desk.submit = runner.submit
-    await runner.engine.launch()
+    await engine.launch(conductor.conduct)
     dispatching = asyncio.create_task(
-        Dispatcher(parts.database, inbox, runner, tracing=parts.tracing).run()
+        Dispatcher(parts.database, inbox, queue, tracing=parts.tracing).run()
     )
     keeping = asyncio.create_task(
-        Upkeep(runner, runner.engine, kept=kept_of(parts.settings.retention_days)).run()
+        Reaper(conductor, engine, kept=kept_of(parts.settings.retention_days)).run()
     )
     steers = StoredSteers(parts.database)
     waking = asyncio.create_task(
-        Waking(parts.approvals, runner.engine.wake, steers=steers, ring=runs.bells.ring).run()
+        Waking(parts.approvals, engine.wake, steers=steers, ring=runs.bells.ring).run()
     )
     labelling = asyncio.create_task(life.labels.run())
     try:
         if schedules is not None:
-            await schedules.begin(runner.engine, runs.equip)
-            await runner.engine.schedule(RECONCILE, RECONCILE_SECONDS, life.reconcile)
+            await schedules.begin(engine, runs.equip)
+            await engine.schedule(RECONCILE, RECONCILE_SECONDS, life.reconcile)
         yield dispatching
     finally:
-        await _drain(runner.engine, (dispatching, keeping, waking, labelling))
+        await _drain(engine, (dispatching, keeping, waking, labelling))
 
 
-def make_runner(
+def make_engine(parts: Parts) -> Engine:
+    """Return the engine of this machine's database, not yet launched."""
+    return Engine(
+        parts.settings.database,
+        executor=parts.settings.worker,
+        stages_at_once=parts.settings.stages_at_once,
+        seal=parts.settings.seal,
+    )
+
+
+def make_conductor(
     parts: Parts,
     equip: Equip,
     *,
     noreply: str,
     obey: Obey | None = None,
     take_note: TakeNote | None = None,
-    current: Current | None = None,
+    current: Current = keep_request,
     ended_before: LookBack | None = None,
-) -> Runner:
-    """Return the runner with its engine, not yet launched."""
-    runner = Runner(
+) -> RunConductor:
+    """Return what conducts runs with the models and limits of this machine's operator."""
+    return RunConductor(
         parts.runs,
         equip,
         models=parts.models,
@@ -175,14 +204,6 @@ def make_runner(
         tracing=parts.tracing,
         ended_before=ended_before,
     )
-    runner.engine = Engine(
-        parts.settings.database,
-        runner.conduct,
-        executor=parts.settings.worker,
-        stages_at_once=parts.settings.stages_at_once,
-        seal=parts.settings.seal,
-    )
-    return runner
 
 
 async def _drain(engine: Engine, working: Sequence[asyncio.Task[None]]) -> None:
@@ -195,7 +216,7 @@ async def _drain(engine: Engine, working: Sequence[asyncio.Task[None]]) -> None:
     log.info("stopped")
 
 
-async def _until(stop: asyncio.Event, dispatching: asyncio.Task[None]) -> None:
+async def _wait_for_stop(stop: asyncio.Event, dispatching: asyncio.Task[None]) -> None:
     """Wait for the signal; a dispatcher that ends by itself is a fault that must be seen."""
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({stopping, dispatching}, return_when=asyncio.FIRST_COMPLETED)

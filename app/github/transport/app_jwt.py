@@ -29,19 +29,24 @@ class AppJwt:
     """
 
     def __init__(
-        self, app_id: int | str, private_key: str, *, clock: Callable[[], float] = time.time
+        self,
+        app_id: int | str,
+        private_key: str,
+        *,
+        clock: Callable[[], float] = time.time,
+        renewed: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._issuer = str(app_id)
         self._key = _parsed(private_key)
         self._clock = clock
         self._offset = 0.0
         self._made = ("", 0.0)
-        self.renewed: Callable[[], str | None] = lambda: None
-        """Called when GitHub refuses the key, which may have been replaced a moment ago."""
+        self._renewed = renewed
+        """Asked when GitHub does not accept the key: it may have been replaced a moment ago."""
 
     def renew(self) -> bool:
-        """Load the private key again; return whether it was replaced."""
-        if (private_key := self.renewed()) is None:
+        """Take up a key that was replaced; return whether one was."""
+        if (private_key := self._renewed()) is None:
             return False
         self._key = _parsed(private_key)
         self._made = ("", 0.0)

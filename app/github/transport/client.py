@@ -16,7 +16,7 @@ from app.github.transport.app_jwt import AppJwt
 from app.github.transport.bot_identity import BotIdentity, learn_identity
 from app.github.transport.etag_cache import EtagCache
 from app.github.transport.http import HttpApi
-from app.github.transport.installation_cache import InstallationLookup
+from app.github.transport.installation_cache import InstallationLookup, UncachedInstallations
 from app.github.transport.installation_client import InstallationClient, Sleep, TokenSource
 from app.github.transport.rate_limits import RemainingRequests, left_of
 from app.github.transport.throttle import Throttle
@@ -45,16 +45,21 @@ class GitHub:
         write_spacing: float = 1.0,
         sleep: Sleep = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
+        installed: MakeLookup | None = None,
+        paces: LRUCache[int, Throttle] | None = None,
     ) -> None:
         self.urls = urls
         self.app = AppClient(HttpApi(session, urls), jwt, sleep=sleep)
-        self.broker = TokenBroker(self.app, HttpApi(session, urls), redactor)
+        self.installed = installed(self) if installed is not None else UncachedInstallations()
+        """Knows where the App is installed; asked before each token is made."""
+        self.broker = TokenBroker(self.app, HttpApi(session, urls), redactor, self.installed)
+        self._redactor = redactor
         self._session = session
         self._write_spacing = write_spacing
         self._sleep = sleep
         self._clock = clock
         self._identity: BotIdentity | None = None
-        self._paces: LRUCache[int, Throttle] = LRUCache(MOST_PACES)
+        self._paces = LRUCache(MOST_PACES) if paces is None else paces
         self._remembered = EtagCache()
 
     @classmethod
@@ -67,14 +72,40 @@ class GitHub:
         private_key: str,
         redactor: Redactor,
         write_spacing: float = 1.0,
+        renewed: Callable[[], str | None] = lambda: None,
+        installed: MakeLookup | None = None,
     ) -> AsyncIterator[GitHub]:
-        """Open the HTTP session. Raises ConfigError for a wrong address or key."""
-        urls, jwt = Urls.of(github_url), AppJwt(app_id, private_key)
+        """Hold the session open. Raises ConfigError for a wrong address or key.
+
+        `renewed` returns the App's key when it was replaced since it was last asked.
+        """
+        urls, jwt = Urls.of(github_url), AppJwt(app_id, private_key, renewed=renewed)
         connector = aiohttp.TCPConnector(limit=AT_ONCE)
         async with aiohttp.ClientSession(
             connector=connector, cookie_jar=aiohttp.DummyCookieJar()
         ) as session:
-            yield cls(urls, jwt, redactor, session=session, write_spacing=write_spacing)
+            yield cls(
+                urls,
+                jwt,
+                redactor,
+                session=session,
+                write_spacing=write_spacing,
+                installed=installed,
+            )
+
+    def with_installations(self, installed: MakeLookup) -> GitHub:
+        """Return the same GitHub, in the same session and pace, with this view of installations."""
+        return GitHub(
+            self.urls,
+            self.app.jwt,
+            self._redactor,
+            session=self._session,
+            write_spacing=self._write_spacing,
+            sleep=self._sleep,
+            clock=self._clock,
+            installed=installed,
+            paces=self._paces,
+        )
 
     async def installation(
         self, installation_id: int, repository_id: int, profile: Profile
@@ -139,11 +170,6 @@ class GitHub:
         return self._identity
 
     @property
-    def installed(self) -> InstallationLookup:
-        """Return the lookup of installations."""
-        return self.broker.installed
-
-    @property
     def left(self) -> dict[int, RemainingRequests]:
         """Return the requests left in this hour by installation, as GitHub's headers say."""
         return {ident: pace.left for ident, pace in self._paces.items() if pace.left is not None}
@@ -168,6 +194,10 @@ class GitHub:
             pace = Throttle(spacing=self._write_spacing, clock=self._clock, sleep=self._sleep)
             self._paces[installation_id] = pace
         return pace
+
+
+MakeLookup = Callable[[GitHub], InstallationLookup]
+"""Makes what knows where the App is installed, for the GitHub that it is to ask."""
 
 
 class _Shared:

@@ -17,7 +17,7 @@ from agents.errors import FettleError
 from app.github.transport.app_client import AppClient
 from app.github.transport.errors import InstallationGone, NotPermitted, mint_fault
 from app.github.transport.http import HttpApi, RequestFailed
-from app.github.transport.installation_cache import InstallationLookup, UncachedInstallations
+from app.github.transport.installation_cache import InstallationLookup
 from app.github.transport.rate_limits import Call, Reply
 from app.secrets.redaction import Redactor
 
@@ -140,7 +140,9 @@ class _Minted(BaseModel):
 class TokenBroker:
     """Hands out installation tokens."""
 
-    def __init__(self, app: AppClient, api: HttpApi, redactor: Redactor) -> None:
+    def __init__(
+        self, app: AppClient, api: HttpApi, redactor: Redactor, installed: InstallationLookup
+    ) -> None:
         self._app = app
         self._api = api
         self._redactor = redactor
@@ -151,7 +153,7 @@ class TokenBroker:
         self._absent: TTLCache[Scope, str] = TTLCache(
             MOST_TOKENS, ABSENT_SECONDS, timer=app.jwt.now
         )
-        self.installed: InstallationLookup = UncachedInstallations()
+        self.installed = installed
         """Asked before each token is made."""
 
     async def token(self, scope: Scope) -> Token:

@@ -83,11 +83,6 @@ class Office:
             self.became.append((command, await self.desk.obey(command, ident)))
         return aiohttp.web.Response(status=202)
 
-    async def submit(self, run_id, request):
-        """Take a run as the runner does; nobody conducts it."""
-        await Runs(self.database).create(run_id, request)
-        self.asked.append((run_id, request))
-
     async def said(self, run_id=RUN):
         """Return what the run has been told: kind, words, by whom."""
         return [(each.kind, each.words, each.by) for each in await self.steers.since(run_id)]
@@ -154,13 +149,21 @@ async def open_office(scene, database, aiohttp_server, **pulled):
     await Runs(database).create(RUN, scene.request)
     approvals = GitHubApprovals(scene.github, scene.request, RUN, store, scene.redactor)
     bounds = SpendingBounds(run=8.0, day=50.0)
-    desk = CommandHandler(scene.github, database, scene.redactor, bounds=bounds, settle=0)
+    asked = []
+
+    async def submit(run_id, request):
+        """Take a run as the queue does; nobody conducts it."""
+        await Runs(database).create(run_id, request)
+        asked.append((run_id, request))
+
+    desk = CommandHandler(scene.github, database, scene.redactor, submit, bounds=bounds, settle=0)
     intake, steers = (
         WebhookReceiver([SECRET], OwnIdentity(scene.app.bot_id)),
         StoredSteers(database),
     )
-    office = Office(scene, database, store, approvals, desk, intake, steers, pulled=pulled)
-    desk.submit = office.submit
+    office = Office(
+        scene, database, store, approvals, desk, intake, steers, pulled=pulled, asked=asked
+    )
     application = aiohttp.web.Application()
     application.router.add_post("/webhook", office.take)
     served = await aiohttp_server(application)

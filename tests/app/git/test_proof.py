@@ -87,7 +87,6 @@ def at_head(estate):
             source=Repositories(estate),
             publisher=None,
             reporter=Silent(),
-            steps=Once(),
         )
         standing = Standing(trunk=base, base=base, start=base, head=head)
         limits = RunLimits(usd=1, turns=1, minutes=1)
@@ -95,6 +94,7 @@ def at_head(estate):
             id="proof",
             request=_request(),
             ports=ports,
+            steps=Once(),
             conversations=(),
             models={},
             limits=limits,

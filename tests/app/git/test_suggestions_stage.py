@@ -80,7 +80,6 @@ def begin(estate, start):
             source=Source(estate, start),
             publisher=None,
             reporter=Reporter(),
-            steps=Steps(),
         )
         request = ResolveIssue(
             installation_id=1,
@@ -97,6 +96,7 @@ def begin(estate, start):
             id="0006-run",
             request=request,
             ports=ports,
+            steps=Steps(),
             conversations=(),
             models={},
             limits=RunLimits(usd=1, turns=1, minutes=1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -64,11 +64,8 @@ def keep(scene, database):
     """Return a function that begins as a process does; its allowlist is given."""
 
     def make(*owners):
-        return Kept(
-            scene,
-            database,
-            InstallationLifecycle(database, scene.github, AllowedOwners(owners), "one"),
-        )
+        life = InstallationLifecycle(database, scene.github, AllowedOwners(owners), "one")
+        return Kept(replace(scene, github=life.github), database, life)
 
     return make
 

@@ -62,7 +62,7 @@ async def test_they_say_what_is_stored(serve):
         for table, row in rows(time.time()):
             statement = insert(table).values(row)
             await served.database.write(lambda c, statement=statement: c.execute(statement))
-        served.metrics.requests_left = lambda: {4: 4321}
+        served.metrics.count_requests_left(lambda: {4: 4321})
         _, text = await served.get("/metrics")
     for line in (
         'fettle_runs{state="parked"} 1.0',

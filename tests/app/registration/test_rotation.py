@@ -316,8 +316,8 @@ async def test_a_key_is_replaced_once_github_accepts_it(github, app, data):
 async def test_a_server_takes_the_new_key_up_when_the_old_one_was_deleted(github, app, data):
     other, asked = github.create_app("other"), {"redactor": Redactor(), "github_url": github.url}
     watch = watch_of(data, app.private_key, asked["redactor"])
-    async with GitHub.open(app_id=app.app_id, private_key=app.private_key, **asked) as ours:
-        ours.app.jwt.renewed = watch.new_key
+    asked |= {"app_id": app.app_id, "private_key": app.private_key, "renewed": watch.new_key}
+    async with GitHub.open(**asked) as ours:
         assert (await ours.app.request("GET", "/app"))["slug"] == "fettle"
         github.world.apps[app.app_id].public_key = github.world.apps[other.app_id].public_key
         with pytest.raises(ConfigError):

@@ -31,8 +31,8 @@ def note(text):
 
 
 async def main():
-    engine = Engine(URL, conduct, executor=NAME, stages_at_once=1)
-    await engine.launch()
+    engine = Engine(URL, executor=NAME, stages_at_once=1)
+    await engine.launch(conduct)
     await engine.enqueue(f"run-{NAME}", f"lane-{NAME}", {})
     note(f"result {await engine.result(f'run-{NAME}')}")
     await engine.drain(1)

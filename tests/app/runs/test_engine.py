@@ -31,8 +31,8 @@ async def start():
 
     async def launch(url, conduct, **more):
         settings = {"executor": "one", "stages_at_once": 4, "retry_seconds": 0.01, **more}
-        engine = Engine(url, conduct, **settings)
-        await engine.launch()
+        engine = Engine(url, **settings)
+        await engine.launch(conduct)
         running.append(engine)
         return engine
 
@@ -143,10 +143,10 @@ async def test_stages_share_the_places_and_the_short_steps_do_not(start, sqlite_
 
 async def test_a_second_process_of_the_same_name_is_refused(start, store_url):
     await start(store_url, Recorder())
-    second = Engine(store_url, Recorder(), executor="one", stages_at_once=1)
+    second = Engine(store_url, executor="one", stages_at_once=1)
     second._claim._patience = 0
     with pytest.raises(ConfigError, match="Another Fettle"):
-        await second.launch()
+        await second.launch(Recorder())
 
 
 async def test_nothing_asked_is_nothing_ended(start, sqlite_url):
@@ -376,14 +376,14 @@ async def test_a_waiting_run_holds_no_place_and_goes_on_when_it_is_woken(start, 
     engine = await start(store_url, deciding, stages_at_once=1)
     for run_id in ("1", "2", "3"):
         await engine.enqueue(run_id, run_id, {})
-    await until(lambda: len(engine.floor.waiting) == 3)
-    assert engine.floor.working == set()
+    await until(lambda: len(engine.pool.waiting) == 3)
+    assert engine.pool.working == set()
     deciding.decided.add("2")
     engine.wake("2")
     engine.wake("unknown")
     async with patience():
         assert await engine.result("2") == "2"
-    assert set(engine.floor.waiting) == {"1", "3"}
+    assert set(engine.pool.waiting) == {"1", "3"}
     assert deciding.looks == {"1": 1, "2": 2, "3": 1}
 
 
@@ -391,11 +391,11 @@ async def test_a_run_that_is_woken_too_early_goes_on_waiting(start, sqlite_url):
     deciding = Deciding()
     engine = await start(sqlite_url, deciding)
     await engine.enqueue("1", "1", {})
-    await until(lambda: engine.floor.waiting)
+    await until(lambda: engine.pool.waiting)
     engine.wake("1")
     await until(lambda: deciding.looks["1"] == 2)
     await asyncio.sleep(0.1)
-    assert set(engine.floor.waiting) == {"1"}
+    assert set(engine.pool.waiting) == {"1"}
 
 
 async def test_nobody_has_to_wake_a_run_that_looks_now_and_then(start, sqlite_url):
@@ -414,12 +414,12 @@ async def test_a_drain_leaves_waiting_runs_as_if_nothing_had_been(start, store_u
     await engine.enqueue("1", "lane", {})
     await engine.enqueue("2", "lane", {})
     for _ in range(3):
-        await until(engine.floor.waiting.keys().__len__)
+        await until(engine.pool.waiting.keys().__len__)
         began = time.monotonic()
         await engine.drain(10)
         assert time.monotonic() - began < 3
         engine = await start(store_url, deciding)
-    await until(lambda: engine.floor.waiting)
+    await until(lambda: engine.pool.waiting)
     deciding.decided |= {"1", "2"}
     engine.wake("1")
     async with patience():
@@ -454,8 +454,8 @@ async def test_a_decision_during_the_shutdown_is_found_after_it(start, store_url
     deciding = Deciding()
     engine = await start(store_url, deciding)
     await engine.enqueue("1", "1", {})
-    await until(lambda: engine.floor.waiting)
-    engine.floor.gate.clear()
+    await until(lambda: engine.pool.waiting)
+    engine.pool.gate.clear()
     deciding.decided.add("1")
     engine.wake("1")
     await engine.drain(1)
@@ -493,7 +493,7 @@ async def test_any_number_of_restarts_is_survived(start, store_url):
     deciding = Deciding()
     engine = await start(store_url, deciding)
     await engine.enqueue("1", "1", {})
-    await until(lambda: engine.floor.waiting)
+    await until(lambda: engine.pool.waiting)
     await engine.drain(0)
     many = "UPDATE workflow_status SET recovery_attempts = 5000 WHERE workflow_uuid = '1'"
     assert change(store_url, many) == 1
@@ -591,7 +591,7 @@ async def test_a_run_that_is_let_go_can_still_clean_up_with_threads(start, sqlit
 
     engine = await start(sqlite_url, conduct)
     await engine.enqueue("run", "lane", {})
-    await until(lambda: engine.floor.working)
+    await until(lambda: engine.pool.working)
     await engine.drain(0)
     assert cleaned.is_set()
     assert await asyncio.to_thread(int, "2") == 2

@@ -142,12 +142,12 @@ async def test_a_password_is_in_no_message(postgresql):
     async def idle(run_id, request, steps):
         return run_id
 
-    first, second = (Engine(url, idle, executor="one", stages_at_once=1) for _ in range(2))
+    first, second = (Engine(url, executor="one", stages_at_once=1) for _ in range(2))
     second._claim._patience = 0
-    await first.launch()
+    await first.launch(idle)
     try:
         with pytest.raises(ConfigError) as raised:
-            await second.launch()
+            await second.launch(idle)
         assert postgresql.password not in str(raised.value)
     finally:
         await first.drain(0)

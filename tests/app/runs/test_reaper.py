@@ -1,4 +1,4 @@
-"""Upkeep: looks again and again, forgets once a day, and outlives its own faults."""
+"""The reaper: looks again and again, forgets once a day, and outlives its own faults."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import structlog
 
-from app.runs.reaper import KEPT, Upkeep
+from app.runs.reaper import KEPT, Reaper
 
 
 class Patient:
@@ -18,10 +18,14 @@ class Patient:
         self.looked = 0
         self.forgot = []
 
-    async def end_lost(self):
+    async def end_lost(self, find_ended):
+        assert await find_ended(["one"]) == {"one": "ERROR"}
         self.looked += 1
         if self.errors:
             raise self.errors.pop(0)
+
+    async def ended(self, run_ids):
+        return dict.fromkeys(run_ids, "ERROR")
 
     async def forget(self, age):
         self.forgot.append(age)
@@ -29,7 +33,7 @@ class Patient:
 
 
 async def kept_up(patient, looks):
-    keeping = asyncio.create_task(Upkeep(patient, patient, look_seconds=0.01).run())
+    keeping = asyncio.create_task(Reaper(patient, patient, look_seconds=0.01).run())
     async with asyncio.timeout(30):
         while patient.looked < looks:
             await asyncio.sleep(0.01)

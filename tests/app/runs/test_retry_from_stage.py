@@ -14,7 +14,7 @@ from agents.ports import Steer, Turn, Usage
 from agents.requests import Again
 from app.git.mirror.mirror import Mirror
 from app.runs.engine import Engine
-from app.runs.retry_from_stage import AgainSteps, kept_of
+from app.runs.retry_from_stage import RetryFromStage, kept_of
 from app.store.database import Database
 from app.store.expire_rows import empty_runs
 from app.store.runs.history import History, KeptStep
@@ -53,13 +53,13 @@ class Conductor:
     async def __call__(self, run_id, request, steps):
         again = request.get("again")
         if again:
-            steps = AgainSteps(
+            steps = RetryFromStage(
                 steps,
                 Again(**again),
                 run_id,
                 database=self.database,
                 mirror=self.mirror,
-                reporter=lambda: self.told,
+                reporter=self.told,
             )
         await steps.step("access/1", lambda: self.work(run_id, "access/1"))
         for stage in STAGES:
@@ -121,8 +121,8 @@ def head(mirror):
 async def work(sqlite_url, mirror, head):
     database = Database(sqlite_url)
     conductor = Conductor(database, mirror, head)
-    engine = Engine(sqlite_url, conductor, executor="one", stages_at_once=4, retry_seconds=0.01)
-    await engine.launch()
+    engine = Engine(sqlite_url, executor="one", stages_at_once=4, retry_seconds=0.01)
+    await engine.launch(conductor)
 
     async def do(run_id, again=None):
         await Runs(database).create(run_id, REQUEST)

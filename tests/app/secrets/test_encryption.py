@@ -210,8 +210,8 @@ async def test_the_engine_seals_what_it_remembers(sqlite_url, tmp_path):
         return {"said": f"{WORD}-output"}
 
     made = {"executor": "one", "stages_at_once": 1, "seal": Cipher([FIRST])}
-    engine = Engine(sqlite_url, conduct, **made)
-    await engine.launch()
+    engine = Engine(sqlite_url, **made)
+    await engine.launch(conduct)
     try:
         await engine.enqueue("r1", "lane", {"asked": f"{WORD}-input"})
         assert await engine.result("r1") == {"said": f"{WORD}-output"}
@@ -235,8 +235,8 @@ async def test_a_long_record_of_the_engine_is_sealed_to_its_end(store_url):
         for number in range(AT_ONCE + 5):
             await steps.step(f"one/{number}", step)
 
-    engine = Engine(store_url, conduct, executor="one", stages_at_once=1)
-    await engine.launch()
+    engine = Engine(store_url, executor="one", stages_at_once=1)
+    await engine.launch(conduct)
     try:
         await engine.enqueue("r1", "lane", {"asked": WORD})
         await engine.result("r1")
@@ -253,8 +253,8 @@ async def test_what_fails_in_the_engine_says_nothing_of_what_was_asked(store_url
     async def conduct(run_id, request, steps):
         return None
 
-    engine = Engine(store_url, conduct, executor="one", stages_at_once=1)
-    await engine.launch()
+    engine = Engine(store_url, executor="one", stages_at_once=1)
+    await engine.launch(conduct)
     database = opened(store_url)
     where = "" if store_url.startswith("sqlite") else "dbos."
     broken = text(f"ALTER TABLE {where}workflow_input RENAME TO gone")

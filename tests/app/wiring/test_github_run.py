@@ -37,7 +37,7 @@ ROLES = {
     "renamed": (99, "write"),
 }
 
-PORTS = Ports(None, None, None, None, None, None)
+PORTS = Ports(None, None, None, None, None)
 
 
 class Client:
@@ -151,6 +151,7 @@ def equipped(request, client, batches=None):
         Reporter(),
         Source(),
         PORTS,
+        None,
         Questions(),
         batches or Batches(),
         PolicyGate(request, without_policy, frozenset()),

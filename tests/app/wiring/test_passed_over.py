@@ -18,8 +18,6 @@ from app.github.policy.file import read_policy
 from app.github.reporting.reporter import GitHubReporter
 from app.github.transport.tokens import Profile
 from app.policies.gate import PolicyGate
-from app.runs.admission import Door
-from app.runs.progress import Unrecorded
 from app.simulator.github.accounts import Actor
 from app.simulator.github.state.reviews import Inline
 from app.store.handled_feedback import Batches
@@ -79,12 +77,13 @@ class Machine:
             scene.github,
             reporter,
             source,
-            Ports(None, None, source, None, reporter, Unrecorded()),
+            Ports(None, None, source, None, reporter),
+            None,
             OpenQuestions(scene.github, request, run_id, approvals, scene.redactor),
             Batches(self.database),
             PolicyGate(request, partial(read_policy, scene.github, *place), frozenset()),
         )
-        ending = (await Door(equipment).look()).ending
+        ending = (await equipment.admit()).ending
         assert ending is not None, "it would go to a pipeline, and so to a model"
         await equipment.finish(ending)
         await equipment.close()

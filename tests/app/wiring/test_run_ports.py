@@ -32,7 +32,8 @@ async def test_attack_what_was_private_when_it_was_asked_for_is_held_to_what_hol
     alert = await alerted.alert()
     del alerted.server.world.advisories[alert.advisory.ghsa_id.upper()]
     run_id, request = await alerted.about()
-    github.broker.installed = Public(*([request.repository.id] if public else []))
+    installed = Public(*([request.repository.id] if public else []))
+    github = github.with_installations(lambda _: installed)
     held = {"database": alerted.database, "runs": alerted.runs}
     parts = SimpleNamespace(redactor=alerted.scene.redactor, **held)
     alerts = await GitHubRuns(parts, github, OwnIdentity()).alerts_of(run_id)

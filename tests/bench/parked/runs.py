@@ -27,9 +27,10 @@ from agents.run import Ports
 from app.clone.ask_person import CloneApprovals
 from app.observability.logging import configure_logging
 from app.runs.admission import Admission
+from app.runs.conductor import RunConductor
 from app.runs.engine import Engine
-from app.runs.reaper import Upkeep
-from app.runs.runner import Runner
+from app.runs.queue import RunQueue
+from app.runs.reaper import Reaper
 from app.runs.wakeup import Waking
 from app.secrets.redaction import Redactor
 from app.store.database import Database
@@ -109,6 +110,10 @@ class Equipment:
 
     ports: Ports
 
+    def wrap(self, steps, _reporter):
+        """Return the steps."""
+        return steps
+
     async def admit(self):
         """Let it run."""
         return Admission(tainted=False)
@@ -133,33 +138,34 @@ class Parked:
         self.runs = Runs(self.database)
         self.approvals = StoredApprovals(self.database)
         self.ended = {}
-        self.runner = Runner(
+        self.conductor = RunConductor(
             self.runs,
             self.equip,
             models={"strong": "m", "fast": "m"},
             limits=RunLimits(usd=9, turns=99, minutes=99),
             noreply="localhost",
         )
-        self.runner.engine = Engine(url, self.conduct, executor="bench", stages_at_once=4)
+        self.engine = Engine(url, executor="bench", stages_at_once=4)
+        self.queue = RunQueue(self.runs, self.engine)
 
     async def conduct(self, run_id, request, steps):
         """Conduct the run, and note when it ended."""
-        outcome = await self.runner.conduct(run_id, request, steps)
+        outcome = await self.conductor.conduct(run_id, request, steps)
         self.ended[run_id] = time.time()
         return outcome
 
-    async def equip(self, run_id, _request, steps):
+    async def equip(self, run_id, _request):
         """Give the run what it works with."""
         source, silent = Source(), Silent()
         journal = StoredJournal(self.database, run_id)
         approvals = CloneApprovals(self.approvals, run_id)
-        return Equipment(Ports(Model(), journal, source, silent, silent, steps, approvals))
+        return Equipment(Ports(Model(), journal, source, silent, silent, approvals))
 
     async def park(self, first, number):
         """Submit so many runs, and wait until all of them wait for people."""
         began, wanted = time.monotonic(), len(self.waiting) + number
         for n in range(first, first + number):
-            await self.runner.submit(f"{n:05}-run", wish(n))
+            await self.queue.submit(f"{n:05}-run", wish(n))
         await self.wait(wanted)
         return {"seconds": time.monotonic() - began}
 
@@ -189,7 +195,7 @@ class Parked:
     @property
     def waiting(self):
         """Return the runs that wait for people."""
-        return self.runner.engine.floor.waiting
+        return self.engine.pool.waiting
 
 
 def wish(number):
@@ -211,10 +217,10 @@ async def main(folder):
     """Serve the commands until standard input ends."""
     configure_logging(style="json", level="error", cleaner=Redactor())
     parked = Parked(folder)
-    await parked.runner.engine.launch()
+    await parked.engine.launch(parked.conduct)
     looking = [
-        asyncio.create_task(Waking(parked.approvals, parked.runner.engine.wake).run()),
-        asyncio.create_task(Upkeep(parked.runner, parked.runner.engine).run()),
+        asyncio.create_task(Waking(parked.approvals, parked.engine.wake).run()),
+        asyncio.create_task(Reaper(parked.conductor, parked.engine).run()),
     ]
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):

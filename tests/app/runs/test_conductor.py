@@ -1,9 +1,10 @@
-"""The runner: every run has one visible end, whatever happens to it on the way."""
+"""The conductor: every run has one visible end, whatever happens to it on the way."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 import structlog
@@ -17,9 +18,10 @@ from agents.ports import Asking
 from agents.requests import Command, Person, Repository, ResolveIssue
 from agents.run import Outcome, Ports, stage
 from app.runs.admission import Admission
+from app.runs.conductor import MOST_STARTS, RunConductor
 from app.runs.engine import Engine
-from app.runs.reaper import Upkeep
-from app.runs.runner import MOST_STARTS, Runner
+from app.runs.queue import RunQueue
+from app.runs.reaper import Reaper
 from app.runs.steering import Bells, RunSteering
 from app.runs.wakeup import Waking
 from app.store.database import Database
@@ -29,6 +31,7 @@ from app.store.runs.steers import StoredSteers
 from handlers.access.issues import Refusal
 
 PATIENCE = 60.0
+ROOT = Path(__file__).parents[3]
 
 
 @dataclass
@@ -85,6 +88,9 @@ class Equipment:
     closed: int = 0
     rested: int = 0
 
+    def wrap(self, steps, reporter):
+        return steps
+
     async def admit(self):
         if isinstance(self.admission, Exception):
             raise self.admission
@@ -106,7 +112,7 @@ class Equipment:
 
 @dataclass
 class Machine:
-    """A runner on a real engine, with a pipeline of one stage that does as it is told."""
+    """A conductor on a real engine, with a pipeline of one stage that does as it is told."""
 
     url: str
     monkeypatch: object
@@ -134,7 +140,7 @@ class Machine:
     async def restart(self):
         """Begin as a fresh process does."""
         limits = RunLimits(usd=1, turns=1, minutes=1)
-        self.runner = Runner(
+        self.conductor = RunConductor(
             self.runs,
             self.equip,
             models={},
@@ -142,21 +148,27 @@ class Machine:
             noreply="localhost",
             obey=self.obey,
         )
-        self.runner.engine = Engine(
-            self.url, self.runner.conduct, executor="one", stages_at_once=4, retry_seconds=0.01
-        )
-        await self.runner.engine.launch()
+        self.engine = Engine(self.url, executor="one", stages_at_once=4, retry_seconds=0.01)
+        self.queue = RunQueue(self.runs, self.engine)
+        await self.engine.launch(self.conduct)
 
     async def close(self):
-        await self.runner.engine.drain(0)
+        await self.engine.drain(0)
         self.database.close()
 
-    async def equip(self, run_id, request, steps):
+    async def conduct(self, *run):
+        return await self.conductor.conduct(*run)
+
+    def replace(self, **parts):
+        """Have runs conducted by another one of the same parts but for these."""
+        self.conductor = replace(self.conductor, **parts)
+
+    async def equip(self, run_id, request):
         if self.equipping:
             raise self.equipping.pop(0)
         approvals = Approvals(self.approvals, run_id)
         steering = RunSteering(self.steers, self.bells, run_id)
-        ports = Ports(None, Journal(), None, None, Reporter(), steps, approvals, steering=steering)
+        ports = Ports(None, Journal(), None, None, Reporter(), approvals, steering=steering)
         self.given.append(Equipment(ports, self.admission, self.finishing))
         return self.given[-1]
 
@@ -200,7 +212,7 @@ class Machine:
         async with asyncio.timeout(PATIENCE):
             while not (
                 await self.runs.is_parked(run_id)
-                and run_id in self.runner.engine.floor.waiting
+                and run_id in self.engine.pool.waiting
                 and (asked := await self._asked(run_id))
             ):
                 await asyncio.sleep(0.02)
@@ -217,7 +229,7 @@ class Machine:
 
     async def look(self):
         """Do what a server does each second."""
-        wake = self.runner.engine.wake
+        wake = self.engine.wake
         waking = Waking(self.approvals, wake, steers=self.steers, ring=self.bells.ring)
         await waking.once()
 
@@ -265,19 +277,19 @@ async def state(machine, run_id="0001-run"):
 
 
 async def test_a_run_ends_once_for_people_and_in_the_store(machine, wish):
-    await machine.runner.submit("0001-run", wish)
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     outcome = await machine.end()
     assert (outcome.kind, outcome.text) == ("comment", "done")
     assert machine.ends == [outcome]
     assert await state(machine) == "done"
-    assert Outcome.model_validate(await machine.runner.engine.result("0001-run")) == outcome
+    assert Outcome.model_validate(await machine.engine.result("0001-run")) == outcome
     assert [given.closed for given in machine.given] == [1]
 
 
 async def test_who_is_refused_is_told_the_rule(machine, wish):
     machine.admission = Refusal(rule="asker-may-write", text="No.")
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     assert await machine.end() == Outcome(kind="refused", text="No.", rule="asker-may-write")
     assert await state(machine) == "refused"
 
@@ -289,7 +301,7 @@ async def test_who_is_refused_is_told_the_rule(machine, wish):
 )
 async def test_a_check_that_cannot_be_made_says_who_must_act(machine, wish, error, says):
     machine.admission = error
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     outcome = await machine.end()
     assert (outcome.kind, outcome.rule) == ("refused", "could-not-check")
     assert says in outcome.text
@@ -308,7 +320,7 @@ async def test_a_check_that_cannot_be_made_says_who_must_act(machine, wish, erro
 async def test_an_error_in_a_stage_becomes_words(machine, wish, error, says):
     machine.works = [error]
     with structlog.testing.capture_logs() as lines:
-        await machine.runner.submit("0001-run", wish)
+        await machine.queue.submit("0001-run", wish)
         outcome = await machine.end()
     assert outcome.kind == "failed"
     assert says in outcome.text
@@ -320,7 +332,7 @@ async def test_an_error_in_a_stage_becomes_words(machine, wish, error, says):
 
 async def test_what_stays_away_is_named_when_it_is_given_up(machine, wish):
     machine.works = [TransientError("GitHub answers 502")] * 6
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     outcome = await machine.end()
     assert outcome.kind == "failed"
     assert "kept failing: GitHub answers 502" in outcome.text
@@ -358,7 +370,7 @@ async def test_what_was_committed_until_then_is_kept_whoever_failed(machine, wis
         await run.stage(evaluation)
 
     machine.monkeypatch.setitem(PIPELINES, ResolveIssue, Pipeline(pipeline, ()))
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     outcome = await machine.end()
 
     [(branch, commit)] = publisher.pushed.items()
@@ -369,25 +381,25 @@ async def test_what_was_committed_until_then_is_kept_whoever_failed(machine, wis
 
 async def test_a_database_that_is_away_while_a_run_begins_only_delays_it(machine, wish):
     machine.equipping = [TransientError("The database is away")]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     assert (await machine.end()).text == "done"
 
 
 async def test_a_mistake_outside_of_a_stage_is_shown_and_frees_the_lane(machine, wish):
     machine.between = RuntimeError("a slip of the pipeline")
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     outcome = await machine.end()
     assert outcome.kind == "failed"
     assert "mistake of its own" in outcome.text
     assert machine.ends == [outcome]
     machine.between = None
-    await machine.runner.submit("0002-run", wish)
+    await machine.queue.submit("0002-run", wish)
     assert (await machine.end("0002-run")).text == "done"
 
 
 async def test_a_report_that_fails_does_not_hide_the_end(machine, wish):
     machine.finishing = [KeyError("a slip of the reporter")]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     assert (await machine.end()).text == "done"
     assert machine.ends == []
 
@@ -403,10 +415,10 @@ async def test_a_history_that_newer_code_cannot_follow_is_shown_as_failed(machin
         await asyncio.sleep(60)
 
     machine.works = [never]
-    await machine.runner.submit("0001-run", wish)
-    await machine.runner.submit("0002-run", wish)
+    await machine.queue.submit("0001-run", wish)
+    await machine.queue.submit("0002-run", wish)
     await asyncio.wait_for(asked.wait(), PATIENCE)
-    await machine.runner.engine.drain(0)
+    await machine.engine.drain(0)
     await machine.sql(
         "UPDATE operation_outputs SET function_name = 'access/0' WHERE function_name = 'access/1'"
     )
@@ -418,14 +430,14 @@ async def test_a_history_that_newer_code_cannot_follow_is_shown_as_failed(machin
 
 
 async def test_a_run_that_ended_just_before_the_kill_stays_as_it_ended(machine, wish):
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     outcome = await machine.end()
-    await machine.runner.engine.result("0001-run")
-    await machine.runner.engine.drain(0)
+    await machine.engine.result("0001-run")
+    await machine.engine.drain(0)
     await machine.sql("UPDATE workflow_status SET status = 'PENDING', completed_at = NULL")
     await machine.restart()
     async with asyncio.timeout(PATIENCE):
-        again = await machine.runner.engine.result("0001-run")
+        again = await machine.engine.result("0001-run")
     assert Outcome.model_validate(again) == outcome
     assert len(machine.given) == 1, "the report was touched again"
 
@@ -440,14 +452,14 @@ async def lose(machine, wish, spoil):
         return "held"
 
     machine.works = [held]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     await asyncio.wait_for(begun.wait(), PATIENCE)
-    await machine.runner.submit("0002-run", wish)
+    await machine.queue.submit("0002-run", wish)
     await machine.sql(spoil)
     over.set()
     await machine.end("0001-run")
     async with asyncio.timeout(PATIENCE):
-        while not await machine.runner.engine.ended(["0002-run"]):
+        while not await machine.engine.ended(["0002-run"]):
             await asyncio.sleep(0.02)
     assert await machine.runs.outcome("0002-run") is None
 
@@ -465,27 +477,25 @@ async def lose(machine, wish, spoil):
 )
 async def test_what_the_engine_gave_up_is_shown_as_failed(machine, wish, spoil, says):
     await lose(machine, wish, spoil)
-    await machine.runner.end_lost()
+    await machine.conductor.end_lost(machine.engine.ended)
     outcome = await machine.end("0002-run")
     assert outcome.kind == "failed"
     assert says in outcome.text
     assert machine.ends[-1] == outcome
     before = len(machine.given)
-    await machine.runner.end_lost()
+    await machine.conductor.end_lost(machine.engine.ended)
     assert len(machine.given) == before
 
 
 async def test_a_lost_run_whose_report_fails_is_ended_all_the_same(machine, wish):
     await lose(machine, wish, "UPDATE workflow_input SET inputs = '{' WHERE inputs LIKE '%0002%'")
     await machine.sql("UPDATE runs SET request = '{' WHERE id = '0002-run'")
-    await machine.runner.end_lost()
+    await machine.conductor.end_lost(machine.engine.ended)
     assert (await machine.end("0002-run")).kind == "failed"
 
 
 async def test_upkeep_finds_what_was_lost_by_itself(machine, wish):
-    keeping = asyncio.create_task(
-        Upkeep(machine.runner, machine.runner.engine, look_seconds=0.1).run()
-    )
+    keeping = asyncio.create_task(Reaper(machine.conductor, machine.engine, look_seconds=0.1).run())
     begun, over = asyncio.Event(), asyncio.Event()
 
     async def held():
@@ -494,9 +504,9 @@ async def test_upkeep_finds_what_was_lost_by_itself(machine, wish):
         return "held"
 
     machine.works = [held]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     await asyncio.wait_for(begun.wait(), PATIENCE)
-    await machine.runner.submit("0002-run", wish)
+    await machine.queue.submit("0002-run", wish)
     await machine.sql("UPDATE workflow_input SET inputs = '{' WHERE workflow_uuid = '0002-run'")
     over.set()
     assert (await machine.end("0002-run")).kind == "failed"
@@ -507,13 +517,13 @@ async def test_a_run_that_brings_the_process_down_again_and_again_is_put_aside(m
     await machine.runs.create("0001-run", wish)
     for _ in range(MOST_STARTS):
         await machine.runs.begun("0001-run")
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     outcome = await machine.end()
     assert outcome.kind == "failed"
     assert "stopped again and again" in outcome.text
     assert machine.ends == [outcome]
     assert all(given.rested == 0 for given in machine.given)
-    await machine.runner.submit("0002-run", wish)
+    await machine.queue.submit("0002-run", wish)
     assert (await machine.end("0002-run")).text == "done"
 
 
@@ -536,15 +546,15 @@ def asking(**changes):
 
 async def test_a_run_waits_for_a_yes_and_ends(machine, wish):
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     assert await state(machine) == "parked"
     [given] = machine.given
     assert (given.rested, given.closed) == (1, 0)
-    assert given.ports.reporter._reporter.told == [("started", "work/1"), ("parked", "work/1")]
+    assert given.ports.reporter.told == [("started", "work/1"), ("parked", "work/1")]
     await machine.decide(waiting)
     assert (await machine.end()).text == "approved by mara"
-    assert given.ports.reporter._reporter.told[2:] == [
+    assert given.ports.reporter.told[2:] == [
         ("started", "work/1"),
         ("finished", "work/1"),
     ]
@@ -553,7 +563,7 @@ async def test_a_run_waits_for_a_yes_and_ends(machine, wish):
 
 async def test_a_request_that_was_called_back_while_it_waited_does_not_go_on(machine, wish):
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     [given] = machine.given
     given.admission = Refusal(rule="label-on", text="Nothing was done: it was taken off before.")
@@ -569,7 +579,7 @@ async def test_a_request_that_was_called_back_while_it_waited_does_not_go_on(mac
 
 async def test_a_request_that_may_no_longer_be_made_has_failed(machine, wish):
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     machine.given[0].admission = Refusal(rule="asker-may-write", text="Nothing was done.")
     await machine.decide(waiting)
@@ -589,9 +599,9 @@ async def cancel(machine, run_id="0001-run", via="comment"):
 
 async def test_a_run_that_is_cancelled_in_the_queue_never_begins(machine, wish):
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
-    await machine.runner.submit("0002-run", wish)
+    await machine.queue.submit("0002-run", wish)
     await cancel(machine, "0002-run", via="label")
     machine.admission = Refusal(rule="label-on", text="It was taken off.")
     await machine.decide(waiting)
@@ -613,7 +623,7 @@ async def test_a_run_that_is_cancelled_while_it_works_stops_at_once(machine, wis
             stopped.set()
 
     machine.works = [work]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     async with asyncio.timeout(PATIENCE):
         await begun.wait()
         await cancel(machine)
@@ -627,7 +637,7 @@ async def test_a_run_that_is_cancelled_while_it_works_stops_at_once(machine, wis
 async def test_a_run_that_is_cancelled_while_it_waits_ends_as_cancelled(machine, wish):
     """Also when the label, which was taken off for it, makes the request stand no longer."""
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     machine.given[0].admission = Refusal(rule="label-on", text="It was taken off.")
     await cancel(machine, via="label")
@@ -641,9 +651,9 @@ async def test_a_run_that_is_cancelled_while_it_waits_ends_as_cancelled(machine,
 async def test_a_cancel_between_two_processes_does_not_mix_up_the_history(machine, wish):
     """The access check of the first process is on record, and stays what it was."""
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     await machine.parked()
-    await machine.runner.engine.drain(0)
+    await machine.engine.drain(0)
     await cancel(machine)
     await machine.restart()
 
@@ -654,34 +664,34 @@ async def test_a_cancel_between_two_processes_does_not_mix_up_the_history(machin
 
 async def test_a_run_that_was_cancelled_stays_so(machine, wish):
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     await machine.parked()
     await cancel(machine)
     outcome = await machine.end()
-    await machine.runner.submit("0001-run", wish)  # its label's delivery comes once more
+    await machine.queue.submit("0001-run", wish)  # its label's delivery comes once more
 
-    assert Outcome.model_validate(await machine.runner.engine.result("0001-run")) == outcome
+    assert Outcome.model_validate(await machine.engine.result("0001-run")) == outcome
     assert await machine.steers.put("0001-run", "late", kind="go", via="comment", by="x") is False
 
 
 async def test_a_command_may_ask_for_a_run(machine, wish):
     async def retry(command, ident):
-        await machine.runner.submit(f"{ident}-again", wish)
-        await machine.runner.submit(f"{ident}-again", wish)
+        await machine.queue.submit(f"{ident}-again", wish)
+        await machine.queue.submit(f"{ident}-again", wish)
         return {"asked": f"{ident}-again"}
 
-    machine.runner._obey = retry
-    await machine.runner.submit("0001-c", command())
+    machine.replace(obey=retry)
+    await machine.queue.submit("0001-c", command())
     async with asyncio.timeout(PATIENCE):
-        assert await machine.runner.engine.result("0001-c") == {"asked": "0001-c-again"}
+        assert await machine.engine.result("0001-c") == {"asked": "0001-c-again"}
     assert (await machine.end("0001-c-again")).text == "done"
     assert await machine.database.read(count_by_state) == {"done": 1}
 
 
 async def test_nothing_goes_on_while_nobody_can_say_whether_it_may(machine, wish, monkeypatch):
-    monkeypatch.setattr("app.runs.admission.LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("app.runs.lifecycle.LONGEST_PAUSE", 0.0)
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     [given] = machine.given
     admit, faults = given.admit, [TransientError("GitHub answers 502")] * 8
@@ -700,9 +710,9 @@ async def test_nothing_goes_on_while_nobody_can_say_whether_it_may(machine, wish
 
 async def test_a_waiting_run_is_neither_lost_nor_forgotten(machine, wish):
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
-    await machine.runner.end_lost()
+    await machine.conductor.end_lost(machine.engine.ended)
     assert await state(machine) == "parked"
     await machine.decide(waiting, "denied")
     assert (await machine.end()).text == "denied by mara"
@@ -710,16 +720,16 @@ async def test_a_waiting_run_is_neither_lost_nor_forgotten(machine, wish):
 
 async def test_a_restart_asks_nobody_anew_and_tells_nobody_what_they_know(machine, wish):
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     for _ in range(3):
-        await machine.runner.engine.drain(0)
+        await machine.engine.drain(0)
         await machine.restart()
         assert await machine.parked() == waiting
-        assert machine.given[-1].ports.reporter._reporter.told == []
+        assert machine.given[-1].ports.reporter.told == []
     await machine.decide(waiting)
     assert (await machine.end()).text == "approved by mara"
-    assert machine.given[-1].ports.reporter._reporter.told == [
+    assert machine.given[-1].ports.reporter.told == [
         ("started", "work/1"),
         ("parked", "work/1"),
         ("started", "work/1"),
@@ -729,9 +739,9 @@ async def test_a_restart_asks_nobody_anew_and_tells_nobody_what_they_know(machin
 
 async def test_a_decision_made_while_no_process_ran_is_found(machine, wish):
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
-    await machine.runner.engine.drain(0)
+    await machine.engine.drain(0)
     await machine.approvals.decide(
         waiting.id, verdict="approved", by="ada", by_id=None, via="terminal"
     )
@@ -741,9 +751,9 @@ async def test_a_decision_made_while_no_process_ran_is_found(machine, wish):
 
 async def test_another_process_decides_and_the_run_is_woken(machine, wish):
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     waking = asyncio.create_task(
-        Waking(machine.approvals, machine.runner.engine.wake, look_seconds=0.05).run()
+        Waking(machine.approvals, machine.engine.wake, look_seconds=0.05).run()
     )
     waiting = await machine.parked()
     other = Database(machine.url)
@@ -757,9 +767,9 @@ async def test_another_process_decides_and_the_run_is_woken(machine, wish):
 
 async def test_what_nobody_answers_ends_the_run_with_a_report(machine, wish):
     machine.works = [asking(days=0.5 / 86_400)]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     waking = asyncio.create_task(
-        Waking(machine.approvals, machine.runner.engine.wake, look_seconds=0.05).run()
+        Waking(machine.approvals, machine.engine.wake, look_seconds=0.05).run()
     )
     outcome = await machine.end()
     assert (outcome.kind, outcome.text) == ("failed", "Nobody answered.")
@@ -778,9 +788,9 @@ async def test_a_file_that_cannot_be_put_away_stops_no_run(machine, wish):
         given.rest = refuse
         return given
 
-    machine.runner._equip = stubborn
+    machine.replace(equip=stubborn)
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     await machine.decide(await machine.parked())
     assert (await machine.end()).text == "approved by mara"
 
@@ -810,10 +820,10 @@ async def test_a_history_that_broke_while_waiting_ends_the_run_and_frees_the_lan
     machine, wish, spoil, says
 ):
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
-    await machine.runner.submit("0002-run", wish)
-    await machine.runner.engine.drain(0)
+    await machine.queue.submit("0002-run", wish)
+    await machine.engine.drain(0)
     await machine.approvals.decide(
         waiting.id, verdict="approved", by="mara", by_id=3, via="comment"
     )
@@ -826,7 +836,7 @@ async def test_a_history_that_broke_while_waiting_ends_the_run_and_frees_the_lan
         return
     async with asyncio.timeout(PATIENCE):
         while (outcome := await machine.runs.outcome("0001-run")) is None:
-            await machine.runner.end_lost()
+            await machine.conductor.end_lost(machine.engine.ended)
             await asyncio.sleep(0.02)
     assert outcome.kind == "failed"
     assert says in outcome.text
@@ -852,27 +862,62 @@ def command():
 
 
 async def test_a_command_is_carried_out_once_and_is_no_run(machine):
-    await machine.runner.submit("0001-run", command())
-    await machine.runner.submit("0001-run", command())
+    await machine.queue.submit("0001-run", command())
+    await machine.queue.submit("0001-run", command())
     async with asyncio.timeout(PATIENCE):
-        assert await machine.runner.engine.result("0001-run") == {"decided": "approve"}
+        assert await machine.engine.result("0001-run") == {"decided": "approve"}
     assert machine.obeyed == [command()]
     assert await machine.database.read(count_by_state) == {}
 
 
 async def test_a_command_does_not_wait_for_the_run_it_is_about(machine, wish):
     machine.works = [asking()]
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     await machine.parked()
-    await machine.runner.submit("0002-run", command())
+    await machine.queue.submit("0002-run", command())
     async with asyncio.timeout(PATIENCE):
-        await machine.runner.engine.result("0002-run")
+        await machine.engine.result("0002-run")
 
 
 async def test_a_command_outlives_a_github_that_is_away_for_long(machine, monkeypatch):
-    monkeypatch.setattr("app.runs.runner.LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr("app.runs.conductor.LONGEST_PAUSE", 0.01)
     machine.disobeying = [TransientError("GitHub answers 502")] * 13
-    await machine.runner.submit("0001-run", command())
+    await machine.queue.submit("0001-run", command())
     async with asyncio.timeout(PATIENCE):
-        assert await machine.runner.engine.result("0001-run") == {"decided": "approve"}
+        assert await machine.engine.result("0001-run") == {"decided": "approve"}
     assert len(machine.obeyed) == 14
+
+
+# --- the way from a pipeline to its stage -------------------------------------------------------
+
+MOST_FRAMES = 8
+"""From `Run.stage` to the stage's function, both counted: the engine's own frames are not ours."""
+
+
+def frames_of(task):
+    """Return our own functions on a task's stack, outermost first."""
+    coroutine, found = task.get_coro(), []
+    while (code := getattr(coroutine, "cr_code", None)) is not None:
+        if Path(code.co_filename).is_relative_to(ROOT / "app") or code.co_filename == str(
+            ROOT / "agents/run/run.py"
+        ):
+            found.append(code.co_qualname)
+        coroutine = coroutine.cr_await
+    return found
+
+
+async def test_a_stage_is_reached_through_few_functions(machine, wish):
+    stacks = []
+
+    async def look():
+        stacks.extend(map(frames_of, asyncio.all_tasks()))
+        return "seen"
+
+    machine.works = [look]
+    await machine.queue.submit("0001-run", wish)
+    assert (await machine.end()).text == "seen"
+    [stack] = [each for each in stacks if "Run.stage" in each]
+    way = stack[stack.index("Run.stage") :]
+    # The last one has the function in a task of its own, which a cancel ends.
+    assert way[-1] == "Run._unless_called_back"
+    assert len(way) + 1 <= MOST_FRAMES, way

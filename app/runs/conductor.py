@@ -1,0 +1,248 @@
+"""Conduct one run: from its place in the queue through admission and its pipeline to its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
+from typing import TypeVar
+
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from agents.errors import RunError, TransientError
+from agents.loop.budget import RunLimits
+from agents.pipelines import PIPELINES
+from agents.pipelines.stages.save_unfinished import EarlyEnd
+from agents.ports import Json, Steps
+from agents.requests import Command, Request, request_of
+from agents.run import Outcome, Run, Standing
+from app.observability.logging import keys_of
+from app.observability.tracing import NoTracing, Tracing, run_ended
+from app.runs.admission import LONGEST_PAUSE, MOST_TRIES, Admission, Equipment, Withdrawn
+from app.runs.durable_steps import StepBroken, StepGivenUp
+from app.runs.failure_text import AGAIN, BROKEN, LOST, cancel_if_uninstalled, given_up
+from app.runs.lifecycle import RunLifecycle
+from app.store.runs.runs import Runs
+from handlers.notifications import KINDS, Notice, notice_of
+
+MOST_STARTS = 20
+"""Starts in a row that get a run no further: then it is what brings the process down."""
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+
+Equip = Callable[[str, Request], Awaitable[Equipment]]
+"""Gives a run what it works with, by its id and its request."""
+Obey = Callable[[Command, str], Awaitable[Json]]
+"""Carries the command of this id out and returns what became of it; may be told the same again."""
+Current = Callable[[Request], Awaitable[Request]]
+"""Returns the same request about its repository as it is called, and reached, by now."""
+LookBack = Callable[[str, Request], Awaitable[Outcome | None]]
+"""Returns how the run had ended on a server whose data was lost; None where it had not."""
+FindEnded = Callable[[Collection[str]], Awaitable[Mapping[str, str]]]
+"""Returns those of these runs that the engine gave up or ended, each with its state there."""
+TakeNote = Callable[[Notice, str], Awaitable[Json]]
+"""Follows the notice of this id and returns what became of it; may be told the same again."""
+
+
+async def keep_request(request: Request) -> Request:
+    """Return it: its repository is called as it was."""
+    return request
+
+
+@dataclass(frozen=True)
+class RunConductor:
+    """Conducts runs, people's commands and notices, each handed over by the engine."""
+
+    runs: Runs
+    equip: Equip
+    _: KW_ONLY
+    models: Mapping[str, str]
+    """The model's name by tier."""
+    limits: RunLimits
+    noreply: str
+    """The host of GitHub's no-reply addresses."""
+    obey: Obey | None = None
+    take_note: TakeNote | None = None
+    current: Current = keep_request
+    tracing: Tracing = field(default_factory=NoTracing)
+    ended_before: LookBack | None = None
+
+    async def conduct(self, run_id: str, request_json: Json, steps: Steps) -> Json:
+        """Do the whole run and return its outcome; called again after a crash, it goes on."""
+        kind = request_json["kind"] if isinstance(request_json, dict) else None
+        with self.tracing.followed(run_id), bound_contextvars(**keys_of(run_id, request_json)):
+            if kind == "command":
+                return await self._obey(run_id, request_json, steps)
+            if kind in KINDS:
+                return await self._take_note(run_id, request_json, steps)
+            with bound_contextvars(run=run_id):
+                outcome = await self._resume_or_start(run_id, request_json, steps)
+            return outcome.model_dump(mode="json")
+
+    async def end_lost(self, find_ended: FindEnded) -> None:
+        """End, for people too, the runs that the engine gave up without asking anybody."""
+        unfinished = await self.runs.unfinished()
+        while unfinished:
+            for run_id, state in (await find_ended(unfinished)).items():
+                with bound_contextvars(run=run_id):
+                    log.error("run lost", state=state)
+                    text = LOST.get(state, BROKEN).format(run=run_id)
+                    await self._end(run_id, await self.runs.request(run_id), text)
+            unfinished = await self.runs.unfinished(after=unfinished[-1])
+
+    # --- commands and notices -------------------------------------------------------------------
+
+    async def _obey(self, ident: str, command_json: Json, steps: Steps) -> Json:
+        """Carry a command out: it is a person's decision."""
+        command, obey = Command.model_validate(command_json), self.obey
+        assert obey is not None, "nobody here carries out commands"
+        return await _retry_for_hours("command", partial(obey, command, ident), steps)
+
+    async def _take_note(self, ident: str, notice_json: Json, steps: Steps) -> Json:
+        """Have a notice followed."""
+        notice, take_note = notice_of(notice_json), self.take_note
+        assert take_note is not None, "nobody here takes notices"
+        return await _retry_for_hours("notice", partial(take_note, notice, ident), steps)
+
+    # --- runs -----------------------------------------------------------------------------------
+
+    async def _resume_or_start(self, run_id: str, request_json: Json, steps: Steps) -> Outcome:
+        known = await _insist(lambda: self.runs.outcome(run_id))
+        if known is not None:  # the process died after the end, before the engine knew of it
+            return known
+        if await _insist(lambda: self.runs.begun(run_id)) > MOST_STARTS:
+            log.error("run put aside", starts=MOST_STARTS)
+            return await self._end(run_id, request_json, AGAIN.format(run=run_id))
+        try:
+            asked = request_of(request_json)
+            request = await _insist(lambda: self.current(asked))
+            with bound_contextvars(repository=request.repository.full_name):
+                restored = await self._restore(run_id, request)
+                return restored or await self._run_admitted(run_id, request, steps)
+        except Exception:  # a history that newer code cannot follow, or a mistake of ours
+            log.exception("run broke")
+            return await self._end(run_id, request_json, BROKEN.format(run=run_id))
+
+    async def _restore(self, run_id: str, request: Request) -> Outcome | None:
+        """Return how it ended before, and note it, so that nothing of it is done again."""
+        look = self.ended_before
+        if look is None or (found := await _insist(lambda: look(run_id, request))) is None:
+            return None
+        await _insist(lambda: self.runs.ended(run_id, found))
+        return found
+
+    async def _run_admitted(self, run_id: str, request: Request, steps: Steps) -> Outcome:
+        """Do the run if it may begin, and show how it ended."""
+        equipment = await _insist(lambda: self.equip(run_id, request))
+        lifecycle = RunLifecycle(run_id, equipment, steps, self.runs)
+        try:
+            try:
+                admission = await lifecycle.admit()
+                outcome = admission.ending
+                if outcome is None:
+                    run = self._make_run(run_id, request, equipment, lifecycle, admission)
+                    outcome = await self._run_pipeline(run)
+            except Withdrawn as withdrawn:
+                outcome = withdrawn.outcome
+            except RunError as error:
+                outcome = Outcome(kind="failed", text=str(error))
+            except (StepGivenUp, StepBroken) as error:
+                outcome = Outcome(kind="failed", text=given_up(error, run_id))
+            steering, failed = equipment.ports.steering, outcome
+            outcome = await _insist(lambda: cancel_if_uninstalled(failed, steering))
+            await self._finish(run_id, equipment, lifecycle, outcome)
+        finally:
+            await equipment.close()
+        return outcome
+
+    def _make_run(
+        self,
+        run_id: str,
+        request: Request,
+        equipment: Equipment,
+        lifecycle: RunLifecycle,
+        admission: Admission,
+    ) -> Run:
+        given = admission.policy
+        named = given.policy().models.named if given is not None else {}
+        return Run(
+            id=run_id,
+            request=request,
+            ports=replace(equipment.ports, reporter=lifecycle),
+            steps=equipment.wrap(lifecycle, lifecycle),
+            conversations=PIPELINES[type(request)].conversations,
+            given=given,
+            models={**self.models, **named},
+            limits=self.limits,
+            noreply=self.noreply,
+            standing=Standing(tainted=admission.tainted),
+        )
+
+    async def _run_pipeline(self, run: Run) -> Outcome:
+        pipeline = PIPELINES[type(run.request)]
+        try:
+            return await pipeline.work(run, run.request)
+        except (StepGivenUp, StepBroken) as error:
+            if run.stopping or not run.trunk:  # keeping is what failed, or there is nothing yet
+                raise
+            return await pipeline.keep(run, EarlyEnd(kind="failed", text=given_up(error, run.id)))
+
+    async def _finish(
+        self, run_id: str, equipment: Equipment, steps: Steps, outcome: Outcome
+    ) -> None:
+        async def finish() -> Json:
+            await equipment.finish(outcome)
+            await self.runs.ended(run_id, outcome)
+            return True
+
+        try:
+            await steps.step("finish/1", finish)
+        except (StepGivenUp, StepBroken) as error:
+            log.warning("could not report the end of the run", reason=str(error))
+            await _insist(lambda: self.runs.ended(run_id, outcome))
+        log.info("run ended", outcome=outcome.kind, text=outcome.text)
+        run_ended(run_id, "run", fettle__run=run_id, fettle__outcome=outcome.kind)
+
+    async def _end(self, run_id: str, request_json: Json, text: str) -> Outcome:
+        """End a run as failed, without the engine's help; one that ended already stays as it is."""
+        if (known := await _insist(lambda: self.runs.outcome(run_id))) is not None:
+            return known
+        outcome = Outcome(kind="failed", text=text)
+        try:
+            request = await self.current(request_of(request_json))
+            equipment = await self.equip(run_id, request)
+            try:
+                await equipment.finish(outcome)
+            finally:
+                await equipment.close()
+        except Exception:
+            log.exception("could not report the end of the run")
+        await _insist(lambda: self.runs.ended(run_id, outcome))
+        return outcome
+
+
+async def _retry_for_hours(name: str, work: Callable[[], Awaitable[Json]], steps: Steps) -> Json:
+    """Do it in steps of this name, however long GitHub cannot be reached."""
+    for number in range(1, MOST_TRIES + 1):
+        try:
+            return await steps.step(f"{name}/{number}", work)
+        except StepGivenUp as error:
+            log.warning("not carried out yet", what=name, reason=str(error))
+        await asyncio.sleep(LONGEST_PAUSE)
+    return {"failed": "given up"}
+
+
+async def _insist(work: Callable[[], Awaitable[T]]) -> T:
+    """Do it, however often the database has to be asked: nothing can go on without it."""
+    pause = 1.0
+    while True:
+        try:
+            return await work()
+        except TransientError as error:
+            log.warning("run waits", reason=str(error), seconds=pause)
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)

@@ -1,0 +1,183 @@
+"""The life of one run between the engine and its stages: progress, waits, and admission."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from itertools import count
+
+import structlog
+from structlog.contextvars import bound_contextvars
+
+from agents.errors import ConfigError, RunError
+from agents.ports import Json, Reporter, Steps, Usage
+from app.observability.tracing import span
+from app.runs.admission import (
+    LONGEST_PAUSE,
+    MOST_TRIES,
+    Admission,
+    Equipment,
+    Withdrawn,
+    describe_cancel,
+    end_withdrawn,
+    refuse_misconfigured,
+    refuse_unchecked,
+)
+from app.runs.durable_steps import StepGivenUp
+from app.store.runs.runs import Runs
+
+log = structlog.get_logger()
+
+
+class RunLifecycle:
+    """The ports `Steps` and `Reporter` of one run.
+
+    A step is noted in the run's row when it begins. A run that waits for people is noted as
+    parked, and what can be made again is let go of. When it has waited, GitHub is asked whether
+    the run may go on.
+
+    A run that waits is replayed at every start of the server. What an earlier process has told
+    people is held back until the run does something new: telling the same once more would ask
+    GitHub about each of perhaps a thousand comments.
+    """
+
+    def __init__(self, run_id: str, equipment: Equipment, steps: Steps, runs: Runs) -> None:
+        self._run_id = run_id
+        self._equipment = equipment
+        self._steps = steps
+        self._runs = runs
+        self._looks = count(1)
+        self._reporter: Reporter = equipment.ports.reporter
+        self._held: list[Callable[[], None]] | None = []
+
+    # --- the port Steps -------------------------------------------------------------------------
+
+    async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
+        """Have it done, and note that it began. Raises StepGivenUp or StepBroken."""
+
+        async def noted() -> Json:
+            self._release()
+            await self._runs.started(self._run_id, name)
+            with bound_contextvars(stage=name), span(name):
+                began = time.monotonic()
+                result = await work()
+                log.info("step done", seconds=round(time.monotonic() - began, 1))
+                return result
+
+        return await self._steps.step(name, noted)
+
+    async def wait(
+        self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
+    ) -> None:
+        """Wait; unless it is over at once, park the run. Raises Withdrawn when it may not go on."""
+        parked = False
+
+        async def noted() -> bool:
+            nonlocal parked
+            if await over():
+                return True
+            if not parked:
+                await self._park(name)
+                parked = True
+            return False
+
+        await self._steps.wait(name, noted, until=until)
+        await self._readmit()
+
+    async def boundary(self) -> None:
+        """Pass on."""
+        await self._steps.boundary()
+
+    async def _park(self, name: str) -> None:
+        if not await self._runs.is_parked(self._run_id):  # else an earlier process told people
+            self._release()
+            log.info("run parked", waits=name)
+        try:
+            await self._equipment.rest()
+        except Exception:  # it only holds more than it needs to
+            log.exception("could not put everything away")
+        await self._runs.parked(self._run_id)
+
+    # --- admission ------------------------------------------------------------------------------
+
+    async def admit(self) -> Admission:
+        """Return whether the run may begin, or go on. Raises StepGivenUp.
+
+        Whether it was cancelled is a part of what is recorded: when the process dies, the next
+        one takes the same way through the same steps, whatever was said meanwhile.
+        """
+
+        async def admit() -> Json:
+            steering = self._equipment.ports.steering
+            said = await steering.since() if steering is not None else ()
+            cancel = next((steer for steer in said if steer.kind == "cancel"), None)
+            if cancel is not None:
+                return Admission(cancelled=describe_cancel(cancel)).model_dump(mode="json")
+            try:
+                admission = await self._equipment.admit()
+            except RunError as error:
+                admission = refuse_unchecked(error)
+            except ConfigError as error:
+                admission = refuse_misconfigured(error)
+            return admission.model_dump(mode="json")
+
+        found = await self.step(f"access/{next(self._looks)}", admit)
+        return Admission.model_validate(found or {})  # older records hold nothing of who may
+
+    async def _readmit(self) -> None:
+        """Look again, after days perhaps; for as long as GitHub is away, nothing goes on.
+
+        A run that was cancelled goes on: it puts away itself what it has made.
+        """
+        for tries in range(1, MOST_TRIES + 1):
+            try:
+                refusal = (await self.admit()).refusal
+                break
+            except StepGivenUp as error:
+                if tries == MOST_TRIES:
+                    raise
+                log.warning("run waits", reason=str(error), seconds=LONGEST_PAUSE)
+            await asyncio.sleep(LONGEST_PAUSE)
+        if refusal is not None:
+            log.info("request no longer stands", rule=refusal.rule)
+            raise Withdrawn(end_withdrawn(refusal))
+
+    # --- the port Reporter ----------------------------------------------------------------------
+
+    def stage_started(self, stage: str, title: str) -> None:
+        """Pass on."""
+        self._tell(partial(self._reporter.stage_started, stage, title))
+
+    def stage_finished(self, stage: str, summary: str) -> None:
+        """Pass on."""
+        self._tell(partial(self._reporter.stage_finished, stage, summary))
+
+    def tool_called(self, stage: str, tool: str, subject: str) -> None:
+        """Pass on."""
+        self._tell(partial(self._reporter.tool_called, stage, tool, subject))
+
+    def spent(self, usage: Usage, cost_usd: float, answers: int) -> None:
+        """Pass on."""
+        self._tell(partial(self._reporter.spent, usage, cost_usd, answers))
+
+    def parked(self, stage: str, approvals: Sequence[str]) -> None:
+        """Pass on."""
+        self._tell(partial(self._reporter.parked, stage, approvals))
+
+    def paused(self, stage: str, why: str) -> None:
+        """Pass on."""
+        self._tell(partial(self._reporter.paused, stage, why))
+
+    def _tell(self, tell: Callable[[], None]) -> None:
+        if self._held is None:
+            tell()
+        else:
+            self._held.append(tell)
+
+    def _release(self) -> None:
+        """Tell all that was held back, and from now on everything at once: the run goes on."""
+        held, self._held = self._held or [], None
+        for tell in held:
+            tell()
