@@ -23,8 +23,7 @@ from dbos import DBOS, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID
 from dbos._dbos import _get_dbos_instance
 from dbos._queue import Queue, queue_worker_thread
 from dbos._serialization import DefaultSerializer
-from sqlalchemy import literal, make_url, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import make_url
 
 from agents.ports import Json, Steps
 from app.runs.durable_steps import LOOK_SECONDS, RETRY_SECONDS, DurableSteps, StepBroken, StepPool
@@ -96,7 +95,7 @@ class Engine:
         self._routines: dict[str, Routine] = {}
         self._url = database_url
         self._claim = Claim(database_url, executor)
-        self._taking: _Taking | None = None
+        self._stop_taking: Callable[[], None] = lambda: None
         self._config: DBOSConfig = {
             "name": "fettle",
             "system_database_url": database_url,
@@ -141,7 +140,7 @@ class Engine:
             polling_interval_sec=POLL_SECONDS,
             on_conflict="always_update",
         )
-        self._taking = _Taking(queue)
+        self._stop_taking = _Taking(queue).stop
 
     async def enqueue(self, run_id: str, lane: str, request: Json) -> None:
         """Queue the run in its lane; a run id that is known already changes nothing."""
@@ -207,8 +206,7 @@ class Engine:
                 break
             await asyncio.sleep(0.05)
         logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of each run that is let go
-        if self._taking is not None:
-            await asyncio.to_thread(self._taking.stop)
+        await asyncio.to_thread(self._stop_taking)
         await self._let_go()
         # DBOS made its threads those of the whole loop, and takes them along.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
@@ -252,28 +250,16 @@ class _Taking:
     """The thread that takes runs out of the queue: DBOS's own, with a stop event of ours."""
 
     def __init__(self, queue: Queue) -> None:
-        self._dbos = _get_dbos_instance()
-        status = self._dbos._sys_db.tables.workflow_status  # noqa: SLF001 - it has no public query as cheap
-        self._queued = select(literal(1)).where(
-            status.c.queue_name == queue.name, status.c.status == "ENQUEUED"
-        )
-        self._watch = QueueWatch(self._is_queued)
-        self._thread = threading.Thread(
-            target=queue_worker_thread, args=(self._watch, self._dbos, queue), daemon=True
-        )
+        system = (dbos := _get_dbos_instance())._sys_db  # noqa: SLF001 - no public call is as cheap
+        looks = look_into(system.engine, system.tables.workflow_status, queue.name)
+        self._watch, work = QueueWatch(looks), queue_worker_thread
+        self._thread = threading.Thread(target=work, args=(self._watch, dbos, queue), daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Return once no further run is taken; blocks for one poll at most."""
         self._watch.set()
         self._thread.join(LET_GO_SECONDS)
-
-    def _is_queued(self) -> bool:
-        try:
-            with self._dbos._sys_db.engine.connect() as connection:  # noqa: SLF001 - as above
-                return connection.execute(self._queued.limit(1)).first() is not None
-        except SQLAlchemyError:
-            return True  # the poll tells what is wrong with the database
 
 
 def _record(name: str, work: Callable[[], Coroutine[Any, Any, Json]]) -> Awaitable[Json]:

@@ -6,6 +6,9 @@ import threading
 import time
 from collections.abc import Callable
 
+from sqlalchemy import Engine, Table, literal, select
+from sqlalchemy.exc import SQLAlchemyError
+
 LONGEST_SECONDS = 30.0
 """After which the engine polls in any case."""
 
@@ -28,3 +31,18 @@ class QueueWatch(threading.Event):
             if self._is_queued() or time.monotonic() >= until:
                 return False
         return True
+
+
+def look_into(engine: Engine, status: Table, queue: str) -> Callable[[], bool]:
+    """Return what tells whether the queue holds anything, by the engine's table of all runs."""
+    waiting = status.c.queue_name == queue, status.c.status == "ENQUEUED"
+    query = select(literal(1)).where(*waiting).limit(1)
+
+    def is_queued() -> bool:
+        try:
+            with engine.connect() as connection:
+                return connection.execute(query).first() is not None
+        except SQLAlchemyError:
+            return True  # the poll tells what is wrong with the database
+
+    return is_queued
