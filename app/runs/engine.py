@@ -27,7 +27,7 @@ from sqlalchemy import make_url
 
 from agents.ports import Json, Steps
 from app.runs.durable_steps import LOOK_SECONDS, RETRY_SECONDS, DurableSteps, StepBroken, StepPool
-from app.runs.queue_watch import QueueWatch
+from app.runs.queue_watch import QueueWatch, look_into
 from app.secrets.encryption import OPEN, Cipher
 from app.store.database import overwriting, sqlite_module
 from app.store.process_lock import Claim

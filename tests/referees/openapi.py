@@ -14,8 +14,8 @@ from openapi_core.testing import MockRequest, MockResponse
 
 from app.simulator.github.faults import Exchange
 from app.simulator.github.limits import RateLimits, limit_routes
+from app.simulator.github.rest.routes import SUBJECTS
 from app.simulator.github.routing import Route
-from app.simulator.github.server import SUBJECTS
 from app.simulator.github.state.world import World
 
 HOST = "https://api.github.com"

@@ -18,7 +18,7 @@ from agents.run import Outcome, stage
 from app.policies.gate import PolicyGate
 from app.runs.admission import Admission
 from handlers.access.issues import AskerFacts
-from tests.app.runs.test_runner import asking, machine, wish
+from tests.app.runs.test_conductor import asking, machine, wish
 
 __all__ = ["machine", "wish"]  # fixtures
 
