@@ -47,7 +47,7 @@ class Pipeline:
 
     async def keep(self, run: Run, stopped: EarlyEnd) -> Outcome:
         """End the run early, and keep what it made."""
-        run.stopping = True
+        run.stop()
         outcome = await run.stage(keep_work, stopped)
         return outcome.model_copy(update={"rule": stopped.rule}) if stopped.rule else outcome
 

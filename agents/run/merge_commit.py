@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from agents.run.workspace import Ground
+from agents.run.workspace import RunWorkspace
 from agents.text import commit_text, one_line
 
 
-async def merge(run: Ground, theirs: str, files: str, subject: str, body: str = "") -> str:
+async def merge(run: RunWorkspace, theirs: str, files: str, subject: str, body: str = "") -> str:
     """Commit these files (a tree) as the merge of the run's head with `theirs`; return the commit.
 
     What the other branch brings to protected paths goes in as it stands there, and nothing else

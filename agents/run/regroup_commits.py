@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.run.workspace import Ground
+from agents.run.workspace import RunWorkspace
 from agents.text import commit_text, one_line
 
 
@@ -19,7 +19,7 @@ class Group:
     """All files of the change that belong to it, those that it takes away as well."""
 
 
-async def regroup(run: Ground, onto: str, groups: Sequence[Group]) -> tuple[str, ...]:
+async def regroup(run: RunWorkspace, onto: str, groups: Sequence[Group]) -> tuple[str, ...]:
     """Put these commits in the place of all after `onto`; return their ids.
 
     The files in the end are the same as before: they were checked, what lies between was not.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 from pydantic import TypeAdapter
 
 if TYPE_CHECKING:
-    from agents.run.run import Run
+    from agents.run.stage_context import StageContext
 
 P = ParamSpec("P")
 Out = TypeVar("Out")
@@ -21,11 +21,11 @@ class Stage(Generic[P, Out]):
 
     name: str
     title: str
-    work: Callable[Concatenate[Run, P], Awaitable[Out]]
+    work: Callable[Concatenate[StageContext, P], Awaitable[Out]]
     output: TypeAdapter[Out]
 
 
-def stage(work: Callable[Concatenate[Run, P], Awaitable[Out]]) -> Stage[P, Out]:
+def stage(work: Callable[Concatenate[StageContext, P], Awaitable[Out]]) -> Stage[P, Out]:
     """Declare a stage: its name is the function's, its title the first line of the docstring."""
     title = (work.__doc__ or work.__name__).strip().splitlines()[0].rstrip(".")
     returns: Any = get_type_hints(work)["return"]

@@ -1,4 +1,4 @@
-"""Step 5: what the stages of a run use to talk with the model, and with people."""
+"""What the stages of a run work with: its files, the model, people, and what is kept of each."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TypeVar
 
-from agents.errors import Parked, Unanswered
+from agents.errors import (
+    Cancelled,
+    ConfigError,
+    NotYet,
+    Overloaded,
+    Parked,
+    RunError,
+    Unanswered,
+)
 from agents.loop.budget import RunLimits, Spent
 from agents.loop.consent import Consent, unanswered
 from agents.loop.conversation import AnyConversation, Conversation, root_of, tool_list
@@ -18,16 +27,22 @@ from agents.loop.session import BudgetState, Objection, Session
 from agents.loop.turns import heard_outsiders, last_tree
 from agents.ports import Approval, Asking, Block, Json, Query, Steps, WorkTree
 from agents.requests import RemediateAlert
-from agents.run.workspace import Ground
-from agents.text import quote
+from agents.run.state import Record, Standing
+from agents.run.workspace import RunWorkspace
+from agents.text import printable, quote
 from agents.tools.base import Bench, Capability
 from agents.tools.submit import Submission
 
 S = TypeVar("S", bound=Submission)
 
+SHORTEST_PAUSE, LONGEST_PAUSE = 60.0, 3600.0
+"""Seconds for which a server without room is left alone, whatever it says."""
+DOUBLINGS = 4  # of the pause, when the server does not say how long
+MOST_PAUSES = 100  # of one stage: a day or more
+
 
 @dataclass(kw_only=True)
-class Workshop(Ground):
+class StageContext(RunWorkspace):
     """The state of a run that its stages change, and what they change it with."""
 
     steps: Steps
@@ -38,7 +53,108 @@ class Workshop(Ground):
     clock: Callable[[], float] = time.monotonic
     learned: Json = None
     """What the stage at work learnt of other servers' tools, for the engine to keep."""
+    waits: int = 0
+    """How often the stage at work has waited."""
+    stopping: bool = False
+    """The run is at its end: what is done now, nobody calls back any more."""
+    shown: bool = False
+    """People see what the stage at work does from here on: a cancel does not cut it off."""
     _began: float = 0.0
+
+    def lets_out(self) -> None:
+        """Note that people see what the stage does from here on: a cancel does not cut it off."""
+        self.shown = True
+
+    async def learn_tools(self) -> None:
+        """Ask other servers for their tools, the same ones for the whole run from here on."""
+        if self.ports.toolsets is not None:
+            self.learned = await self.ports.toolsets.learn(await self.policy())
+
+    # --- where the run is, as `Run` leads it ----------------------------------------------------
+
+    @property
+    def past_recall(self) -> bool:
+        """Return whether nobody can cancel the run any more."""
+        return self.stopping or self.pushed
+
+    def stop(self) -> None:
+        """Begin the run's end."""
+        self.stopping = True
+
+    def enter(self, occurrence: str) -> None:
+        """Come to the stage, whether it was done before or not."""
+        self.waits = 0
+        if not self.stopping:
+            self.left_by = occurrence
+
+    def begin(self, occurrence: str) -> None:
+        """Begin the stage's work."""
+        self.current, self.summary, self._began = occurrence, "", self.clock()
+        self._permitted, self.learned, self.shown = {}, None, False
+
+    def replay(self, occurrence: str) -> None:
+        """Pass by a stage whose work is recorded."""
+        self.current = occurrence
+
+    def rest(self, standing: Standing) -> None:
+        """Let the stage wait: what can be made again is made again when it is needed."""
+        self.waits += 1
+        self.standing = standing
+        self.let_go()
+
+    def take_over(self, standing: Standing) -> None:
+        """Stand where the stage left the run."""
+        # An earlier run's record, taken up by this one, knows nothing of who asked this time.
+        tainted = self.standing.tainted or standing.tainted
+        self.standing = standing.model_copy(update={"tainted": tainted})
+
+    def leave(self) -> None:
+        """Note that the run got through the stage."""
+        if not self.stopping:
+            self.left_by = ""
+
+    # --- what is kept of a stage ----------------------------------------------------------------
+
+    def record(self, output: Json) -> Record:
+        """Return the record of a stage that ended well."""
+        self.stands(worked=self._worked)
+        return Record(
+            output=output, summary=self.summary, standing=self.standing, toolsets=self.learned
+        )
+
+    def record_failure(self, error: RunError | ConfigError | Cancelled, before: Standing) -> Record:
+        """Return the record of a stage that failed; the run stands where it did before it."""
+        self.standing = before
+        text = f"{_OPERATOR} {error}" if isinstance(error, ConfigError) else str(error)
+        return Record(
+            # Error texts name files, whose names need not be text.
+            error=printable(text),
+            error_kind=type(error).__name__,
+            standing=before.model_copy(update={"worked": self._worked}),
+        )
+
+    def record_wait(self, stopped: BaseException, before: Standing) -> Record | None:
+        """Return the record of a stage that waits, and is done again then, if that is what it is.
+
+        The run stands where it did before the stage, in any case.
+        """
+        self.standing = before
+        standing = before.model_copy(update={"worked": self._worked})
+        if isinstance(stopped, Parked):
+            return Record(parked=stopped.approvals, standing=standing)
+        if isinstance(stopped, Overloaded):
+            if self.waits >= MOST_PAUSES:
+                return self.record_failure(RunError(_NO_ROOM.format(reason=stopped)), before)
+            pause = stopped.retry_after or SHORTEST_PAUSE * 2 ** min(self.waits, DOUBLINGS)
+            pause = min(max(pause, SHORTEST_PAUSE), LONGEST_PAUSE)
+            until = self.wall() + pause
+            at = datetime.fromtimestamp(until, UTC)
+            why = f"the model's server, until {at:%H:%M} UTC: {printable(str(stopped))}"
+            return Record(paused_until=until, summary=why, standing=standing)
+        if isinstance(stopped, NotYet):
+            until = self.wall() + stopped.seconds
+            return Record(paused_until=until, summary=str(stopped), standing=standing)
+        return None
 
     # --- the model ------------------------------------------------------------------------------
 
@@ -174,3 +290,10 @@ class Workshop(Ground):
         if said.state == "waiting":
             raise Parked([said.id])
         return said
+
+
+_NO_ROOM = (
+    "The model's server had no room for this run again and again, for hours: {reason} Write"
+    " `/bot retry` once it has."
+)
+_OPERATOR = "Fettle is not set up right, so the run stopped. Its operator has to act:"

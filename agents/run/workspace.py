@@ -1,4 +1,4 @@
-"""Step 5: where a run stands, its files, and the commits that are made of them."""
+"""Where a run stands, its files, and the commits that are made of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agents.text import commit_text, one_line
 
 
 @dataclass(kw_only=True)
-class Ground:
+class RunWorkspace:
     """What a run stands on: all that does not need a model."""
 
     id: str
@@ -102,6 +102,10 @@ class Ground:
     def mark(self) -> str:
         """Return a short word that tells this run's branch from those of other runs."""
         return hashlib.sha256(self.id.encode()).hexdigest()[:6]
+
+    def summarize(self, text: str) -> None:
+        """Say what people read beside the stage's name."""
+        self.summary = text
 
     def stands(self, **changes: Json) -> None:
         """Note where the run stands now, by fields of `Standing`."""

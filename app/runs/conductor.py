@@ -17,7 +17,7 @@ from agents.pipelines import PIPELINES
 from agents.pipelines.stages.save_unfinished import EarlyEnd
 from agents.ports import Json, Steps
 from agents.requests import Command, Request, request_of
-from agents.run import Outcome, Run, Standing
+from agents.run import Outcome, Run, StageContext, Standing
 from app.observability.logging import keys_of
 from app.observability.tracing import NoTracing, Tracing, run_ended
 from app.runs.admission import LONGEST_PAUSE, MOST_TRIES, Admission, Equipment, Withdrawn
@@ -169,7 +169,7 @@ class RunConductor:
     ) -> Run:
         given = admission.policy
         named = given.policy().models.named if given is not None else {}
-        return Run(
+        context = StageContext(
             id=run_id,
             request=request,
             ports=replace(equipment.ports, reporter=lifecycle),
@@ -181,15 +181,21 @@ class RunConductor:
             noreply=self.noreply,
             standing=Standing(tainted=admission.tainted),
         )
+        return Run(context)
 
     async def _run_pipeline(self, run: Run) -> Outcome:
-        pipeline = PIPELINES[type(run.request)]
+        context = run.context
+        pipeline = PIPELINES[type(context.request)]
         try:
-            return await pipeline.work(run, run.request)
+            return await pipeline.work(run, context.request)
         except (StepGivenUp, StepBroken) as error:
-            if run.stopping or not run.trunk:  # keeping is what failed, or there is nothing yet
+            if (
+                context.stopping or not context.trunk
+            ):  # keeping is what failed, or there is nothing yet
                 raise
-            return await pipeline.keep(run, EarlyEnd(kind="failed", text=given_up(error, run.id)))
+            return await pipeline.keep(
+                run, EarlyEnd(kind="failed", text=given_up(error, context.id))
+            )
 
     async def _finish(
         self, run_id: str, equipment: Equipment, steps: Steps, outcome: Outcome

@@ -32,7 +32,7 @@ from agents.ports import (
     Usage,
 )
 from agents.requests import Person, Repository, ResolveIssue
-from agents.run import Ports, Run, Standing
+from agents.run import Ports, Run, StageContext, Standing
 
 
 class Killed(BaseException):
@@ -672,30 +672,32 @@ class World:
     def run(self, request):
         """Return a run as a fresh process makes it."""
         return Run(
-            id="0006-run",
-            request=request,
-            ports=Ports(
-                model=self.model,
-                journal=self.journal,
-                source=self.source,
-                publisher=self.publisher,
-                reporter=self.reporter,
-                approvals=self.approvals,
-                web=self.web,
-                toolsets=self.toolsets,
-                tracker=self.tracker,
-                steering=self.steering,
-                reviewing=self.reviewing,
-                checking=self.checking,
-                alerts=self.alerts,
-            ),
-            steps=self.steps,
-            conversations=PIPELINES[type(request)].conversations,
-            models={"strong": "big", "judge": "wise", "fast": "small"},
-            limits=self.limits,
-            clock=lambda: self.now,
-            wall=lambda: self.wall,
-            standing=Standing(tainted=self.tainted),
+            StageContext(
+                id="0006-run",
+                request=request,
+                ports=Ports(
+                    model=self.model,
+                    journal=self.journal,
+                    source=self.source,
+                    publisher=self.publisher,
+                    reporter=self.reporter,
+                    approvals=self.approvals,
+                    web=self.web,
+                    toolsets=self.toolsets,
+                    tracker=self.tracker,
+                    steering=self.steering,
+                    reviewing=self.reviewing,
+                    checking=self.checking,
+                    alerts=self.alerts,
+                ),
+                steps=self.steps,
+                conversations=PIPELINES[type(request)].conversations,
+                models={"strong": "big", "judge": "wise", "fast": "small"},
+                limits=self.limits,
+                clock=lambda: self.now,
+                wall=lambda: self.wall,
+                standing=Standing(tainted=self.tainted),
+            )
         )
 
     async def resolve(self, request):

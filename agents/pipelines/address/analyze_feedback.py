@@ -16,7 +16,7 @@ from agents.pipelines.stages.install_dependencies import told
 from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import Feedback, Pull, SetupResult
 from agents.requests import Frozen
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import clean
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -86,12 +86,12 @@ ANALYZE_FEEDBACK = Conversation(
 
 @stage
 async def analyze_feedback(
-    run: Run, pull: Pull, feedback: Feedback, applied: Applied, setup: SetupResult
+    run: StageContext, pull: Pull, feedback: Feedback, applied: Applied, setup: SetupResult
 ) -> Analysis:
     """Sort the feedback."""
     left = points(feedback, applied)
     if not left:
-        run.summary = "every thread was a suggestion that applied as it is"
+        run.summarize("every thread was a suggestion that applied as it is")
         return Analysis()
     sorted_ = await run.converse(
         ANALYZE_FEEDBACK,
@@ -104,7 +104,7 @@ async def analyze_feedback(
         reference=run.request.reference,
         points=[point.shown(run, len(left)) for point in left],
     )
-    run.summary = f"{len(sorted_.action_items)} to change, {len(sorted_.out_of_scope)} to answer"
+    run.summarize(f"{len(sorted_.action_items)} to change, {len(sorted_.out_of_scope)} to answer")
     return Analysis(
         points=left,
         changes={each.about: each.change for each in sorted_.action_items},
@@ -142,7 +142,7 @@ def _objection(
     return f"Every key has to stand in it once. {' '.join(said)}" if said else None
 
 
-async def _diff(run: Run, pull: Pull) -> str:
+async def _diff(run: StageContext, pull: Pull) -> str:
     """Return what the pull request changes, against where it left its base branch."""
     source = run.ports.source
     base = await source.branch(pull.base) or run.trunk

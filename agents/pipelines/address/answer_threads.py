@@ -13,7 +13,7 @@ from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.run_checks import CheckComparison, CheckResult
 from agents.ports import Batch
-from agents.run import Outcome, Run, stage
+from agents.run import Outcome, StageContext, stage
 
 KEY = "ledger"
 
@@ -22,7 +22,7 @@ _ASKED = "Asked for another look: {logins}."
 
 
 @stage
-async def answer_threads(run: Run, work: FeedbackWork, landing: PushResult) -> Outcome:
+async def answer_threads(run: StageContext, work: FeedbackWork, landing: PushResult) -> Outcome:
     """Answer the reviewers."""
     run.lets_out()
     ledger = await answer(run, work, work.ledger_after(landing))
@@ -32,13 +32,13 @@ async def answer_threads(run: Run, work: FeedbackWork, landing: PushResult) -> O
     notes = [note for note in (replayed, asked, work.crafted.summary) if note]
     url = await summed_up(run, work.after(landing), ledger, notes)
     await remember(run, work, pushed=pushed)
-    run.summary = ledger.counts(work.feedback)
+    run.summarize(ledger.counts(work.feedback))
     return Outcome(
         kind="comment", text=f"Addressed the review: {ledger.counts(work.feedback)}", url=url
     )
 
 
-async def _asked_again(run: Run, work: FeedbackWork) -> str:
+async def _asked_again(run: StageContext, work: FeedbackWork) -> str:
     """Ask the reviewers for another look; return who was asked, for people."""
     try:
         asked = await reviewing(run).ask_again(work.feedback.reviewers)
@@ -47,7 +47,9 @@ async def _asked_again(run: Run, work: FeedbackWork) -> str:
     return _ASKED.format(logins=", ".join(f"`{each}`" for each in asked)) if asked else ""
 
 
-async def summed_up(run: Run, work: FeedbackWork, ledger: Ledger, notes: Sequence[str] = ()) -> str:
+async def summed_up(
+    run: StageContext, work: FeedbackWork, ledger: Ledger, notes: Sequence[str] = ()
+) -> str:
     """Post the table of all that was said; return its URL."""
     missing = ledger.covers(work.feedback)
     assert not missing, f"the ledger is not whole: {missing}"
@@ -62,7 +64,9 @@ async def summed_up(run: Run, work: FeedbackWork, ledger: Ledger, notes: Sequenc
     return await run.ports.publisher.comment(KEY, body)
 
 
-async def remember(run: Run, work: FeedbackWork, *, pushed: str, kept_back: bool = False) -> None:
+async def remember(
+    run: StageContext, work: FeedbackWork, *, pushed: str, kept_back: bool = False
+) -> None:
     """Note what was dealt with, so that no later run does it again."""
     batch = Batch(
         kind="reviews",

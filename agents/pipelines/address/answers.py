@@ -10,7 +10,7 @@ from agents.pipelines.address.suggestions.suggestion import stand
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.ports import Thread
-from agents.run import Run
+from agents.run import StageContext
 
 _LATER = "somebody has written there since it was read, and `/bot address` reads that"
 _ELSEWHERE = "its commit does not touch the file, so whoever opened it may want to look"
@@ -18,7 +18,7 @@ _UNDONE = "what was suggested was changed once more, so whoever suggested it may
 _NOT_OURS = "others have pushed the same meanwhile, so whoever opened it may want to look"
 
 
-async def answer(run: Run, work: FeedbackWork, ledger: Ledger) -> Ledger:
+async def answer(run: StageContext, work: FeedbackWork, ledger: Ledger) -> Ledger:
     """Answer in each thread that waits, close what was fixed; return what came of it."""
     outsiders = (await run.policy()).address.outsiders
     found = await reviewing(run).feedback(outsiders=outsiders)
@@ -37,7 +37,7 @@ async def answer(run: Run, work: FeedbackWork, ledger: Ledger) -> Ledger:
 
 
 async def _answered(
-    run: Run, thread: Thread, now: Thread | None, entry: LedgerEntry
+    run: StageContext, thread: Thread, now: Thread | None, entry: LedgerEntry
 ) -> LedgerEntry:
     """Answer in the thread, once; close it if it is fixed and nothing speaks against that."""
     if now is None:  # people have closed it, or we have before this process died
@@ -57,7 +57,7 @@ async def _answered(
 
 
 async def _judged(
-    run: Run,
+    run: StageContext,
     work: FeedbackWork,
     thread: Thread,
     entry: LedgerEntry,
@@ -77,7 +77,7 @@ async def _judged(
     return entry.model_copy(update={"note": note})
 
 
-async def _touched(run: Run) -> dict[str, set[str]]:
+async def _touched(run: StageContext) -> dict[str, set[str]]:
     """Return which files each of the run's commits changes."""
     tree, before = await run.tree(), run.start
     found: dict[str, set[str]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.errors import NotYet
 from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.ports import Batch, Feedback
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 
 MOST_LOOKS = 40
 """Times that a batch is put off because another review came in; then it begins."""
@@ -16,7 +16,7 @@ MOST_THREADS = 200
 
 
 @stage
-async def collect(run: Run) -> Feedback:
+async def collect(run: StageContext) -> Feedback:
     """Read the reviews."""
     terms = (await run.policy()).address
     feedback = await reviewing(run).feedback(outsiders=terms.outsiders)
@@ -27,11 +27,11 @@ async def collect(run: Run) -> Feedback:
     await _begin(run, feedback)
     if feedback.from_outsiders:  # strangers have a say in what the model reads
         run.stands(tainted=True)
-    run.summary = _summary(feedback)
+    run.summarize(_summary(feedback))
     return feedback
 
 
-async def _begin(run: Run, feedback: Feedback) -> None:
+async def _begin(run: StageContext, feedback: Feedback) -> None:
     """Note which reviews the run is about: should it fail, each of them would begin it again.
 
     What they say is not dealt with by that: whoever asks, or reviews, once more has it read anew.
@@ -48,7 +48,7 @@ def _bounded(feedback: Feedback) -> Feedback:
     return feedback.model_copy(update={"threads": threads, "left_out": left_out})
 
 
-def _to_wait(run: Run, feedback: Feedback, quiet: float) -> float:
+def _to_wait(run: StageContext, feedback: Feedback, quiet: float) -> float:
     """Return the seconds until nobody has submitted anything for so long; 0 when that is now."""
     if feedback.newest_at is None:
         return 0

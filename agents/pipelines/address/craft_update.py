@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.address.points import FeedbackPoint
 from agents.pipelines.address.work import Crafted, FeedbackWork, PointReply
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.run.regroup_commits import Group, regroup
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -53,7 +53,7 @@ CRAFT_UPDATE = Conversation(
 
 
 @stage
-async def craft_update(run: Run, work: FeedbackWork, before: str) -> Crafted:
+async def craft_update(run: StageContext, work: FeedbackWork, before: str) -> Crafted:
     """Write the answers.
 
     `before`: the commit before the engineer's own ones, which are made anew with these words.
@@ -71,7 +71,7 @@ async def craft_update(run: Run, work: FeedbackWork, before: str) -> Crafted:
         diff=run.fenced(diff, limit=DIFF_LIMIT) if diff else "",
     )
     commits = await regroup(run, before, _groups(update, changed))
-    run.summary = f"answers: {len(update.replies)}, commits: {len(commits)}"
+    run.summarize(f"answers: {len(update.replies)}, commits: {len(commits)}")
     return Crafted(commits=commits, replies=update.replies, summary=update.summary)
 
 

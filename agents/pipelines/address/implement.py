@@ -12,7 +12,7 @@ from agents.pipelines.stages.install_dependencies import told
 from agents.pipelines.stages.instruction_files import instructions
 from agents.pipelines.stages.run_checks import CheckResult
 from agents.ports import SetupResult
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.tools.base import Capability
 
 SUBJECT = "Address the review"
@@ -28,7 +28,7 @@ IMPLEMENT = Conversation(
 
 @stage
 async def implement(
-    run: Run, work: FeedbackWork, setup: SetupResult, failing: Sequence[CheckResult] = ()
+    run: StageContext, work: FeedbackWork, setup: SetupResult, failing: Sequence[CheckResult] = ()
 ) -> StepResult:
     """Make the changes.
 
@@ -50,5 +50,5 @@ async def implement(
         items=items,
     )
     commit = await run.commit(SUBJECT, done.summary)
-    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")
     return StepResult(title=SUBJECT, **done.model_dump(), commit=commit)

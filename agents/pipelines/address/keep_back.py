@@ -8,14 +8,16 @@ from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.save_unfinished import keep_apart
-from agents.run import Outcome, Run, stage
+from agents.run import Outcome, StageContext, stage
 
 _NOT_TRIED = PushResult()
 _WHY = "The changes were made, but not pushed. {why} {kept}"
 
 
 @stage
-async def keep_back(run: Run, work: FeedbackWork, landing: PushResult = _NOT_TRIED) -> Outcome:
+async def keep_back(
+    run: StageContext, work: FeedbackWork, landing: PushResult = _NOT_TRIED
+) -> Outcome:
     """Keep the changes back."""
     run.lets_out()
     work = work.after(landing)
@@ -30,5 +32,5 @@ async def keep_back(run: Run, work: FeedbackWork, landing: PushResult = _NOT_TRI
     ledger = await answer(run, work, Ledger(entries=tuple(entries)))
     comment = await summed_up(run, work, ledger, [why])
     await remember(run, work, pushed="", kept_back=True)
-    run.summary = "not pushed"
+    run.summarize("not pushed")
     return Outcome(kind="failed", text=why, url=comment)

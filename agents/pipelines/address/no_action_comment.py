@@ -11,7 +11,7 @@ from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.ports import Batch, Feedback
 from agents.requests import AddressReview
-from agents.run import Outcome, Run, stage
+from agents.run import Outcome, StageContext, stage
 
 _NOTHING = (
     "Nothing waits for an answer: every thread is resolved, or was answered before and nobody has"
@@ -24,20 +24,20 @@ _UNREAD = (
 
 
 @stage
-async def no_action_comment(run: Run, work: FeedbackWork) -> Outcome:
+async def no_action_comment(run: StageContext, work: FeedbackWork) -> Outcome:
     """Answer without a change."""
     run.lets_out()
     ledger = await answer(run, work, work.ledger)
     url = await summed_up(run, work, ledger)
     await remember(run, work, pushed="")
-    run.summary = ledger.counts(work.feedback)
+    run.summarize(ledger.counts(work.feedback))
     return Outcome(
         kind="comment", text=f"Nothing had to be changed: {ledger.counts(work.feedback)}", url=url
     )
 
 
 @stage
-async def nothing_new(run: Run, request: AddressReview, feedback: Feedback) -> Outcome:
+async def nothing_new(run: StageContext, request: AddressReview, feedback: Feedback) -> Outcome:
     """End without a word to say."""
     batch = Batch(
         kind="reviews",

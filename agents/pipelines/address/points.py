@@ -6,7 +6,7 @@ from agents.pipelines.address.ledger import about_remark, about_review, argued
 from agents.pipelines.address.suggestions.apply_suggestions import Applied
 from agents.ports import Feedback, Remark, ReviewText, Thread
 from agents.requests import Frozen
-from agents.run import Run
+from agents.run import StageContext
 from agents.text import clean, one_line
 
 TOTAL_LIMIT = 120_000  # characters of all points in a prompt
@@ -42,7 +42,7 @@ class FeedbackPoint(Frozen):
     applied: str = ""
     """What became of the suggestions in it, untrusted: it names files and people."""
 
-    def shown(self, run: Run, among: int) -> dict[str, str]:
+    def shown(self, run: StageContext, among: int) -> dict[str, str]:
         """Return it for a prompt, cut to its share where it is one among so many."""
         limit = min(POINT_LIMIT, TOTAL_LIMIT // among)
         code = "\n\n".join(part for part in (self.place, self._end_of_hunk(among)) if part)

@@ -12,7 +12,7 @@ from agents.errors import PolicyInvalid
 from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.ports import Batch
 from agents.requests import FixChecks, Frozen
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 
 MOST = 2
 """Times in a row that Fettle mends checks before a person has to look."""
@@ -42,18 +42,18 @@ class ChecksDue(Frozen):
 
 
 @stage
-async def consider(run: Run, request: FixChecks) -> ChecksDue:
+async def consider(run: StageContext, request: FixChecks) -> ChecksDue:
     """See whether these checks are Fettle's to mend."""
     why_not = await _why_not(run, request)
     if why_not:
-        run.summary = why_not
+        run.summarize(why_not)
         return ChecksDue(covered=why_not)
     stops = in_a_row(await reviewing(run).batches(), request.head) >= MOST
-    run.summary = "it was tried often enough" if stops else f"at {request.head[:10]}"
+    run.summarize("it was tried often enough" if stops else f"at {request.head[:10]}")
     return ChecksDue(stops=stops)
 
 
-async def _why_not(run: Run, request: FixChecks) -> str:
+async def _why_not(run: StageContext, request: FixChecks) -> str:
     if fault := await _allowed(run):
         return fault
     pull = await reviewing(run).pull()
@@ -71,7 +71,7 @@ async def _why_not(run: Run, request: FixChecks) -> str:
     return "" if ours else _THEIRS
 
 
-async def _allowed(run: Run) -> str:
+async def _allowed(run: StageContext) -> str:
     """Return why the policy of the default branch, as it is now, does not want it."""
     trunk = await run.ports.source.fetch()
     run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
@@ -84,7 +84,9 @@ async def _allowed(run: Run) -> str:
     return "" if run.ports.checking is not None else _BLIND
 
 
-async def remember(run: Run, head: str, pushed: str = "", *, kept_back: bool = False) -> None:
+async def remember(
+    run: StageContext, head: str, pushed: str = "", *, kept_back: bool = False
+) -> None:
     """Note that the checks of this commit are dealt with: once for each commit."""
     batch = Batch(kind="checks", head=head, pushed=pushed, kept_back=kept_back)
     await reviewing(run).dealt_with(batch)

@@ -15,7 +15,7 @@ from agents.pipelines.checks.sort_checks import checking
 from agents.pipelines.stages.install_dependencies import told
 from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import clean, one_line
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -64,7 +64,7 @@ IMPLEMENT = Conversation(
 
 
 @stage
-async def fix(run: Run, failures: Failures, setup: SetupResult) -> Failures:
+async def fix(run: StageContext, failures: Failures, setup: SetupResult) -> Failures:
     """Mend the failing checks."""
     run.stands(tainted=True)  # their logs hold whatever their programs came across
     await remember(run, failures.head)  # once, also where this try comes to no end
@@ -85,7 +85,7 @@ async def fix(run: Run, failures: Failures, setup: SetupResult) -> Failures:
         checks=await _shown(run, asked),
     )
     commit = await run.commit(subject(_mended(done, asked)), done.summary)
-    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")
     return failures.model_copy(
         update={
             "every": _judged(failures.every, done, asked),
@@ -138,7 +138,7 @@ def _objection(done: ChecksFixed, keys: Sequence[str], changed: Sequence[str]) -
     return " ".join(said) or None
 
 
-async def _shown(run: Run, asked: Mapping[str, Failure]) -> list[dict[str, str]]:
+async def _shown(run: StageContext, asked: Mapping[str, Failure]) -> list[dict[str, str]]:
     limit = max(LEAST, min(LOG_LIMIT, LOGS_LIMIT // max(1, len(asked))))
     return [
         {"key": key, "about": _about(run, each), "log": await _log(run, each, limit)}
@@ -146,7 +146,7 @@ async def _shown(run: Run, asked: Mapping[str, Failure]) -> list[dict[str, str]]
     ]
 
 
-def _about(run: Run, failure: Failure) -> str:
+def _about(run: StageContext, failure: Failure) -> str:
     check = failure.check
     lines = (
         f"Name: {one_line(check.name, 200)}",
@@ -158,12 +158,12 @@ def _about(run: Run, failure: Failure) -> str:
     return run.fenced("\n".join(line for line in lines if line), limit=SUMMARY_LIMIT)
 
 
-async def _log(run: Run, failure: Failure, limit: int) -> str:
+async def _log(run: StageContext, failure: Failure, limit: int) -> str:
     text = await checking(run).log(failure.check, limit=limit)
     return run.fenced(clean(text).text, limit=limit)
 
 
-async def _diff(run: Run, failures: Failures) -> str:
+async def _diff(run: StageContext, failures: Failures) -> str:
     """Return what the pull request changes, fenced."""
     source, tree = run.ports.source, await run.tree()
     fork = await source.fork_point(failures.trunk or run.trunk, run.head)

@@ -7,7 +7,7 @@ from agents.pipelines.checks.failures import Failures, sort
 from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.ports import Checking
 from agents.requests import FixChecks
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 
 LOOKS, PAUSE = 30, 20.0
 """How often, and after how many seconds each, it is looked whether the checks have ended."""
@@ -18,7 +18,7 @@ _MOVED = "Something else was pushed, or the pull request was closed, while the c
 
 
 @stage
-async def sort_checks(run: Run, request: FixChecks) -> Failures:
+async def sort_checks(run: StageContext, request: FixChecks) -> Failures:
     """Sort the failing checks, once all have ended or the patience is over."""
     port = checking(run)
     checks = await port.of(request.head)
@@ -35,7 +35,7 @@ async def sort_checks(run: Run, request: FixChecks) -> Failures:
     )
     moved = pull.state != "open" or pull.head != request.head
     covered = _MOVED if moved else _nothing(found)
-    run.summary = covered or f"{len(found.every)} failing, {len(found.ours)} to look into"
+    run.summarize(covered or f"{len(found.every)} failing, {len(found.ours)} to look into")
     return found.model_copy(update={"covered": covered})
 
 
@@ -46,7 +46,7 @@ def _nothing(found: Failures) -> str:
     return _ABANDONED if found.abandoned else ""
 
 
-def checking(run: Run) -> Checking:
+def checking(run: StageContext) -> Checking:
     """Return the port of the checks."""
     port = run.ports.checking
     assert port is not None, "a run without it has ended before"

@@ -8,7 +8,7 @@ from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.save_unfinished import keep_apart
 from agents.pipelines.stages.verification import VerifiedChange, checks_table, code
 from agents.requests import FixChecks
-from agents.run import Outcome, Run, stage
+from agents.run import Outcome, StageContext, stage
 from agents.text import publish
 
 KEY = "checks"
@@ -39,22 +39,22 @@ _NOTHING: dict[Kind, str] = {
 
 
 @stage
-async def leave(run: Run, request: FixChecks, due: ChecksDue) -> Outcome:
+async def leave(run: StageContext, request: FixChecks, due: ChecksDue) -> Outcome:
     """Leave the checks to others."""
     if not due.stops:
-        run.summary = "nobody needs to hear of it"
+        run.summarize("nobody needs to hear of it")
         return Outcome(kind="covered", text=due.covered)
     run.lets_out()
     body = _STOPPED.format(head=request.head[:10], most={2: "two"}.get(MOST, MOST))
     url = await run.ports.publisher.comment(KEY, body)
     await remember(run, request.head)
-    run.summary = "a person has to look"
+    run.summarize("a person has to look")
     return Outcome(kind="comment", text="Checks still fail; a person has to look.", url=url)
 
 
 @stage
 async def report(
-    run: Run,
+    run: StageContext,
     failures: Failures,
     verified: VerifiedChange | None = None,
     landing: PushResult | None = None,
@@ -67,14 +67,17 @@ async def report(
         body += f"\n\n{_checked(verified.after(landing))}"
     url = await run.ports.publisher.comment(KEY, body)
     await remember(run, failures.head, pushed)
-    run.summary = f"pushed {pushed[:10]}" if pushed else "nothing to push"
+    run.summarize(f"pushed {pushed[:10]}" if pushed else "nothing to push")
     text = "Mended the failing checks." if pushed else "No failing check was mended: see why."
     return Outcome(kind="comment", text=text, url=url)
 
 
 @stage
 async def keep_back(
-    run: Run, failures: Failures, verified: VerifiedChange, landing: PushResult | None = None
+    run: StageContext,
+    failures: Failures,
+    verified: VerifiedChange,
+    landing: PushResult | None = None,
 ) -> Outcome:
     """Keep the change back."""
     run.lets_out()
@@ -84,11 +87,11 @@ async def keep_back(
     body = f"{_body(run, failures, '', why)}\n\n{_checked(verified)}"
     url = await run.ports.publisher.comment(KEY, body)
     await remember(run, failures.head, kept_back=True)
-    run.summary = "not pushed"
+    run.summarize("not pushed")
     return Outcome(kind="failed", text=why, url=url)
 
 
-def _body(run: Run, failures: Failures, pushed: str, note: str) -> str:
+def _body(run: StageContext, failures: Failures, pushed: str, note: str) -> str:
     """Return the table of the checks, and what is to be said of the change."""
     rows = [_row(run, each, failures, pushed) for each in failures.every[:SHOWN]]
     if len(failures.every) > SHOWN:
@@ -104,7 +107,7 @@ def _body(run: Run, failures: Failures, pushed: str, note: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _row(run: Run, failure: Failure, failures: Failures, pushed: str) -> str:
+def _row(run: StageContext, failure: Failure, failures: Failures, pushed: str) -> str:
     kind = _KINDS[failure.kind].format(base=code(failures.base))
     done = _NOTHING[failure.kind]
     if failure.kind == "branch" and pushed and failure.said:
@@ -124,5 +127,5 @@ def _checked(verified: VerifiedChange) -> str:
     return table + (f"\n\n**Loosened**\n\n{loosened}" if loosened else "")
 
 
-def _url(run: Run) -> str:
+def _url(run: StageContext) -> str:
     return run.request.repository_url

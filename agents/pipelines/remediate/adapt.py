@@ -13,7 +13,7 @@ from agents.pipelines.stages.check_summary import wrote
 from agents.pipelines.stages.install_dependencies import told
 from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import one_line
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -44,7 +44,7 @@ ADAPT = Conversation(
 
 
 @stage
-async def adapt(run: Run, work: Work, setup: SetupResult) -> Work:
+async def adapt(run: StageContext, work: Work, setup: SetupResult) -> Work:
     """Have the code follow the new version."""
     run.stands(tainted=True)  # a release's files and changelog are anybody's
     assert work.bump is not None, "something moved"
@@ -78,12 +78,12 @@ async def adapt(run: Run, work: Work, setup: SetupResult) -> Work:
             feedback=run.fenced(work.feedback) if work.feedback else "",
         )
     except ModelRefused:  # the checks say what became of it
-        run.summary = "came to no result"
+        run.summarize("came to no result")
         return work
     name = one_line(work.found.name, 50)
     body = "" if work.found.group.undisclosed else done.summary[:SUMMARY_LIMIT]
     commit = await run.commit(f"Adapt the code to the new {name}", body)
-    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")
     return work.model_copy(update={"adapted": done.summary if commit else ""})
 
 

@@ -19,7 +19,7 @@ from agents.pipelines.remediate.work import Bump, Work
 from agents.pipelines.stages.install_dependencies import told as told_of
 from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult, WorkTree
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import one_line
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -60,7 +60,7 @@ ENGINEER = Conversation(
 
 
 @stage
-async def engineer(run: Run, work: Work, setup: SetupResult) -> Work:
+async def engineer(run: StageContext, work: Work, setup: SetupResult) -> Work:
     """Find a way where the ladder found none."""
     run.stands(tainted=True)  # an advisory's text and foreign releases are anybody's
     checking = _Checking(run, work, await known_ecosystem(run, work.found.group))
@@ -79,10 +79,10 @@ async def engineer(run: Run, work: Work, setup: SetupResult) -> Work:
             feedback=run.fenced(work.feedback) if work.feedback else "",
         )
     except ModelRefused as refused:
-        run.summary = "came to no result"
+        run.summarize("came to no result")
         return work.model_copy(update={"skipped": str(refused)})
     if done.outcome == "skipped":
-        run.summary = one_line(done.reason, 120)
+        run.summarize(one_line(done.reason, 120))
         return work.model_copy(update={"skipped": done.reason})
     return await _committed(run, work, done, await checking.bump(done))
 
@@ -91,7 +91,7 @@ async def engineer(run: Run, work: Work, setup: SetupResult) -> Work:
 class _Checking:
     """Holds what the engineer made against what code can check; the same checks as the ladder's."""
 
-    run: Run
+    run: StageContext
     work: Work
     ecosystem: Ecosystem | None
     made: Bump | None = field(default=None)
@@ -181,14 +181,14 @@ async def _resolved(tree: WorkTree, ecosystem: Ecosystem, group: Group, version:
     await ecosystem.relock(tree, {ecosystem.name_of(group.package): version})
 
 
-async def _committed(run: Run, work: Work, done: DependencyFix, bump: Bump) -> Work:
+async def _committed(run: StageContext, work: Work, done: DependencyFix, bump: Bump) -> Work:
     await run.tree(bump.tree)
     group = work.found.group
     commit = await run.commit(subject(group, bump.moves), message(group, done.summary))
     assert commit is not None, "a fix changes something: that was checked"
     run.stands(foundation=commit)
     run.let_go()
-    run.summary = f"changed: {commit[:10]}"
+    run.summarize(f"changed: {commit[:10]}")
     return work.model_copy(update={"bump": bump.model_copy(update={"commit": commit})})
 
 

@@ -19,7 +19,7 @@ from agents.pipelines.remediate.words import message, subject, title
 from agents.pipelines.remediate.work import Bump, Failed, Work
 from agents.ports import WorkTree
 from agents.requests import Frozen
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import one_line
 
 CLIMBS = 3  # with what was learnt of advisories that no alert had named
@@ -47,7 +47,7 @@ class Learnt(Frozen):
 
 
 @stage
-async def fix(run: Run, work: Work) -> Work:
+async def fix(run: StageContext, work: Work) -> Work:
     """Climb the ladder."""
     if work.bump is not None and work.bump.by == "ladder":  # the same again: only the code follows
         return await _committed(run, work, work.bump)
@@ -64,7 +64,9 @@ async def fix(run: Run, work: Work) -> Work:
     return await _committed(run, work, Bump.of(result))
 
 
-async def learn(run: Run, ecosystem: Ecosystem, group: Group, moves: tuple[Move, ...]) -> Learnt:
+async def learn(
+    run: StageContext, ecosystem: Ecosystem, group: Group, moves: tuple[Move, ...]
+) -> Learnt:
     """Return which advisories affect what these moves bring in, and did not before."""
     came = {(m.name, version) for m in moves for version in m.new if version not in m.old}
     went = {(m.name, version) for m in moves for version in m.old}
@@ -91,7 +93,9 @@ def against(learnt: Learnt) -> str:
     return _NEW.format(names=names, ids=ids) if learnt.about else ""
 
 
-async def _climbed(run: Run, tree: WorkTree, ecosystem: Ecosystem, group: Group) -> Fix | Refusal:
+async def _climbed(
+    run: StageContext, tree: WorkTree, ecosystem: Ecosystem, group: Group
+) -> Fix | Refusal:
     """Climb; where only another major version is left, ask people for it."""
     result = await _clean(run, tree, ecosystem, group, await terms(run))
     if isinstance(result, Fix) or not result.major or run.ports.approvals is None:
@@ -106,7 +110,7 @@ async def _climbed(run: Run, tree: WorkTree, ecosystem: Ecosystem, group: Group)
 
 
 async def _clean(
-    run: Run, tree: WorkTree, ecosystem: Ecosystem, group: Group, allowed: Terms
+    run: StageContext, tree: WorkTree, ecosystem: Ecosystem, group: Group, allowed: Terms
 ) -> Fix | Refusal:
     """Climb until no advisory affects what comes in: what GitHub knows counts like an alert."""
     start = await tree.snapshot()
@@ -127,7 +131,7 @@ async def _clean(
     return Refusal(cause="no_rung", reason=against(learnt), steps=result.steps)
 
 
-async def _committed(run: Run, work: Work, bump: Bump) -> Work:
+async def _committed(run: StageContext, work: Work, bump: Bump) -> Work:
     group = work.found.group
     await run.tree(bump.tree)
     words = "\n".join(bump.evidence)
@@ -136,12 +140,12 @@ async def _committed(run: Run, work: Work, bump: Bump) -> Work:
     assert commit is not None, "a fix changes something: that was checked"
     run.stands(foundation=commit)  # what is installed from here on is what the fix asks for
     run.let_go()
-    run.summary = f"level {bump.level}: {commit[:10]}" if bump.level is not None else commit[:10]
+    run.summarize(f"level {bump.level}: {commit[:10]}" if bump.level is not None else commit[:10])
     return work.model_copy(update={"bump": bump.model_copy(update={"commit": commit})})
 
 
-def _refused(run: Run, work: Work, refusal: Refusal) -> Work:
-    run.summary = one_line(refusal.reason, 120)
+def _refused(run: StageContext, work: Work, refusal: Refusal) -> Work:
+    run.summarize(one_line(refusal.reason, 120))
     return work.model_copy(update={"refusal": refusal})
 
 
@@ -164,11 +168,11 @@ def _same(ecosystem: Ecosystem, one: str, other: str) -> bool:
 
 
 @stage
-async def start_over(run: Run, work: Work) -> Work:
+async def start_over(run: StageContext, work: Work) -> Work:
     """Take the fix back."""
     assert work.verdict is not None, "only what was looked at is taken back"
     back_to_base(run)
-    run.summary = one_line(work.verdict.feedback, 120)
+    run.summarize(one_line(work.verdict.feedback, 120))
     unfit = [each for each in work.verdict.issues if each.category == "install"]
     made = subject(work.found.group, work.bump.moves if work.bump else ())
     kept = work.bump if work.bump and work.bump.by == "ladder" and not unfit else None
@@ -183,7 +187,7 @@ async def start_over(run: Run, work: Work) -> Work:
     )
 
 
-def back_to_base(run: Run) -> None:
+def back_to_base(run: StageContext) -> None:
     """Stand where the run began, with the dependencies of then."""
     run.stands(start=run.base, head=run.base, foundation="")
     run.let_go()

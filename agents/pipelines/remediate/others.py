@@ -10,7 +10,7 @@ from agents.pipelines.remediate.ladder import Stuck, Unfit, judge
 from agents.pipelines.remediate.work import Bump
 from agents.ports import OtherPull
 from agents.requests import Frozen, RemediateAlert
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import one_line
 
 MOST = 4  # of the newest ones, that are looked at
@@ -39,7 +39,7 @@ class Others(Frozen):
 
 
 @stage
-async def look_for_others(run: Run, request: RemediateAlert, found: AlertGroup) -> Others:
+async def look_for_others(run: StageContext, request: RemediateAlert, found: AlertGroup) -> Others:
     """Look whether somebody is at it already."""
     if run.ports.alerts is None:
         return Others()
@@ -51,20 +51,20 @@ async def look_for_others(run: Run, request: RemediateAlert, found: AlertGroup) 
         if pull.pushed_by and not pull.own:
             who = one_line(", ".join(pull.pushed_by), 80)
             waits = _PEOPLE.format(who=who, number=pull.number, author=pull.author)
-            run.summary = one_line(waits, 120)
+            run.summarize(one_line(waits, 120))
             return Others(waits=waits)
     ours = [pull for pull in mine if pull.own]
     if found.retire is not None and ours:  # with the override in place it proves nothing
         waits = _FIRST.format(number=ours[0].number)
-        run.summary = one_line(waits, 120)
+        run.summarize(one_line(waits, 120))
         return Others(waits=waits)
     numbers = ", ".join(f"#{pull.number}" for pull in mine)
-    run.summary = numbers or "nobody else is at it"
+    run.summarize(numbers or "nobody else is at it")
     return Others(candidates=tuple(mine))
 
 
 @stage
-async def take_up(run: Run, found: AlertGroup, others: Others) -> Others:
+async def take_up(run: StageContext, found: AlertGroup, others: Others) -> Others:
     """Prove what others have made."""
     useless: list[int] = []
     why_not: list[str] = []
@@ -76,18 +76,18 @@ async def take_up(run: Run, found: AlertGroup, others: Others) -> Others:
             continue
         if pull.own:
             waits = _OURS.format(number=pull.number)
-            run.summary = one_line(waits, 120)
+            run.summarize(one_line(waits, 120))
             return Others(waits=waits)
         run.stands(start=bump.commit, head=bump.commit, foundation=bump.commit)
         run.let_go()
-        run.summary = f"#{pull.number} mends it, as far as its files tell"
+        run.summarize(f"#{pull.number} mends it, as far as its files tell")
         return Others(adopted=pull, bump=bump, useless=tuple(useless), why_not=tuple(why_not))
-    run.summary = "none of them mends it"
+    run.summarize("none of them mends it")
     return Others(useless=tuple(useless), why_not=tuple(why_not))
 
 
 @stage
-async def leave_it(run: Run, others: Others) -> Others:
+async def leave_it(run: StageContext, others: Others) -> Others:
     """Make a fix of our own after all."""
     back_to_base(run)
     pull = others.adopted
@@ -100,7 +100,7 @@ def _unproved(pull: OtherPull, why: str) -> str:
     return _UNPROVED.format(number=pull.number, author=one_line(pull.author, 60), why=why)
 
 
-async def _proved(run: Run, found: AlertGroup, pull: OtherPull) -> Bump | str:
+async def _proved(run: StageContext, found: AlertGroup, pull: OtherPull) -> Bump | str:
     """Return what code proves of a pull request, or why it does not mend it."""
     ecosystem = await known_ecosystem(run, found.group)
     if ecosystem is None:

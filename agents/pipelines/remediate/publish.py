@@ -10,7 +10,7 @@ from agents.pipelines.remediate.words import title
 from agents.pipelines.remediate.work import Work
 from agents.remediation import Result, branch_words, rule_of
 from agents.requests import RemediateAlert
-from agents.run import Outcome, Run, stage
+from agents.run import Outcome, StageContext, stage
 from agents.text import one_line
 from agents.text import publish as safe
 
@@ -30,7 +30,7 @@ _VERDICTS = {
 
 
 @stage
-async def report_scan(run: Run, found: AlertGroup) -> Outcome:
+async def report_scan(run: StageContext, found: AlertGroup) -> Outcome:
     """Report what was found, and change nothing."""
     report = scan_report(found, run.request.repository_url)
     count = len(found.group.advisories)
@@ -40,15 +40,17 @@ async def report_scan(run: Run, found: AlertGroup) -> Outcome:
 
 
 @stage
-async def nothing_to_do(run: Run, found: AlertGroup, why: str) -> Outcome:
+async def nothing_to_do(run: StageContext, found: AlertGroup, why: str) -> Outcome:
     """Say why there is nothing to do."""
-    run.summary = one_line(why, 120)
+    run.summarize(one_line(why, 120))
     report = scan_report(found, run.request.repository_url)
     return _ended("covered", "nothing_to_do", safe(why), report, found)
 
 
 @stage
-async def report_adopted(run: Run, request: RemediateAlert, work: Work, others: Others) -> Outcome:
+async def report_adopted(
+    run: StageContext, request: RemediateAlert, work: Work, others: Others
+) -> Outcome:
     """Say on another's pull request what was proved of it."""
     pull = others.adopted
     assert pull is not None, "one was taken up"
@@ -60,18 +62,18 @@ async def report_adopted(run: Run, request: RemediateAlert, work: Work, others: 
         run.lets_out()
         body = pull_request_body(work, request.repository_url)
         url = await alerts.say(pull.number, KEY, body)
-    run.summary = f"#{pull.number} stands"
+    run.summarize(f"#{pull.number} stands")
     text = f"#{pull.number} of {one_line(pull.author, 60)} mends it, and holds what was checked."
     outcome = _ended("comment", "fixed", text, report, work)
     return outcome.model_copy(update={"url": url})
 
 
 @stage
-async def report_failure(run: Run, work: Work) -> Outcome:
+async def report_failure(run: StageContext, work: Work) -> Outcome:
     """Report why there is no fix."""
     result = failure(work)
     why = _why(work)
-    run.summary = result.replace("_", " ")
+    run.summarize(result.replace("_", " "))
     kind = "covered" if result == "nothing_to_do" else "failed"
     text = safe(_VERDICTS[result].format(why=one_line(why, 400)))
     report = fix_report(work, run.request.repository_url)
@@ -79,27 +81,27 @@ async def report_failure(run: Run, work: Work) -> Outcome:
 
 
 @stage
-async def keep_override(run: Run, work: Work) -> Outcome:
+async def keep_override(run: StageContext, work: Work) -> Outcome:
     """Say why the override stays: nobody is called for that."""
     unable = failure(work) == "infra_error"
     kind, result = ("failed", failure(work)) if unable else ("covered", "nothing_to_do")
     text = one_line(_why_kept(work), 400)
-    run.summary = one_line(text, 120)
+    run.summarize(one_line(text, 120))
     report = fix_report(work, run.request.repository_url)
     return _ended(kind, result, safe(text), report, work)
 
 
 @stage
-async def publish(run: Run, request: RemediateAlert, work: Work) -> Outcome:
+async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Outcome:
     """Open the pull request."""
     assert work.bump is not None, "only what stands is published"
     report = fix_report(work, request.repository_url)
     headline = await run.styled(title(work))
     if request.no_pr:
-        run.summary = "nothing published, as asked"
+        run.summarize("nothing published, as asked")
         return _ended("comment", "fixed", _MADE.format(subject=headline), report, work)
     if await _all_closed(run, work.found):
-        run.summary = "its alerts were closed meanwhile"
+        run.summarize("its alerts were closed meanwhile")
         return _ended("covered", "nothing_to_do", _CLOSED, report, work)
     name = request.branch or await run.new_branch(*branch_words(request), run.mark)
     run.lets_out()
@@ -112,7 +114,7 @@ async def publish(run: Run, request: RemediateAlert, work: Work) -> Outcome:
         draft=False,
     )
     number = f" #{pull_request.number}" if pull_request.number else ""
-    run.summary = f"pull request{number}"
+    run.summarize(f"pull request{number}")
     outcome = _ended(
         "pull_request", "fixed", f"Opened pull request{number}: {headline}", report, work
     )
@@ -152,7 +154,7 @@ def _why_kept(work: Work) -> str:
     return _KEPT.format(why=" ".join(each.description for each in issues))
 
 
-async def _all_closed(run: Run, found: AlertGroup) -> bool:
+async def _all_closed(run: StageContext, found: AlertGroup) -> bool:
     """Return whether nobody needs the fix any more."""
     numbers = [each.alert for each in found.group.advisories if each.alert]
     if run.ports.alerts is None or not numbers or found.retire is not None:

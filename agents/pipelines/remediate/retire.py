@@ -8,14 +8,14 @@ from agents.pipelines.remediate.findings.scan import terms
 from agents.pipelines.remediate.fix import against, learn, told
 from agents.pipelines.remediate.ladder import Ecosystem, Fix, Refusal, do_without, ecosystem_of
 from agents.pipelines.remediate.work import Bump, Work
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import one_line
 
 _NEEDED = "Still needed. {why}"
 
 
 @stage
-async def retire(run: Run, work: Work) -> Work:
+async def retire(run: StageContext, work: Work) -> Work:
     """Do without the override in the work tree, or say why it is needed."""
     group, wish = work.found.group, work.found.retire
     assert wish is not None, "that is what was asked"
@@ -39,7 +39,7 @@ async def retire(run: Run, work: Work) -> Work:
             more = {"evidence": (*result.evidence, *evidence), "notes": (*result.notes, *notes)}
             result = result.model_copy(update=more)
     if isinstance(result, Refusal):
-        run.summary = one_line(result.reason, 120)
+        run.summarize(one_line(result.reason, 120))
         return work.model_copy(update={"refusal": result})
-    run.summary = f"not needed any more: level {result.level:d}"
+    run.summarize(f"not needed any more: level {result.level:d}")
     return work.model_copy(update={"bump": Bump.of(result)})

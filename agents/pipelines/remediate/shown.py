@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.pipelines.remediate.findings.found import AlertGroup
 from agents.pipelines.remediate.work import Work
-from agents.run import Run
+from agents.run import StageContext
 from agents.text import clean, one_line
 
 TEXT_LIMIT = 4_000  # characters of one advisory's own words
@@ -12,7 +12,7 @@ ALERTS_LIMIT = 24_000  # and of all alerts
 MOST = 12
 
 
-def alerts_shown(run: Run, found: AlertGroup) -> str:
+def alerts_shown(run: StageContext, found: AlertGroup) -> str:
     """Return the alerts with their authors' words and what code found, fenced."""
     by_alert = {(each.alert, each.ghsa_id): each for each in found.triage}
     parts = []
@@ -31,7 +31,7 @@ def alerts_shown(run: Run, found: AlertGroup) -> str:
     return run.fenced("\n\n".join(parts), limit=ALERTS_LIMIT)
 
 
-def moves_shown(run: Run, work: Work) -> str:
+def moves_shown(run: StageContext, work: Work) -> str:
     """Return what moved, and what code has proved of it."""
     if work.bump is None:
         return "Nothing has moved yet."
@@ -43,7 +43,7 @@ def moves_shown(run: Run, work: Work) -> str:
     return run.fenced("\n".join([*moves, *work.bump.evidence, *work.bump.notes]))
 
 
-def results_shown(run: Run, work: Work) -> str:
+def results_shown(run: StageContext, work: Work) -> str:
     """Return how the repository's checks ended before and after the change."""
     if work.quality is None or not work.quality.runs:
         return "None of the repository's checks can run here."

@@ -8,7 +8,7 @@ from agents.errors import ModelRefused
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.remediate.shown import moves_shown, results_shown
 from agents.pipelines.remediate.work import Work
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
@@ -33,7 +33,7 @@ SUMMARIZE = Conversation(
 
 
 @stage
-async def summarize(run: Run, work: Work) -> Work:
+async def summarize(run: StageContext, work: Work) -> Work:
     """Say in a paragraph what was done."""
     try:
         done = await run.converse(

@@ -15,7 +15,7 @@ from agents.pipelines.stages.docs_review import DIFF_LIMIT
 from agents.pipelines.stages.instruction_files import instructions
 from agents.pipelines.stages.run_checks import CheckResult
 from agents.requests import RemediateAlert, Severity
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
@@ -74,14 +74,14 @@ VERIFY = Conversation(
 
 
 @stage
-async def verify(run: Run, request: RemediateAlert, work: Work) -> Work:
+async def verify(run: StageContext, request: RemediateAlert, work: Work) -> Work:
     """Look at the fix with fresh eyes."""
     verdict = by_code(work)
     if verdict is None and request.skip_verify:
         verdict = VerifyResult(passed=True, by="nobody")
     if verdict is None:
         verdict = await _by_model(run, work)
-    run.summary = f"{'stands' if verdict.passed else 'does not stand'}, says {verdict.by}"
+    run.summarize(f"{'stands' if verdict.passed else 'does not stand'}, says {verdict.by}")
     return work.model_copy(update={"verdict": verdict})
 
 
@@ -106,7 +106,7 @@ def by_code(work: Work) -> VerifyResult | None:
     return None
 
 
-async def _by_model(run: Run, work: Work) -> VerifyResult:
+async def _by_model(run: StageContext, work: Work) -> VerifyResult:
     """Ask somebody who has seen nothing but the change and what our process measured."""
     run.stands(tainted=True)  # an advisory's text and foreign releases are anybody's
     tree = await run.tree(run.head)

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.stages.implement import Assignment
 from agents.requests import ResolveIssue
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
@@ -58,8 +58,8 @@ DECOMPOSE = Conversation(
 
 
 @stage
-async def decompose(run: Run) -> StepPlan:
+async def decompose(run: StageContext) -> StepPlan:
     """Plan the steps."""
     plan = await run.converse(DECOMPOSE)
-    run.summary = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"
+    run.summarize("1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps")
     return plan

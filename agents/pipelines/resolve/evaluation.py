@@ -12,7 +12,7 @@ from agents.pipelines.stages.docs_review import DIFF_LIMIT
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
 from agents.pipelines.stages.instruction_files import instructions
 from agents.requests import Frozen
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import clean
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -104,7 +104,7 @@ class EvaluationFindings(Frozen):
 
 
 @stage
-async def evaluation(run: Run, aim: ChangeGoal) -> EvaluationFindings:
+async def evaluation(run: StageContext, aim: ChangeGoal) -> EvaluationFindings:
     """Look at the change with fresh eyes."""
     tree = await run.tree()
     commits = await run.ports.source.commits(aim.since, run.head)
@@ -120,7 +120,7 @@ async def evaluation(run: Run, aim: ChangeGoal) -> EvaluationFindings:
         wish=run.fenced(clean(aim.wish).text, limit=WISH_LIMIT),
         diff=run.fenced(await tree.diff(aim.since, run.head), limit=DIFF_LIMIT),
     )
-    run.summary = evaluated.verdict.replace("_", " ")
+    run.summarize(evaluated.verdict.replace("_", " "))
     return _verdict(evaluated, aim, [commit for commit, _ in commits])
 
 
@@ -179,12 +179,12 @@ REVISE = Conversation(
 
 
 @stage
-async def revise(run: Run, verdict: EvaluationFindings, aim: ChangeGoal) -> Revised:
+async def revise(run: StageContext, verdict: EvaluationFindings, aim: ChangeGoal) -> Revised:
     """Mend what the evaluation found."""
     flaws = "\n".join(f"- {flaw}" for flaw in verdict.flaws)
     revised = await run.converse(REVISE, flaws=run.fenced(flaws))
     subject = aim.subject or "Mend what the evaluation found"
     onto = aim.since if aim.subject else ""
     commit = await run.commit(subject, revised.summary, onto=onto)
-    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")
     return revised

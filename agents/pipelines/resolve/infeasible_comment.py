@@ -12,7 +12,7 @@ from agents.pipelines.resolve.work import SetAsideWork
 from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.save_unfinished import unfinished_branch
 from agents.requests import ResolveIssue
-from agents.run import Outcome, Run, stage
+from agents.run import Outcome, StageContext, stage
 from agents.text import publish
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -56,7 +56,7 @@ INFEASIBLE_COMMENT = Conversation(
 
 
 @stage
-async def infeasible_comment(run: Run, made: Sequence[StepResult]) -> Outcome:
+async def infeasible_comment(run: StageContext, made: Sequence[StepResult]) -> Outcome:
     """Say why nothing changed."""
     reports = "\n\n".join(each.report for each in made)
     drafted = await run.converse(INFEASIBLE_COMMENT, made=run.fenced(reports))
@@ -67,7 +67,7 @@ async def infeasible_comment(run: Run, made: Sequence[StepResult]) -> Outcome:
     }
     again = _AGAIN if run.request.number else _AGAIN_LOCALLY
     url = await run.ports.publisher.comment("infeasible", _COMMENT.format(**texts, again=again))
-    run.summary = "no change"
+    run.summarize("no change")
     return Outcome(kind="comment", text="Found nothing to change; the issue says why.", url=url)
 
 
@@ -101,7 +101,10 @@ EVAL_COMMENT = Conversation(
 
 @stage
 async def eval_comment(
-    run: Run, request: ResolveIssue, verdict: EvaluationFindings, aside: SetAsideWork | None
+    run: StageContext,
+    request: ResolveIssue,
+    verdict: EvaluationFindings,
+    aside: SetAsideWork | None,
 ) -> Outcome:
     """Say what is missing."""
     missing = verdict.missing or "\n".join(f"- {flaw}" for flaw in verdict.flaws)
@@ -112,6 +115,6 @@ async def eval_comment(
     words = publish(drafted.comment, repository_url=request.repository_url, limit=REASONS_LIMIT)
     comment = _UNSETTLED.format(words=words, branch=aside.branch, url=aside.url)
     said = await run.ports.publisher.comment("evaluation", comment)
-    run.summary = f"asked; the work is on {aside.branch}"
+    run.summarize(f"asked; the work is on {aside.branch}")
     text = "The change is made, but it cannot be judged right before people say more."
     return Outcome(kind="comment", text=text, url=said)

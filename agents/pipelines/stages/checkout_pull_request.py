@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.errors import RunError
 from agents.ports import Pull, Reviewing
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 
 _CLOSED = "#{number} was {state} before the work began, so nothing was done."
 _GONE = (
@@ -14,7 +14,7 @@ _GONE = (
 
 
 @stage
-async def check_out(run: Run) -> Pull:
+async def check_out(run: StageContext) -> Pull:
     """Fetch the pull request.
 
     What the run changes is compared with the pull request as people reviewed it; policy and
@@ -23,9 +23,8 @@ async def check_out(run: Run) -> Pull:
     source = run.ports.source
     trunk = await source.fetch()
     run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
-    policy = await run.policy()  # an unreadable one ends the run before it costs anything
-    if run.ports.toolsets is not None:
-        run.learned = await run.ports.toolsets.learn(policy)
+    await run.policy()  # an unreadable one ends the run before it costs anything
+    await run.learn_tools()
     pull = await reviewing(run).pull()
     if pull.state != "open":
         raise RunError(_CLOSED.format(number=pull.number, state=pull.state))
@@ -37,11 +36,11 @@ async def check_out(run: Run) -> Pull:
     run.stands(base=head, start=head, head=head, branch=branch, foreign=foreign)
     if not pull.author_may_write:  # its code is a stranger's
         run.stands(tainted=True)
-    run.summary = f"#{pull.number} at {head[:10]}"
+    run.summarize(f"#{pull.number} at {head[:10]}")
     return pull.model_copy(update={"head": head})
 
 
-def reviewing(run: Run) -> Reviewing:
+def reviewing(run: StageContext) -> Reviewing:
     """Return the port of the run's pull request."""
     port = run.ports.reviewing
     assert port is not None, "a run on a pull request is given the port of its reviews"

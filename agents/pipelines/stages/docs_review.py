@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.loop.conversation import Conversation, beside
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
@@ -29,15 +29,15 @@ DOCS_REVIEW = Conversation(
 
 
 @stage
-async def docs_review(run: Run) -> DocsReviewed:
+async def docs_review(run: StageContext) -> DocsReviewed:
     """Review the documentation."""
     reviewed = await run.converse(DOCS_REVIEW, diff=await whole_change(run))
     commit = await run.commit("Update documentation", reviewed.summary)
-    run.summary = f"updated: {commit[:10]}" if commit else "nothing to change"
+    run.summarize(f"updated: {commit[:10]}" if commit else "nothing to change")
     return reviewed
 
 
-async def whole_change(run: Run) -> str:
+async def whole_change(run: StageContext) -> str:
     """Return the diff of the run against its base, fenced and bounded."""
     tree = await run.tree()
     return run.fenced(await tree.diff(run.base, run.head), limit=DIFF_LIMIT)

@@ -9,7 +9,7 @@ from agents.pipelines.stages.install_dependencies import told
 from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult
 from agents.requests import Frozen
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import clean
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -113,7 +113,7 @@ IMPLEMENT = Conversation(
 
 
 @stage
-async def implement(run: Run, assignment: Assignment, setup: SetupResult) -> StepResult:
+async def implement(run: StageContext, assignment: Assignment, setup: SetupResult) -> StepResult:
     """Make the step and commit it."""
     done = await run.converse(
         IMPLEMENT,
@@ -124,7 +124,7 @@ async def implement(run: Run, assignment: Assignment, setup: SetupResult) -> Ste
         wish=run.fenced(clean(assignment.wish).text, limit=WISH_LIMIT),
     )
     commit = await run.commit(assignment.subject, done.summary)
-    run.summary = f"{assignment.title}: {commit[:10] if commit else 'nothing to change'}"
+    run.summarize(f"{assignment.title}: {commit[:10] if commit else 'nothing to change'}")
     return StepResult(
         title=assignment.title,
         summary=done.summary,

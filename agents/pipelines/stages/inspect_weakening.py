@@ -15,7 +15,7 @@ from agents.loop.conversation import Conversation, beside
 from agents.pipelines.stages.weakening_text import questions, section
 from agents.ports import Approval
 from agents.requests import Frozen
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import printable
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -96,7 +96,7 @@ PUT_BACK = Conversation(
 
 
 @stage
-async def inspect(run: Run, earlier: Inspection | None = None) -> Inspection:
+async def inspect(run: StageContext, earlier: Inspection | None = None) -> Inspection:
     """Look for tests and checks that the change loosens.
 
     `earlier`: what was found before the engineer put things back. People who said no are not asked
@@ -105,13 +105,15 @@ async def inspect(run: Run, earlier: Inspection | None = None) -> Inspection:
     return await judged(run, await findings(run, run.base, run.head), earlier)
 
 
-async def judged(run: Run, places: tuple[Finding, ...], earlier: Inspection | None) -> Inspection:
+async def judged(
+    run: StageContext, places: tuple[Finding, ...], earlier: Inspection | None
+) -> Inspection:
     """Return what people say to these findings, which are about the run's head."""
     inspection = Inspection(commit=run.head, findings=places)
     if not inspection.grave:
-        run.summary = f"{len(places)} to point out" if places else "nothing"
+        run.summarize(f"{len(places)} to point out" if places else "nothing")
         return inspection
-    run.summary = f"{len(inspection.grave)} to agree to"
+    run.summarize(f"{len(inspection.grave)} to agree to")
     if earlier is not None and earlier.denied:
         kept = {"word": "denied", "by": earlier.by, "reason": earlier.reason}
         return inspection.model_copy(update={**kept, "approval": earlier.approval})
@@ -121,7 +123,7 @@ async def judged(run: Run, places: tuple[Finding, ...], earlier: Inspection | No
 
 
 @stage
-async def put_back(run: Run, inspection: Inspection) -> PutBack:
+async def put_back(run: StageContext, inspection: Inspection) -> PutBack:
     """Put back what people did not accept."""
     places = "\n".join(f"- {each.place}: {each.what}: {each.text}" for each in inspection.grave)
     done = await run.converse(
@@ -131,11 +133,11 @@ async def put_back(run: Run, inspection: Inspection) -> PutBack:
         reason=run.fenced(inspection.reason or "(no reason given)"),
     )
     commit = await run.commit("Put back what was not accepted", done.summary)
-    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")
     return done
 
 
-async def _asked(run: Run, findings: Sequence[Finding]) -> dict[str, str]:
+async def _asked(run: StageContext, findings: Sequence[Finding]) -> dict[str, str]:
     """Return what people decided. They see each place, or counts where a line must not be shown."""
     fault = ""
     for question in questions(findings):
@@ -154,7 +156,7 @@ def _answer(said: Approval) -> dict[str, str]:
     return {"word": word, "by": said.decided_by, "reason": reason, "approval": said.id}
 
 
-async def findings(run: Run, old: str, new: str) -> tuple[Finding, ...]:
+async def findings(run: StageContext, old: str, new: str) -> tuple[Finding, ...]:
     """Return what the change between two commits or trees takes away from tests and checks."""
     tree = await run.tree()
     changed = await tree.changed(old, new)

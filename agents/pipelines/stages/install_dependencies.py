@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.ports import SetupCommand, SetupResult
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import one_line, printable
 
 COMMANDS_LIMIT = 2_000  # characters of the commands that a prompt shows
@@ -25,14 +25,14 @@ what you could not run for that reason. This is what went wrong:
 
 
 @stage
-async def set_up(run: Run) -> SetupResult:
+async def set_up(run: StageContext) -> SetupResult:
     """Install dependencies."""
     result = await run.ports.source.set_up(run.foundation, await run.policy())
-    run.summary = one_line(_summary(result), SUMMARY)
+    run.summarize(one_line(_summary(result), SUMMARY))
     return result
 
 
-def told(run: Run, setup: SetupResult) -> str:
+def told(run: StageContext, setup: SetupResult) -> str:
     """Return what the model is told of it: bounded, and other people's words fenced."""
     parts = []
     if setup.commands:

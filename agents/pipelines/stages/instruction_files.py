@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.run import Run
+from agents.run import StageContext
 from agents.text import clean
 
 FILES = (
@@ -21,7 +21,7 @@ _HEADING = "The repository's instructions for contributors, from its default bra
 _CUT = "\n[cut here: read the file itself for the rest]"
 
 
-async def instructions(run: Run) -> str:
+async def instructions(run: StageContext) -> str:
     """Return them for a prompt, bounded, each text once.
 
     They are taken from the default branch alone: those of a pull request's branch are part of what
@@ -43,6 +43,6 @@ async def instructions(run: Run) -> str:
     return "\n\n".join([_HEADING, *parts]) if parts else _NONE
 
 
-async def _text(run: Run, path: str) -> str:
+async def _text(run: StageContext, path: str) -> str:
     data = await run.ports.source.show(run.trunk, path)
     return clean((data or b"")[:READ].decode("utf-8", "replace")).text.strip()

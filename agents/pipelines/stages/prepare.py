@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.ports import EarlierPull
 from agents.requests import Frozen
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 
 
 class Beginning(Frozen):
@@ -16,21 +16,20 @@ class Beginning(Frozen):
 
 
 @stage
-async def prepare(run: Run) -> Beginning:
+async def prepare(run: StageContext) -> Beginning:
     """Fetch the default branch."""
     trunk = await run.ports.source.fetch()
     run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
-    policy = await run.policy()  # an unreadable one ends the run before it costs anything
-    if run.ports.toolsets is not None:
-        run.learned = await run.ports.toolsets.learn(policy)
+    await run.policy()  # an unreadable one ends the run before it costs anything
+    await run.learn_tools()
     earlier = await _go_on(run)
-    run.summary = f"at {run.head[:10]}"
+    run.summarize(f"at {run.head[:10]}")
     if earlier is not None:
-        run.summary += f", going on with #{earlier.number}"
+        run.summarize(run.summary + f", going on with #{earlier.number}")
     return Beginning(earlier=earlier)
 
 
-async def _go_on(run: Run) -> EarlierPull | None:
+async def _go_on(run: StageContext) -> EarlierPull | None:
     """Stand on the newest commit of the earlier pull request, if there is one; return it."""
     if run.ports.tracker is None:
         return None

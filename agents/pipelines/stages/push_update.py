@@ -8,7 +8,7 @@ from agents.errors import Moved
 from agents.pipelines.stages.checkout_pull_request import reviewing
 from agents.pipelines.stages.run_checks import CheckComparison
 from agents.requests import Frozen
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import one_line
 from agents.text.inline import code_span
 
@@ -53,7 +53,7 @@ class PushResult(Frozen):
 
 
 @stage
-async def look_again(run: Run) -> PushResult:
+async def look_again(run: StageContext) -> PushResult:
     """See that the pull request is as it was: what is proposed for its lines fits no others."""
     pull = await reviewing(run).pull()
     why_not = ""
@@ -61,34 +61,34 @@ async def look_again(run: Run) -> PushResult:
         why_not = _STATE.format(number=pull.number, state=pull.state)
     elif pull.head != run.start:
         why_not = _MOVED.format(branch=code_span(pull.branch))
-    run.summary = "it is not" if why_not else "it is"
+    run.summarize("it is not" if why_not else "it is")
     return PushResult(why_not=why_not)
 
 
 @stage
-async def push_update(run: Run, landing: PushResult) -> PushResult:
+async def push_update(run: StageContext, landing: PushResult) -> PushResult:
     """Push to the pull request."""
     pull = await reviewing(run).pull()
     if pull.state != "open":
-        run.summary = f"not pushed: the pull request was {pull.state}"
+        run.summarize(f"not pushed: the pull request was {pull.state}")
         why_not = _STATE.format(number=pull.number, state=pull.state)
         return landing.model_copy(update={"moved": False, "why_not": why_not})
     if pull.head not in (run.start, run.head):
-        run.summary = _MEANWHILE
+        run.summarize(_MEANWHILE)
         return landing.model_copy(update={"moved": True})
     run.lets_out()
     try:
         await run.ports.publisher.push(run.branch, run.head)
     except Moved:
-        run.summary = _MEANWHILE
+        run.summarize(_MEANWHILE)
         return landing.model_copy(update={"moved": True})
     run.stands(pushed=True)
-    run.summary = f"{run.head[:10]} on {run.branch}"
+    run.summarize(f"{run.head[:10]} on {run.branch}")
     return landing.model_copy(update={"pushed": True, "moved": False})
 
 
 @stage
-async def catch_up(run: Run, landing: PushResult) -> PushResult:
+async def catch_up(run: StageContext, landing: PushResult) -> PushResult:
     """Make the commits anew on top of what people pushed."""
     source, names = run.ports.source, {new: old for old, new in landing.renamed.items()}
     newest, branch = await source.branch(run.branch), code_span(run.branch)
@@ -117,11 +117,11 @@ async def catch_up(run: Run, landing: PushResult) -> PushResult:
         before, merging = commit, ""
     run.stands(base=newest, start=newest, head=head, foundation=head if run.merging else "")
     run.let_go()
-    run.summary = f"on top of {newest[:10]}"
+    run.summarize(f"on top of {newest[:10]}")
     return landing.model_copy(update={"renamed": {**landing.renamed, **renamed}})
 
 
-async def _own(run: Run) -> list[str]:
+async def _own(run: StageContext) -> list[str]:
     """Return the run's own commits, oldest first, without those that its merge brings in."""
     source = run.ports.source
     commits = [commit for commit, _ in await source.commits(run.start, run.head)]

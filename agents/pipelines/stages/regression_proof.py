@@ -23,7 +23,7 @@ from agents.pipelines.stages.regression_proof_text import proof_section
 from agents.pipelines.stages.run_checks import CheckResult
 from agents.ports import CommandResult, WorkTree
 from agents.requests import Frozen
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import one_line
 from agents.tools import gate
 from agents.tools.base import Bench, Capability
@@ -90,31 +90,31 @@ PROVE_AGAIN = Conversation(
 
 
 @stage
-async def prove(run: Run, kind: str, made: Sequence[StepResult]) -> RegressionProof:
+async def prove(run: StageContext, kind: str, made: Sequence[StepResult]) -> RegressionProof:
     """Run the new tests without the change and with it."""
     proof = RegressionProof(commit=run.head, wanted=kind == "bug")
     if not proof.wanted:
-        run.summary = "no bug to show"
+        run.summarize("no bug to show")
         return proof
     proof = await _proof(run, proof, made)
     said = "shown by a test" if proof.shown else f"not shown: {proof.why}"
-    run.summary = one_line(said, SUMMARY)
+    run.summarize(one_line(said, SUMMARY))
     return proof
 
 
 @stage
-async def prove_again(run: Run, proof: RegressionProof) -> StepResult:
+async def prove_again(run: StageContext, proof: RegressionProof) -> StepResult:
     """Have a test made that shows the bug."""
     done = await run.converse(PROVE_AGAIN, why=run.fenced(proof.why), tried=_tried(run, proof))
     title = "Add a test that shows the bug"
     commit = await run.commit(title, done.summary)
-    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")
     return StepResult(
         title=title, summary=done.summary, tried=done.proof, proof=done.proof, commit=commit
     )
 
 
-def _tried(run: Run, proof: RegressionProof) -> str:
+def _tried(run: StageContext, proof: RegressionProof) -> str:
     """Return what was run, for whoever is to do better."""
     runs = (("Without the change", proof.base), ("With the change", proof.head))
     parts = [
@@ -126,7 +126,9 @@ def _tried(run: Run, proof: RegressionProof) -> str:
     return "\n\n".join(parts)
 
 
-async def _proof(run: Run, proof: RegressionProof, made: Sequence[StepResult]) -> RegressionProof:
+async def _proof(
+    run: StageContext, proof: RegressionProof, made: Sequence[StepResult]
+) -> RegressionProof:
     tree = await run.tree()
     paths = [path for path in await tree.changed(run.base, run.head) if is_test(path)]
     contents = {path: await tree.show(run.head, path) for path in paths}
@@ -164,7 +166,9 @@ class _Files:
             await tree.run(["chmod", "+x", "--", *self.executable], timeout=30)
 
 
-async def _try(run: Run, proof: RegressionProof, files: _Files, command: str) -> RegressionProof:
+async def _try(
+    run: StageContext, proof: RegressionProof, files: _Files, command: str
+) -> RegressionProof:
     """Return the proof with this command: before, which has to fail, and after."""
     refused = await _refused(run, command)
     if refused:
@@ -201,7 +205,7 @@ async def _run(tree: WorkTree, command: str) -> CommandResult:
     return await tree.run(["bash", "-c", "--", command], timeout=TIMEOUT, max_output=OUTPUT)
 
 
-async def _refused(run: Run, command: str) -> str:
+async def _refused(run: StageContext, command: str) -> str:
     """Return why the command shows nothing, or may not run by itself; nothing if it may."""
     if fault := runs_no_test(command):
         return fault

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.loop.conversation import Conversation, beside
 from agents.pipelines.stages.check_summary import wrote
 from agents.pipelines.stages.run_checks import CheckComparison
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
@@ -32,7 +32,7 @@ QUALITY_FIX = Conversation(
 
 
 @stage
-async def quality_fix(run: Run, quality: CheckComparison) -> FixDone:
+async def quality_fix(run: StageContext, quality: CheckComparison) -> FixDone:
     """Mend the failing checks."""
     checks = [
         {
@@ -46,5 +46,5 @@ async def quality_fix(run: Run, quality: CheckComparison) -> FixDone:
     ]
     fixed = await run.converse(QUALITY_FIX, checks=checks)
     commit = await run.commit("Fix failing checks", fixed.summary)
-    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")
     return fixed

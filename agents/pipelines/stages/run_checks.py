@@ -18,7 +18,7 @@ from agents.analysis.repository_files import RepositoryFiles
 from agents.policy import POLICY_PATH, Check
 from agents.ports import CommandResult, SetupResult, WorkTree
 from agents.requests import Frozen
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import plain_output, printable
 
 OUTPUT_KEPT = 6_000  # characters of a check's output that prompts and people see
@@ -99,7 +99,7 @@ class CheckComparison(Frozen):
 
 
 @stage
-async def measure_base(run: Run, setup: SetupResult) -> Baseline:
+async def measure_base(run: StageContext, setup: SetupResult) -> Baseline:
     """Run the checks as things were before."""
     checks, unavailable, source = await _find_checks(run)
     runs = await _measure(run, run.base, checks)
@@ -108,18 +108,20 @@ async def measure_base(run: Run, setup: SetupResult) -> Baseline:
 
 
 @stage
-async def check_quality(run: Run, baseline: Baseline) -> CheckComparison:
+async def check_quality(run: StageContext, baseline: Baseline) -> CheckComparison:
     """Run the checks with the change."""
     checks = [Check(name=r.name, run=r.command, timeout=r.timeout) for r in baseline.runs]
     measured = await _measure(run, run.head, checks)
     pairs = zip(baseline.before, measured, strict=True)
     runs = tuple([await _told_apart(run, before, now) for before, now in pairs])
-    run.summary = _say(runs) or run.summary
+    run.summarize(_say(runs) or run.summary)
     added = tuple(await (await run.tree()).added())
     return CheckComparison(commit=run.head, runs=runs, baseline=baseline, added=added)
 
 
-async def _told_apart(run: Run, before: Sequence[CheckResult], now: CheckResult) -> CheckResult:
+async def _told_apart(
+    run: StageContext, before: Sequence[CheckResult], now: CheckResult
+) -> CheckResult:
     """Return how a check ended with what is new in it.
 
     A check that failed before is run once more first: a flaky test may have passed there.
@@ -134,7 +136,9 @@ async def _told_apart(run: Run, before: Sequence[CheckResult], now: CheckResult)
     return now.model_copy(update={"new": certain, "flaky": flaky})
 
 
-async def _measure(run: Run, commit: str, checks: Sequence[Check]) -> tuple[CheckResult, ...]:
+async def _measure(
+    run: StageContext, commit: str, checks: Sequence[Check]
+) -> tuple[CheckResult, ...]:
     """Run the checks on exactly that commit.
 
     What the engineer left in ignored files is not part of the change, and what one check did to
@@ -144,11 +148,11 @@ async def _measure(run: Run, commit: str, checks: Sequence[Check]) -> tuple[Chec
     for check in checks:
         tree = await run.tree(commit, changing=True, pristine=not runs)
         runs.append(await _run_check(tree, check))
-    run.summary = _say(runs) if runs else "no checks that can run here"
+    run.summarize(_say(runs) if runs else "no checks that can run here")
     return tuple(runs)
 
 
-async def _find_checks(run: Run) -> tuple[list[Check], tuple[str, ...], str]:
+async def _find_checks(run: StageContext) -> tuple[list[Check], tuple[str, ...], str]:
     policy = await run.policy()
     if policy.quality is not None:
         return list(policy.quality), (), f"`{POLICY_PATH}`"
@@ -165,7 +169,7 @@ async def _find_checks(run: Run) -> tuple[list[Check], tuple[str, ...], str]:
     return list(chosen.values()), tuple(missing.values()), "found in the repository's files"
 
 
-async def _files(run: Run) -> RepositoryFiles:
+async def _files(run: StageContext) -> RepositoryFiles:
     source = run.ports.source
     paths = frozenset(await source.files(run.base))
     texts = {

@@ -8,7 +8,7 @@ from typing import Literal
 from agents.errors import RunError
 from agents.pipelines.stages.waiting_label import show_waiting
 from agents.requests import Frozen, OnPull, RemediateAlert
-from agents.run import Outcome, Run, stage
+from agents.run import Outcome, StageContext, stage
 from agents.text import one_line
 
 TITLE = 90
@@ -44,7 +44,7 @@ class EarlyEnd(Frozen):
 
 
 @stage
-async def keep_work(run: Run, stopped: EarlyEnd) -> Outcome:
+async def keep_work(run: StageContext, stopped: EarlyEnd) -> Outcome:
     """Keep what was made."""
     with suppress(RunError):  # a label that cannot be taken off is no reason to lose anything
         await show_waiting(run, on=False)
@@ -53,16 +53,16 @@ async def keep_work(run: Run, stopped: EarlyEnd) -> Outcome:
     except RunError:  # such as protected files half-way changed: what was committed is kept
         run.let_go()
     if run.unchanged:
-        run.summary = "nothing had been changed"
+        run.summarize("nothing had been changed")
         return Outcome(kind=stopped.kind, text=stopped.text)
     if run.pushed:
-        run.summary = "it is pushed already"
+        run.summarize("it is pushed already")
         return Outcome(kind=stopped.kind, text=f"{stopped.text} {_THERE}")
     if getattr(run.request, "no_pr", False):
-        run.summary = "nothing is published, as asked"
+        run.summarize("nothing is published, as asked")
         return Outcome(kind=stopped.kind, text=stopped.text)
     if run.foreign:
-        run.summary = "nothing may be pushed"
+        run.summarize("nothing may be pushed")
         return Outcome(kind=stopped.kind, text=f"{stopped.text} {_FOREIGN}")
     try:
         return await _published(run, stopped)
@@ -70,7 +70,7 @@ async def keep_work(run: Run, stopped: EarlyEnd) -> Outcome:
         return Outcome(kind=stopped.kind, text=f"{stopped.text} {_LOST.format(why=error)}")
 
 
-async def _commit_what_is_left(run: Run) -> None:
+async def _commit_what_is_left(run: StageContext) -> None:
     left = await run.what_is_left()
     if not left:
         return
@@ -78,11 +78,11 @@ async def _commit_what_is_left(run: Run) -> None:
     await run.commit(_UNCOMMITTED.format(stage=run.left_by))
 
 
-async def _published(run: Run, stopped: EarlyEnd) -> Outcome:
+async def _published(run: StageContext, stopped: EarlyEnd) -> Outcome:
     draft = await _draft(run) if stopped.draft else ""
     branch = draft or await unfinished_branch(run)
     url = await run.ports.publisher.push(branch, run.head)
-    run.summary = branch
+    run.summarize(branch)
     if not draft:
         kept = _KEPT.format(branch=branch, url=url)
         return Outcome(kind=stopped.kind, text=f"{stopped.text} {kept}", url=url)
@@ -103,7 +103,7 @@ async def _published(run: Run, stopped: EarlyEnd) -> Outcome:
     )
 
 
-async def keep_apart(run: Run, *, then: str) -> str:
+async def keep_apart(run: StageContext, *, then: str) -> str:
     """Put what must not be pushed where it belongs on a branch of its own; say so, for people.
 
     `then`: what they can do besides going on from there.
@@ -115,7 +115,7 @@ async def keep_apart(run: Run, *, then: str) -> str:
     return _APART.format(branch=branch, url=url, then=then)
 
 
-async def _draft(run: Run) -> str:
+async def _draft(run: StageContext) -> str:
     """Return the branch of the draft that unfinished work may go into; empty where there is none.
 
     An issue has one pull request: unfinished work goes into a draft, and never onto one that may
@@ -131,7 +131,7 @@ async def _draft(run: Run) -> str:
     return run.branch if earlier and earlier.draft and earlier.branch == run.branch else ""
 
 
-async def unfinished_branch(run: Run) -> str:
+async def unfinished_branch(run: StageContext) -> str:
     """Return the name of the branch for what a run could not finish."""
     number = getattr(run.request, "number", 0)
     return await run.new_branch(str(number or ""), "unfinished", run.mark)

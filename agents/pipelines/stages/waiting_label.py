@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from agents.requests import WAITING_DESCRIPTION, WAITING_LABEL
-from agents.run import Run
+from agents.run import StageContext
 
 
-async def show_waiting(run: Run, *, on: bool) -> None:
+async def show_waiting(run: StageContext, *, on: bool) -> None:
     """Put the label on the issue or take it off, where there is an issue."""
     if run.ports.tracker is not None:
         await run.ports.tracker.label(WAITING_LABEL, on=on, description=WAITING_DESCRIPTION)

@@ -14,12 +14,12 @@ from agents.analysis.weakening.finding import Finding
 from agents.pipelines.stages.inspect_weakening import Inspection, findings, judged
 from agents.pipelines.update.lost_tests import Versions, lost
 from agents.pipelines.update.merge import BaseMerge
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 
 
 @stage
 async def inspect_merge(
-    run: Run, merge: BaseMerge, earlier: Inspection | None = None
+    run: StageContext, merge: BaseMerge, earlier: Inspection | None = None
 ) -> Inspection:
     """Look for tests and checks that the merge loosens.
 
@@ -35,12 +35,12 @@ async def inspect_merge(
     return await judged(run, tuple(reversed(unique.values())), earlier)
 
 
-async def _versions(run: Run, merge: BaseMerge, path: str) -> Versions:
+async def _versions(run: StageContext, merge: BaseMerge, path: str) -> Versions:
     sides = (merge.fork, merge.ours, merge.theirs, run.head)
     return Versions(*[await run.ports.source.show(side, path) for side in sides])
 
 
-async def _lost_of(run: Run, merge: BaseMerge, side: str, other: str) -> list[Finding]:
+async def _lost_of(run: StageContext, merge: BaseMerge, side: str, other: str) -> list[Finding]:
     """Return what is weaker than on this side, and not because the other side had made it so."""
     blended = run.ports.source.blended
     before = await blended(merge.tree, side, merge.conflicts)

@@ -7,7 +7,7 @@ from agents.pipelines.update.merge import BaseMerge
 from agents.policy import NEVER, Policy
 from agents.ports import Pull
 from agents.requests import UpdateBranch
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.run.merge_commit import merge
 
 SHOWN = 20  # paths that a comment lists
@@ -32,49 +32,49 @@ Settle these by hand: merge {base} on your machine, and push. What else has to b
 
 
 @stage
-async def merge_base(run: Run, request: UpdateBranch, pull: Pull) -> BaseMerge:
+async def merge_base(run: StageContext, request: UpdateBranch, pull: Pull) -> BaseMerge:
     """Merge the base branch."""
     found = BaseMerge(title=request.title, base=pull.base, branch=pull.branch, ours=run.head)
     if pull.why_not:
-        run.summary = "this branch cannot be pushed to"
+        run.summarize("this branch cannot be pushed to")
         return found.ended(_FORK.format(base=code(pull.base), why=pull.why_not))
     theirs = await run.ports.source.branch(pull.base)
     if theirs is None:
-        run.summary = "the base branch is gone"
+        run.summarize("the base branch is gone")
         return found.ended(_GONE.format(base=code(pull.base)))
     return await _merged(run, found.model_copy(update={"theirs": theirs}))
 
 
-async def _merged(run: Run, found: BaseMerge) -> BaseMerge:
+async def _merged(run: StageContext, found: BaseMerge) -> BaseMerge:
     source, theirs = run.ports.source, found.theirs
     fork = await source.fork_point(run.head, theirs)
     if fork == theirs:
-        run.summary = "nothing to merge"
+        run.summarize("nothing to merge")
         return found.ended(_NOTHING.format(named=found.named))
     merged = await source.merged(run.head, theirs)
     behind = len(await source.commits(run.head, theirs))
     found = found.model_copy(update={"fork": fork, "behind": behind, **merged.model_dump()})
     if held := _for_people(run, await run.policy(), found.conflicts):
-        run.summary = "it contradicts in protected files"
+        run.summarize("it contradicts in protected files")
         paths = "\n".join(f"- {code(path)}, protected by {code(by)}" for path, by in held[:SHOWN])
         return found.ended(_PROTECTED.format(base=code(found.base), paths=paths))
     if found.conflicts:
         run.stands(foundation=theirs)
-        run.summary = f"{found.named}: {len(found.conflicts)} files contradict"
+        run.summarize(f"{found.named}: {len(found.conflicts)} files contradict")
         return found
     await commit_merge(run, found, merged.tree)
-    run.summary = f"{found.named}: {behind} commits"
+    run.summarize(f"{found.named}: {behind} commits")
     return found
 
 
-def _for_people(run: Run, policy: Policy, paths: tuple[str, ...]) -> list[tuple[str, str]]:
+def _for_people(run: StageContext, policy: Policy, paths: tuple[str, ...]) -> list[tuple[str, str]]:
     """Return those of the paths that no approval opens to a run, each with what protects it."""
     protected = [(path, by) for path in paths if (by := policy.protects(path))]
     nobody = run.ports.approvals is None
     return [(path, by) for path, by in protected if nobody or by in NEVER]
 
 
-async def commit_merge(run: Run, found: BaseMerge, files: str, body: str = "") -> str:
+async def commit_merge(run: StageContext, found: BaseMerge, files: str, body: str = "") -> str:
     """Commit these files as the merge; from here on the work tree has what the merge needs."""
     commit = await merge(run, found.theirs, files, found.subject, body)
     run.stands(foundation=commit)

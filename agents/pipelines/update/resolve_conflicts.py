@@ -16,7 +16,7 @@ from agents.pipelines.update.merge import BaseMerge
 from agents.pipelines.update.merge_base import commit_merge
 from agents.pipelines.update.resolution import IMPLEMENT, Resolution, objection
 from agents.ports import SetupResult
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import clean, publish
 
 SIDE_LIMIT = 20_000  # characters of what each branch did to the files in conflict
@@ -37,30 +37,30 @@ hand._"""
 
 
 @stage
-async def resolve_conflicts(run: Run, merge: BaseMerge, setup: SetupResult) -> BaseMerge:
+async def resolve_conflicts(run: StageContext, merge: BaseMerge, setup: SetupResult) -> BaseMerge:
     """Settle the conflicts."""
     done = await _settle(run, merge, setup, merge.tree)
     if done.undecided:
-        run.summary = f"{len(done.undecided)} for people to decide"
+        run.summarize(f"{len(done.undecided)} for people to decide")
         return merge.ended(_questions(run, merge, done))
     commit = await commit_merge(run, merge, run.left, done.summary)
-    run.summary = f"{len(done.settled)} files settled: {commit[:10]}"
+    run.summarize(f"{len(done.settled)} files settled: {commit[:10]}")
     return merge.model_copy(update={"settled": done.how, "besides": done.why})
 
 
 @stage
-async def reconcile(run: Run, merge: BaseMerge, quality: CheckComparison) -> BaseMerge:
+async def reconcile(run: StageContext, merge: BaseMerge, quality: CheckComparison) -> BaseMerge:
     """Mend what git merged without a conflict and what fails all the same."""
     setup = quality.baseline.setup
     done = await _settle(run, merge, setup, run.head, quality.failing)
     subject = f"Make it work with what `{merge.base}` brings"
     commit = await run.commit(subject, done.summary)
-    run.summary = f"changed: {commit[:10]}" if commit else "nothing changed"
+    run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")
     return merge.model_copy(update={"besides": done.why})
 
 
 async def _settle(
-    run: Run,
+    run: StageContext,
     merge: BaseMerge,
     setup: SetupResult,
     begin: str,
@@ -94,7 +94,7 @@ async def _settle(
 class _Conflicts:
     """The files where the two branches contradict each other, and what became of them."""
 
-    def __init__(self, run: Run, merge: BaseMerge, begin: str) -> None:
+    def __init__(self, run: StageContext, merge: BaseMerge, begin: str) -> None:
         self.run, self.merge, self.begin = run, merge, begin
         self.show = run.ports.source.show
 
@@ -133,20 +133,20 @@ class _Conflicts:
         return [await self.show(side, path) for side in (self.merge.ours, self.merge.theirs)]
 
 
-async def _remarks(run: Run) -> str:
+async def _remarks(run: StageContext) -> str:
     """Return what people with write access said lately, fenced; they may have been asked."""
     said = (await reviewing(run).feedback()).remarks
     words = [f"{each.author} ({each.role}):\n{clean(each.body).text}" for each in said]
     return run.fenced("\n\n".join(words), limit=REMARKS_LIMIT) if words else ""
 
 
-async def _subjects(run: Run, merge: BaseMerge) -> str:
+async def _subjects(run: StageContext, merge: BaseMerge) -> str:
     commits = await run.ports.source.commits(merge.ours, merge.theirs)
     listed = "\n".join(f"{commit[:10]} {subject}" for commit, subject in reversed(commits))
     return run.fenced(clean(listed).text, limit=SUBJECTS_LIMIT)
 
 
-def _questions(run: Run, merge: BaseMerge, done: Resolution) -> str:
+def _questions(run: StageContext, merge: BaseMerge, done: Resolution) -> str:
     url = run.request.repository_url
     asked: Sequence[str] = [
         f"- {code(each.path)}: {publish(' '.join(each.question.split()), repository_url=url)}"

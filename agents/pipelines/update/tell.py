@@ -10,7 +10,7 @@ from agents.pipelines.stages.save_unfinished import keep_apart
 from agents.pipelines.stages.verification import VerifiedChange, checks_table, code
 from agents.pipelines.update.merge import BaseMerge, FileStatement
 from agents.ports import Batch
-from agents.run import Outcome, Run, stage
+from agents.run import Outcome, StageContext, stage
 from agents.text import one_line, publish
 
 KEY = "update"
@@ -28,17 +28,17 @@ _FAILS_BOTH = "What failed before on either side is not held against the merge."
 
 
 @stage
-async def say_why_not(run: Run, merge: BaseMerge) -> Outcome:
+async def say_why_not(run: StageContext, merge: BaseMerge) -> Outcome:
     """Say why nothing is merged."""
     run.lets_out()
     url = await run.ports.publisher.comment(KEY, merge.why_not)
-    run.summary = "nothing was merged"
+    run.summarize("nothing was merged")
     return Outcome(kind="comment", text=_first_line(merge.why_not), url=url)
 
 
 @stage
 async def keep_back(
-    run: Run, merge: BaseMerge, verified: VerifiedChange, landing: PushResult | None = None
+    run: StageContext, merge: BaseMerge, verified: VerifiedChange, landing: PushResult | None = None
 ) -> Outcome:
     """Keep the merge back."""
     run.lets_out()
@@ -50,13 +50,13 @@ async def keep_back(
     url = await run.ports.publisher.comment(KEY, body)
     batch = Batch(kind="update", head=merge.ours, kept_back=True)
     await reviewing(run).dealt_with(batch)
-    run.summary = "not pushed"
+    run.summarize("not pushed")
     return Outcome(kind="failed", text=f"{why} {kept}", url=url)
 
 
 @stage
 async def report(
-    run: Run, merge: BaseMerge, verified: VerifiedChange, landing: PushResult
+    run: StageContext, merge: BaseMerge, verified: VerifiedChange, landing: PushResult
 ) -> Outcome:
     """Report the merge."""
     run.lets_out()
@@ -67,11 +67,11 @@ async def report(
     url = await run.ports.publisher.comment(KEY, body)
     batch = Batch(kind="update", head=merge.ours, pushed="" if run.unchanged else run.head)
     await reviewing(run).dealt_with(batch)
-    run.summary = f"{merge.named} is in"
+    run.summarize(f"{merge.named} is in")
     return Outcome(kind="comment", text=f"Merged {merge.named} into this branch.", url=url)
 
 
-async def _kept(run: Run, merge: BaseMerge) -> str:
+async def _kept(run: StageContext, merge: BaseMerge) -> str:
     """Put what was made beside git's own merge on a branch; say where it is."""
     tree = await run.tree()
     if not await tree.changed(merge.tree, run.head):
@@ -79,7 +79,7 @@ async def _kept(run: Run, merge: BaseMerge) -> str:
     return await keep_apart(run, then="write `/bot update`")
 
 
-def _what_was_done(run: Run, merge: BaseMerge, verified: VerifiedChange) -> Sequence[str]:
+def _what_was_done(run: StageContext, merge: BaseMerge, verified: VerifiedChange) -> Sequence[str]:
     """Return the sections about conflicts, other files and checks."""
     url, baseline = run.request.repository_url, verified.quality.baseline
     problems = "\n".join(f"- {one_line(each, PROBLEM)}" for each in baseline.setup.problems)

@@ -70,7 +70,7 @@ def resolve(request_, asked, called):
 
     async def go(world):
         run = world.run(request_)
-        run.ports = replace(run.ports, toolsets=Toolsets(asked, called))
+        run.context.ports = replace(run.context.ports, toolsets=Toolsets(asked, called))
         return await PIPELINES[type(request_)].work(run, request_)
 
     return go

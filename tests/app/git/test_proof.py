@@ -13,7 +13,7 @@ from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.inspect_weakening import inspect
 from agents.pipelines.stages.regression_proof import prove
 from agents.requests import Person, Repository, ResolveIssue
-from agents.run import Ports, Run, Standing
+from agents.run import Ports, Run, StageContext, Standing
 from tests.app.git.conftest import git, write_files
 
 FILES = {
@@ -91,14 +91,16 @@ def at_head(estate):
         standing = Standing(trunk=base, base=base, start=base, head=head)
         limits = RunLimits(usd=1, turns=1, minutes=1)
         return Run(
-            id="proof",
-            request=_request(),
-            ports=ports,
-            steps=Once(),
-            conversations=(),
-            models={},
-            limits=limits,
-            standing=standing,
+            StageContext(
+                id="proof",
+                request=_request(),
+                ports=ports,
+                steps=Once(),
+                conversations=(),
+                models={},
+                limits=limits,
+                standing=standing,
+            )
         )
 
     return make
@@ -154,7 +156,7 @@ async def test_a_bug_is_shown_by_the_repositorys_own_tests(estate, at_head):
     assert proof.shown, proof
     assert (proof.base.exit_code, proof.head.exit_code) == (1, 0)
     assert "AssertionError: 3 != 2" in proof.section
-    tree = await run.tree()
+    tree = await run.context.tree()
     assert await tree.changed(run.head, await tree.snapshot()) == []
 
 
@@ -204,7 +206,7 @@ async def test_a_test_that_can_be_run_by_itself_can_be_so_before_as_well(estate,
     head = _committed(upstream, "executable")
     git(upstream, "push", "-q", str(estate.upstream), "HEAD:main")
     await estate.mirror.fetch(estate.url, None)
-    run.standing = run.standing.model_copy(update={"head": head})
+    run.context.standing = run.context.standing.model_copy(update={"head": head})
 
     proof = await run.stage(prove, "bug", made("./tests/sum.sh"))
 

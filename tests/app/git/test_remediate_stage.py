@@ -13,7 +13,7 @@ from agents.pipelines.remediate.result import result_of
 from agents.policy import POLICY_PATH
 from agents.ports import PullRequest
 from agents.requests import Person, RemediateAlert, Repository
-from agents.run import Ports, Run
+from agents.run import Ports, Run, StageContext
 from tests.agents.conftest import (
     ListModel,
     MemoryAlerts,
@@ -77,20 +77,22 @@ def remediate(estate, make, monkeypatch):  # noqa: F811 - the fixture
         )
         pipeline = PIPELINES[RemediateAlert]
         the_run = Run(
-            id="0007-run",
-            request=request,
-            ports=Ports(
-                model=ListModel(list(answers)),
-                journal=MemoryJournal(),
-                source=make(run_id="0007-run"),
-                publisher=publisher,
-                reporter=SilentReporter(),
-                alerts=alerts,
-            ),
-            steps=MemorySteps(),
-            conversations=pipeline.conversations,
-            models={"strong": "big", "judge": "wise", "fast": "small"},
-            limits=RunLimits(usd=5, turns=100, minutes=60),
+            StageContext(
+                id="0007-run",
+                request=request,
+                ports=Ports(
+                    model=ListModel(list(answers)),
+                    journal=MemoryJournal(),
+                    source=make(run_id="0007-run"),
+                    publisher=publisher,
+                    reporter=SilentReporter(),
+                    alerts=alerts,
+                ),
+                steps=MemorySteps(),
+                conversations=pipeline.conversations,
+                models={"strong": "big", "judge": "wise", "fast": "small"},
+                limits=RunLimits(usd=5, turns=100, minutes=60),
+            )
         )
         return await pipeline.work(the_run, request), publisher, alerts
 

@@ -11,7 +11,7 @@ from agents.loop.budget import RunLimits
 from agents.pipelines.address.suggestions.apply_suggestions import apply_suggestions
 from agents.ports import Feedback, Said, Thread
 from agents.requests import Person, Repository, ResolveIssue
-from agents.run import Ports, Run
+from agents.run import Ports, Run, StageContext
 from tests.app.git.conftest import git
 
 MARA, NOOR = Person(id=3, login="mara"), Person(id=5, login="noor")
@@ -93,15 +93,17 @@ def begin(estate, start):
             url="https://example.org/octo/lib/pull/31",
         )
         run = Run(
-            id="0006-run",
-            request=request,
-            ports=ports,
-            steps=Steps(),
-            conversations=(),
-            models={},
-            limits=RunLimits(usd=1, turns=1, minutes=1),
+            StageContext(
+                id="0006-run",
+                request=request,
+                ports=ports,
+                steps=Steps(),
+                conversations=(),
+                models={},
+                limits=RunLimits(usd=1, turns=1, minutes=1),
+            )
         )
-        run.stands(trunk=start, base=start, start=start, head=start)
+        run.context.stands(trunk=start, base=start, start=start, head=start)
         return run
 
     return make
@@ -186,7 +188,7 @@ async def test_done_again_in_a_tree_that_a_killed_process_left_it_ends_the_same(
 ):
     first = begin()
     await first.stage(apply_suggestions, FEEDBACK)
-    tree = await first.tree(changing=True)
+    tree = await first.context.tree(changing=True)
     await tree.write("run.sh", b"half writ")
     await tree.write("new.txt", b"left over\n")
     again = begin()
@@ -198,10 +200,10 @@ async def test_done_again_in_a_tree_that_a_killed_process_left_it_ends_the_same(
 
 async def test_what_is_written_comes_on_top_of_what_the_stage_left(begin, estate, start):
     run = begin()
-    await run.write({"new/a.txt": b"a\n"})
-    await run.write({"README.md": b"# Other\n"})
+    await run.context.write({"new/a.txt": b"a\n"})
+    await run.context.write({"README.md": b"# Other\n"})
 
-    commit = await run.commit("Write two files", credit=NOOR)
+    commit = await run.context.commit("Write two files", credit=NOOR)
 
     assert await estate.mirror.changed(start, commit) == ["README.md", "new/a.txt"]
-    assert await run.commit("Nothing more") is None
+    assert await run.context.commit("Nothing more") is None

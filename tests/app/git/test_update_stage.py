@@ -8,7 +8,7 @@ from agents.loop.budget import RunLimits
 from agents.pipelines import PIPELINES
 from agents.ports import Pull
 from agents.requests import Person, Repository, UpdateBranch
-from agents.run import Ports, Run
+from agents.run import Ports, Run, StageContext
 from tests.agents.conftest import (
     ListModel,
     MemoryApprovals,
@@ -112,21 +112,23 @@ def update(estate, make):  # noqa: F811 - the fixture
         publisher = Publisher(estate, before)
         pipeline = PIPELINES[UpdateBranch]
         the_run = Run(
-            id="0006-run",
-            request=request,
-            ports=Ports(
-                model=ListModel(list(answers)),
-                journal=MemoryJournal(),
-                source=make(run_id="0006-run"),
-                publisher=publisher,
-                reporter=SilentReporter(),
-                approvals=MemoryApprovals(),
-                reviewing=reviewing,
-            ),
-            steps=MemorySteps(),
-            conversations=pipeline.conversations,
-            models={"strong": "big", "judge": "wise", "fast": "small"},
-            limits=RunLimits(usd=5, turns=100, minutes=60),
+            StageContext(
+                id="0006-run",
+                request=request,
+                ports=Ports(
+                    model=ListModel(list(answers)),
+                    journal=MemoryJournal(),
+                    source=make(run_id="0006-run"),
+                    publisher=publisher,
+                    reporter=SilentReporter(),
+                    approvals=MemoryApprovals(),
+                    reviewing=reviewing,
+                ),
+                steps=MemorySteps(),
+                conversations=pipeline.conversations,
+                models={"strong": "big", "judge": "wise", "fast": "small"},
+                limits=RunLimits(usd=5, turns=100, minutes=60),
+            )
         )
         return await pipeline.work(the_run, request), publisher
 

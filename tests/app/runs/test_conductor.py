@@ -365,7 +365,7 @@ async def test_what_was_committed_until_then_is_kept_whoever_failed(machine, wis
             """Fail."""
             raise trouble
 
-        run.ports = replace(run.ports, publisher=publisher)
+        run.context.ports = replace(run.context.ports, publisher=publisher)
         await run.stage(implement)
         await run.stage(evaluation)
 

@@ -14,7 +14,7 @@ from agents.pipelines.address.suggestions.choice import (
 from agents.pipelines.address.suggestions.replaced import replaced
 from agents.ports import Feedback, Thread
 from agents.requests import Frozen, Person
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 
 MOST_BYTES = 1_000_000
 """Of a file: nobody suggests changes in a larger one."""
@@ -46,12 +46,12 @@ class Applied(Frozen):
 
 
 @stage
-async def apply_suggestions(run: Run, feedback: Feedback) -> Applied:
+async def apply_suggestions(run: StageContext, feedback: Feedback) -> Applied:
     """Apply what reviewers suggested."""
     strangers = (await run.policy()).address.outsiders
     candidates, left = wanted(feedback.waiting, strangers=strangers)
     if not candidates:
-        run.summary = "no suggestion applies as it is" if left else "none was suggested"
+        run.summarize("no suggestion applies as it is" if left else "none was suggested")
         return Applied(left=left)
     texts, unfit = await _texts(run, {each.thread.path for each in candidates})
     chosen, refused = choose(candidates, texts, unfit)
@@ -66,11 +66,11 @@ async def apply_suggestions(run: Run, feedback: Feedback) -> Applied:
     )
     number = len(applied.commits)
     commits = "1 commit" if number == 1 else f"{number} commits"
-    run.summary = f"{len(done)} applied in {commits}, {len(applied.left)} left"
+    run.summarize(f"{len(done)} applied in {commits}, {len(applied.left)} left")
     return applied
 
 
-async def _texts(run: Run, paths: set[str]) -> tuple[dict[str, str], dict[str, str]]:
+async def _texts(run: StageContext, paths: set[str]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the files' texts as they are in the head, and why some are left alone."""
     policy, tree = await run.policy(), await run.tree()
     texts, unfit = {}, {}
@@ -88,7 +88,7 @@ async def _texts(run: Run, paths: set[str]) -> tuple[dict[str, str], dict[str, s
 
 
 async def _commit(
-    run: Run, chosen: Sequence[ChosenSuggestion], texts: Mapping[str, str]
+    run: StageContext, chosen: Sequence[ChosenSuggestion], texts: Mapping[str, str]
 ) -> tuple[dict[LineReplacement, str], dict[LineReplacement, str]]:
     """Make one commit for each author; return which one each change is in, or why none."""
     authors: dict[LineReplacement, Person] = {}

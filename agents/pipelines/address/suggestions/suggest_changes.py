@@ -8,7 +8,7 @@ from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.suggestions.fork import body, suggested
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.checkout_pull_request import reviewing
-from agents.run import Outcome, Run, stage
+from agents.run import Outcome, StageContext, stage
 
 KEY = "suggestions"
 
@@ -16,7 +16,7 @@ _SUGGESTED = "The changes are [suggestions]({url}), because {why}"
 
 
 @stage
-async def suggest_changes(run: Run, work: FeedbackWork) -> Outcome:
+async def suggest_changes(run: StageContext, work: FeedbackWork) -> Outcome:
     """Suggest the changes."""
     run.lets_out()
     tree = await run.tree()
@@ -39,5 +39,5 @@ async def suggest_changes(run: Run, work: FeedbackWork) -> Outcome:
     note = _SUGGESTED.format(url=url, why=work.pull.why_not)
     await summed_up(run, work, ledger, [note])
     await remember(run, work, pushed="")
-    run.summary = f"{len(made)} suggestions"
+    run.summarize(f"{len(made)} suggestions")
     return Outcome(kind="comment", text=f"Suggested {len(made)} changes.", url=url)

@@ -11,7 +11,7 @@ from agents.loop.conversation import Conversation, beside
 from agents.pipelines.remediate.findings.found import Affected, AlertGroup, TriageResult
 from agents.pipelines.remediate.shown import alerts_shown
 from agents.requests import Severity
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
@@ -53,7 +53,7 @@ ASSESS = Conversation(
 
 
 @stage
-async def assess(run: Run, found: AlertGroup) -> AlertGroup:
+async def assess(run: StageContext, found: AlertGroup) -> AlertGroup:
     """Judge how far the alerts reach."""
     run.stands(tainted=True)  # an advisory's text is anybody's
     asked = list(dict.fromkeys(each.ghsa_id for each in found.unclear))
@@ -68,7 +68,7 @@ async def assess(run: Run, found: AlertGroup) -> AlertGroup:
         _judged(each, by_id[each.ghsa_id]) if each in found.unclear else each
         for each in found.triage
     )
-    run.summary = ", ".join(f"{each.ghsa_id}: {each.affected}" for each in done.judged[:3])
+    run.summarize(", ".join(f"{each.ghsa_id}: {each.affected}" for each in done.judged[:3]))
     return found.model_copy(update={"triage": triage})
 
 

@@ -26,7 +26,7 @@ from agents.pipelines.remediate.ladder import (
 )
 from agents.ports import Alerts
 from agents.requests import RemediateAlert
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import one_line
 
 MOST_FILES = 600  # that are searched for imports
@@ -50,7 +50,7 @@ _PARTLY = "Only the first {most} of {count} source files were searched for impor
 
 
 @stage
-async def scan(run: Run, request: RemediateAlert) -> AlertGroup:
+async def scan(run: StageContext, request: RemediateAlert) -> AlertGroup:
     """Find the alerts, the copies and their reach."""
     await _begin(run, request)
     if request.retire is not None:
@@ -63,11 +63,11 @@ async def scan(run: Run, request: RemediateAlert) -> AlertGroup:
         over = over or ("" if group.advisories else _NONE.format(package=request.package))
         found = AlertGroup(commit=run.base, group=group, over=over)
         found = found if over else await _looked(run, found)
-    run.summary = one_line(found.over or _said(found), 120)
+    run.summarize(one_line(found.over or _said(found), 120))
     return found
 
 
-async def terms(run: Run, *, majors: bool = False) -> Terms:
+async def terms(run: StageContext, *, majors: bool = False) -> Terms:
     """Return what a fix may do; `majors`: a person has said yes to another major version."""
     policy = (await run.policy()).remediation
     return Terms(
@@ -78,19 +78,19 @@ async def terms(run: Run, *, majors: bool = False) -> Terms:
     )
 
 
-async def known_ecosystem(run: Run, group: Group) -> Ecosystem | None:
+async def known_ecosystem(run: StageContext, group: Group) -> Ecosystem | None:
     """Return what knows the files that the alerts are about; None: an engineer has to."""
     return ecosystem_of(frozenset(await run.ports.source.files(run.base)), group)
 
 
-def alerts_of(run: Run) -> Alerts:
+def alerts_of(run: StageContext) -> Alerts:
     """Return the port of the alerts. Raises RunError where there is none."""
     if run.ports.alerts is None:
         raise RunError(_NO_ALERTS)
     return run.ports.alerts
 
 
-async def _begin(run: Run, request: RemediateAlert) -> None:
+async def _begin(run: StageContext, request: RemediateAlert) -> None:
     """Stand on the branch that is to be mended."""
     source = run.ports.source
     trunk = await source.fetch()
@@ -98,9 +98,8 @@ async def _begin(run: Run, request: RemediateAlert) -> None:
     if base is None:
         raise RunError(_NO_BRANCH.format(name=one_line(request.base_branch, 80)))
     run.stands(trunk=trunk, base=base, start=base, head=base)
-    policy = await run.policy()  # an unreadable one ends the run before it costs anything
-    if run.ports.toolsets is not None:
-        run.learned = await run.ports.toolsets.learn(policy)
+    await run.policy()  # an unreadable one ends the run before it costs anything
+    await run.learn_tools()
 
 
 def _handed_in(request: RemediateAlert, base: str) -> AlertGroup:
@@ -135,7 +134,7 @@ async def _group(alerts: Alerts, request: RemediateAlert) -> Group:
     )
 
 
-async def _overridden(run: Run, request: RemediateAlert, retire: Retire) -> AlertGroup:
+async def _overridden(run: StageContext, request: RemediateAlert, retire: Retire) -> AlertGroup:
     """Return the alerts that the override was made for, with the open ones, and how it stands."""
     alerts = alerts_of(run)
     group = await _group(alerts, request)
@@ -157,7 +156,7 @@ async def _overridden(run: Run, request: RemediateAlert, retire: Retire) -> Aler
 
 
 async def _stands(
-    run: Run, ecosystem: Ecosystem | None, group: Group, retire: Retire
+    run: StageContext, ecosystem: Ecosystem | None, group: Group, retire: Retire
 ) -> tuple[str, bool]:
     """Return why nothing is to be done about the override, and whether that is for good."""
     if ecosystem is None:
@@ -174,7 +173,7 @@ async def _stands(
     return ("", False) if there else (_GONE.format(package=group.package), True)
 
 
-async def _why_not(run: Run, request: RemediateAlert, group: Group) -> str:
+async def _why_not(run: StageContext, request: RemediateAlert, group: Group) -> str:
     """Return why no alert of the group is worth a run; with one that is, all are mended."""
     if request.alerts:
         asked = any(each.alert in request.alerts for each in group.advisories)
@@ -190,7 +189,7 @@ async def _why_not(run: Run, request: RemediateAlert, group: Group) -> str:
     return ""
 
 
-async def _looked(run: Run, found: AlertGroup) -> AlertGroup:
+async def _looked(run: StageContext, found: AlertGroup) -> AlertGroup:
     """Return it with the copies and their reach."""
     ecosystem = await known_ecosystem(run, found.group)
     copies, note = await _copies(run, ecosystem, found.group)
@@ -210,7 +209,7 @@ async def _looked(run: Run, found: AlertGroup) -> AlertGroup:
 
 
 async def _copies(
-    run: Run, ecosystem: Ecosystem | None, group: Group
+    run: StageContext, ecosystem: Ecosystem | None, group: Group
 ) -> tuple[tuple[FoundCopy, ...], str]:
     """Return the copies, or why they cannot be told: then the ladder, or an engineer, will."""
     if ecosystem is None:
@@ -227,7 +226,7 @@ async def _copies(
     ), ""
 
 
-async def _reach(run: Run, group: Group) -> tuple[Reach, str]:
+async def _reach(run: StageContext, group: Group) -> tuple[Reach, str]:
     source = run.ports.source
     paths = searched(group.ecosystem, await source.files(run.base))
     reach = Reach(group.ecosystem, group.package, searchable=bool(paths))

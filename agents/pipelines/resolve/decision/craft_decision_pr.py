@@ -10,7 +10,7 @@ from agents.pipelines.stages.docs_review import whole_change
 from agents.ports import PullRequest
 from agents.ports.issues import DECISION
 from agents.requests import ResolveIssue
-from agents.run import Outcome, Run, stage
+from agents.run import Outcome, StageContext, stage
 from agents.text import one_line
 from agents.tools.base import Capability
 
@@ -26,7 +26,9 @@ _COMMENT = "decision"
 
 
 @stage
-async def craft_decision_pr(run: Run, request: ResolveIssue, recorded: RecordedDecision) -> Outcome:
+async def craft_decision_pr(
+    run: StageContext, request: ResolveIssue, recorded: RecordedDecision
+) -> Outcome:
     """Tell people the decision."""
     if recorded.commit is None:
         return await _said(run, request, recorded, recorded.note)
@@ -38,7 +40,7 @@ async def craft_decision_pr(run: Run, request: ResolveIssue, recorded: RecordedD
         return await _said(run, request, recorded, str(error))
     answer = words.answer(request, recorded.finding, pull_request)
     await run.ports.publisher.comment(_COMMENT, answer)
-    run.summary = f"pull request{f' #{pull_request.number}' if pull_request.number else ''}"
+    run.summarize(f"pull request{f' #{pull_request.number}' if pull_request.number else ''}")
     return Outcome(
         kind="pull_request",
         text=f"{_OUTCOMES[recorded.finding.decision]}: {pull_request.title}",
@@ -47,7 +49,7 @@ async def craft_decision_pr(run: Run, request: ResolveIssue, recorded: RecordedD
     )
 
 
-async def _words(run: Run, recorded: RecordedDecision) -> DecisionWords:
+async def _words(run: StageContext, recorded: RecordedDecision) -> DecisionWords:
     try:
         return await run.converse(CRAFT_DECISION_PR, diff=await whole_change(run))
     except (BudgetExceeded, ModelRefused):  # the record is made, and triage said why
@@ -55,7 +57,7 @@ async def _words(run: Run, recorded: RecordedDecision) -> DecisionWords:
 
 
 async def _opened(
-    run: Run, request: ResolveIssue, recorded: RecordedDecision, words: DecisionWords
+    run: StageContext, request: ResolveIssue, recorded: RecordedDecision, words: DecisionWords
 ) -> PullRequest:
     number = str(request.number or "")
     branch = await run.new_branch(number, f"{DECISION}{words.branch}", run.mark)
@@ -69,10 +71,12 @@ async def _opened(
     )
 
 
-async def _said(run: Run, request: ResolveIssue, recorded: RecordedDecision, note: str) -> Outcome:
+async def _said(
+    run: StageContext, request: ResolveIssue, recorded: RecordedDecision, note: str
+) -> Outcome:
     """Tell the decision on the issue alone."""
     body = answer_without_record(request, recorded.finding, note)
     url = await run.ports.publisher.comment(_COMMENT, body)
-    run.summary = "said on the issue"
+    run.summarize("said on the issue")
     decision = _OUTCOMES[recorded.finding.decision]
     return Outcome(kind="comment", text=f"{decision}; the issue says why.", url=url)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.errors import PolicyInvalid
 from agents.pipelines.resolve.decision.log import ADR_DIR, find_log, records
-from agents.run import Run
+from agents.run import StageContext
 from agents.text import clean, one_line
 
 LIMIT = 8_000  # characters of a log in one file: its newest ones, wherever they stand
@@ -18,7 +18,7 @@ Read what bears on the issue. The records, the newest first:
 _CUT = "\n[cut here: read the file itself for the rest]\n"
 
 
-async def decided_before(run: Run) -> str:
+async def decided_before(run: StageContext) -> str:
     """Return it for a prompt, bounded; empty where nothing is recorded."""
     paths = await run.ports.source.files(run.trunk)
     wanted = (await run.policy()).decisions.path
@@ -41,7 +41,7 @@ def _bounded(text: str) -> str:
     return text if len(text) <= LIMIT else f"{text[:half]}{_CUT}{text[-half:]}"
 
 
-async def _text(run: Run, path: str) -> str:
+async def _text(run: StageContext, path: str) -> str:
     data = await run.ports.source.show(run.trunk, path)
     text = (data or b"").decode("utf-8", "replace")
     ends = text if len(text) <= 2 * READ else f"{text[:READ]}{_CUT}{text[-READ:]}"

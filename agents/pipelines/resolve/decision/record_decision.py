@@ -14,7 +14,7 @@ from agents.pipelines.resolve.triage.triage import Triage
 from agents.policy import POLICY_PATH, Policy
 from agents.ports import WorkTree
 from agents.requests import Frozen, ResolveIssue
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
@@ -58,17 +58,19 @@ _PROTECTED = (
 
 
 @stage
-async def record_decision(run: Run, request: ResolveIssue, finding: Triage) -> RecordedDecision:
+async def record_decision(
+    run: StageContext, request: ResolveIssue, finding: Triage
+) -> RecordedDecision:
     """Record the decision."""
     try:
         recorded = await _recorded(run, request, finding)
     except (RunError, ToolError) as error:  # people are told the decision all the same
         recorded = RecordedDecision(finding=finding, note=str(error))
-    run.summary = f"{recorded.path}: {recorded.commit[:10]}" if recorded.commit else "not recorded"
+    run.summarize(f"{recorded.path}: {recorded.commit[:10]}" if recorded.commit else "not recorded")
     return recorded
 
 
-async def _recorded(run: Run, request: ResolveIssue, finding: Triage) -> RecordedDecision:
+async def _recorded(run: StageContext, request: ResolveIssue, finding: Triage) -> RecordedDecision:
     policy = await run.policy()
     if not policy.decisions.record:
         return RecordedDecision(finding=finding, note=_OFF)
@@ -96,7 +98,7 @@ async def _recorded(run: Run, request: ResolveIssue, finding: Triage) -> Recorde
     )
 
 
-async def _wanted(run: Run, policy: Policy, present: Collection[str]) -> str | None:
+async def _wanted(run: StageContext, policy: Policy, present: Collection[str]) -> str | None:
     """Return the log that the owners name: in their policy, or for adr-tools."""
     if policy.decisions.path or ADR_DIR not in present:
         return policy.decisions.path
@@ -105,7 +107,7 @@ async def _wanted(run: Run, policy: Policy, present: Collection[str]) -> str | N
 
 
 async def _only_the_log(
-    run: Run, log: DecisionLog, present: Collection[str]
+    run: StageContext, log: DecisionLog, present: Collection[str]
 ) -> tuple[list[str], tuple[str, ...]]:
     """Put every other file back; return the paths of the log, and the other ones."""
     turns = await run.ports.journal.turns(run.standing.sessions[RECORD_DECISION.name])

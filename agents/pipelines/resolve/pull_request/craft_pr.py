@@ -12,7 +12,7 @@ from agents.loop.conversation import Conversation, beside
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.pipelines.stages.check_summary import wrote
 from agents.pipelines.stages.docs_review import whole_change
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
 
@@ -61,13 +61,17 @@ CRAFT_DRAFT_PR = Conversation(
 
 
 @stage
-async def craft_pr(run: Run, checked: MeasuredChange, work: ResolveWork) -> PullRequestText:
+async def craft_pr(
+    run: StageContext, checked: MeasuredChange, work: ResolveWork
+) -> PullRequestText:
     """Write the pull request."""
     return await _crafted(run, CRAFT_PR, checked, work, {})
 
 
 @stage
-async def craft_draft_pr(run: Run, checked: MeasuredChange, work: ResolveWork) -> PullRequestText:
+async def craft_draft_pr(
+    run: StageContext, checked: MeasuredChange, work: ResolveWork
+) -> PullRequestText:
     """Write the draft pull request."""
     failing = "\n\n".join(
         f"`{check.command}` ended with exit code {check.exit_code}:\n\n{wrote(check)}"
@@ -85,7 +89,7 @@ async def craft_draft_pr(run: Run, checked: MeasuredChange, work: ResolveWork) -
 
 
 async def _crafted(
-    run: Run,
+    run: StageContext,
     conversation: Conversation[PullRequestText],
     checked: MeasuredChange,
     work: ResolveWork,
@@ -100,5 +104,5 @@ async def _crafted(
         diff=await whole_change(run),
         wrong=wrong,
     )
-    run.summary = text.title
+    run.summarize(text.title)
     return text

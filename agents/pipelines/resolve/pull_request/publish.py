@@ -7,14 +7,14 @@ from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
 from agents.ports.issues import DECISION
 from agents.requests import ResolveIssue
-from agents.run import Outcome, Run, stage
+from agents.run import Outcome, StageContext, stage
 
 _NOT_READY = ". Not all of it is as it should be: its text says what."
 
 
 @stage
 async def publish(
-    run: Run,
+    run: StageContext,
     request: ResolveIssue,
     text: PullRequestText,
     checked: MeasuredChange,
@@ -36,7 +36,7 @@ async def publish(
     )
     kind = "draft pull request" if pull_request.draft else "pull request"
     where = f" #{pull_request.number}" if pull_request.number else ""
-    run.summary = f"{kind}{where}"
+    run.summarize(f"{kind}{where}")
     did = "Brought up to date:" if run.branch else "Opened"
     return Outcome(
         kind="pull_request",
@@ -47,7 +47,7 @@ async def publish(
     )
 
 
-async def _branch(run: Run, request: ResolveIssue, words: str) -> str:
+async def _branch(run: StageContext, request: ResolveIssue, words: str) -> str:
     while words.startswith(DECISION):  # such a branch would not be found again
         words = words.removeprefix(DECISION)
     return await run.new_branch(str(request.number or ""), words, run.mark)

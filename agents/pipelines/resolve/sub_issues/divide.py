@@ -9,18 +9,18 @@ from agents.pipelines.resolve.triage.triage import Triage
 from agents.pipelines.resolve.work import SetAsideWork, SubIssueWork
 from agents.pipelines.stages.implement import IMPLEMENT
 from agents.ports import NewSubIssue, SubIssue
-from agents.run import Outcome, Run, stage
+from agents.run import Outcome, StageContext, stage
 
 
 @stage
-async def divide(run: Run, finding: Triage, *, agreed: bool) -> Order:
+async def divide(run: StageContext, finding: Triage, *, agreed: bool) -> Order:
     """Look for sub-issues.
 
     `agreed`: people have answered a proposal with parts, so they may be made.
     """
     tracker = run.ports.tracker
     if tracker is None:
-        run.summary = "none"
+        run.summarize("none")
         return Order()
     parts = await tracker.sub_issues()
     if finding.sub_issues and agreed and _none_but_ours(parts, finding):
@@ -30,7 +30,7 @@ async def divide(run: Run, finding: Triage, *, agreed: bool) -> Order:
     order = in_order(parts)
     if not all(part.author_may_write for part in order.work):
         run.stands(tainted=True)
-    run.summary = ", ".join(part.reference for part in order.work) or "none"
+    run.summarize(", ".join(part.reference for part in order.work) or "none")
     return order
 
 
@@ -49,7 +49,7 @@ are this issue's division, so I do not work on it as a whole while they are open
 
 
 @stage
-async def held_up(run: Run, order: Order) -> Outcome:
+async def held_up(run: StageContext, order: Order) -> Outcome:
     """Say what stands in the way."""
     lines = [
         f"- #{each.number} waits for {', '.join(f'#{number}' for number in each.on)}"
@@ -61,25 +61,25 @@ async def held_up(run: Run, order: Order) -> Outcome:
     ]
     lines += [f"- {part.reference} is in another repository" for part in order.elsewhere]
     url = await run.ports.publisher.comment("held-up", _COMMENT.format(lines="\n".join(lines)))
-    run.summary = "held up"
+    run.summarize("held up")
     return Outcome(kind="comment", text="None of the sub-issues can be worked on now.", url=url)
 
 
 @stage
-async def set_aside(run: Run, part: SubIssueWork, before: str) -> SetAsideWork | None:
+async def set_aside(run: StageContext, part: SubIssueWork, before: str) -> SetAsideWork | None:
     """Leave out what is not done."""
     _back_to_the_engineer_before(run, part)
     if run.head == before:
-        run.summary = "nothing was made"
+        run.summarize("nothing was made")
         return None
     branch = await run.new_branch(str(part.assignment.part), "unfinished", run.mark)
     url = await run.ports.publisher.push(branch, run.head)
     run.stands(head=before)
-    run.summary = branch
+    run.summarize(branch)
     return SetAsideWork(branch=branch, url=url)
 
 
-def _back_to_the_engineer_before(run: Run, part: SubIssueWork) -> None:
+def _back_to_the_engineer_before(run: StageContext, part: SubIssueWork) -> None:
     """Have later stages go on with whoever made what stays: the other one believes it is there."""
     number = part.assignment.number - 1
     if number:

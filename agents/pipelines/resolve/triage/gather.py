@@ -8,7 +8,7 @@ from agents.pipelines.stages.instruction_files import instructions
 from agents.pipelines.stages.prepare import Beginning
 from agents.ports import EarlierPull, LinkedIssue
 from agents.requests import Frozen, ResolveIssue
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 
 MOST_LINKED = 8
 
@@ -30,12 +30,12 @@ class Material(Frozen):
 
 
 @stage
-async def gather(run: Run, request: ResolveIssue, beginning: Beginning) -> Material:
+async def gather(run: StageContext, request: ResolveIssue, beginning: Beginning) -> Material:
     """Read what belongs to the issue."""
     tracker = run.ports.tracker
     told, decisions = await instructions(run), await decided_before(run)
     if tracker is None:
-        run.summary = "nothing on GitHub belongs to it"
+        run.summarize("nothing on GitHub belongs to it")
         return Material(instructions=told, decisions=decisions, earlier=beginning.earlier)
     discussion = await tracker.discussion()
     linked = await tracker.linked(request.text, limit=MOST_LINKED)
@@ -45,7 +45,7 @@ async def gather(run: Run, request: ResolveIssue, beginning: Beginning) -> Mater
         trusted + [each.author_may_write for each in parts.work]
     ):  # strangers have a say in what the model reads
         run.stands(tainted=True)
-    run.summary = (
+    run.summarize(
         f"{_many(len(linked), 'linked issue')}, {_many(len(parts.work), 'open sub-issue')}"
     )
     return Material(

@@ -12,7 +12,7 @@ from agents.pipelines.resolve.triage.triage import Triage, decided
 from agents.pipelines.stages.waiting_label import show_waiting
 from agents.ports import Remark, Remarks, Steer
 from agents.requests import Frozen, ResolveIssue
-from agents.run import Outcome, Run, stage
+from agents.run import Outcome, StageContext, stage
 from agents.text import clean
 from agents.tools.base import Capability
 
@@ -82,7 +82,7 @@ _LIST = {"ask": "questions", "propose": "approaches"}
 
 
 @stage
-async def comment_draft(run: Run, finding: Triage) -> Question:
+async def comment_draft(run: StageContext, finding: Triage) -> Question:
     """Ask on the issue."""
 
     def objection(comment: ClarifyingComment) -> str | None:
@@ -93,11 +93,11 @@ async def comment_draft(run: Run, finding: Triage) -> Question:
 
     comment = await run.converse(COMMENT_DRAFT, objection=objection, decision=finding.decision)
     question = await _posted(run, finding, comment)
-    run.summary = "asked questions" if comment.kind == "ask" else "proposed ways to do it"
+    run.summarize("asked questions" if comment.kind == "ask" else "proposed ways to do it")
     return question
 
 
-async def _posted(run: Run, finding: Triage, comment: ClarifyingComment) -> Question:
+async def _posted(run: StageContext, finding: Triage, comment: ClarifyingComment) -> Question:
     number = int(run.current.rpartition("/")[2])
     days = (await run.policy()).answers.days
     steering, tracker = run.ports.steering, run.ports.tracker
@@ -138,7 +138,7 @@ _UNANSWERED = (
 
 
 @stage
-async def triage_again(run: Run, request: ResolveIssue, question: Question) -> Triage:
+async def triage_again(run: StageContext, request: ResolveIssue, question: Question) -> Triage:
     """Go on from the answer."""
     await show_waiting(run, on=False)
     tracker = run.ports.tracker
@@ -153,20 +153,20 @@ async def triage_again(run: Run, request: ResolveIssue, question: Question) -> T
         unread=heard.by_outsiders,
     )
     run.stands(about=finding.kind)
-    run.summary = decided(finding)
+    run.summarize(decided(finding))
     return finding
 
 
 @stage
-async def unanswered(run: Run, question: Question) -> Outcome:
+async def unanswered(run: StageContext, question: Question) -> Outcome:
     """Stop waiting for an answer."""
     await show_waiting(run, on=False)
-    run.summary = "nobody answered"
+    run.summarize("nobody answered")
     text = _UNANSWERED.format(url=question.url, days=question.days)
     return Outcome(kind="comment", text=text, url=question.url)
 
 
-def _fenced(run: Run, remarks: Sequence[Remark]) -> str:
+def _fenced(run: StageContext, remarks: Sequence[Remark]) -> str:
     """Return what the author wrote, fenced; empty when there is nothing."""
     said = [
         f"{remark.at:%Y-%m-%d %H:%M} UTC{', changed since' if remark.edited else ''}:\n"

@@ -13,7 +13,7 @@ from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
 from agents.pipelines.stages.install_dependencies import told
 from agents.ports import Block, EarlierPull, LinkedIssue, SetupResult
 from agents.requests import ResolveIssue
-from agents.run import Run, stage
+from agents.run import StageContext, stage
 from agents.text import clean
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -80,7 +80,9 @@ TRIAGE = Conversation(
 
 
 @stage
-async def triage(run: Run, request: ResolveIssue, material: Material, setup: SetupResult) -> Triage:
+async def triage(
+    run: StageContext, request: ResolveIssue, material: Material, setup: SetupResult
+) -> Triage:
     """Understand the issue and decide."""
     pictures, left_out = await _pictures(run, request)
     finding = await run.converse(
@@ -100,7 +102,7 @@ async def triage(run: Run, request: ResolveIssue, material: Material, setup: Set
         issue=run.fenced(clean(request.text).text, limit=WISH_LIMIT),
     )
     run.stands(about=finding.kind)
-    run.summary = decided(finding)
+    run.summarize(decided(finding))
     return finding
 
 
@@ -109,14 +111,16 @@ def decided(finding: Triage) -> str:
     return f"{finding.decision.replace('_', ' ')} ({finding.kind})"
 
 
-async def _pictures(run: Run, request: ResolveIssue) -> tuple[list[Block], tuple[str, ...]]:
+async def _pictures(
+    run: StageContext, request: ResolveIssue
+) -> tuple[list[Block], tuple[str, ...]]:
     if run.ports.tracker is None:
         return [], ()
     pictures = await run.ports.tracker.pictures(request.body)
     return [picture.block for picture in pictures.shown], pictures.left_out
 
 
-def _discussion(run: Run, material: Material) -> str:
+def _discussion(run: StageContext, material: Material) -> str:
     said = clean(material.discussion).text
     return run.fenced(said, limit=DISCUSSION_LIMIT) if said.strip() else ""
 
@@ -126,7 +130,7 @@ def _titles(parts: Order) -> str:
     return clean("\n".join(f"{part.reference} {part.title}" for part in known)).text
 
 
-def _linked(run: Run, issue: LinkedIssue) -> dict[str, object]:
+def _linked(run: StageContext, issue: LinkedIssue) -> dict[str, object]:
     text = clean(f"{issue.title}\n\n{issue.body}").text
     return {
         "number": issue.number,
@@ -137,7 +141,7 @@ def _linked(run: Run, issue: LinkedIssue) -> dict[str, object]:
     }
 
 
-async def _earlier(run: Run, earlier: EarlierPull | None) -> dict[str, object] | None:
+async def _earlier(run: StageContext, earlier: EarlierPull | None) -> dict[str, object] | None:
     if earlier is None:
         return None
     tree = await run.tree()

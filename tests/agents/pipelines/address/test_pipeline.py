@@ -540,7 +540,7 @@ async def test_a_strangers_code_makes_the_run_careful(make, acts, wish):
 
     await PIPELINES[type(wish)].work(run, wish)
 
-    assert run.standing.tainted
+    assert run.context.standing.tainted
 
 
 async def test_words_of_reviewers_stand_in_a_fence(make, acts, wish):
@@ -588,7 +588,7 @@ async def test_what_outsiders_say_taints_where_the_policy_lets_it_in(make, acts,
 
     await PIPELINES[type(wish)].work(run, wish)
 
-    assert run.standing.tainted
+    assert run.context.standing.tainted
 
 
 def dying(world, talk, moment):

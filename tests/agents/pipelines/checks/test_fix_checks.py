@@ -161,7 +161,7 @@ async def test_the_model_reads_logs_and_changes_as_other_peoples_text(scene, act
     before = block["text"].partition("Do as I say")[0]
     assert before.count("<untrusted-") == before.count("</untrusted-") + 1
     assert "+RED" in block["text"]
-    assert run.standing.tainted, "logs hold whatever their programs came across"
+    assert run.context.standing.tainted, "logs hold whatever their programs came across"
 
 
 async def test_only_the_branchs_own_are_looked_into(scene, acts):

@@ -323,7 +323,7 @@ async def test_an_engineer_is_held_to_the_rules_for_strangers_text(scene, acts):
 
     await PIPELINES[type(place.request)].work(run, place.request)
 
-    assert run.standing.tainted
+    assert run.context.standing.tainted
 
 
 # --- verify, and back to the base -----------------------------------------------------------------
@@ -497,7 +497,7 @@ async def test_an_advisorys_words_are_fenced_and_stay_out_of_what_is_published(s
         assert before.count("<untrusted-") == before.count("</untrusted-") + 1
     assert "evil.example" not in place.pull.body
     assert "everyone" not in place.pull.body
-    assert run.standing.tainted
+    assert run.context.standing.tainted
 
 
 async def test_a_models_words_are_published_without_what_acts(scene, acts):

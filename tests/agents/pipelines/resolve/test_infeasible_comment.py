@@ -15,8 +15,8 @@ async def spoken(make_world, request_, answer):
     world = make_world({"lib.py": ""}, [[answer]])
     await world.journal.append("implement/2", 0, Turn("prompt", "implement/2", [{"type": "text"}]))
     run = world.run(request_)
-    run.conversations = (IMPLEMENT, INFEASIBLE_COMMENT)
-    run.stands(
+    run.context.conversations = (IMPLEMENT, INFEASIBLE_COMMENT)
+    run.context.stands(
         trunk=world.base,
         base=world.base,
         start=world.base,

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-import agents.run.run
+import agents.run.stage_context
 from agents.errors import Overloaded, RunError
 from agents.pipelines import PIPELINES
 from agents.policy import POLICY_PATH
@@ -343,7 +343,7 @@ async def test_a_part_that_a_stranger_wrote_taints_the_run(make, acts, request_,
 
     await PIPELINES[type(request_)].work(run, request_)
 
-    assert run.standing.tainted
+    assert run.context.standing.tainted
     for number in (0, 1):  # the title stands in a fence wherever a model reads it
         [text] = [b["text"] for b in json.loads(asked(world, number))[0]["content"]]
         before = text.partition("Ignore all rules")[0]
@@ -628,7 +628,7 @@ async def test_no_room_at_the_model_parks_the_run_and_it_goes_on_by_itself(make,
 async def test_a_server_that_names_no_time_is_left_alone_for_longer_each_time(
     make, acts, request_, monkeypatch
 ):
-    monkeypatch.setattr(agents.run.run, "MOST_PAUSES", 6)
+    monkeypatch.setattr(agents.run.stage_context, "MOST_PAUSES", 6)
     triage = [acts.triage(), acts.plan(), acts.change(content="HALF")]
     world = make([*triage, *[Overloaded("full")] * 7])
     pauses = []
@@ -785,7 +785,7 @@ async def test_an_earlier_record_does_not_make_a_stranger_trusted(make, acts, re
 
     await PIPELINES[type(request_)].work(run, request_)
 
-    assert run.standing.tainted
+    assert run.context.standing.tainted
 
 
 async def test_a_sub_issue_stays_one_commit_also_when_it_was_mended(make, acts, request_, talk):

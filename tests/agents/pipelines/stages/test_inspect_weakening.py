@@ -29,7 +29,7 @@ def changed(make_world, request_):
         tree = world.history.tree({**kept, **files})
         head = world.history.commit(tree, world.base, "work")
         run = world.run(request_)
-        run.standing = run.standing.model_copy(
+        run.context.standing = run.context.standing.model_copy(
             update={"base": world.base, "trunk": world.base, "start": world.base, "head": head}
         )
         return world, run
@@ -120,7 +120,9 @@ async def test_what_is_refused_is_put_back_and_nobody_is_asked_twice(changed, ta
         [talk.use("submit_put_back", summary="It is there again.")],
     ]
     world, run = await changed(LESS, back, approvals=approvals)
-    run.standing = run.standing.model_copy(update={"sessions": {"implement": "implement/1"}})
+    run.context.standing = run.context.standing.model_copy(
+        update={"sessions": {"implement": "implement/1"}}
+    )
 
     inspection = await run.stage(inspect)
     assert inspection.denied
@@ -143,7 +145,9 @@ async def test_what_stays_away_after_a_no_stays_refused(changed, talk):
     approvals = talk.Approvals([NO])
     answers = [[talk.use("submit_put_back", summary="It cannot be put back.")]]
     _, run = await changed(LESS, answers, approvals=approvals)
-    run.standing = run.standing.model_copy(update={"sessions": {"implement": "implement/1"}})
+    run.context.standing = run.context.standing.model_copy(
+        update={"sessions": {"implement": "implement/1"}}
+    )
 
     inspection = await run.stage(inspect)
     await run.stage(put_back, inspection)

@@ -44,7 +44,7 @@ def changed(make_world, request_):
         kept = {path: text for path, text in base.items() if path not in without}
         head = world.history.commit(world.history.tree({**kept, **files}), world.base, "work")
         run = world.run(request_)
-        run.standing = run.standing.model_copy(
+        run.context.standing = run.context.standing.model_copy(
             update={
                 "base": world.base,
                 "trunk": world.base,
@@ -74,7 +74,7 @@ async def test_a_test_that_fails_before_and_passes_after_shows_the_bug(changed):
         " passed (exit 0, 0.01 s) |"
     ) in proof.section
     assert f"ends with:\n\n```text\n{FAILED.strip()}\n```" in proof.section
-    assert (await run.tree()).files == world.history.files(run.head)
+    assert (await run.context.tree()).files == world.history.files(run.head)
 
 
 async def test_only_bugs_are_to_be_shown(changed):
@@ -105,7 +105,7 @@ async def test_before_there_is_nothing_of_the_change_but_its_tests(changed):
 
 async def test_what_an_engineer_left_behind_takes_no_part(changed):
     _, run = changed(commands={COMMAND: lambda files: (int("ignored/x" in files), "")})
-    tree = await run.tree()
+    tree = await run.context.tree()
     await tree.write("ignored/x", b"")
 
     proof = await run.stage(prove, "bug", made(COMMAND))

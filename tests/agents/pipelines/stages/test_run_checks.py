@@ -40,9 +40,9 @@ def measured(make_world, request_):
         world = make_world(policy, (), commands=commands)
         run = world.run(request_)
         at = dict.fromkeys(("base", "trunk", "start", "head"), world.base)
-        run.standing = run.standing.model_copy(update=at)
-        baseline = await measure_base.work(run, SETUP)
-        quality = await check_quality.work(run, baseline)
+        run.context.standing = run.context.standing.model_copy(update=at)
+        baseline = await measure_base.work(run.context, SETUP)
+        quality = await check_quality.work(run.context, baseline)
         assert not left, "each of these runs was made, and no other"
         return quality, run
 
@@ -55,7 +55,7 @@ async def test_one_more_failing_test_is_found_where_the_suite_was_red(measured):
     [worse] = quality.failing
     assert worse.new == ("t.py::b",)
     assert not quality.passed
-    assert run.summary == "tests failed (1 new)"
+    assert run.context.summary == "tests failed (1 new)"
 
 
 async def test_the_same_failures_pass_without_a_second_run(measured):

@@ -15,6 +15,9 @@ class Run:
 
     stopping = False
 
+    def stop(self):
+        self.stopping = True
+
     async def stage(self, _stage, stopped):
         assert self.stopping
         return Outcome(kind=stopped.kind, text=stopped.text, rule=None)

@@ -22,7 +22,7 @@ def begin(make_world, request_):
     def make(files=FILES, world=None):
         world = world or make_world(files, [])
         run = world.run(request_)
-        run.stands(trunk=world.base, base=world.base, start=world.base, head=world.base)
+        run.context.stands(trunk=world.base, base=world.base, start=world.base, head=world.base)
         return world, run
 
     return make
@@ -229,7 +229,7 @@ async def test_what_cannot_be_applied_is_left_with_its_reason(begin, words, sugg
 
 async def test_one_authors_commit_that_is_refused_does_not_stop_the_others(begin, words, suggest):
     world, run = begin()
-    tree = await run.tree()
+    tree = await run.context.tree()
 
     class Refusing(type(tree)):
         async def commit(self, files, parent, message, **more):

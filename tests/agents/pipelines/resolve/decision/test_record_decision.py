@@ -46,11 +46,11 @@ def recording(make_world, talk, request_):
         world = make_world(files, answers)
         await world.journal.append("triage/1", 0, Turn("prompt", "triage/1", [{"type": "text"}]))
         run = world.run(request_)
-        run.conversations = (TRIAGE, RECORD_DECISION, CRAFT_DECISION_PR)
+        run.context.conversations = (TRIAGE, RECORD_DECISION, CRAFT_DECISION_PR)
         at = (
             world.history.commit(world.history.tree(head), world.base, "of a draft") if head else ""
         )
-        run.stands(
+        run.context.stands(
             trunk=world.base,
             base=world.base,
             start=at or world.base,
@@ -101,7 +101,7 @@ async def test_a_decline_becomes_a_pull_request_of_the_log_and_a_comment(
     recorded, outcome = await decide(run, request_)
 
     pull = outcome.pull_request
-    assert pull.branch == f"bot/7-decision-no-decimals-{run.mark}"
+    assert pull.branch == f"bot/7-decision-no-decimals-{run.context.mark}"
     assert world.publisher.pushed == {pull.branch: pull.head}
     assert world.history.files(pull.head) == FILES | {RECORD: TEXT, "docs/adr/README.md": index}
     message = world.history.commits[pull.head][2]
@@ -233,11 +233,13 @@ async def test_a_record_stands_on_the_default_branch_alone(
     """Also where the run went on with the pull request of an earlier one."""
     write = [talk.use("write", path=RECORD, content=TEXT)]
     run, world = await recording([write, submit, words], head=FILES | {"half.py": "done"})
-    run.stands(branch="bot/7-half-done-0a0a0a")
+    run.context.stands(branch="bot/7-half-done-0a0a0a")
 
     _, outcome = await decide(run, request_)
 
-    assert not run.branch, "an approval would be asked for on the branch of the other change"
+    assert not run.context.branch, (
+        "an approval would be asked for on the branch of the other change"
+    )
 
     head = outcome.pull_request.head
     assert world.history.commits[head][1] == world.base

@@ -114,14 +114,14 @@ def talking(make_world, request_):
         await world.journal.append("triage/1", 0, Turn("prompt", "triage/1", [{"type": "text"}]))
         request = request_.model_copy(update={"url": ISSUES})
         run = world.run(request)
-        ports = vars(run.ports) | {
+        ports = vars(run.context.ports) | {
             "publisher": Publisher(tracker),
             "tracker": tracker,
             "steering": steering,
         }
-        run.ports = Ports(**ports)
-        run.conversations = (TRIAGE, TRIAGE_AGAIN, COMMENT_DRAFT)
-        run.stands(
+        run.context.ports = Ports(**ports)
+        run.context.conversations = (TRIAGE, TRIAGE_AGAIN, COMMENT_DRAFT)
+        run.context.stands(
             trunk=world.base,
             base=world.base,
             start=world.base,
@@ -150,7 +150,7 @@ async def test_questions_are_posted_with_reasons_assumptions_and_how_to_answer(t
 
     question = await run.stage(comment_draft, finding("ask"))
 
-    said = run.ports.publisher.comments["question-1"]
+    said = run.context.ports.publisher.comments["question-1"]
     assert "1. Which versions of Python must it run on?" in said
     assert "   **Why it matters:** Below 3.12 it needs a dependency." in said
     assert "   **Without an answer I would assume:** 3.11 and newer." in said
@@ -179,7 +179,7 @@ async def test_a_proposal_names_each_way_and_the_one_it_recommends(talking, talk
 
     question = await run.stage(comment_draft, finding("propose", sub_issues=[part]))
 
-    said = run.ports.publisher.comments["question-1"]
+    said = run.context.ports.publisher.comments["question-1"]
     assert "1. **Round on output** (small)" in said
     assert "2. **Use decimals** (large)" in said
     assert "   **For:** Nothing else notices." in said
@@ -200,7 +200,7 @@ async def test_owners_say_how_long_it_waits(talking, talk):
     )
 
     assert (await run.stage(comment_draft, finding("ask"))).days == 1
-    assert "I wait 1 day;" in run.ports.publisher.comments["question-1"]
+    assert "I wait 1 day;" in run.context.ports.publisher.comments["question-1"]
 
 
 async def test_where_nobody_can_answer_it_says_so_and_ends(talking, talk):
@@ -209,7 +209,7 @@ async def test_where_nobody_can_answer_it_says_so_and_ends(talking, talk):
     question = await run.stage(comment_draft, finding("ask"))
 
     assert not question.waits
-    assert "/bot" not in run.ports.publisher.comments["question-1"]
+    assert "/bot" not in run.context.ports.publisher.comments["question-1"]
     assert (question.ended.kind, question.ended.url) == ("comment", question.url)
     assert question.ended.text == "Asked some questions."
 
@@ -223,7 +223,7 @@ async def test_what_the_model_writes_sets_nothing_off(talking, talk):
 
     await run.stage(comment_draft, finding("ask"))
 
-    said = run.ports.publisher.comments["question-1"]
+    said = run.context.ports.publisher.comments["question-1"]
     assert "\n   /bot" not in said
     assert "\n2. Which versions" in said, "what one text leaves open swallows the next"
     fence = said.index("   ```\n   @octocat")
@@ -343,7 +343,7 @@ async def test_triage_goes_on_in_the_session_that_asked(talking, talk, request_)
     assert "left unread: 2" in prompt
     assert "Take 3.11." in remark
     assert list(world.journal.sessions) == ["triage/1"]
-    assert run.standing.tainted, "the author may not write, and has a say now"
+    assert run.context.standing.tainted, "the author may not write, and has a say now"
 
 
 async def test_without_words_of_the_author_there_is_nothing_of_theirs(talking, talk, request_):
@@ -366,7 +366,7 @@ async def test_without_words_of_the_author_there_is_nothing_of_theirs(talking, t
 
     assert "added no comment" in asked_of(world)
     assert "left unread" not in asked_of(world)
-    assert not run.standing.tainted
+    assert not run.context.standing.tainted
 
 
 async def test_when_nobody_answers_the_label_goes_and_people_learn_how_to_start_again(talking):
