@@ -11,6 +11,7 @@ from aiohttp import web
 from app.observability.metrics import Metrics
 from app.webhooks.receiver import WebhookReceiver
 from app.webhooks.server import Readiness, build_server, start_server
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def check(deploy):
             env={**os.environ, **variables},
             stderr=asyncio.subprocess.PIPE,
         )
-        _, said = await asyncio.wait_for(child.communicate(), 20)
+        _, said = await asyncio.wait_for(child.communicate(), PATIENCE)
         return child.returncode, said.decode()
 
     return ask

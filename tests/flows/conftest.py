@@ -28,6 +28,7 @@ from app.store.runs.turns import StoredJournal
 from app.store.tables import runs, turns
 from tests.flows import used
 from tests.flows.forked import ForkedServer
+from tests.patience import PATIENCE
 from tests.referees.conftest import packages, rest_referee, webhook_referee
 
 __all__ = ["packages", "rest_referee", "webhook_referee"]  # fixtures, shared with the referees
@@ -42,7 +43,6 @@ CALC = {
     ),
 }
 ISSUE = ("It adds one too many", "`calc.add(1, 1)` gives 3 and should give 2.")
-PATIENCE = 180.0  # most take three; the machine may have much else to do
 UNFINISHED = {"queued", "running", "parked"}
 SCRIPT = Path(__file__).with_name("calc.yml")
 _CHANCE = re.compile(r"<!--.*?-->|`000.*?`|<sub>.*|[0-9a-f]{10}|127\.0\.0\.1:\d+")

@@ -13,10 +13,10 @@ from aiohttp import web
 from app.store.database import Database
 from app.store.deliveries import counts
 from tests.flows.conftest import UNFINISHED
+from tests.patience import PATIENCE
 
 NUMBER, SEED = 200, 11
 KILLS = 3
-PATIENCE = 300.0
 
 
 class Weather:

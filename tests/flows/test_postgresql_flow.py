@@ -9,6 +9,7 @@ from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
 from tests.flows.test_approval_commands import questions
 from tests.flows.test_kept import FILES, ISSUE, fettle, story
+from tests.patience import PATIENCE
 
 
 async def test_a_run_on_postgresql_survives_a_kill(make_place, postgresql):
@@ -22,7 +23,7 @@ async def test_a_run_on_postgresql_survives_a_kill(make_place, postgresql):
 
         place.model.on_request(kill)
         await place.label()
-        await asyncio.wait_for(killed.wait(), 30)
+        await asyncio.wait_for(killed.wait(), PATIENCE)
         await place.server.start(place.app)
         outcome = await place.ended()
 

@@ -13,6 +13,7 @@ from app.doctor.finding import Diagnosis
 from app.sandbox import select as choosing
 from app.sandbox.port import Probe, ProbeReport
 from tests.deploy.conftest import ROOT
+from tests.patience import PATIENCE
 
 
 class Faked:
@@ -227,7 +228,7 @@ async def test_the_whole_of_it_in_a_process_of_its_own(tmp_path):
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()
     assert (process.returncode, err) == (2, b"")
     found = json.loads(out)["findings"]

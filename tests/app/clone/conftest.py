@@ -28,9 +28,9 @@ from app.secrets.redaction import Redactor
 from app.simulator.model import LocalModel
 from app.simulator.model.script import Script
 from tests.app.git.conftest import git
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
-PATIENCE = 120.0
 CALC = {
     "calc.py": "def add(a, b):\n    return a + b + 1\n",
     ".github/fettle.yml": "quality:\n  - {name: sums, run: python3 -B check.py}\n",

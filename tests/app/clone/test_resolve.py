@@ -31,6 +31,7 @@ from tests.app.clone.conftest import (
     make_clone,
     part,
 )
+from tests.patience import PATIENCE
 
 HOOKS = """applypatch-msg commit-msg fsmonitor-watchman p4-changelist post-applypatch post-checkout
 post-commit post-index-change post-merge post-receive post-rewrite post-update pre-applypatch
@@ -283,7 +284,7 @@ async def test_a_model_without_room_is_told_while_it_lasts(bench, calc):
     model.fail_next("rate_limit", retry_after=21)  # longer than a call waits
     stop = asyncio.Event()
     resolving = asyncio.create_task(bench.resolve(calc, stop=stop))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while "waiting for the model's server, until" not in bench.shown.getvalue():
             await asyncio.sleep(0.02)
     await asyncio.sleep(0.2)
@@ -305,7 +306,7 @@ async def test_ctrl_c_stops_and_the_same_command_goes_on_without_asking_twice(be
     model = await bench.play(GOOD, latency=0.3)
     before = snapshot(calc)
     running = await bench.start(calc, "--issue", bench.issue(), "--json")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while len(model.requests) < 4:
             await asyncio.sleep(0.02)
     with pytest.raises(ConfigError, match="Another `fettle` command is at work"):

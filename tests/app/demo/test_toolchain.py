@@ -34,10 +34,11 @@ async def test_a_sandbox_runs_its_pytest(cache):
 
 
 async def test_it_is_made_once(cache):
-    first = await make_toolchain(cache)
     began = time.monotonic()
+    first = await make_toolchain(cache)
+    made = time.monotonic()
     assert await make_toolchain(cache) == first
-    assert time.monotonic() - began < 0.1
+    assert time.monotonic() - made < made - began
 
 
 async def test_one_that_was_cut_short_is_not_taken(tmp_path, monkeypatch):

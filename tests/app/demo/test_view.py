@@ -32,6 +32,7 @@ from app.simulator.github import LocalGitHub
 from app.simulator.github.accounts import Actor
 from app.store.runs.runs import Runs
 from tests.app.cli.runs.runs_scene import STEP, STEPS
+from tests.patience import PATIENCE
 
 POINTS = (
     ReviewPoint(kind="suggestion", path="calc.py", line="a + b", words="{line}  # both"),
@@ -303,7 +304,7 @@ async def show(scene, store, console, *, stay=False):
     view.note("Fetching")
     view.scene(scene, None)
     pull = await resolve(scene)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while "Fetch the default branch" not in console.file.getvalue():
             await asyncio.sleep(0.01)
     await record(store, "stage/prepare/1", {"summary": "at abc"})

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from app.dependencies.index_proxy import open_proxy
 from app.dependencies.origins import Origin, place_of
+from tests.patience import PATIENCE
 
 OWNER = (os.geteuid(), os.getegid())
 REFUSED = "is not a package index of this set-up"
@@ -80,7 +81,7 @@ class Client:
         )
         writer.write(text.encode())
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 return (await reader.read()).decode("latin-1")
         finally:
             writer.close()

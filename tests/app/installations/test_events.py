@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from handlers.notifications import InstallationChanged
+from tests.patience import PATIENCE
 
 
 def notice(kept, change):
@@ -25,7 +26,7 @@ async def test_installed_is_known_and_gets_its_labels_soon(kept, scene):
     labelling = asyncio.create_task(kept.life.labels.run())
     became = await take(kept, "created")
     assert (became["change"], became["new"]) == ("created", 1)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while "bot:waiting" not in scene.repository.labels:
             await asyncio.sleep(0.02)
     labelling.cancel()

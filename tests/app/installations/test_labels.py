@@ -7,6 +7,7 @@ import asyncio
 from app.installations.labels import A_PASS, LABELS
 from app.store.tables import repositories
 from tests.app.github.conftest import LABEL
+from tests.patience import PATIENCE
 
 NAMES = {name for name, _, _ in LABELS}
 
@@ -107,7 +108,7 @@ async def test_it_works_as_soon_as_it_is_poked(kept, scene):
     await kept.follow()
     working = asyncio.create_task(kept.life.labels.run())
     kept.life.labels.poke()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not scene.repository.labels.keys() >= NAMES:
             await asyncio.sleep(0.02)
     working.cancel()

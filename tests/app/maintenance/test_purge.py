@@ -17,6 +17,7 @@ from app.store.repository_rows import ROWS_AT_ONCE, conducted_about, ids_of
 from app.store.runs.history import History
 from app.store.runs.runs import Runs
 from tests.app.maintenance.test_retention import GONE, IDS, OLD, WAITING, WORD, request_for, run_of
+from tests.patience import PATIENCE
 
 MANY = ROWS_AT_ONCE + 7
 
@@ -107,7 +108,7 @@ async def test_a_run_whose_last_step_is_not_recorded_yet_is_waited_for(store_url
         request = request_for(IDS[OLD])
         await Runs(database).create(OLD, request)
         await engine.enqueue(OLD, request.lane, request.model_dump(mode="json"))
-        await asyncio.wait_for(at_end.wait(), 30)
+        await asyncio.wait_for(at_end.wait(), PATIENCE)
         with pytest.raises(StillLive):
             await forget(database, tmp_path, [IDS[OLD]], alone=False)
         assert await Runs(database).outcome(OLD) is not None, "nothing is half forgotten"

@@ -19,6 +19,7 @@ from app.mcp import connection, http
 from app.mcp.config import HttpServer
 from app.mcp.connection import Connection
 from app.mcp.toolsets import RunToolsets
+from tests.patience import PATIENCE
 
 POLICY = Policy(mcp=(Toolset(server="far"),))
 TOKEN = "Bearer s3cr3t-value-of-the-operator"
@@ -171,7 +172,7 @@ async def test_what_is_no_server_gives_no_tools(kind, monkeypatch):
 
     async with serving(await answers(kind)) as port:
         toolsets = toolsets_of(f"http://127.0.0.1:{port}/mcp")
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE):
             assert await toolsets.learn(POLICY) == []
             await toolsets.close()
 

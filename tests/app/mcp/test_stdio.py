@@ -12,6 +12,7 @@ from agents.errors import ToolError
 from agents.policy import Policy, Toolset
 from app.mcp import connection
 from tests.app.mcp.conftest import MARK
+from tests.patience import PATIENCE
 
 NAME = "mcp_test-server_"
 
@@ -164,7 +165,7 @@ async def test_a_server_that_does_not_speak_gives_no_tools_and_holds_nothing_up(
     monkeypatch.setattr(connection, "START_SECONDS", 0.7)
     toolsets = served(mode)
 
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE):
         assert await toolsets.learn(policy) == []
 
     assert running() == []

@@ -25,7 +25,6 @@ from app.store.database import Database
 from app.store.runs.history import History
 from app.store.runs.runs import Runs
 
-PATIENCE = 60.0
 FILES = {
     "calc.py": "def add(a, b):\n    return a + b + 1\n",
     "check.py": "import calc\nassert calc.add(0, 0) < 2\n",

@@ -31,9 +31,9 @@ from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import OwnIdentity, WebhookReceiver
 from app.webhooks.server import Readiness, build_server, start_server
 from tests.deploy.conftest import ROOT
+from tests.patience import PATIENCE
 
 OLD, WINDOW = "the-old-secret, with a comma", 300.0
-SECONDS = 60
 
 
 class Killed(BaseException):
@@ -191,7 +191,7 @@ async def test_what_is_dropped_is_refused_soon(data, app, sender):
     await rotate(data, tell_nobody, window=0.0, now=1000.0)
     new = secrets_in(data)[0]
     looking = asyncio.create_task(watch.run(intake, lambda: None))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while rotation_in(data) is not None:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
@@ -220,7 +220,7 @@ async def fettle(*args, data, stdin=None, **variables):
 
 
 async def ended(process, stdin=b""):
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(PATIENCE):
         out, _ = await process.communicate(stdin)
     return process.returncode, " ".join(out.decode().split())
 

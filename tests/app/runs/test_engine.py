@@ -20,8 +20,9 @@ from sqlalchemy import create_engine, text
 from agents.errors import ConfigError, TransientError
 from app.runs.durable_steps import STEP_ATTEMPTS, StepBroken, StepGivenUp
 from app.runs.engine import Engine
+from tests.patience import PATIENCE
 
-PATIENCE = 60.0
+NEVER = 10 * PATIENCE
 
 
 @pytest.fixture
@@ -532,9 +533,8 @@ async def test_a_drain_waits_for_steps_lets_boundaries_go_and_begins_nothing(sta
     await until(lambda: len(begun) == 2)
     await engine.enqueue("waits", "c", {"talks": False})  # for a place, then at the gate
     await until(lambda: len(engine._conducting) == 3)
-    began = time.monotonic()
-    await engine.drain(10)
-    assert time.monotonic() - began < 5
+    async with patience():
+        await engine.drain(NEVER)
     assert sorted(begun) == [("talks", 1), ("works", 1)]
     assert finished == [("works", 1)]
 
@@ -556,8 +556,8 @@ async def test_a_drain_waits_for_steps_lets_boundaries_go_and_begins_nothing(sta
 
 
 async def test_a_drain_waits_neither_for_a_retry_nor_longer_than_its_grace(start, sqlite_url):
-    patient = Failing(TransientError("later", retry_after=60))
-    endless = Recorder(seconds=60)
+    patient = Failing(TransientError("later", retry_after=NEVER))
+    endless = Recorder(seconds=NEVER)
 
     async def conduct(run_id, request, steps):
         return await (patient if run_id == "1" else endless)(run_id, request, steps)
@@ -565,9 +565,8 @@ async def test_a_drain_waits_neither_for_a_retry_nor_longer_than_its_grace(start
     engine = await start(sqlite_url, conduct)
     await engine.enqueue("1", "1", {})
     await until(lambda: patient.tries)
-    began = time.monotonic()
-    await engine.drain(10)
-    assert time.monotonic() - began < 2
+    async with patience():
+        await engine.drain(NEVER)
 
     engine = await start(sqlite_url, conduct)
     async with patience():
@@ -575,8 +574,9 @@ async def test_a_drain_waits_neither_for_a_retry_nor_longer_than_its_grace(start
     await engine.enqueue("2", "2", {"lane": "2"})
     await until(lambda: endless.began)
     began = time.monotonic()
-    await engine.drain(0.5)
-    assert 0.5 <= time.monotonic() - began < 2
+    async with patience():
+        await engine.drain(0.5)
+    assert time.monotonic() - began >= 0.5
 
 
 async def test_a_run_that_is_let_go_can_still_clean_up_with_threads(start, sqlite_url):

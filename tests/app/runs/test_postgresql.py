@@ -17,8 +17,7 @@ from app.store.database import Database
 from app.store.deliveries import Mark, counts, mark, waiting
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
-
-PATIENCE = 60.0
+from tests.patience import PATIENCE
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from app.store.runs.history import History, KeptStep
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
 from tests.app.operator.test_submit import REQUEST
+from tests.patience import PATIENCE
 
-PATIENCE = 20.0
 STAGES = ("prepare/1", "triage/1", "implement/1", "implement/2", "docs_review/1")
 
 

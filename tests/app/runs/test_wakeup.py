@@ -7,6 +7,7 @@ import time
 
 from agents.errors import TransientError
 from app.runs.wakeup import OVERLAP_SECONDS, Waking
+from tests.patience import PATIENCE
 
 
 class Decisions:
@@ -54,7 +55,7 @@ async def test_no_trouble_ends_the_looking():
     decisions, woken = Decisions(a=time.time()), []
     decisions.failing = [TransientError("The database is away"), KeyError("a slip")]
     looking = asyncio.create_task(Waking(decisions, woken.append, look_seconds=0.01).run())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not woken:
             await asyncio.sleep(0.01)
     looking.cancel()

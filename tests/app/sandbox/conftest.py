@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.sandbox.port import Mount, SandboxCommand
+from tests.patience import LOOKS
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def started(running):
     """Wait until a process carries the mark, and return those that do."""
 
     async def wait(mark):
-        for _ in range(250):
+        for _ in range(LOOKS):
             if pids := running(mark):
                 return pids
             await asyncio.sleep(0.02)
@@ -55,7 +56,7 @@ def none_left(running):
     """Tell whether every process with the mark is gone, within a moment."""
 
     async def gone(mark):
-        for _ in range(150):
+        for _ in range(LOOKS):
             if not running(mark):
                 return True
             await asyncio.sleep(0.02)

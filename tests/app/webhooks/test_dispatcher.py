@@ -19,6 +19,7 @@ from app.webhooks import dispatcher as module
 from app.webhooks.dispatcher import MENDED, MENDING, NOBODY, NOT_OURS, Dispatcher
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
+from tests.patience import PATIENCE
 
 
 class Engine:
@@ -90,7 +91,7 @@ def states(database):
 
 
 async def until(condition):
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not await condition():
             await asyncio.sleep(0.005)
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from app.store.deliveries import Mark, mark
 from app.webhooks import server as module
 from app.webhooks.receiver import MAX_BODY
+from tests.patience import PATIENCE
 
 
 async def raw(served, data, *, patience=0.2):
@@ -32,7 +33,7 @@ async def raw(served, data, *, patience=0.2):
                 return await reader.readuntil(b"\r\n\r\n")
         except TimeoutError:
             writer.write_eof()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 return await reader.read()
     except asyncio.IncompleteReadError as error:
         return error.partial

@@ -10,6 +10,7 @@ import pytest
 
 from agents.errors import ConfigError
 from app.webhooks.setup_page import wait_for_app
+from tests.patience import PATIENCE
 
 
 @asynccontextmanager
@@ -63,7 +64,7 @@ async def test_a_large_body_is_answered_without_being_read():
         host, port = url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(b"POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             assert (await reader.readline()).startswith(b"HTTP/1.1 503 ")
         writer.close()
 
@@ -72,7 +73,7 @@ async def test_it_goes_on_once_there_is_an_app_and_ends_when_told():
     found = asyncio.Event()
     async with waiting(found) as (url, session, running, _):
         found.set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             assert await running is True
         try:
             await session.get(url)
@@ -82,5 +83,5 @@ async def test_it_goes_on_once_there_is_an_app_and_ends_when_told():
             raise AssertionError("the port is free for the server")
     async with waiting(asyncio.Event()) as (_, _, running, stop):
         stop.set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             assert await running is False

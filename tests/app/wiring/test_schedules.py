@@ -11,6 +11,7 @@ from agents.errors import ConfigError
 from app.config.settings import load_settings
 from app.runs.engine import Engine
 from app.store.database import Database
+from tests.patience import PATIENCE
 
 
 async def conduct(run_id, request, steps):
@@ -52,7 +53,7 @@ class Routine:
             raise RuntimeError("a slip")
 
     async def until(self, number):
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while self.done < number:
                 await asyncio.sleep(0.02)
 
@@ -79,7 +80,7 @@ async def test_one_cut_off_by_a_drain_is_done_after_the_next_start(launched):
     engine, cut = await launched(), Routine()
     cut.go_on.clear()
     await engine.schedule("sweep", 3600, cut)
-    await asyncio.wait_for(cut.under_way.wait(), 60)
+    await asyncio.wait_for(cut.under_way.wait(), PATIENCE)
     again = Routine()
     engine = await launched()
     assert cut.done == 0

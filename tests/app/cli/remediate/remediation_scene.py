@@ -32,8 +32,8 @@ from app.wiring.serve import open_github
 from tests.agents.pipelines.remediate.conftest import lock
 from tests.agents.pipelines.remediate.ladder.conftest import Index
 from tests.app.clone import conftest as clone
+from tests.patience import PATIENCE
 
-PATIENCE = 60.0
 RELEASES = {
     "jinja2": ["3.1.3", "3.1.4"],
     "sqlparse": ["0.4.4", "0.5.0"],

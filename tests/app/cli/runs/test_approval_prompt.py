@@ -11,6 +11,7 @@ import pytest
 from app.cli.runs.approval_prompt import ask_here
 from app.records.approvals import StoredApproval
 from tests.app.commands.answering_scene import asking
+from tests.patience import PATIENCE
 
 
 def waiting(**changes):
@@ -62,7 +63,7 @@ def keyboard(monkeypatch):
 )
 async def test_an_answer_in_words(keyboard, capsys, typed, answer):
     keyboard(typed)
-    assert await asyncio.wait_for(ask_here(waiting()), 5) == answer
+    assert await asyncio.wait_for(ask_here(waiting()), PATIENCE) == answer
     told = capsys.readouterr().err
     assert "k3f9x2: bash, for local/parse, in the stage implement/2" in told
     assert "    git reset --hard HEAD~1" in told
@@ -70,7 +71,7 @@ async def test_an_answer_in_words(keyboard, capsys, typed, answer):
 
 async def test_what_nobody_can_read_cannot_be_approved(keyboard):
     keyboard("yes\nno\n\n")
-    answer = await asyncio.wait_for(ask_here(waiting(asking=None)), 5)
+    answer = await asyncio.wait_for(ask_here(waiting(asking=None)), PATIENCE)
     assert answer == ("denied", "")
 
 

@@ -20,9 +20,9 @@ from app.cli import main
 from app.secrets.files import app_folder, keep_app
 from app.simulator.github import LocalGitHub
 from tests.deploy.conftest import ROOT
+from tests.patience import PATIENCE
 
 HOOK = "http://127.0.0.1:8080/webhook"
-SECONDS = 60
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ async def fettle(*args, data, **variables):
 
 async def ended(process):
     """Return exit code, output and errors."""
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()
     return process.returncode, out.decode(), err.decode()
 
@@ -72,7 +72,7 @@ async def ended(process):
 async def until(process, pattern):
     """Read errors until they hold this; return the match and all that was read."""
     said = ""
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(PATIENCE):
         while (found := re.search(pattern, said)) is None:
             line = await process.stderr.readline()
             assert line, said
@@ -197,7 +197,7 @@ def typed(command, data, answers):
         stderr=slave,
     )
     os.close(slave)
-    shown, end = "", time.monotonic() + SECONDS
+    shown, end = "", time.monotonic() + PATIENCE
     with suppress(OSError):  # what Linux says once nobody is at the other end
         while time.monotonic() < end and (piece := os.read(master, 4096)):
             shown += piece.decode("utf-8", "replace")
@@ -205,7 +205,7 @@ def typed(command, data, answers):
                 time.sleep(0.2)  # getpass throws away what was typed before it began
                 os.write(master, f"{answers.pop(0)[1]}\n".encode())
     os.close(master)
-    return process.wait(SECONDS), shown
+    return process.wait(PATIENCE), shown
 
 
 @pytest.fixture

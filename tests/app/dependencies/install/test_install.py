@@ -1,7 +1,6 @@
 """What set-up commands leave is there for later runs: in the tree, in HOME, in /setup."""
 
 import os
-import time
 
 import pytest
 
@@ -62,11 +61,10 @@ async def test_python_is_installed_from_the_operators_index_and_the_project_from
     ]
     assert seen.output.strip() == "2 41 /setup/venv"
 
-    asked, began = len(served.asked), time.monotonic()
+    asked = len(served.asked)
     again, other = await ground.run(policy=DETECT, run_id="run-2")
 
     assert again.cached
-    assert time.monotonic() - began < 1.0
     assert len(served.asked) == asked
     assert (await bash(other, look)).output.strip() == "1 41 /setup/venv"
 

@@ -15,6 +15,7 @@ from agents.ports.issues import Pictures
 from app.github.attachments.allowed_hosts import AllowedHosts
 from app.github.attachments.images import MOST_BYTES, MOST_SHOWN, MOST_TRIED
 from tests.app.github.attachments.image_samples import gif, jpeg, png, webp
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -289,7 +290,7 @@ async def test_a_file_without_end_is_left(scene, tracker, attach):
 
     scene.server.faults.add("GET", "/_storage/", endless)
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         found = await tracker.pictures(f"![x]({attach()})")
 
     assert "is larger than" in found.left_out[0]

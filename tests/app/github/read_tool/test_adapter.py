@@ -21,6 +21,7 @@ from app.secrets.redaction import REDACTED
 from app.simulator.github.accounts import Actor
 from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.reviews import Inline
+from tests.patience import PATIENCE
 
 TOKEN = "ghs_"
 
@@ -303,7 +304,7 @@ async def test_a_log_without_end_is_left(scene, aiohttp_server):
         scene.installation.id, scene.repository.id, Profile.LOGS
     )
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         kept = await client._api.tail(str(server.make_url("/")), keep=1_000, most=3_000_000)
 
     assert kept == b"x" * 1_000

@@ -125,7 +125,7 @@ async def test_a_failure_inside_gives_the_turn_back(clock):
     with pytest.raises(RuntimeError):
         async with pace.write():
             raise RuntimeError
-    async with asyncio.timeout(1), pace.write():
+    async with asyncio.timeout(PATIENCE), pace.write():
         pass
 
 
@@ -142,7 +142,7 @@ async def test_a_writer_cancelled_while_it_waits_for_its_time_gives_the_turn_bac
     await asyncio.sleep(0.01)
     waiting.cancel()
     await asyncio.wait({waiting})
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(PATIENCE):
         await write()
 
 
@@ -158,7 +158,7 @@ async def test_cancelled_waiters_do_not_keep_the_turn():
 
     assert [task.cancelled() for task in waiters] == [True, True, False]
     turns.leave()
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(PATIENCE):
         await turns.take(yielding=True)
 
 

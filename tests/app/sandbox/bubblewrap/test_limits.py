@@ -11,6 +11,7 @@ from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.sandbox.cgroups.cgroup import use_version_2
 from app.sandbox.cgroups.delegation import find_cgroups
 from app.sandbox.port import Mount, OperatorLimits, ResourceLimits, SandboxCommand
+from tests.patience import LOOKS
 
 MB = 1024 * 1024
 
@@ -228,7 +229,7 @@ def _name(pid):
 
 
 async def _gone(folder):
-    for _ in range(100):
+    for _ in range(LOOKS):
         if not folder.exists():
             return
         await asyncio.sleep(0.02)

@@ -9,6 +9,7 @@ import pytest
 from app.sandbox.bubblewrap import stdio_session as talk
 from app.sandbox.bubblewrap.stdio_session import open_session
 from app.sandbox.port import ResourceLimits, SandboxCommand
+from tests.patience import PATIENCE
 
 
 def program(*argv, **options):
@@ -57,7 +58,7 @@ async def test_nobody_has_to_hear_more_than_can_be_kept(sandbox, monkeypatch):
     async with open_session(
         sandbox, program("sh", "-c", "yes | head -c 1000000; sleep 60")
     ) as much:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             heard = [line async for line in much.read_lines()]
     assert set(heard) <= {b"y", b""}
 

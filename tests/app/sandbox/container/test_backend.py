@@ -17,6 +17,7 @@ from app.sandbox.container.backend import Container
 from app.sandbox.container.errors import diagnose
 from app.sandbox.container.options import build_seccomp_profile
 from app.sandbox.port import Mount, OperatorLimits, ResourceLimits, SandboxCommand
+from tests.patience import PATIENCE
 
 UID = 58996
 
@@ -196,7 +197,7 @@ async def test_a_client_that_was_killed_leaves_nothing(engine):
     mark = f"contained-orphan-{os.getpid()}"
     script = f": {mark}; kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $$)); sleep 64; :"
     running = asyncio.create_task(engine.sandbox().run(bash(script, timeout=10)))
-    await asyncio.wait_for(running, 15)
+    await asyncio.wait_for(running, PATIENCE)
     assert not alive(mark)
     assert engine.left() == []
 

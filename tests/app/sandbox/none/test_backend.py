@@ -12,6 +12,7 @@ from agents.errors import ConfigError, RunError
 from app.sandbox.none.backend import NoSandbox
 from app.sandbox.none.file_copies import take_fingerprint
 from app.sandbox.port import Mount, OperatorLimits, ResourceLimits, SandboxCommand
+from tests.patience import LOOKS
 
 UID = 58996
 
@@ -98,17 +99,17 @@ async def test_a_daemon_in_a_session_of_its_own_dies_with_the_command(bash, scri
 async def test_a_fork_bomb_comes_to_rest_and_to_its_end(bash):
     started = time.monotonic()
     result = await bash(
-        ": fork-bomb; f() { f | f & }; f; sleep 5", timeout=0.5, limits=ResourceLimits(nproc=60)
+        ": fork-bomb; f() { f | f & }; f; sleep 600", timeout=0.5, limits=ResourceLimits(nproc=60)
     )
     assert result.why == "timeout"
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 600
     assert not alive("fork-bomb")
 
 
 async def test_cancelled_means_gone(bash):
     mark = f"cancelled-{os.getpid()}"
     running = asyncio.create_task(bash(DAEMON.format(mark=mark) + "sleep 30"))
-    for _ in range(200):
+    for _ in range(LOOKS):
         await asyncio.sleep(0.02)
         if alive(mark):
             break

@@ -92,7 +92,7 @@ async def test_numbers_grow_in_the_order_in_which_others_see_them(steers):
     async def speak(number):
         await steers.put("0001-run", f"k{number}", kind="remark", words=str(number), **BOB)
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         await asyncio.gather(listen(), *(speak(number) for number in range(20)))
     assert seen == await steers.since("0001-run")
     assert len({each.words for each in seen}) == 20

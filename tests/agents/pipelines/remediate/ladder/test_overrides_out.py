@@ -209,9 +209,9 @@ def test_the_same_words_in_a_text_are_not_the_entry():
 )
 def test_a_huge_pyproject_takes_no_time(filler):
     text = of_uv.added("[tool.uv]\n", "f", RELEASES, REASON) + f"\n[z]\n{filler}\n"
-    begun = time.monotonic()
+    begun = time.process_time()
     assert filler in of_uv.without(text, "f", RELEASES, REASON)
-    assert time.monotonic() - begun < 20
+    assert time.process_time() - begun < 20
 
 
 def test_what_is_no_toml_is_refused():
