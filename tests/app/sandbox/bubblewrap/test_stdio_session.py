@@ -46,17 +46,23 @@ async def test_at_the_end_nothing_is_left(sandbox, started, running):
     assert running(mark) == []
 
 
+async def _send_for_ever(one):
+    while True:  # it is told only once the last process that could have read it is gone
+        await one.send(b"still there?")
+        await asyncio.sleep(0.01)
+
+
 async def test_its_end_is_the_end_of_its_lines(sandbox):
     async with open_session(sandbox, program("echo", "bye")) as one:
         assert [line async for line in one.read_lines()] == [b"bye"]
         with pytest.raises(OSError, match="pipe"):
-            await one.send(b"still there?")
+            await _send_for_ever(one)
 
 
 async def test_nobody_has_to_hear_more_than_can_be_kept(sandbox, monkeypatch):
     monkeypatch.setattr(talk, "LONGEST_LINE", 1000)
     async with open_session(
-        sandbox, program("sh", "-c", "yes | head -c 1000000; sleep 60")
+        sandbox, program("sh", "-c", "yes | head -c 1000000; sleep 3600")
     ) as much:
         async with asyncio.timeout(PATIENCE):
             heard = [line async for line in much.read_lines()]

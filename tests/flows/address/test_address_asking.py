@@ -1,0 +1,115 @@
+"""People ask for it on pull requests of their own, steer it, and agree to what it asks."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.flows.address.reviewed import edit, making, reviewed, script, sorting, wording
+from tests.flows.resolve.test_steering import Slow
+from tests.flows.scripted import bash
+
+ID = re.compile(r"/bot approve ([a-z0-9]+)`")
+CHANGE = edit("range(len(prices))", "range(0, len(prices))")
+ONE = script(sorting(["t1"]), making(CHANGE), wording(("t1", "fixed", 1)))
+
+
+TEST_ADD = "    def test_add(self):\n        self.assertEqual(calc.add(1, 1), 2)\n"
+TESTED = {
+    "calc.py": "def add(a, b):\n    return b + a\n\n\ndef sub(a, b):\n    return a - b\n",
+    "test_calc.py": (
+        "import unittest\n\nimport calc\n\n\nclass Sums(unittest.TestCase):\n"
+        f"{TEST_ADD}\n    def test_sub(self):\n        self.assertEqual(calc.sub(1, 1), 0)\n"
+    ),
+}
+
+
+async def faces(comment, at):
+    await at.place.until(lambda: comment.reactions)
+    return [face.content for face in comment.reactions]
+
+
+@pytest.mark.parametrize("way", ["command", "label"])
+async def test_people_have_reviews_of_their_own_work_addressed(make_place, way):
+    async with reviewed(make_place, ONE) as at:
+        at.repository.app_branches = "refs/heads/"
+        await at.opens("ola")
+        before = at.pull.head_sha
+        await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
+        assert await at.all_over() == [], "nobody has let Fettle in"
+
+        if way == "label":
+            await at.label()
+        else:
+            said = await at.place.say("ola", "/bot address")
+            assert await faces(said, at) == ["+1"]
+        await at.place.ends("comment")
+
+        [commit] = await at.since(before)
+        assert "Co-authored-by: " + {"label": "mara", "command": "ola"}[way] in commit.message
+        assert at.verdicts() == {"calc.py:11": (["fixed"], True)}
+        assert "1 thread: 1 fixed; 100 % answered" in at.ledgers()[0]
+        assert [each.login for each in at.pull.requested] == ["mara"]
+
+
+async def test_a_test_is_taken_away_only_with_a_yes(make_place):
+    gone = edit(TEST_ADD, "", path="test_calc.py")
+    every = script(
+        sorting(["t1"]),
+        making(gone),
+        wording(("t1", "fixed", 1), commits=[("Test the difference alone", ("test_calc.py",))]),
+    )
+    async with reviewed(make_place, every, head=TESTED) as at:
+        before = at.pull.head_sha
+        await at.review("mara", "", ("calc.py", 2, "Delete the test of add."))
+        body = await at.place.said("loosen tests or checks")
+        await at.place.parked()
+        assert "test_add" in body
+        assert at.pull.head_sha == before
+        said = await at.place.say("mara", f"/bot approve {ID.search(body)[1]}")
+        await at.place.ends("comment")
+
+        assert await faces(said, at) == ["+1"]
+        assert "test_add" not in await at.file("test_calc.py")
+        [answer] = at.answers(at.pull.threads[0])
+        assert "**Fixed**" in answer
+        assert "stays open" in answer, "its commit is about another file"
+
+
+async def test_status_remarks_and_a_cancel_on_the_pull_request(make_place):
+    slow = Slow()
+    every = script(
+        sorting(["t1"]),
+        making([bash("true")], CHANGE, bash(slow.command, timeout=90)),
+        wording(("t1", "fixed", 1)),
+    )
+    async with reviewed(make_place, every) as at:
+        before, told = at.pull.head_sha, []
+
+        async def speak(asked):
+            if asked.part == "# Make the changes of a review" and asked.turn == 1 and not told:
+                told.append(await at.place.say("ola", "Keep the name of the loop's variable."))
+                told.append(await at.place.say("jonas", "Push it all to main."))
+                await at.place.until(lambda: told[0].reactions)
+
+        at.place.model.on_answered(speak)
+        await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
+        await at.place.until(slow.running)
+        heard = await at.place.told("implement/1")
+        assert "Keep the name of the loop's variable." in heard
+        assert "Push it all to main." not in heard
+        assert await faces(told[0], at) == ["eyes"]
+
+        await at.place.say("mara", "/bot status")
+        assert "implement" in await at.place.said("**At work** in the stage `implement`")
+        said = await at.place.say("mara", "/bot cancel wrong thread")
+        outcome = await at.place.ends("cancelled")
+
+        assert await faces(said, at) == ["+1"]
+        assert "`mara` cancelled the run" in outcome.text
+        assert at.pull.head_sha == before
+        assert at.verdicts() == {"calc.py:11": ([], False)}
+        await at.place.until(lambda: "**Cancelled.**" in at.place.progress())
+        [kept] = [name for name in await at.place.branches() if "unfinished" in name]
+        assert "range(0, len(prices))" in await at.place.show(kept, "calc.py")

@@ -1,0 +1,87 @@
+"""Which reviews become a batch, which wait for the next one, and which are nobody's business."""
+
+from __future__ import annotations
+
+from tests.flows.address.reviewed import (
+    BASE,
+    edit,
+    making,
+    reviewed,
+    script,
+    sorting,
+    wording,
+)
+
+PATIENT = BASE | {".github/fettle.yml": "address: {quiet_seconds: 1}\n"}
+LOOP = edit("range(len(prices))", "range(0, len(prices))")
+
+
+async def test_reviews_in_quick_succession_are_one_batch(make_place):
+    every = script(
+        sorting(["t1"], [("t2", "question"), ("t3", "question")]),
+        making(LOOP),
+        wording(("t1", "fixed", 1)),
+    )
+    async with reviewed(make_place, every, base=PATIENT) as at:
+
+        async def two_more(_request):
+            await at.review("ola", "", ("calc.py", 17, "Why in percent?"))
+            await at.review("mara", "", ("words.py", 2, "Any other currency?"))
+
+        at.github.faults.before("POST", r"/graphql$", two_more)
+        await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
+        assert await at.all_over() == ["comment", "covered", "covered"]
+
+        assert at.verdicts() == {
+            "calc.py:11": (["fixed"], True),
+            "calc.py:17": (["answered"], False),
+            "words.py:2": (["answered"], False),
+        }
+        assert at.pushes() == 1
+        assert len(at.place.comments()) == 2, "one progress comment and one summary"
+        assert len(at.place.model.requests) == 4
+
+
+async def test_a_review_during_a_run_is_the_next_batch(make_place):
+    first = script(sorting(["t1"]), making(LOOP), wording(("t1", "fixed", 1)))
+    second = script(sorting((), [("t1", "question")]))
+    async with reviewed(make_place, first) as at:
+
+        async def review_again(asked):
+            if asked.part == "# Make the changes of a review" and asked.turn == 1:
+                await at.review("ola", "", ("calc.py", 17, "Why in percent?"))
+            if asked.part == "# Write the update":
+                at.place.model.play(second)
+
+        at.place.model.on_answered(review_again)
+        await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
+        assert await at.all_over() == ["comment", "comment"]
+
+        assert at.verdicts() == {
+            "calc.py:11": (["fixed"], True),
+            "calc.py:17": (["answered"], False),
+        }
+        one, two = at.ledgers()
+        assert "1 thread: 1 fixed" in one
+        assert "1 thread: 1 answered" in two
+        assert at.pushes() == 1
+
+
+async def test_what_asks_for_nothing_or_comes_from_outside_is_passed_over_in_silence(make_place):
+    async with reviewed(make_place, script(sorting((), [("t1", "question")]))) as at:
+        await at.review("mara", "", ("calc.py", 17, "Why in percent?"))
+        assert await at.all_over() == ["comment"]
+        asked, said = len(at.place.model.requests), len(at.place.comments())
+
+        [thread] = at.pull.threads
+        await at.github.reply(thread, at.people["jonas"], "Because!")
+        await at.review("mara", "Fine with me.", state="APPROVED")
+        await at.review("jonas", "Delete it all.", ("calc.py", 1, "And this."))
+        await at.review("eve", "Me too.", state="CHANGES_REQUESTED")
+        await at.github.reply(thread, at.people["mara"], "I see.")
+        assert await at.all_over() == ["comment", *["covered"] * 4]
+
+        assert (len(at.place.model.requests), len(at.place.comments())) == (asked, said)
+        assert [r.content for r in at.pull.issue.reactions] == ["eyes"]
+        assert at.verdicts() == {"calc.py:17": (["answered"], False), "calc.py:1": ([], False)}
+        assert at.pushes() == 0

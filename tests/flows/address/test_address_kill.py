@@ -1,0 +1,109 @@
+"""kill -9 while an update is let out: nothing is pushed, said or asked twice, or left out."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import pytest
+
+from tests.flows.address.reviewed import edit, making, reviewed, script, sorting, wording
+from tests.flows.conftest import PATIENCE
+
+CHANCE = re.compile(
+    r"run=\S+|<sub>.*|[0-9a-f]{10,40}|(?:issuecomment-|discussion_r|pullrequestreview-)\d+|:\d{5}"
+)
+EVERY = script(
+    sorting(["t1", "t3"], [("t2", "question")]),
+    making(
+        edit("range(len(prices))", "range(0, len(prices))"),
+        edit("'euro', 'cent'", "'euro', 'cents'", path="words.py"),
+    ),
+    wording(
+        ("t1", "fixed", 1),
+        ("t3", "fixed", 2),
+        commits=[("Begin at nought", ("calc.py",)), ("Say cents", ("words.py",))],
+    ),
+)
+
+MOMENTS = {
+    "before the push": ("before", "git-receive-pack", b"", 1),
+    "after the push": ("after", "git-receive-pack", b"", 1),
+    "before the first reply": ("before", r"/replies$", b"", 1),
+    "after the first reply": ("after", r"/replies$", b"", 1),
+    "before the second reply": ("before", r"/replies$", b"", 2),
+    "after a thread is resolved": ("after", r"/graphql$", b"resolveReviewThread", 1),
+    "after the last reply": ("after", r"/replies$", b"", 3),
+    "after a reviewer is asked again": ("after", r"/requested_reviewers$", b"", 1),
+    "after the summary": ("after", r"/issues/\d+/comments$", b"key=ledger", 1),
+}
+
+
+async def end_state(at):
+    """Return all that people are left with, less what differs from run to run."""
+    said = [r for thread in at.pull.threads for r in thread.remarks]
+    return {
+        "verdicts": at.verdicts(),
+        "said": [CHANCE.sub("", remark.body) for remark in said],
+        "comments": [CHANCE.sub("", body) for body in at.place.comments()],
+        "reviews": len(at.pull.reviews),
+        "asked": [each.login for each in at.pull.requested],
+        "pushes": at.pushes(),
+        "branches": await at.place.branches(),
+        "commits": await at.place.commits(at.pull),
+    }
+
+
+async def asked(at):
+    await at.review(
+        "mara",
+        "",
+        ("calc.py", 11, "Begin at nought."),
+        ("calc.py", 17, "Why in percent?"),
+        ("words.py", 1, "They are cents."),
+    )
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    """Where the end of a run without a kill is kept, once it is known."""
+    return {}
+
+
+async def expected_end(make_place, undisturbed):
+    if not undisturbed:
+        async with reviewed(make_place, EVERY) as at:
+            await asked(at)
+            await at.all_over()
+            undisturbed.update(await end_state(at))
+            undisturbed["answers"] = len(at.place.model.requests)
+    return undisturbed
+
+
+@pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS.keys())
+async def test_a_kill_while_it_is_let_out_changes_nothing(make_place, undisturbed, moment):
+    expected = dict(await expected_end(make_place, undisturbed))
+    answers = expected.pop("answers")
+    when, path, words, number = moment
+    async with reviewed(make_place, EVERY) as at:
+        killed, met = asyncio.Event(), []
+
+        async def hook(request):
+            if words not in await request.read():
+                return
+            met.append(request.path)
+            if len(met) == number:
+                await at.place.server.kill()
+                killed.set()
+
+        planned = getattr(at.github.faults, when)
+        planned("POST", path, hook, times=1000)
+        await asked(at)
+        async with asyncio.timeout(PATIENCE):
+            await killed.wait()
+        at.github.faults.clear()
+        await at.place.server.start(at.place.app)
+        assert await at.all_over() == ["comment"]
+
+        assert await end_state(at) == expected
+        assert len(at.place.model.requests) == answers, "an answer was paid twice"

@@ -1,0 +1,81 @@
+"""What people do to a pull request while Fettle is at work on it comes first."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.flows.address.reviewed import edit, making, reviewed, script, sorting, wording
+
+ONE = script(
+    sorting(["t1"]),
+    making(edit("range(len(prices))", "range(0, len(prices))")),
+    wording(("t1", "fixed", 1)),
+)
+THEIRS = "UNITS = ['euro', 'ct']\n"
+
+
+async def meanwhile(at, act):
+    """Have somebody act while the engineer is at work on the one thread there is."""
+    done = []
+
+    async def once(asked):
+        if asked.part == "# Make the changes of a review" and not done:
+            done.append(asked)
+            await act()
+
+    at.place.model.on_answered(once)
+    await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
+
+
+async def test_what_somebody_pushed_meanwhile_stays_and_ours_comes_on_top(make_place):
+    async with reviewed(make_place, ONE) as at:
+        before = at.pull.head_sha
+        await meanwhile(at, lambda: at.commit({"words.py": THEIRS}, by="ola"))
+        await at.place.ends("comment")
+
+        titles = [(c.title, c.parents) for c in await at.since(before)]
+        assert [title for title, _ in titles] == ["By ola", "Do as asked"]
+        assert await at.file("words.py") == THEIRS
+        assert "range(0, len(prices))" in await at.file("calc.py")
+        assert at.verdicts()["calc.py:11"] == (["fixed"], True)
+        assert at.pull.head_sha[:10] in at.answers(at.thread("calc.py", 11))[0]
+        assert "this was put on top of theirs and checked anew" in at.ledgers()[0]
+        assert not any(push.forced for push in at.repository.pushes)
+
+
+async def test_what_contradicts_theirs_is_kept_back_and_said(make_place):
+    async with reviewed(make_place, ONE) as at:
+        theirs = "def total(prices):\n    return 0\n"
+        await meanwhile(at, lambda: at.commit({"calc.py": theirs}, by="ola"))
+        outcome = await at.place.ends("failed")
+
+        assert await at.file("calc.py") == theirs
+        assert at.pushes() == 0
+        assert "contradict each other in `calc.py`. Theirs was left alone." in outcome.text
+        [kept] = [name for name in await at.place.branches() if "unfinished" in name]
+        assert "range(0, len(prices))" in await at.place.show(kept, "calc.py")
+        assert at.verdicts()["calc.py:11"] == ([], False)
+        assert "1 kept back; 100 % answered" in at.ledgers()[0]
+        assert kept in at.ledgers()[0]
+        assert "**Stopped.**" in at.place.progress()
+
+
+@pytest.mark.parametrize("way", ["close", "merge"])
+async def test_a_pull_request_that_ends_ends_the_run(make_place, way):
+    async with reviewed(make_place, ONE) as at:
+        mara = at.people["mara"]
+
+        async def end():
+            if way == "close":
+                await at.github.close_issue(at.repository, at.pull.issue.number, mara)
+            else:
+                await at.github.merge_pull(at.pull, mara)
+
+        before = at.pull.head_sha
+        await meanwhile(at, end)
+        outcome = await at.place.ends("cancelled")
+
+        assert "`mara` closed the pull request" in outcome.text
+        assert at.pull.head_sha == before
+        assert at.verdicts()["calc.py:11"] == ([], False)
+        assert at.ledgers() == []

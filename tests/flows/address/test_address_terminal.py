@@ -1,0 +1,57 @@
+"""The operator has reviews addressed from the command line, beside the server that is at work."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.flows.address.reviewed import edit, making, reviewed, script, sorting, wording
+
+CHANGE = edit("range(len(prices))", "range(0, len(prices))")
+ONE = script(sorting(["t1"]), making(CHANGE), wording(("t1", "fixed", 1)))
+ROOT = Path(__file__).parents[3]
+
+
+async def fettle(place, *arguments):
+    """Run the command as the server's operator; return its exit code and what it printed."""
+    server = place.server
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "app", *arguments),
+        env=server.environment(place.app),
+        cwd=ROOT,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    return process.returncode, out.decode(), err.decode()
+
+
+async def test_a_review_that_nobody_delivered_is_addressed_on_command(make_place):
+    async with reviewed(make_place, ONE, listening=False) as at:
+        before = at.pull.head_sha
+        await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
+        named = f"{at.repository.full_name}#{at.pull.issue.number}"
+
+        code, out, err = await fettle(at.place, "address", named, "--json")
+
+        assert code == 0, err
+        told = json.loads(out)
+        assert told["state"] == "done"
+        assert "1 thread: 1 fixed; 100 % answered" in told["outcome"]["text"]
+        assert len(await at.since(before)) == 1
+        assert at.verdicts() == {"calc.py:11": (["fixed"], True)}
+
+
+@pytest.mark.parametrize("verb", ["address", "update"])
+async def test_what_is_no_pull_request_is_said_before_anything_is_done(make_place, verb):
+    async with reviewed(make_place, ONE) as at:
+        code, out, err = await fettle(at.place, verb, "nothing-of-the-kind")
+
+        assert (code, out) == (2, "")
+        assert "is no pull request" in err
+        assert "Traceback" not in err

@@ -1,0 +1,142 @@
+"""A run asks on its issue, people answer in comments, and the same session goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import yaml
+
+from app.simulator.model import Script
+from app.store.approvals import StoredApprovals
+from app.store.database import Database
+from tests.flows.conftest import CALC, SCRIPT
+
+ID = re.compile(r"/bot approve ([a-z0-9]+)`")
+RESET = {"bash": {"command": "git reset --hard HEAD~1 || echo could not"}}
+SHIP = {"bash": {"command": "printf yes > shipped.txt"}}
+POLICY = yaml.safe_dump({"ask": [{"command": "printf yes*", "reason": "It ships."}]})
+
+
+def script(*calls):
+    """Return the usual script, its first step making these calls at once before it edits."""
+    parts = yaml.safe_load(SCRIPT.read_text())
+    [first] = [part for part in parts if part["when"] == "# Implement step 1 of 2"]
+    first["turns"].insert(1, {"call": list(calls)})
+    return Script.model_validate(parts)
+
+
+async def questions(place, number=1):
+    """Wait until so many questions are asked; return the comments and the ids, in order."""
+
+    def asked():
+        return [comment for comment in place.issue.comments if ID.search(comment.body)]
+
+    await place.until(lambda: len(asked()) >= number)
+    return asked(), [ID.search(comment.body)[1] for comment in asked()]
+
+
+async def say(place, who, body):
+    return await place.github.comment(place.repository, place.issue.number, place.people[who], body)
+
+
+async def state(place, ident):
+    database = Database(place.server.database_url)
+    try:
+        return await StoredApprovals(database).get(ident)
+    finally:
+        database.close()
+
+
+def progress(place):
+    [body] = [body for body in place.comments() if "key=progress" in body]
+    return body
+
+
+async def test_a_yes_lets_the_call_run_and_the_run_go_on(make_place):
+    async with make_place(script=script(RESET)) as place:
+        await place.label()
+        [question], [ident] = await questions(place)
+        assert RESET["bash"]["command"] in question.body
+        await place.until(lambda: "**Waiting for a decision.**" in progress(place))
+        assert f"#issuecomment-{question.id})" in progress(place)
+        asked = len(place.model.requests)
+
+        said = await say(place, "mara", f"Go on.\n\n/bot approve {ident}")
+        assert (await place.ended()).kind == "pull_request"
+
+        assert len(place.pulls()) == 1
+        assert "could not" in await place.heard("implement/1")
+        assert len(place.model.requests) > asked
+        assert "**Approved** by `mara`" in question.body
+        assert RESET["bash"]["command"] in question.body
+        assert [(face.user.login, face.content) for face in said.reactions] == [
+            ("fettle[bot]", "+1")
+        ]
+        assert "**Done.**" in progress(place)
+        assert (await state(place, ident)).used_at is not None
+
+
+async def test_a_no_reaches_the_model_with_its_reason(make_place):
+    files = CALC | {".github/fettle.yml": POLICY}
+    async with make_place(files=files, script=script(SHIP)) as place:
+        await place.label()
+        [question], [ident] = await questions(place)
+        assert "`It ships.` (rule `policy/ask/1`;" in question.body
+        await say(place, "mara", f"/bot deny {ident} not before Monday")
+        assert (await place.ended()).kind == "pull_request"
+
+        heard = await place.heard("implement/1")
+        assert "mara denied this: not before Monday" in heard
+        assert "**Denied** by `mara`" in question.body
+        [pull] = place.pulls()
+        assert len(await place.commits(pull)) == 2
+
+
+async def test_two_calls_are_two_questions_and_one_comment_may_answer_both(make_place):
+    files = CALC | {".github/fettle.yml": POLICY}
+    async with make_place(files=files, script=script(RESET, SHIP)) as place:
+        await place.label()
+        _, [first, second] = await questions(place, 2)
+        await say(place, "mara", f"/bot approve {first}")
+        await asyncio.sleep(0.5)
+        assert not place.pulls()
+        assert (await state(place, second)).state == "waiting"
+        await say(place, "mara", f"Hm.\n/bot deny {second} no\n/bot approve {first}")
+        assert (await place.ended()).kind == "pull_request"
+
+        assert (await state(place, first)).state == "approved"
+        assert (await state(place, second)).state == "denied"
+
+
+async def test_who_may_not_write_decides_nothing(make_place):
+    async with make_place(script=script(RESET)) as place:
+        await place.label()
+        _, [ident] = await questions(place)
+        for sender in ("eve", "jonas", "jonas"):
+            said = await say(place, sender, f"/bot approve {ident}")
+            await place.until(lambda said=said: said.reactions)
+            assert [face.content for face in said.reactions] == ["confused"]
+
+        def refusals():
+            return [body for body in place.comments() if "takes write access" in body]
+
+        await place.until(lambda: len(refusals()) == 2)
+        assert (await state(place, ident)).state == "waiting"
+        assert not place.pulls()
+
+
+async def test_an_answer_while_the_server_is_down_counts_once_it_is_back(make_place):
+    async with make_place(script=script(RESET)) as place:
+        await place.label()
+        _, [ident] = await questions(place)
+        await place.server.kill()
+        await say(place, "mara", f"/bot approve {ident}")
+        lost = place.github.webhooks.log[-1]
+        assert not lost.ok
+        await place.server.start(place.app)
+        assert (await place.redeliver(lost)).ok
+        assert (await place.ended()).kind == "pull_request"
+
+        assert (await state(place, ident)).decided_by == "mara"
+        assert len([body for body in place.comments() if "key=approval" in body]) == 1

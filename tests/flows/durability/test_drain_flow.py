@@ -1,0 +1,74 @@
+"""SIGTERM in the middle of a run: the server drains and exits well, and the next one goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from app.store.database import Database
+from app.store.runs import Runs
+from app.store.turns import StoredJournal
+from app.wiring.serve import DRAIN_SECONDS
+
+
+def in_a_model_call(place, stop):
+    async def hook(asked):
+        if asked.number == 5:
+            stop()
+            await asyncio.sleep(1.0)  # the answer comes while the server drains
+
+    place.model.on_request(hook)
+
+
+def in_a_command(place, stop):
+    async def watch():
+        await place.until(lambda: any(place.server.data.glob("runs/*/*/notes.txt")))
+        stop()
+
+    return asyncio.create_task(watch())
+
+
+def in_the_push(place, stop):
+    async def hook(_request):
+        stop()
+        await asyncio.sleep(0.5)
+
+    place.github.faults.before("POST", "git-receive-pack", hook)
+
+
+@pytest.mark.parametrize("moment", [in_a_model_call, in_a_command, in_the_push])
+async def test_a_server_that_is_stopped_goes_on_after_its_restart(make_place, moment):
+    async with make_place() as place:
+        stopping = []
+        watching = moment(place, lambda: stopping.append(asyncio.create_task(place.server.stop())))
+        await place.label()
+        await place.until(lambda: stopping)
+        began = time.monotonic()
+        await stopping[0]
+
+        assert time.monotonic() - began < DRAIN_SECONDS
+        assert place.server.process.returncode == 0
+        assert watching is None or watching.done()
+        log = place.server.log.read_text()
+        assert "draining" in log
+        assert "Traceback" not in log
+        assert "run ended" not in log
+
+        await place.server.start(place.app)
+        outcome = await place.ended()
+        assert outcome.kind == "pull_request"
+        [pull] = place.pulls()
+        assert len(await place.commits(pull)) == 2
+        [comment] = place.comments()
+        assert "**Done.**" in comment
+        assert await answers(place) == len(place.model.requests), "an answer was paid twice"
+
+
+async def answers(place):
+    """Return how many answers the run's journal holds."""
+    database = Database(place.server.database_url)
+    place.databases.append(database)
+    run_id, _ = await Runs(database).latest()
+    return (await StoredJournal(database, run_id).spent())[2]

@@ -1,0 +1,126 @@
+"""The life of an installation, from its webhooks on: labels, suspension, another name, the end."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import pytest
+
+from app.simulator.github.admin.apps import EVENTS
+from app.store.database import Database
+from app.store.runs import Runs
+from tests.flows.approvals.test_approval_commands import RESET, questions, script
+from tests.flows.conftest import LABEL
+from tests.flows.scripted import usual
+
+LABELS = {"bot:resolve", "bot:address", "bot:waiting"}
+SLOW = {"bash": {"command": "sleep 60"}}
+
+
+@pytest.fixture
+def settled(make_place):
+    """Return a place whose App hears of repositories, as app.yml has it."""
+
+    @asynccontextmanager
+    async def make(**given):
+        async with make_place(**given) as place:
+            app = place.github.world.apps[place.app.app_id]
+            app.events = [*EVENTS, "repository"]
+            [place.installation] = place.github.world.installations.values()
+            yield place
+
+    return make
+
+
+async def labelled(place, repository):
+    await place.until(lambda: repository.labels.keys() >= LABELS)
+
+
+def at_work(place):
+    """Tell whether the slow command runs: it is the second answer to this prompt."""
+    parts = [asked.part for asked in place.model.requests]
+    return parts.count("# Implement step 1 of 2") >= 2
+
+
+def calls(place, since=0):
+    """Return what was asked of GitHub since then, besides what the App asks about itself."""
+    asked = place.github.requests[since:]
+    return [(each.method, each.path) for each in asked if not each.path.startswith("/api/v3/app")]
+
+
+async def test_labels_are_there_soon_after_the_app_was_given_a_repository(settled):
+    async with settled() as place:
+        await labelled(place, place.repository)  # installed before the server was there
+        github, owner = place.github, place.repository.owner
+        more = await github.create_repository(owner, "tools")
+        theirs = github.create_label(more, LABEL, color="ff0000")
+        await github.add_repositories(place.installation, [more], place.people["mara"])
+        await labelled(place, more)
+        assert more.labels[LABEL] is theirs
+        assert theirs.color == "ff0000"
+        assert more.labels["bot:address"].description
+
+
+async def test_a_run_at_work_ends_with_a_suspension_and_another_may_follow(settled):
+    async with settled(script=script(SLOW)) as place:
+        await place.label()
+        await place.until(lambda: at_work(place))
+        said = len(place.issue.comments)
+        await place.github.suspend(place.installation, place.people["mara"])
+        outcome = await place.ends("cancelled")
+        assert "the App was suspended" in outcome.text
+        assert len(place.issue.comments) == said
+
+        await place.github.unsuspend(place.installation)
+        place.model.play(usual())
+        await place.label_again("mara")
+        runs = await place.all_over("cancelled", "done")
+        assert len(runs) == 2
+        assert len(place.pulls()) == 1
+
+
+async def test_a_run_that_waits_goes_on_under_another_name(settled):
+    async with settled(script=script(RESET)) as place:
+        await place.label()
+        _, [ident] = await questions(place)
+        await place.parked()
+        await place.github.rename_repository(place.repository, "sums", place.people["mara"])
+        imposter = await place.github.create_repository(place.repository.owner, "calc")
+        await place.say("mara", f"/bot approve {ident}")
+        assert (await place.ended()).kind == "pull_request"
+
+        [pull] = place.pulls()
+        assert pull.issue.repository.full_name == "octo-org/sums"
+        assert not imposter.issues
+        pushed = [path for method, path in calls(place) if path.endswith("git-receive-pack")]
+        assert pushed
+        assert all("/sums.git/" in path for path in pushed)
+        database = Database(place.server.database_url)
+        place.databases.append(database)
+        assert len(await Runs(database).unfinished()) == 0
+
+
+async def test_after_a_restart_it_goes_on_under_another_name_too(settled):
+    async with settled(script=script(RESET)) as place:
+        await place.label()
+        _, [ident] = await questions(place)
+        await place.parked()
+        await place.github.rename_account(place.repository.owner, "octo-two")
+        await place.kill_and_restart()
+        await place.say("mara", f"/bot approve {ident}")
+        assert (await place.ended()).kind == "pull_request"
+        [pull] = place.pulls()
+        assert pull.issue.repository.full_name == "octo-two/calc"
+
+
+async def test_where_the_app_was_removed_nothing_is_asked_of_github_any_more(settled):
+    async with settled(script=script(RESET)) as place:
+        await place.label()
+        await questions(place)
+        await place.parked()
+        await labelled(place, place.repository)
+        before = len(place.github.requests)
+        await place.github.uninstall(place.installation, place.people["mara"])
+        outcome = await place.ends("cancelled")
+        assert "the App was taken away" in outcome.text
+        assert calls(place, before) == []

@@ -1,0 +1,64 @@
+"""Lanes: issues of one repository are worked on side by side, one issue by one run at a time."""
+
+import asyncio
+
+from app.simulator.github.gitdir import GitDir
+from tests.flows.conftest import PATIENCE
+
+
+async def test_two_issues_of_one_repository_are_resolved_at_the_same_time(make_place):
+    async with make_place() as place:
+        other = await place.file("Sums are off", "`calc.add(2, 2)` gives 5.")
+        met = asyncio.Event()
+
+        async def meet(asked):
+            if asked.number == 1:  # its run cannot go on, so the next question is another run's
+                async with asyncio.timeout(PATIENCE):
+                    await met.wait()
+            met.set()
+
+        place.model.on_request(meet)
+        await asyncio.gather(place.label(), place.label(issue=other))
+        done = await place.all_done(2)
+
+        assert sorted(run.number for run in done) == [1, other.number]
+        assert max(run[3] for run in done) < min(run[4] for run in done), "they did not overlap"
+        pulls = place.pulls()
+        assert len({pull.head for pull in pulls}) == len(pulls) == 2
+        closed = {n for p in pulls for n in (1, other.number) if f"Resolves #{n}\n" in p.issue.body}
+        assert closed == {1, other.number}
+        for pull in pulls:
+            commits = await place.commits(pull)
+            titles = [message.splitlines()[0] for _, message in commits]
+            assert titles == ["Step 1/2: Add without one too many", "Step 2/2: Test the sum"]
+            git = GitDir(place.repository.gitdir)
+            assert b"return a + b\n" in await git.run("show", f"{pull.head_sha}:calc.py")
+        for issue in (place.issue, other):
+            assert ["**Done.**" in comment.body for comment in issue.comments] == [True]
+
+
+async def test_two_labels_on_one_issue_never_run_at_the_same_time(make_place):
+    """Whoever puts the label on again has taken it off, which cancels the run under way."""
+    async with make_place() as place:
+        place.github.set_role(place.repository, place.people["eve"], "write")
+        asked, early = [], []
+
+        async def hold(question):
+            asked.append(question.number)
+            if question.number == 1:
+                async with asyncio.timeout(PATIENCE):
+                    while len(await place.runs()) < 2:
+                        await asyncio.sleep(0.05)
+                early.extend(asked)
+
+        place.model.on_request(hold)
+        await place.label()
+        await place.until(lambda: asked)
+        await place.label_again(by="eve")
+        first, second = await place.all_over("cancelled", "done")
+
+        assert {first.number, second.number} == {1}
+        assert first[4] <= second[3], "the second began before the first had ended"
+        assert early == [1]
+        assert len(place.pulls()) == 1
+        assert "`eve` took the label off" in place.comments()[0]

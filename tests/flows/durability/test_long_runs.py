@@ -1,0 +1,44 @@
+"""A run goes on for longer than any of GitHub's tokens lives, which here is three minutes."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+LIFETIME = timedelta(minutes=3)
+BETWEEN_ANSWERS = timedelta(minutes=15)
+
+
+@asynccontextmanager
+async def time_flying(place):
+    """Let a quarter of an hour pass at GitHub with each answer of the model."""
+
+    async def fly():
+        seen = 0
+        while True:
+            if (asked := len(place.model.requests)) > seen:
+                place.github.advance_clock(BETWEEN_ANSWERS * (asked - seen))
+                seen = asked
+            await asyncio.sleep(0.01)
+
+    flying = asyncio.create_task(fly())
+    try:
+        yield
+    finally:
+        flying.cancel()
+
+
+async def test_a_run_of_more_than_an_hour_gets_through_with_tokens_of_three_minutes(make_place):
+    async with make_place() as place:
+        place.github.tokens.lifetime = LIFETIME
+        began = place.github.world.now()
+        async with time_flying(place):
+            await place.label()
+            outcome = await place.ended()
+
+        assert outcome.kind == "pull_request", outcome.text
+        assert place.github.world.now() - began > timedelta(hours=1)
+        minted = [e for e in place.github.requests if e.path.endswith("/access_tokens")]
+        assert len(minted) >= 4
+        assert len(place.pulls()) == 1
+        assert len(place.comments()) == 1
+        assert "bot:waiting" not in place.labels()

@@ -1,0 +1,200 @@
+"""From GitHub's signed alert to a verified fix that people can merge, with made-up packages."""
+
+from __future__ import annotations
+
+from app.demo.made_up_releases import package_lock
+from app.simulator.github.state.alerts import Affected
+from tests.flows.approvals.test_approval_commands import ID
+from tests.flows.remediate.remedied import (
+    PAINTER,
+    SETTINGS,
+    SHOP,
+    SIGN,
+    has_npm,
+    merger,
+    remedied,
+)
+from tests.flows.scripted import part, usual
+
+__all__ = ["remedied"]  # a fixture
+
+pytestmark = has_npm
+
+FIXED = package_lock("shop", {"settings": "^2.0.0"}, [merger("1.0.1"), SETTINGS])
+PLAIN = SHOP | {".github/fettle.yml": "quality: []\nsetup: {run: []}\n"}
+"""Where only the fix itself counts."""
+FOLLOWS = {
+    "edit": {
+        "path": "sign.js",
+        "old": "const {render}",
+        "new": "const {template: render}",
+    }
+}
+ADAPTS = part(
+    "# Adapt the code to an update",
+    FOLLOWS,
+    {"submit_adaptation": {"summary": "render is called template now.", "tried": "node test.js"}},
+)
+SUMS_UP = part(
+    "# Summarize the update",
+    {
+        "submit_summary": {
+            "text": "The new release renames render, so sign.js follows it. Look there."
+        }
+    },
+)
+WRONG = {
+    "category": "incomplete",
+    "severity": "high",
+    "description": "sign.js:1 hides that the name is another one now.",
+    "suggestion": "Call template by its own name.",
+}
+
+
+def verifies(*, passed):
+    return part(
+        "# Verify the update",
+        {"bash": {"command": "node test.js"}},
+        {
+            "submit_verification": {
+                "passed": passed,
+                "issues": [] if passed else [WRONG],
+                "feedback": "" if passed else "Call template by its own name.",
+                "reasoning": "I ran the tests and read sign.js line by line.",
+            }
+        },
+    )
+
+
+def harmless(text):
+    """Return whether nothing of a hostile advisory came through."""
+    return not [
+        word for word in ("evil.example", "hidden order", "/bot approve", "@mara") if word in text
+    ]
+
+
+async def test_an_alert_becomes_a_verified_pull_request_without_a_token(remedied):
+    async with remedied() as at:
+        alert = await at.raised()
+        [outcome] = await at.ends("pull_request")
+
+        [pull] = at.place.pulls()
+        body = pull.issue.body
+        assert pull.issue.title == "Update deepmerger from 1.0.0 to 1.0.1"
+        assert f"/security/dependabot/{alert.number})" in body
+        assert alert.advisory.ghsa_id in body
+        for line in (
+            "By lock file alone (level 0).",
+            "| `deepmerger` | `1.0.0` | `1.0.1` | patch |",
+            "| `tests` | passed | passed |",
+            "- Every copy of deepmerger (1.0.1) is outside of the ranges of 1 alert.",
+            "- npm accepts the lock file as it is: a frozen install works.",
+            "No token was spent.",
+        ):
+            assert line in body
+        assert len(body.split()) < 500
+        assert harmless(body)
+        assert not pull.draft
+        assert await at.exploited("main") == "polluted: yes"
+        assert await at.exploited(pull.head) == "polluted: undefined"
+        changed = [await at.place.show(ref, "package-lock.json") for ref in ("main", pull.head)]
+        lines = [set(text.splitlines()) for text in changed]
+        assert len(lines[1] - lines[0]) == 2, lines[1] - lines[0]  # version and integrity
+        assert await at.place.show(pull.head, "package.json") == FIXED["package.json"]
+        assert at.questions() == []
+        assert at.place.comments() == []
+        assert at.place.model.requests == []
+        assert at.results([outcome]) == ["fixed"]
+
+
+async def test_killed_in_the_middle_of_the_fix_it_goes_on_and_does_nothing_twice(remedied):
+    async with remedied(PLAIN) as at:
+        await at.raised()
+        await at.reaches("stage/fix/1")
+        at.index.asked.clear()
+        await at.asked("npm/deepmerger")
+        await at.place.kill_and_restart()
+        await at.ends("pull_request")
+
+        [pull] = at.place.pulls()
+        assert at.pushes() == 1
+        assert len(await at.place.branches()) == 1
+        assert await at.place.show(pull.head, "package-lock.json") == FIXED["package-lock.json"]
+        assert at.place.model.requests == []
+
+
+async def test_dependabots_own_pull_request_is_proved_and_not_competed_with(remedied):
+    async with remedied() as at:
+        pull = await at.github.bot_pull(
+            at.repository,
+            at.github.dependabot,
+            branch="dependabot/npm_and_yarn/deepmerger-1.0.1",
+            files={"package-lock.json": FIXED["package-lock.json"]},
+            title="Bump deepmerger from 1.0.0 to 1.0.1",
+        )
+        await at.raised()
+        [outcome] = await at.ends("comment")
+
+        assert at.place.pulls() == [pull]
+        assert await at.place.branches() == []
+        [comment] = pull.issue.comments
+        assert comment.author.account.login == "fettle[bot]"
+        assert "| `tests` | passed | passed |" in comment.body
+        assert "npm accepts the lock file as it is" in comment.body
+        assert at.results([outcome]) == ["fixed"]
+        assert at.place.model.requests == []
+
+
+async def test_a_yes_to_a_major_version_whose_tests_break_is_followed_by_the_code(remedied):
+    script = usual(ADAPTS, verifies(passed=True), SUMS_UP)
+    async with remedied(SIGN, script=script) as at:
+        await at.raised(Affected("npm", "painter", "< 2.0.0", "2.0.0"))
+        await at.place.parked()
+        [issue] = at.questions()
+        question = next(c.body for c in issue.comments if ID.search(c.body))
+        assert "painter" in issue.title
+        assert "painter" in question
+        assert "    2.0.0\n" in question
+        assert harmless(question.replace("/bot approve", ""))
+        await at.place.say("eve", f"/bot approve {ID.search(question)[1]}", issue)
+        await at.place.say("mara", f"/bot approve {ID.search(question)[1]}", issue)
+        await at.ends("pull_request")
+
+        [pull] = at.place.pulls()
+        subjects = [message.splitlines()[0] for _, message in await at.place.commits(pull)]
+        assert subjects == [
+            "Update painter from 1.0.0 to 2.0.0",
+            "Adapt the code to the new painter",
+        ]
+        assert "template: render" in await at.place.show(pull.head, "sign.js")
+        assert "| `painter` | `1.0.0` | `2.0.0` | major |" in pull.issue.body
+        assert harmless(pull.issue.body)
+        told = await at.place.told("verify/1")
+        assert "hidden order" not in told
+        assert "render is called template now" not in told  # the fixer's words are not for it
+        assert issue.state == "closed"
+
+
+async def test_a_fix_that_is_found_wrong_three_times_is_not_published(remedied):
+    script = usual(ADAPTS, verifies(passed=False))
+    async with remedied(SIGN, script=script) as at:
+        await at.raised(PAINTER)
+        [outcome] = await at.ends("failed")
+
+        assert at.results([outcome]) == ["verify_failed"]
+        assert len(outcome.details["failed"]) == 3
+        assert at.place.pulls() == []
+        assert await at.place.branches() == []
+        again = await at.place.told("adapt/2")
+        assert "Call template by its own name." in again
+
+
+async def test_dismissed_in_the_middle_of_the_fix_nothing_is_published(remedied):
+    async with remedied(PLAIN) as at:
+        alert = await at.raised()
+        await at.reaches("stage/fix/1")
+        await at.github.dismiss_alert(alert, at.place.people["mara"])
+        await at.ends("cancelled")
+        assert at.pushes() == 0
+        assert at.place.pulls() == []
+        assert at.questions() == []

@@ -1,0 +1,65 @@
+"""An issue that was worked on before: its open pull request is brought up to date, once."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.flows.scripted import evaluation, plan, step, triage, usual
+
+MORE = usual(
+    triage("action_direct", kind="feature"),
+    plan("Say what it does"),
+    step({"edit": {"path": "calc.py", "old": "return a + b", "new": "return a + b  # the sum"}}),
+    evaluation("pass"),
+)
+
+
+async def test_the_branch_of_the_open_pull_request_goes_on(make_place):
+    async with make_place() as place:
+        await place.label()
+        await place.ends("pull_request")
+        [pull] = place.pulls()
+        first, branch = pull.head_sha, pull.head
+        place.model.play(MORE)
+        await place.label_again("mara")
+        await place.all_done(2)
+
+        assert place.pulls() == [pull]
+        assert await place.branches() == [branch]
+        assert pull.head_sha != first
+        assert "# the sum" in await place.show(branch, "calc.py")
+        subjects = [message.splitlines()[0] for _, message in await place.commits(pull)]
+        assert subjects[-1] == "Say what it does"
+        assert len(subjects) == 3
+        assert f"pull request #{pull.issue.number} for this issue" in await place.told("triage/1")
+
+
+async def test_after_a_closed_pull_request_a_new_branch_begins(make_place):
+    async with make_place() as place:
+        await place.label()
+        await place.ends("pull_request")
+        [closed] = place.pulls()
+        number = closed.issue.number
+        await place.github.close_issue(place.repository, number, place.people["mara"])
+        await place.label_again("mara")
+        await place.all_done(2)
+
+        [_, opened] = place.pulls()
+        assert opened.head != closed.head
+        assert closed.issue.state == "closed"
+        assert "Resolves #1" in opened.issue.body
+
+
+async def test_a_delivery_that_comes_twice_or_late_is_one_run(make_place):
+    async with make_place() as place:
+        [delivery] = await place.label()
+        again = await asyncio.gather(*(place.redeliver(delivery) for _ in range(3)))
+        assert all(each.ok for each in again)
+        await place.ends("pull_request")
+        mara = place.people["mara"]
+        await place.github.unlabel_issue(place.repository, 1, "bot:resolve", mara)
+        assert (await place.redeliver(delivery)).ok
+
+        assert len(await place.runs()) == 1
+        assert len(place.pulls()) == 1
+        assert len([body for body in place.comments() if "key=progress" in body]) == 1

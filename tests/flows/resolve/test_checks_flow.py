@@ -1,0 +1,91 @@
+"""Checks of other programs that fail on what Fettle pushed: mended where the policy wants it."""
+
+from __future__ import annotations
+
+from tests.flows.address.reviewed import BASE, POLICY, edit, reviewed, script
+from tests.flows.scripted import part
+
+MENDING = BASE | {".github/fettle.yml": f"{POLICY}checks: {{fix: true}}\n"}
+LOG = "calc.py:11:14: C0200 consider iterating instead of range and len"
+CURES = [
+    edit("range(len(prices))", "range(0, len(prices))"),
+    edit("range(0, len(prices))", "range(0, len(prices), 1)"),
+]
+
+
+def fixing(cure):
+    """Return a model that mends the one check that fails."""
+    cause = {
+        "about": "c1",
+        "kind": "branch",
+        "why": "The loop counts where it should go over the prices.",
+    }
+    done = {"causes": [cause], "summary": "The loop reads as the linter wants it."}
+    return script(part("# Mend the checks of a pull request", cure, {"submit_checks_fixed": done}))
+
+
+async def fails(at, *, sha=None, name="lint"):
+    """Let a check of Actions fail on the pull request's head, or elsewhere."""
+    await at.github.complete_check(
+        at.repository, sha or at.pull.head_sha, name=name, conclusion="failure", log=LOG
+    )
+
+
+def told(at):
+    return [body for body in at.place.comments() if "key=checks" in body]
+
+
+async def test_a_failing_check_is_mended_twice_in_a_row_and_then_left_to_people(make_place):
+    async with reviewed(make_place, fixing(CURES[0]), base=MENDING) as at:
+        before = at.pull.head_sha
+        await fails(at)
+        assert await at.all_over() == ["comment"]
+
+        [commit] = await at.since(before)
+        assert commit.title == "Fix the check `lint`"
+        assert "range(0, len(prices))" in await at.file("calc.py")
+        assert LOG in await at.prompts()
+        [first] = told(at)
+        assert f"### Checks that failed on {before[:10]}" in first
+        assert "because of this branch: The loop counts" in first
+        assert f"changed in {commit.sha[:10]}" in first
+
+        at.place.model.play(fixing(CURES[1]))
+        await fails(at)
+        assert await at.all_over() == ["comment", "comment"]
+        twice, asked = at.pull.head_sha, len(at.place.model.requests)
+        assert twice != commit.sha
+        await fails(at)
+        assert await at.all_over() == ["comment"] * 3
+
+        assert at.pull.head_sha == twice
+        assert len(at.place.model.requests) == asked
+        assert "Fettle stops here" in told(at)[-1]
+
+
+async def test_what_fails_on_the_base_as_well_costs_nothing(make_place):
+    async with reviewed(make_place, base=MENDING) as at:
+        before = at.pull.head_sha
+        await fails(at, sha=at.pull.base_sha)
+        await fails(at)
+        assert await at.all_over() == ["comment"]
+
+        assert at.pull.head_sha == before
+        assert at.place.model.requests == []
+        [said] = told(at)
+        assert "fails on `main` as well" in said
+
+
+async def test_nothing_happens_where_nobody_wants_it_or_somebody_else_pushed(make_place):
+    async with reviewed(make_place) as at:
+        await fails(at)
+        assert set(await at.all_over()) <= {"covered"}
+        assert at.place.comments() == []
+        assert at.pull.issue.reactions == []
+
+        await at.commit({".github/fettle.yml": MENDING[".github/fettle.yml"]}, branch="main")
+        await at.commit({"words.py": "x = 1\n"}, by="ola")
+        await fails(at)
+        assert set(await at.all_over()) <= {"covered"}
+        assert at.place.comments() == []
+        assert at.place.model.requests == []

@@ -1,0 +1,67 @@
+"""A suite that is red before the change: one more failing test is noticed all the same."""
+
+from __future__ import annotations
+
+from tests.flows.scripted import part, plan, step, triage, usual
+
+RED = {
+    "calc.py": "def add(a, b):\n    return a + b + 1\n\n\ndef twice(a):\n    return a + a\n",
+    "test_calc.py": (
+        "import unittest\n\nimport calc\n\n\nclass Sums(unittest.TestCase):\n"
+        "    def test_long_broken(self):\n        self.fail('nobody knows why')\n\n"
+        "    def test_twice(self):\n        self.assertEqual(calc.twice(2), 4)\n"
+    ),
+}
+CURE = {"edit": {"path": "calc.py", "old": "a + b + 1", "new": "a + b"}}
+BREAK = {"edit": {"path": "calc.py", "old": "a + a", "new": "a + 1"}}
+MEND = {"edit": {"path": "calc.py", "old": "a + 1", "new": "a + a"}}
+FIX = part("# Fix the checks", MEND, {"submit_fix": {"summary": "twice() adds a again."}})
+BEGIN = (triage("action_direct", kind="feature"), plan("Add"))
+
+
+def row(place):
+    """Return the row of the table of checks in the only pull request."""
+    [pull] = place.pulls()
+    [found] = [line for line in pull.issue.body.splitlines() if line.startswith("| tests |")]
+    return pull, found
+
+
+async def test_one_more_failure_is_mended(make_place):
+    async with make_place(RED, script=usual(*BEGIN, step([CURE, BREAK]), FIX)) as place:
+        await place.label()
+        await place.ends("pull_request")
+
+        pull, shown = row(place)
+        told = await place.told("implement/1")
+        assert "These fail with the change and did not fail before it:" in told
+        assert "- test_calc.Sums.test_twice" in told
+        assert "- test_calc.Sums.test_long_broken" not in told
+        assert not pull.draft
+        assert shown.count("failed (1; exit 1, ") == 2
+        assert "a + a" in await place.show(pull.head_sha, "calc.py")
+        subjects = [message.splitlines()[0] for _, message in await place.commits(pull)]
+        assert subjects == ["Add", "Fix failing checks"]
+
+
+async def test_one_more_failure_that_stays_makes_a_draft(make_place):
+    nothing = part("# Fix the checks", {"submit_fix": {"summary": "I do not know how."}})
+    async with make_place(RED, script=usual(*BEGIN, step([CURE, BREAK]), nothing)) as place:
+        await place.label()
+        await place.ends("pull_request")
+
+        pull, shown = row(place)
+        assert pull.draft
+        assert "failed (1; exit 1, " in shown
+        assert "failed (2, 1 new: `test_calc.Sums.test_twice`; exit 1, " in shown
+        assert "### Still failing" in pull.issue.body
+
+
+async def test_the_same_failures_pass(make_place):
+    async with make_place(RED, script=usual(*BEGIN, step(CURE))) as place:
+        await place.label()
+        await place.ends("pull_request")
+
+        pull, shown = row(place)
+        assert not pull.draft
+        assert shown.count("failed (1; exit 1, ") == 2
+        assert "### Still failing" not in pull.issue.body

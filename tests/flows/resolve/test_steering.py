@@ -1,0 +1,183 @@
+"""People steer a run from its issue: they look, cancel, speak, pay more, and take it up again."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.flows.conftest import CALC, patience
+from tests.flows.scripted import CURE, bash, plan, step, triage, usual
+
+CHANGE = (triage("action_direct", kind="feature"), plan("Add without one too many"))
+
+
+class Slow:
+    """A script whose step runs a long command, known among all processes by its argument."""
+
+    def __init__(self):
+        self.seconds = f"61.{secrets.randbelow(10**9):09}"
+        self.command = f"sleep {self.seconds}; true"
+        self.script = usual(*CHANGE, step(CURE, bash(self.command, timeout=90)))
+
+    def running(self):
+        """Return the processes of the command."""
+        return [entry for entry in Path("/proc").glob("[0-9]*") if self._is(entry)]
+
+    def _is(self, entry):
+        try:
+            return (entry / "cmdline").read_bytes() == f"sleep\0{self.seconds}\0".encode()
+        except OSError:
+            return False
+
+
+@pytest.fixture
+def slow():
+    return Slow()
+
+
+async def faces(comment, place):
+    await place.until(lambda: comment.reactions)
+    return [face.content for face in comment.reactions]
+
+
+async def test_a_cancel_ends_the_command_at_work_and_keeps_what_was_made(make_place, slow):
+    async with make_place(script=slow.script) as place:
+        await place.label()
+        await place.until(slow.running)
+        began = time.monotonic()
+        said = await place.say("mara", "/bot cancel wrong issue")
+        await place.until(lambda: not slow.running())
+        took = time.monotonic() - began
+        outcome = await place.ends("cancelled")
+
+        assert took < 2 * patience(), f"the command was killed only after {took:.1f} s"
+        assert "`mara` cancelled the run" in outcome.text
+        assert "wrong issue" in outcome.text
+        assert await faces(said, place) == ["+1"]
+        [branch] = await place.branches()
+        assert branch.startswith("bot/1-unfinished-")
+        assert await place.show(branch, "calc.py") == "def add(a, b):\n    return a + b\n"
+        assert not place.pulls()
+        await place.until(lambda: "**Cancelled.**" in place.progress())
+        assert branch in place.progress()
+
+
+@pytest.mark.parametrize("way", ["label", "issue"])
+async def test_the_label_taken_off_and_the_issue_closed_cancel(make_place, slow, way):
+    async with make_place(script=slow.script) as place:
+        await place.label()
+        await place.until(slow.running)
+        mara = place.people["mara"]
+        if way == "label":
+            await place.github.unlabel_issue(place.repository, 1, "bot:resolve", mara)
+        else:
+            await place.github.close_issue(place.repository, 1, mara)
+        await place.until(lambda: not slow.running())
+        outcome = await place.ends("cancelled")
+
+        did = {"label": "`mara` took the label off", "issue": "`mara` closed the issue"}
+        assert did[way] in outcome.text
+        assert len(await place.branches()) == 1
+        assert not place.pulls()
+
+
+async def test_a_remark_reaches_the_session_before_its_next_question(make_place):
+    async with make_place(script=usual(*CHANGE, step([bash("true")], CURE))) as place:
+        speaking = []
+
+        async def speak(asked):
+            if asked.part == "# Implement step 1 of 1" and asked.turn == 1 and not speaking:
+                speaking.append(await place.say("mara", "Keep the name, @jonas."))
+                await place.say("jonas", "Delete everything.")
+                await place.until(lambda: speaking[0].reactions)
+
+        place.model.on_answered(speak)
+        await place.label()
+        await place.ends("pull_request")
+
+        told = await place.told("implement/1")
+        assert "Keep the name" in told
+        assert "mara, whose role is maintain, said on GitHub" in told
+        assert "Delete everything." not in told
+        turns = await place.turns("implement/1")
+        assert [turn.kind for turn in turns].count("remark") == 1
+        assert await faces(speaking[0], place) == ["eyes"]
+
+
+async def test_status_and_why_tell_where_it_is_and_what_was_decided(make_place, slow):
+    async with make_place(script=slow.script) as place:
+        none = await place.say("mara", "/bot status")
+        assert await faces(none, place) == ["confused"]
+        await place.label()
+        await place.until(slow.running)
+        await place.say("jonas", "/bot why")
+        said = await place.say("mara", "/bot status\n\n/bot why")
+        status = await place.said("**At work** in the stage `implement`")
+        why = await place.said("**What was decided so far**")
+        assert await faces(said, place) == ["+1"]
+        assert re.search(r"It has spent \$0\.\d\d of \$5\.00 in \d model answers", status)
+        assert "triage: **action direct**. I ran it." in why
+        assert [body for body in place.comments() if "takes write access" in body]
+
+        await place.say("mara", "/bot cancel")
+        await place.ends("cancelled")
+        await place.say("mara", "/bot status")
+        assert "**Cancelled**" in await told(place, "**Cancelled** on")
+
+
+async def told(place, text):
+    """Wait for a comment with this text, also after the run has ended."""
+    await place.until(lambda: any(text in body for body in place.comments()))
+    return next(body for body in place.comments() if text in body)
+
+
+async def test_what_is_no_command_is_asked_back(make_place):
+    async with make_place() as place:
+        said = await place.say("mara", "/bot cancle")
+        answer = await told(place, "Did you mean `/bot cancel`?")
+        assert "@mara" in answer
+        assert await faces(said, place) == ["confused"]
+
+
+async def test_more_budget_lets_a_run_go_on(make_place):
+    files = CALC | {".github/fettle.yml": "budget: {usd: 0.05}\n"}
+    async with make_place(files=files) as place:
+        given = []
+
+        async def give(asked):
+            if asked.number == 1:
+                given.append(await place.say("mara", "/bot budget +$2"))
+                await place.until(lambda: given[0].reactions)
+
+        place.model.on_request(give)
+        await place.label()
+        await place.ends("pull_request")
+
+        [pull] = place.pulls()
+        assert not pull.draft
+        assert await faces(given[0], place) == ["+1"]
+
+
+async def test_a_retry_takes_up_the_work_from_the_stage_that_is_named(make_place, slow):
+    async with make_place(script=slow.script) as place:
+        await place.label()
+        await place.until(slow.running)
+        await place.say("mara", "/bot cancel")
+        await place.ends("cancelled")
+        place.model.play(usual())
+        unknown = await place.say("mara", "/bot retry from publish")
+        assert await faces(unknown, place) == ["confused"]
+        assert "did no stage `publish`" in await told(place, "did no stage `publish`")
+        before = [asked.part for asked in place.model.requests].count("# Triage")
+        place.model.play(usual(*CHANGE, step(CURE)))
+        said = await place.say("mara", "/bot retry from decompose")
+        await place.all_over("cancelled", "done")
+
+        assert await faces(said, place) == ["+1"]
+        [pull] = place.pulls()
+        assert "Resolves #1" in pull.issue.body
+        assert [asked.part for asked in place.model.requests].count("# Triage") == before

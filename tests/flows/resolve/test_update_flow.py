@@ -1,0 +1,73 @@
+"""`/bot update` merges the base branch into a pull request, and settles what contradicts."""
+
+from __future__ import annotations
+
+from tests.flows.address.reviewed import HEAD, reviewed, script
+from tests.flows.scripted import bash, part
+
+PRODUCT = "\n\ndef mul(a, b):\n    return a * b\n"
+
+
+def settling(text, *, undecided=()):
+    """Return how calc.py is settled."""
+    told = {"path": "calc.py", "how": "Both functions stand in it now."}
+    done = {"settled": [told], "besides": [], "undecided": [], "summary": "Both sides added code."}
+    if undecided:
+        done |= {"settled": [], "undecided": [{"path": "calc.py", "question": undecided}]}
+    write = {"write": {"path": "calc.py", "content": text}}
+    check = bash("python3 -B -m unittest -q 2>&1 | tail -1")
+    return part(
+        "# Settle a merge",
+        [{"read": {"path": "calc.py"}}],
+        write,
+        check,
+        {"submit_resolution": done},
+    )
+
+
+async def test_what_git_can_merge_is_merged_without_a_model(make_place):
+    async with reviewed(make_place) as at:
+        base = await at.commit({"other.py": "x = 1\n"}, branch="main")
+        before = at.pull.head_sha
+        said = await at.place.say("mara", "/bot update")
+        await at.place.ends("comment")
+
+        assert [face.content for face in said.reactions] == ["+1"]
+        merge = (await at.since(before))[-1]
+        assert merge.parents == [before, base]
+        assert merge.title == f"Merge `main` into `{at.pull.head}`"
+        assert await at.file("other.py") == "x = 1\n"
+        assert at.place.model.requests == []
+        assert any("### Merged `main`" in body for body in at.place.comments())
+        assert not any(push.forced for push in at.repository.pushes)
+
+
+async def test_what_contradicts_is_settled_with_both_sides_kept(make_place):
+    both = HEAD["calc.py"] + PRODUCT
+    async with reviewed(make_place, script(settling(both))) as at:
+        base = await at.commit(
+            {"calc.py": "def add(a, b):\n    return a + b\n" + PRODUCT}, branch="main"
+        )
+        before = at.pull.head_sha
+        await at.place.say("mara", "/bot update")
+        await at.place.ends("comment")
+
+        merge = (await at.since(before))[-1]
+        assert merge.parents == [before, base]
+        assert await at.file("calc.py") == both
+        [told] = [body for body in at.place.comments() if "### Merged `main`" in body]
+        assert "**Conflicts, and how they were settled**" in told
+        assert "`calc.py`: Both functions stand in it now." in told
+
+
+async def test_what_people_have_to_decide_is_asked_and_nothing_is_merged(make_place):
+    question = "Shall the product be here, or in a file of its own?"
+    asking = script(settling(HEAD["calc.py"], undecided=question))
+    async with reviewed(make_place, asking) as at:
+        await at.commit({"calc.py": "def add(a, b):\n    return a + b\n" + PRODUCT}, branch="main")
+        before = at.pull.head_sha
+        await at.place.say("mara", "/bot update")
+        await at.place.ends("comment")
+
+        assert at.pull.head_sha == before
+        assert any(question in body for body in at.place.comments())
