@@ -10,6 +10,7 @@ import pytest
 from app.store.database import Database
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
+from app.wiring.serve import DRAIN_SECONDS
 
 
 def in_a_model_call(place, stop):

@@ -24,6 +24,7 @@ from app.simulator.model.script import Script
 from app.store.database import Database
 from app.store.runs.history import History
 from app.store.runs.runs import Runs
+from tests.patience import PATIENCE
 
 FILES = {
     "calc.py": "def add(a, b):\n    return a + b + 1\n",

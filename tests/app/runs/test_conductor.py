@@ -29,8 +29,8 @@ from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs, count_by_state
 from app.store.runs.steers import StoredSteers
 from handlers.access.issues import Refusal
+from tests.patience import PATIENCE
 
-PATIENCE = 60.0
 ROOT = Path(__file__).parents[3]
 
 

@@ -416,9 +416,8 @@ async def test_a_drain_leaves_waiting_runs_as_if_nothing_had_been(start, store_u
     await engine.enqueue("2", "lane", {})
     for _ in range(3):
         await until(engine.pool.waiting.keys().__len__)
-        began = time.monotonic()
-        await engine.drain(10)
-        assert time.monotonic() - began < 3
+        async with patience():
+            await engine.drain(NEVER)
         engine = await start(store_url, deciding)
     await until(lambda: engine.pool.waiting)
     deciding.decided |= {"1", "2"}

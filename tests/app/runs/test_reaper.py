@@ -8,6 +8,7 @@ from datetime import timedelta
 import structlog
 
 from app.runs.reaper import KEPT, Reaper
+from tests.patience import PATIENCE
 
 
 class Patient:
@@ -34,7 +35,7 @@ class Patient:
 
 async def kept_up(patient, looks):
     keeping = asyncio.create_task(Reaper(patient, patient, look_seconds=0.01).run())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while patient.looked < looks:
             await asyncio.sleep(0.01)
     keeping.cancel()

@@ -15,8 +15,7 @@ from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
 from app.store.runs.steers import StoredSteers
 from tests.app.store.runs.test_steers import BOB, wish
-
-PATIENCE = 10.0
+from tests.patience import PATIENCE
 
 
 @pytest.fixture

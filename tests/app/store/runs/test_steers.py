@@ -13,6 +13,7 @@ from app.store.database import Database
 from app.store.runs.lanes import Lanes
 from app.store.runs.runs import Runs
 from app.store.runs.steers import ANEW, StoredSteers
+from tests.patience import PATIENCE
 
 BOB = {"by": "bob", "by_id": 2**40, "role": "write", "via": "comment"}
 
