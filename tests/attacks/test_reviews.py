@@ -18,7 +18,7 @@ from tests.attacks.test_published import (
     items,
     listed,
 )
-from tests.flows.reviewed import (
+from tests.flows.address.reviewed import (
     edit,
     making,
     reviewed,

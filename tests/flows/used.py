@@ -40,7 +40,9 @@ class Used:
     def pytest_sessionfinish(self, session, exitstatus):
         """Fail a run of all flows in which the manifest asks for more or less than was used."""
         here = Path(__file__).parent
-        every = {f"tests/flows/{path.name}" for path in here.glob("test_*.py")}
+        every = {
+            f"tests/flows/{path.relative_to(here).as_posix()}" for path in here.rglob("test_*.py")
+        }
         if exitstatus != 0 or not every <= self._ran:
             return
         self._fault = fault(self._used, yaml.safe_load(MANIFEST.read_text()))

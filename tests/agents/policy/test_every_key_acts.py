@@ -58,14 +58,14 @@ ACTS = {
     "mcp[].tools": f"{TOOLSETS}"
     "::test_the_servers_are_asked_once_and_their_tools_stand_in_their_place",
     "mcp[].stages": f"{TOOLSETS}::test_another_stage_may_not_call_what_this_one_may",
-    "approvals.days": "tests/flows/test_approvals.py"
+    "approvals.days": "tests/flows/approvals/test_approvals.py"
     "::test_when_nobody_answers_the_run_ends_and_says_so",
     "answers.days": "tests/agents/pipelines/resolve/triage/test_comment_draft.py"
     "::test_owners_say_how_long_it_waits",
     "decisions.path": f"{RECORD}::test_where_the_log_may_not_be_written_the_issue_still_learns_why",
     "decisions.record": f"{RECORD}"
     "::test_where_the_log_may_not_be_written_the_issue_still_learns_why",
-    "address.quiet_seconds": "tests/flows/test_address_batches.py"
+    "address.quiet_seconds": "tests/flows/address/test_address_batches.py"
     "::test_reviews_in_quick_succession_are_one_batch",
     "address.outsiders": "tests/agents/pipelines/address/test_pipeline.py"
     "::test_what_outsiders_say_taints_where_the_policy_lets_it_in",

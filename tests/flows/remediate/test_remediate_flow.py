@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from app.demo.package_index.releases import package_lock
 from app.simulator.github.state.alerts import Affected
-from tests.flows.remedied import (
+from tests.flows.approvals.test_approval_commands import ID
+from tests.flows.remediate.remedied import (
     PAINTER,
     SETTINGS,
     SHOP,
@@ -14,7 +15,6 @@ from tests.flows.remedied import (
     remedied,
 )
 from tests.flows.scripted import part, usual
-from tests.flows.test_approval_commands import ID
 
 __all__ = ["remedied"]  # a fixture
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.flows.conftest import PATIENCE
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 async def fettle(place, *args):

@@ -12,8 +12,8 @@ from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs, count_by_state
 from app.store.runs.turns import StoredJournal
+from tests.flows.approvals.test_approval_commands import RESET, progress, questions, say, script
 from tests.flows.conftest import CALC, PATIENCE
-from tests.flows.test_approval_commands import RESET, progress, questions, say, script
 
 PATH = "docs/CODEOWNERS"
 OWNERS = {"write": {"path": PATH, "content": "* @mara\n"}}

@@ -9,9 +9,9 @@ import pytest
 from app.simulator.github.admin.apps import EVENTS
 from app.store.database import Database
 from app.store.runs.runs import Runs
+from tests.flows.approvals.test_approval_commands import RESET, questions, script
 from tests.flows.conftest import LABEL
 from tests.flows.scripted import usual
-from tests.flows.test_approval_commands import RESET, questions, script
 
 LABELS = {"bot:resolve", "bot:address", "bot:waiting"}
 SLOW = {"bash": {"command": "sleep 60"}}

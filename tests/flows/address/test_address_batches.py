@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.flows.reviewed import (
+from tests.flows.address.reviewed import (
     BASE,
     edit,
     making,

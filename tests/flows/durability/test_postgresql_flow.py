@@ -7,8 +7,8 @@ import asyncio
 from app.store.database import Database
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
-from tests.flows.test_approval_commands import questions
-from tests.flows.test_kept import FILES, ISSUE, fettle, story
+from tests.flows.approvals.test_approval_commands import questions
+from tests.flows.durability.test_kept import FILES, ISSUE, fettle, story
 from tests.patience import PATIENCE
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.flows.reviewed import edit, making, reviewed, script, sorting, wording
+from tests.flows.address.reviewed import edit, making, reviewed, script, sorting, wording
 
 ONE = script(
     sorting(["t1"]),

@@ -21,7 +21,7 @@ from app.demo.package_index.server import LocalIndex
 from app.simulator.github.state.alerts import Affected
 from app.store.tables import runs
 from tests.app.github.conftest import MANIFEST
-from tests.flows.test_alerts_in import Alerts
+from tests.flows.remediate.test_alerts_in import Alerts
 
 ASKED = yaml.safe_load(MANIFEST.read_text())
 MERGE = "module.exports = (to, from) => {{ for (const k in from) {body} return to; }};\n"

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from tests.flows.address.reviewed import edit, making, reviewed, script, sorting, wording
 from tests.flows.conftest import PATIENCE
-from tests.flows.reviewed import edit, making, reviewed, script, sorting, wording
 
 CHANCE = re.compile(
     r"run=\S+|<sub>.*|[0-9a-f]{10,40}|(?:issuecomment-|discussion_r|pullrequestreview-)\d+|:\d{5}"

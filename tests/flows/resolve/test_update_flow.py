@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.flows.reviewed import HEAD, reviewed, script
+from tests.flows.address.reviewed import HEAD, reviewed, script
 from tests.flows.scripted import bash, part
 
 PRODUCT = "\n\ndef mul(a, b):\n    return a * b\n"

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from app.simulator.model import load_script
-from tests.flows.reviewed import (
+from tests.flows.address.reviewed import (
     edit,
     making,
     reviewed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.flows.reviewed import BASE, POLICY, edit, reviewed, script
+from tests.flows.address.reviewed import BASE, POLICY, edit, reviewed, script
 from tests.flows.scripted import part
 
 MENDING = BASE | {".github/fettle.yml": f"{POLICY}checks: {{fix: true}}\n"}

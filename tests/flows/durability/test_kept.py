@@ -17,8 +17,8 @@ from app.simulator.model import Script
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from tests.deploy.conftest import ROOT
+from tests.flows.approvals.test_approval_commands import questions
 from tests.flows.conftest import CALC, PATIENCE, SCRIPT
-from tests.flows.test_approval_commands import questions
 
 WORDS = ("c4n4ry-issue", "c4n4ry-answer", "c4n4ry-output", "c4n4ry-approval", "c4n4ry-denied")
 ISSUE = ("It adds one too many", f"`calc.add(1, 1)` gives 3. {WORDS[0]}")

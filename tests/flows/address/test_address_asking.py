@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from tests.flows.reviewed import edit, making, reviewed, script, sorting, wording
+from tests.flows.address.reviewed import edit, making, reviewed, script, sorting, wording
+from tests.flows.resolve.test_steering import Slow
 from tests.flows.scripted import bash
-from tests.flows.test_steering import Slow
 
 ID = re.compile(r"/bot approve ([a-z0-9]+)`")
 CHANGE = edit("range(len(prices))", "range(0, len(prices))")

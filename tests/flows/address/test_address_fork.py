@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.flows.reviewed import edit, making, reviewed, script, sorting, wording
+from tests.flows.address.reviewed import edit, making, reviewed, script, sorting, wording
 
 ONE = script(
     sorting(["t1"], [("t2", "question")]),

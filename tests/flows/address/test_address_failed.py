@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.flows.reviewed import BASE, making, reviewed, script, sorting, wording
+from tests.flows.address.reviewed import BASE, making, reviewed, script, sorting, wording
 
 POOR = BASE | {".github/fettle.yml": "address: {quiet_seconds: 0}\nbudget: {usd: 0.01}\n"}
 

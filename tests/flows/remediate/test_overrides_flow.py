@@ -11,9 +11,9 @@ from app.demo.package_index.releases import Release, package_lock
 from app.store.database import Database
 from app.store.tables import deliveries, remediations, runs
 from tests.flows.conftest import PATIENCE
-from tests.flows.remedied import OLD, SETTINGS, SHOP, has_npm, merger, remedied
+from tests.flows.remediate.remedied import OLD, SETTINGS, SHOP, has_npm, merger, remedied
+from tests.flows.remediate.test_remediate_flow import SUMS_UP, verifies
 from tests.flows.scripted import usual
-from tests.flows.test_remediate_flow import SUMS_UP, verifies
 
 __all__ = ["remedied"]  # a fixture
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.reviewed import edit, making, reviewed, script, sorting, wording
+from tests.flows.address.reviewed import edit, making, reviewed, script, sorting, wording
 
 CHANGE = edit("range(len(prices))", "range(0, len(prices))")
 ONE = script(sorting(["t1"]), making(CHANGE), wording(("t1", "fixed", 1)))
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 async def fettle(place, *arguments):

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 
 from app.store.database import Database
 from app.store.restore_recovery import Recoveries
+from tests.flows.address.reviewed import EVENTS, POLICY, Reviewed, edit, making, sorting, wording
+from tests.flows.approvals.test_approval_commands import questions
 from tests.flows.conftest import CALC, LABEL, PATIENCE
-from tests.flows.reviewed import EVENTS, POLICY, Reviewed, edit, making, sorting, wording
+from tests.flows.durability.test_kept import FILES as KEPT
+from tests.flows.durability.test_kept import ISSUE, fettle
+from tests.flows.durability.test_kept import story as asking
 from tests.flows.scripted import usual
-from tests.flows.test_approval_commands import questions
-from tests.flows.test_kept import FILES as KEPT
-from tests.flows.test_kept import ISSUE, fettle
-from tests.flows.test_kept import story as asking
 
 FILES = CALC | {".github/fettle.yml": POLICY}
 

@@ -17,7 +17,7 @@ from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.alerts import Affected
 from tests.app.conftest import sandbox
 from tests.flows.forked import ForkedServer
-from tests.flows.remedied import remedied_at
+from tests.flows.remediate.remedied import remedied_at
 
 __all__ = ["sandbox"]  # a fixture
 
