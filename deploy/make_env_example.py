@@ -41,7 +41,7 @@ def _settings() -> Iterator[str]:
         if secret:
             words.append(ELSEWHERE)
         lines = [line for text in words for line in textwrap.wrap(text, WIDTH - len("# "))]
-        value = "" if secret else _written(field)
+        value = "" if secret else _format_default(field)
         yield "".join([*(f"# {line}\n" for line in lines), f"#{_variable(name, field)}={value}\n"])
 
 
@@ -54,7 +54,7 @@ def _is_secret(annotation: Any) -> bool:
     return annotation is SecretStr or any(map(_is_secret, get_args(annotation)))
 
 
-def _written(field: FieldInfo) -> str:
+def _format_default(field: FieldInfo) -> str:
     """Return the default as a variable holds it; one that a machine makes is not told."""
     if field.default_factory is not None or field.default is None or field.default == ():
         return ""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from markdown_it.token import Token
 
 from agents.requests import Verb
-from agents.text.markdown import HtmlReader, parsed
+from agents.text.markdown import HtmlReader, parse_markdown
 
 ANSWERS: Mapping[str, Verb] = {"approve": "approve", "deny": "deny"}
 """The verbs that answer an approval, whose id follows."""
@@ -159,7 +159,7 @@ def _keep_plain_lines(lines: list[str], candidates: list[int]) -> Iterator[tuple
 def _find_marks(text: str, mark: re.Pattern[str]) -> Iterator[tuple[tuple[int, int], list[int]]]:
     """Yield the lines of each plain paragraph that has marks at the start of plain lines."""
     around = _Elements()
-    for token in parsed(text):
+    for token in parse_markdown(text):
         if token.type == "html_block":
             around.feed_part(token.content)
         if token.type != "inline":

@@ -10,7 +10,7 @@ LOCKS = Path(__file__).resolve().parents[1] / ".cache" / "tests"
 
 
 @contextmanager
-def alone(name):
+def hold_lock(name):
     """Wait for every other process that does the same; locks of processes that died are free."""
     LOCKS.mkdir(parents=True, exist_ok=True)
     with (LOCKS / f"{name}.lock").open("w") as lock:

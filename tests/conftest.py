@@ -25,7 +25,7 @@ from pydantic import SecretStr
 from app.config.values import with_driver
 from app.runs.engine import Engine
 from app.store.database import Database
-from tests.alone import alone
+from tests.alone import hold_lock
 from tests.attacks.board import Board
 from tests.flows.used import Used
 from tests.gears import MARKS, Gears
@@ -75,11 +75,11 @@ class PostgreSQL:
 @pytest.fixture(scope="session")
 def postgresql():
     """Return a PostgreSQL that belongs to this session; skip where none can be had."""
-    with alone("postgresql"):
+    with hold_lock("postgresql"):
         programs = _programs() or (_install() and _programs())
     if not programs:
         pytest.skip(f"no PostgreSQL server: install Debian's package `{PACKAGE}`")
-    with _running(programs) as server:
+    with _run_server(programs) as server:
         yield server
 
 
@@ -106,7 +106,7 @@ def _install():
 
 
 @contextmanager
-def _running(programs):
+def _run_server(programs):
     """Run a server of its own, as a user of no rights, in a folder that goes with it."""
     owner = _owner()
     folder = Path(tempfile.mkdtemp(prefix="fettle-postgresql-"))
@@ -140,7 +140,7 @@ def _owner():
     return account.pw_uid, account.pw_gid
 
 
-def _as(owner):
+def _owner_options(owner):
     return {"user": owner[0], "group": owner[1], "extra_groups": []} if owner else {}
 
 
@@ -151,7 +151,7 @@ def _initialise(programs, folder, secret, owner):
         check=True,
         capture_output=True,
         cwd=folder,
-        **_as(owner),
+        **_owner_options(owner),
     )
 
 
@@ -171,7 +171,7 @@ def _start(programs, folder, port, owner):
             stdout=log,
             stderr=log,
             cwd=folder,
-            **_as(owner),
+            **_owner_options(owner),
         )
 
 

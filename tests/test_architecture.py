@@ -51,12 +51,12 @@ def product() -> dict[str, ast.Module]:
     return {name_of(path): ast.parse(path.read_text("utf-8")) for path in files}
 
 
-def parsed(path: str, text: str) -> ast.Module:
+def parse(path: str, text: str) -> ast.Module:
     return product()[path] if path in product() else ast.parse(text)
 
 
 @cache
-def everything() -> dict[str, str]:
+def all_files() -> dict[str, str]:
     """The text of every Python file, tests and scripts included."""
     folders = (*PACKAGES, "tests", "deploy")
     files = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
@@ -79,7 +79,7 @@ def length(function: Definition) -> int:
     return lines
 
 
-def none(found: list[str], rule: str):
+def assert_none(found: list[str], rule: str):
     assert not found, "\n".join([rule, *found])
 
 
@@ -87,9 +87,9 @@ def none(found: list[str], rule: str):
 
 
 def test_files_are_short():
-    lines = {path: everything()[path].count("\n") for path in product()}
+    lines = {path: all_files()[path].count("\n") for path in product()}
     too_long = [f"{path} {count}" for path, count in lines.items() if count > FILE_LINES]
-    none(too_long, f"more than {FILE_LINES} lines: one subject per file, split them")
+    assert_none(too_long, f"more than {FILE_LINES} lines: one subject per file, split them")
     # Every file counted, it is below 100; an __init__ of one line says nothing about size.
     median = statistics.median(count for count in lines.values() if count > 1)
     print(f"{len(lines)} files, median {median} lines, longest {max(lines.values())}")
@@ -99,7 +99,7 @@ def test_files_are_short():
 def test_functions_are_short():
     lengths = {name: length(function) for name, function in functions()}
     too_long = [f"{name} {count}" for name, count in lengths.items() if count > FUNCTION_LINES]
-    none(too_long, f"more than {FUNCTION_LINES} lines without docstring: find its parts")
+    assert_none(too_long, f"more than {FUNCTION_LINES} lines without docstring: find its parts")
     ordered = sorted(lengths.values())
     p90 = ordered[int(len(ordered) * 0.9)]
     median = statistics.median(ordered)
@@ -123,8 +123,8 @@ def test_every_pipeline_is_registered():
 
 
 def test_every_file_says_what_it_is():
-    silent = [p for p, text in everything().items() if not ast.get_docstring(parsed(p, text))]
-    none(silent, "a file starts with a docstring of one sentence")
+    silent = [p for p, text in all_files().items() if not ast.get_docstring(parse(p, text))]
+    assert_none(silent, "a file starts with a docstring of one sentence")
 
 
 def names_given(module: ast.Module) -> Iterator[tuple[int, str]]:
@@ -143,7 +143,7 @@ def names_given(module: ast.Module) -> Iterator[tuple[int, str]]:
                 yield part.lineno, name
 
 
-def forbidden(name: str, path: str) -> bool:
+def is_forbidden(name: str, path: str) -> bool:
     words = {word.lower() for word in WORD.findall(name)}
     words |= {word.removesuffix("s") for word in words}
     borrowed = {word for start, word, _ in BORROWED if path.startswith(start)}
@@ -155,11 +155,11 @@ def test_one_word_per_thing():
         f"{path}:{line} {name}"
         for path, module in product().items()
         for line, name in names_given(module)
-        if forbidden(name, path)
+        if is_forbidden(name, path)
     ]
     for path in product():
-        bad += [path for part in Path(path).with_suffix("").parts if forbidden(part, path)]
-    none(bad, f"not used as names: {', '.join(sorted(WORDS))}")
+        bad += [path for part in Path(path).with_suffix("").parts if is_forbidden(part, path)]
+    assert_none(bad, f"not used as names: {', '.join(sorted(WORDS))}")
 
 
 def test_borrowed_words_are_still_in_use():
@@ -171,7 +171,7 @@ def test_borrowed_words_are_still_in_use():
 
 def test_exceptions_to_a_rule_carry_their_rule_and_reason():
     unexplained = []
-    for path, text in everything().items():
+    for path, text in all_files().items():
         if "noqa" not in text and "type: ignore" not in text:
             continue  # most files, and to read one word by word takes a while
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -181,13 +181,13 @@ def test_exceptions_to_a_rule_carry_their_rule_and_reason():
                 found = pattern.search(token.string)
                 if found and not (found["codes"] and re.search(r"[a-z]{2}", found["why"])):
                     unexplained.append(f"{path}:{token.start[0]} {token.string}")
-    none(unexplained, "write `# noqa: CODE reason` or `# type: ignore[code]  # reason`")
+    assert_none(unexplained, "write `# noqa: CODE reason` or `# type: ignore[code]  # reason`")
 
 
 # --- who may touch what -------------------------------------------------------------------------
 
 
-def imported(module: ast.Module) -> Iterator[str]:
+def list_imports(module: ast.Module) -> Iterator[str]:
     for part in ast.walk(module):
         if isinstance(part, ast.Import):
             yield from (alias.name for alias in part.names)
@@ -201,7 +201,7 @@ def test_a_library_with_one_home_is_imported_only_there(library, home):
     users = {
         path
         for path, module in product().items()
-        if any(name.split(".")[0] == library for name in imported(module))
+        if any(name.split(".")[0] == library for name in list_imports(module))
     }
     assert users == {home}
 
@@ -211,7 +211,7 @@ def test_only_the_settings_read_the_environment():
     for path, module in product().items():
         parts = (part for part in ast.walk(module) if isinstance(part, ast.Attribute))
         used = {ast.unparse(part) for part in parts if part.attr in OF_THE_ENVIRONMENT}
-        used |= set(imported(module))
+        used |= set(list_imports(module))
         if used & {f"os.{name}" for name in OF_THE_ENVIRONMENT}:
             readers.add(path)
     assert readers <= {ENVIRONMENT_HOME}
@@ -232,7 +232,7 @@ MARKED = re.compile("mark\\.({})".format("|".join(MARKS)))
 def test_what_starts_a_server_or_a_sandbox_is_left_out_of_the_quick_gear() -> None:
     """Whether by its folder, its mark or its fixture; tests/gears.py sees to it as they run."""
     missed = []
-    for name, text in everything().items():
+    for name, text in all_files().items():
         if not name.startswith("tests/") or of_folder(ROOT / name) or MARKED.search(text):
             continue
         for defined in ast.walk(ast.parse(text)):
@@ -298,7 +298,9 @@ def test_a_finished_object_is_changed_by_its_own_methods_only():
                 filled.add((path, attribute))
                 if attribute not in allowed:
                     found.append(f"{path}:{line} {text}")
-    none(found, "an attribute set from outside: hand it to the constructor, or call a method")
+    assert_none(
+        found, "an attribute set from outside: hand it to the constructor, or call a method"
+    )
     listed = {(path, attribute) for path, (names, _) in FILLED.items() for attribute in names}
     assert listed <= filled, f"no longer filled in from outside: {sorted(listed - filled)}"
 

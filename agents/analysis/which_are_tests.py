@@ -50,7 +50,7 @@ _README = re.compile(r"(readme|changelog|contributing)(\.\w+)?", re.IGNORECASE)
 def is_test(path: str) -> bool:
     """Return whether the file is a test, or what tests need: data, fixtures, their set-up."""
     *folders, name = PurePosixPath(path).parts or ("",)
-    if not name or _README.fullmatch(name) or _elsewhere(folders):
+    if not name or _README.fullmatch(name) or _is_in_ignored_folder(folders):
         return False
     if _NAME.fullmatch(name):
         return True
@@ -76,7 +76,7 @@ def language(path: str) -> str:
     return _LANGUAGES.get(ending, "")
 
 
-def _elsewhere(folders: list[str]) -> bool:
+def _is_in_ignored_folder(folders: list[str]) -> bool:
     return bool(folders) and (folders[0] in _ELSEWHERE or "node_modules" in folders)
 
 

@@ -91,13 +91,13 @@ class Consent:
         said = [await self._said(each) for each in questions]
         for question, word in zip(questions, said, strict=True):
             if question and isinstance(word, Approval) and word.state == "expired":
-                raise Unanswered(unanswered(question.asking, word))
+                raise Unanswered(describe_timeout(question.asking, word))
         approvals = [each for each in said if isinstance(each, Approval)]
         if waiting := [each.id for each in approvals if each.state == "waiting"]:
             raise Parked(waiting)
         calls = calls_of(turns[-1])
         if any(each and each.paths for each in questions):
-            said = [_alone(call, word) for call, word in zip(calls, said, strict=True)]
+            said = [_withhold_beside(call, word) for call, word in zip(calls, said, strict=True)]
         return [ClearedCall(call, bench, word) for call, word in zip(calls, said, strict=True)]
 
     async def claimed(self, call: ClearedCall) -> ClearedCall:
@@ -126,7 +126,9 @@ class Consent:
                 before = last_tree(turns[:number], self.stage) or bench.head
                 for path in sorted(paths):
                     # What nobody was shown may not ride along on a yes to a part of the file.
-                    if left and await _known(path, before, {bench.head, found.get(path)}, bench):
+                    if left and await _is_in_known_state(
+                        path, before, {bench.head, found.get(path)}, bench
+                    ):
                         found[path] = left
         return found
 
@@ -188,7 +190,7 @@ def _refusal(said: Approval) -> str:
     )
 
 
-def _alone(call: Block, word: Word) -> Word:
+def _withhold_beside(call: Block, word: Word) -> Word:
     """Return the word on a call beside one that may change a protected path.
 
     What that one leaves is taken as approved, so no command may have a hand in it unasked.
@@ -198,7 +200,9 @@ def _alone(call: Block, word: Word) -> Word:
     return word
 
 
-async def _known(path: str, tree: str, states: Iterable[str | None], bench: Bench) -> bool:
+async def _is_in_known_state(
+    path: str, tree: str, states: Iterable[str | None], bench: Bench
+) -> bool:
     """Return whether the path is in the tree what it is in one of these states."""
     return any([each and path not in await bench.tree.changed(each, tree) for each in states])
 
@@ -208,7 +212,7 @@ def _having_heard(turns: Sequence[Turn], bench: Bench) -> Bench:
     return replace(bench, tainted=bench.tainted or heard_outsiders(turns[:-1]))
 
 
-def unanswered(asking: Asking, approval: Approval) -> str:
+def describe_timeout(asking: Asking, approval: Approval) -> str:
     """Return what people read when nobody has answered in time."""
     call = one_line(json.dumps(asking.arguments, ensure_ascii=False), SHOWN).replace("`", "'")
     return (

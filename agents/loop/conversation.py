@@ -36,7 +36,7 @@ class Conversation(Generic[S_co]):
 AnyConversation = Conversation[Submission]
 
 
-def beside(file: str, name: str) -> Path:
+def prompt_path(file: str, name: str) -> Path:
     """Return the prompt that lies beside this module."""
     return Path(file).with_name(name)
 

@@ -164,14 +164,14 @@ def _request(query: Query, *, plain: bool) -> dict[str, Any]:
         **core,
         "system": [{"type": "text", "text": query.system, "cache_control": HOUR}],
         "tools": tools,
-        "messages": _bridged(query.messages),
+        "messages": _mark_previous_tail(query.messages),
         "cache_control": MINUTES,
         "thinking": {"type": "adaptive", "display": "summarized"},
         "output_config": {"effort": query.effort},
     }
 
 
-def _bridged(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _mark_previous_tail(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Mark the tail of the previous request when the new tail's marker cannot look back that far.
 
     Many parallel calls in a turn would otherwise miss the cache. The mark is set on a copy, and

@@ -17,7 +17,7 @@ from agents.loop.budget import WRAP_UP_AT, RunLimits, Spent
 from agents.loop.consent import ClearedCall, Consent
 from agents.loop.conversation import Conversation
 from agents.loop.remarks import remarks
-from agents.loop.turns import calls_of, messages, settled, submits
+from agents.loop.turns import calls_of, messages, pair_calls, submits
 from agents.ports import Block, Journal, Model, Query, Reporter, Steer, Turn
 from agents.tools import gate
 from agents.tools.base import Bench, Effect
@@ -229,11 +229,13 @@ class Session(Generic[S]):
         )
 
     def _stuck(self, call: Block, result: Block) -> bool:
-        def told(result: Block) -> str:
+        def normalize_result(result: Block) -> str:
             return _SECONDS.sub("", result["content"].removesuffix(STUCK))
 
-        this = (call["name"], call["input"], told(result))
-        past = ((c["name"], c["input"], told(r)) for c, r in settled(self._own_turns()))
+        this = (call["name"], call["input"], normalize_result(result))
+        past = (
+            (c["name"], c["input"], normalize_result(r)) for c, r in pair_calls(self._own_turns())
+        )
         return sum(each == this for each in past) + 1 >= SAME_CALL
 
     # --- the end of the conversation ------------------------------------------------------------
@@ -241,7 +243,7 @@ class Session(Generic[S]):
     def _submitted(self) -> S | None:
         """Return the submission that the last two turns of this stage hold, if they hold one."""
         output = self.conversation.output
-        for call, result in settled(self._own_turns()[-2:]):
+        for call, result in pair_calls(self._own_turns()[-2:]):
             if call["name"] == output.tool_name() and "is_error" not in result:
                 return output.parse(call["input"])
         return None
@@ -256,7 +258,7 @@ class Session(Generic[S]):
         own = self._own_turns()
         answers = sum(turn.kind == "answer" for turn in own)
         prompts = sum(turn.kind == "prompt" for turn in own)
-        faults = sum(submits(call) and "is_error" in result for call, result in settled(own))
+        faults = sum(submits(call) and "is_error" in result for call, result in pair_calls(own))
         if answers >= self.conversation.max_turns or prompts > NUDGES + 1 or faults >= FAULTS:
             raise ModelRefused(
                 f"The stage `{self.stage}` did not come to a result within {answers} answers of"

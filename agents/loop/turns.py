@@ -34,7 +34,7 @@ def heard_outsiders(turns: Sequence[Turn]) -> bool:
     return any(name.startswith(OUTSIDE) for name in names)
 
 
-def settled(turns: Sequence[Turn]) -> Iterator[tuple[Block, Block]]:
+def pair_calls(turns: Sequence[Turn]) -> Iterator[tuple[Block, Block]]:
     """Yield the calls of these turns, each with its result."""
     for answer, results in pairwise(turns):
         if (answer.kind, results.kind) == ("answer", "results"):

@@ -51,12 +51,12 @@ def pipelines(folder: Path) -> list[Pipeline]:
             for each in body
             if isinstance(each, ast.AsyncFunctionDef) and not each.name.startswith("_")
         ]
-        siblings = frozenset(each.name for each in functions) | _shared(body)
+        siblings = frozenset(each.name for each in functions) | _find_shared_imports(body)
         found += [Pipeline(path, each, siblings) for each in functions]
     return found
 
 
-def _shared(body: list[ast.stmt]) -> frozenset[str]:
+def _find_shared_imports(body: list[ast.stmt]) -> frozenset[str]:
     imports = (each for each in body if isinstance(each, ast.ImportFrom) and each.module == SHARED)
     return frozenset(alias.name for each in imports for alias in each.names)
 
@@ -110,9 +110,9 @@ class _Drawing:
     def of(self, function: ast.AsyncFunctionDef) -> str:
         """Return the chart from the request to the outcome."""
         asked = function.args.args[1].annotation if len(function.args.args) > 1 else None
-        self.lines = ["flowchart TD", f"    start([{_quoted(asked, function.name)}])"]
+        self.lines = ["flowchart TD", f"    start([{_quote(asked, function.name)}])"]
         loose = self._statements(function.body, [_Loose("start")])
-        self.lines.append(f"    finish([{_quoted(function.returns, 'end')}])")
+        self.lines.append(f"    finish([{_quote(function.returns, 'end')}])")
         self._join(loose, "finish")
         return "\n".join(self.lines)
 
@@ -195,7 +195,7 @@ class _Drawing:
     def _box(self, shape: str, text: str, loose: list[_Loose]) -> str:
         self.boxes += 1
         name = f"s{self.boxes}"
-        self.lines.append(f"    {name}{shape.replace(TEXT, _quoted(text))}")
+        self.lines.append(f"    {name}{shape.replace(TEXT, _quote(text))}")
         self._join(loose, name)
         return name
 
@@ -219,7 +219,7 @@ def _repetition(loop: ast.For) -> str:
     return f"each {names} of {ast.unparse(values)}"
 
 
-def _quoted(text: ast.expr | str | None, otherwise: str = "") -> str:
+def _quote(text: ast.expr | str | None, otherwise: str = "") -> str:
     """Return the text as a Mermaid string; its own marks become entities."""
     words = ast.unparse(text) if isinstance(text, ast.expr) else text or otherwise
     for mark, entity in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):

@@ -96,7 +96,7 @@ class _Reader:
             for part in ast.walk(function)
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
         }
-        self.made = set(_made(function))
+        self.made = set(_list_made_names(function))
         self.stages = {id(name) for chosen in _choices(function) for name in stage_names(chosen)}
 
     def read(self) -> Iterator[Fault]:
@@ -223,7 +223,7 @@ def _choices(function: ast.AsyncFunctionDef) -> Iterator[ast.expr]:
             yield part.value
 
 
-def _made(function: ast.AsyncFunctionDef) -> Iterator[str]:
+def _list_made_names(function: ast.AsyncFunctionDef) -> Iterator[str]:
     """Yield the names of values that the function itself makes: a `Path` it may only hold."""
     for part in ast.walk(function):
         match part:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from agents.policy.document import shown
+from agents.policy.document import quote_word
 from agents.policy.parts import Strict
 from agents.policy.whole import Policy
 
@@ -29,22 +29,26 @@ def _changes(path: str, old: Strict, new: Strict) -> Iterator[str]:
         if isinstance(before, Strict) and isinstance(after, Strict):
             yield from _changes(name, before, after)
         elif isinstance(before, tuple) and isinstance(after, tuple):
-            yield from (f"`{name}` loses {_said(each)}" for each in before if each not in after)
-            yield from (f"`{name}` gets {_said(each)}" for each in after if each not in before)
+            yield from (
+                f"`{name}` loses {_format_value(each)}" for each in before if each not in after
+            )
+            yield from (
+                f"`{name}` gets {_format_value(each)}" for each in after if each not in before
+            )
             if sorted(map(repr, before)) == sorted(map(repr, after)):
                 yield f"`{name}` is in another order"
         else:
-            yield f"`{name}`: {_said(before)} becomes {_said(after)}"
+            yield f"`{name}`: {_format_value(before)} becomes {_format_value(after)}"
 
 
-def _said(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return "what is there by itself"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Strict):
         fields = value.model_dump(exclude_defaults=True).items()
-        return ", ".join(f"{key} {_said(each)}" for key, each in fields)
+        return ", ".join(f"{key} {_format_value(each)}" for key, each in fields)
     if isinstance(value, tuple | list):
-        return ", ".join(map(_said, value)) or "nothing"
-    return shown(f"{value:g}" if isinstance(value, float) else str(value))
+        return ", ".join(map(_format_value, value)) or "nothing"
+    return quote_word(f"{value:g}" if isinstance(value, float) else str(value))

@@ -75,7 +75,7 @@ def fault_at(part: yaml.Node, text: str) -> PolicyFault:
     return PolicyFault(part.start_mark.line + 1, part.start_mark.column + 1, text)
 
 
-def shown(word: str) -> str:
+def quote_word(word: str) -> str:
     """Return a word of the file so that nothing in it is read as markup."""
     plain = "".join(each if each.isprintable() and each != "`" else "?" for each in word)
     return f"`{plain if len(plain) <= LONGEST_WORD else plain[: LONGEST_WORD - 1] + '…'}`"
@@ -112,7 +112,9 @@ def _root(text: str) -> yaml.Node | None:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        raise MalformedPolicy(PolicyFault(line, column, _said(error, text, mark))) from None
+        raise MalformedPolicy(
+            PolicyFault(line, column, _describe_error(error, text, mark))
+        ) from None
     return root
 
 
@@ -131,7 +133,7 @@ def _look_through(loader: yaml.SafeLoader) -> None:
     while loader.check_event():
         event = loader.get_event()  # type: ignore[no-untyped-call] # its stubs have no types
         if isinstance(event, yaml.AliasEvent):
-            word = shown(f"*{event.anchor}")
+            word = quote_word(f"*{event.anchor}")
             raise _faulty(event, f"aliases like {word} are not read: repeat what it stands for")
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
@@ -148,7 +150,7 @@ def _faulty(event: yaml.Event, text: str) -> MalformedPolicy:
     return MalformedPolicy(PolicyFault(mark.line + 1, mark.column + 1, text))
 
 
-def _said(error: yaml.MarkedYAMLError, text: str, mark: yaml.Mark | None) -> str:
+def _describe_error(error: yaml.MarkedYAMLError, text: str, mark: yaml.Mark | None) -> str:
     """Return what is wrong, in words of ours where the parser's help nobody."""
     problem = error.problem or error.context or "it cannot be read"
     line = text.splitlines()[mark.line] if mark and mark.line < len(text.splitlines()) else ""
@@ -162,13 +164,13 @@ def _value(part: yaml.Node) -> Any:
         return _mapping(part)
     if isinstance(part, yaml.SequenceNode):
         if part.tag != "tag:yaml.org,2002:seq":
-            raise MalformedPolicy(fault_at(part, _tagged(part)))
+            raise MalformedPolicy(fault_at(part, _describe_tag(part)))
         return tuple(_value(each) for each in part.value)
     _require_text(part)
     if part.tag == _DATE:
         return part.value
     if part.tag not in _PLAIN:
-        raise MalformedPolicy(fault_at(part, _tagged(part)))
+        raise MalformedPolicy(fault_at(part, _describe_tag(part)))
     try:
         value = SafeConstructor().construct_object(part)
     except (ValueError, OverflowError, LookupError):
@@ -187,13 +189,15 @@ def _require_text(part: yaml.Node) -> None:
 
 def _mapping(part: yaml.MappingNode) -> dict[str, Any]:
     if part.tag != "tag:yaml.org,2002:map":
-        raise MalformedPolicy(fault_at(part, _tagged(part)))
+        raise MalformedPolicy(fault_at(part, _describe_tag(part)))
     found: dict[str, Any] = {}
     lines: dict[str, int] = {}
     for key, value in pairs(part):
         word = _key(key)
         if word in lines:
-            twice = f"{shown(word)} stands here a second time; the first is in line {lines[word]}"
+            twice = (
+                f"{quote_word(word)} stands here a second time; the first is in line {lines[word]}"
+            )
             raise MalformedPolicy(fault_at(key, twice))
         lines[word] = key.start_mark.line + 1
         found[word] = _value(value)
@@ -215,8 +219,8 @@ def pairs(part: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:
     yield from part.value
 
 
-def _tagged(part: yaml.Node) -> str:
-    return f"tags like {shown(str(part.tag).replace('tag:yaml.org,2002:', '!!'))} are not read"
+def _describe_tag(part: yaml.Node) -> str:
+    return f"tags like {quote_word(str(part.tag).replace('tag:yaml.org,2002:', '!!'))} are not read"
 
 
 _NO_NUMBER = "a number stands here that cannot be read"

@@ -102,7 +102,7 @@ def listed_policy(entries: Iterable[FolderEntry]) -> FolderEntry | PolicyFault |
 
     What is called nearly so was meant to be one: without a word its rules would not hold.
     """
-    named = [each for each in entries if _nearly(each.name)]
+    named = [each for each in entries if _resembles_policy_name(each.name)]
     other = next((each for each in named if each.name != NAME), None)
     if other is not None:
         return PolicyFault(
@@ -126,7 +126,7 @@ def found_in(data: bytes, origin: PolicyOrigin) -> ValidPolicy | InvalidPolicy:
     return InvalidPolicy(found, origin)
 
 
-def _nearly(name: str) -> bool:
+def _resembles_policy_name(name: str) -> bool:
     lowered = name.lower()
     return any(lowered == f"{_STEM}{suffix}" for suffix in _SUFFIXES)
 

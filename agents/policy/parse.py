@@ -16,8 +16,8 @@ from agents.policy.document import (
     MalformedPolicy,
     PolicyFault,
     pairs,
+    quote_word,
     read_document,
-    shown,
 )
 from agents.policy.whole import POLICY_PATH, Policy
 
@@ -85,7 +85,7 @@ def _faults(document: Document, errors: Sequence[ErrorDetails]) -> tuple[PolicyF
         key=lambda each: (each[0], each[1]["loc"]),
     )
     found = {
-        PolicyFault(*place, f"{_called(each['loc'])} {_words(each)}")
+        PolicyFault(*place, f"{_format_location(each['loc'])} {_words(each)}")
         for place, each in placed[:MOST_FAULTS]
     }
     faults = sorted(found, key=lambda each: (each.line, each.column, each.text))
@@ -104,13 +104,13 @@ def _place(places: Mapping[Location, Place], error: ErrorDetails) -> Place:
 
 def _words(error: ErrorDetails) -> str:
     if error["type"] == "extra_forbidden":
-        return f"is not a key of the policy.{_meant(error['loc'])}"
+        return f"is not a key of the policy.{_suggest_key(error['loc'])}"
     if error["type"] == "missing":
         return "is missing"
     if error["type"] == "value_error":
         return error["msg"].removeprefix("Value error, ")
     if error["type"] == "model_type":
-        return f"has to be made of keys, out of {_listed(_keys(error['loc']))}"
+        return f"has to be made of keys, out of {_quote_names(_keys(error['loc']))}"
     if error["type"] in _SHAPES:
         return _SHAPES[error["type"]]
     said = error["msg"].replace("Input should", "has to").replace("String should", "has to")
@@ -127,15 +127,15 @@ _SHAPES = {
 }
 
 
-def _called(where: Location) -> str:
+def _format_location(where: Location) -> str:
     """Return the name of a key as people write it: `quality[0].run` is `quality`, 1st, `run`."""
     name = ""
     for each in where:
         name += f"[{each + 1}]" if isinstance(each, int) else f".{each}"
-    return shown(name.lstrip(".") or "file")
+    return quote_word(name.lstrip(".") or "file")
 
 
-def _meant(where: Location) -> str:
+def _suggest_key(where: Location) -> str:
     """Return what the unknown key was likely meant to be."""
     word, names = str(where[-1]), _keys(where[:-1])
     close = get_close_matches(word.lower().replace("-", "_"), names, n=1)
@@ -144,10 +144,10 @@ def _meant(where: Location) -> str:
     elsewhere = [name for name, below in _sections().items() if word in below]
     if len(where) == 1:  # too many to list
         return f" Did you mean `{elsewhere[0]}.{word}`?" if elsewhere else ""
-    return f" There are {_listed(names)}." if names else ""
+    return f" There are {_quote_names(names)}." if names else ""
 
 
-def _listed(names: Sequence[str]) -> str:
+def _quote_names(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 

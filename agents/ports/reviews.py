@@ -10,7 +10,7 @@ from agents.ports.issues import Remark
 from agents.requests import Frozen, Person
 
 
-class Pull(Frozen):
+class PullSnapshot(Frozen):
     """A pull request as it is now. Title and body are their author's words: untrusted."""
 
     number: int
@@ -38,7 +38,7 @@ class Pull(Frozen):
     of itself, anybody can write. False where there is no such record."""
 
 
-class Said(Frozen):
+class ThreadComment(Frozen):
     """One comment of a thread."""
 
     id: int
@@ -75,7 +75,7 @@ class Thread(Frozen):
     outdated: bool
     hunk: str
     """The part of the diff that it was written under: untrusted."""
-    said: tuple[Said, ...]
+    said: tuple[ThreadComment, ...]
     """Oldest first; never empty."""
     by_outsiders: int = 0
     """Comments in it that are left out: of bots and of people who may not write."""
@@ -180,7 +180,7 @@ class Reviewing(Protocol):
     What GitHub refuses raises RunError, what may pass TransientError.
     """
 
-    async def pull(self) -> Pull:
+    async def pull(self) -> PullSnapshot:
         """Return the pull request as it is now."""
         ...
 

@@ -19,7 +19,7 @@ from agents.errors import (
     Unanswered,
 )
 from agents.loop.budget import RunLimits, Spent
-from agents.loop.consent import Consent, unanswered
+from agents.loop.consent import Consent, describe_timeout
 from agents.loop.conversation import AnyConversation, Conversation, root_of, tool_list
 from agents.loop.prompt import render, system_prompt
 from agents.loop.remarks import LIMIT
@@ -286,7 +286,7 @@ class StageContext(RunWorkspace):
         )
         said = await port.ask(asking)
         if said.state == "expired":
-            raise Unanswered(unanswered(asking, said))
+            raise Unanswered(describe_timeout(asking, said))
         if said.state == "waiting":
             raise Parked([said.id])
         return said

@@ -88,13 +88,13 @@ def pieces(text: str, allowed: AllowedEffects) -> Iterator[Piece]:
     for found in _LIVE.finditer(text):
         if found.start() > at:
             yield Piece("text", text[at : found.start()])
-        piece, at = _judged(found, allowed)
+        piece, at = _defuse_match(found, allowed)
         yield piece
     if at < len(text):
         yield Piece("text", text[at:])
 
 
-def _judged(found: re.Match[str], allowed: AllowedEffects) -> tuple[Piece, int]:
+def _defuse_match(found: re.Match[str], allowed: AllowedEffects) -> tuple[Piece, int]:
     """Return the part as it may stand, and where it ends."""
     if found["url"]:
         url = found["url"].rstrip(_TRAILING) or found["url"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from agents.text.characters import plain_output, printable, without_hidden
-from agents.text.markdown import outlined
+from agents.text.markdown import parse_blocks
 
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _OPENING = re.compile(r"`+|<!--")
@@ -39,7 +39,7 @@ def clean(text: str) -> Cleaned:
     """
     removed: Counter[str] = Counter()
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _outside_code(text, _decoded)
+    text = _outside_code(text, _decode_prose)
     text, hidden = without_hidden(text)
     text = _outside_code(text, lambda prose: _without_comments(prose, removed))
     text = _without_definitions(text, removed)
@@ -52,13 +52,13 @@ def quote(text: str, delimiter: str, *, limit: int = 20_000) -> str:
     The delimiter should be one that nobody outside can foresee. Should the text hold it all the
     same, another one, derived from both, takes its place: the same input gives the same fence.
     """
-    body = _bounded(text, limit)
+    body = _shorten_output(text, limit)
     while delimiter.casefold() in body.casefold():
         delimiter = hashlib.sha256(f"{delimiter}\0{body}".encode()).hexdigest()[:16]
     return f"<untrusted-{delimiter}>\n{body}\n</untrusted-{delimiter}>"
 
 
-def _bounded(text: str, limit: int) -> str:
+def _shorten_output(text: str, limit: int) -> str:
     """Return head and tail, cleaned; of a huge text no more than might be shown is cleaned."""
     part = 4 * limit  # colours and progress bars may be most of it
     if len(text) <= 2 * part:
@@ -78,29 +78,29 @@ def _bounded(text: str, limit: int) -> str:
 def _outside_code(text: str, change: Callable[[str], str]) -> str:
     """Return the text with its parts outside code blocks changed."""
     lines = text.split("\n")
-    code = [token.map for token in outlined(text) if token.type in ("fence", "code_block")]
+    code = [token.map for token in parse_blocks(text) if token.type in ("fence", "code_block")]
     out, at = [], 0
     for first, last in (block for block in code if block):
-        out += _changed(lines[at:first], change)
+        out += _change_lines(lines[at:first], change)
         out += lines[first:last]
         at = last
-    return "\n".join(out + _changed(lines[at:], change))
+    return "\n".join(out + _change_lines(lines[at:], change))
 
 
-def _changed(lines: list[str], change: Callable[[str], str]) -> list[str]:
+def _change_lines(lines: list[str], change: Callable[[str], str]) -> list[str]:
     return change("\n".join(lines)).split("\n") if lines else []
 
 
-def _decoded(prose: str) -> str:
+def _decode_prose(prose: str) -> str:
     out, at = [], 0
     for kind, start, end in _marks(prose):
         if kind == "code":
-            out += [_unescaped(prose[at:start]), prose[start:end]]
+            out += [_unescape(prose[at:start]), prose[start:end]]
             at = end
-    return "".join([*out, _unescaped(prose[at:])])
+    return "".join([*out, _unescape(prose[at:])])
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
 
 
@@ -122,7 +122,7 @@ def _without_comments(prose: str, removed: Counter[str]) -> str:
 def _without_definitions(text: str, removed: Counter[str]) -> str:
     """Leave out lines like `[//]: # (...)`, which GitHub never shows; footnotes it does show."""
     lines = text.split("\n")
-    for token in reversed(outlined(text)):
+    for token in reversed(parse_blocks(text)):
         if token.type == "definition" and token.map and not token.meta["label"].startswith("^"):
             del lines[slice(*token.map)]
             removed[DEFINITIONS] += 1

@@ -34,7 +34,7 @@ _NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 _KEPT_START = re.compile(r"\[[ xX]\](?=\s)|\[!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\](?=\n|$)")
 
 
-def defused(token: Token, allowed: AllowedEffects) -> str | None:
+def defuse_inline(token: Token, allowed: AllowedEffects) -> str | None:
     """Return the inline token's content with nothing in it that lives; None if it is so already.
 
     It has at most as many lines as before.
@@ -54,7 +54,7 @@ def _kept_start(content: str) -> str:
 
 def _with_triggers_cut(children: Sequence[Token], allowed: AllowedEffects) -> bool:
     """Put word joiners where the text as a whole would set something off; tell whether any."""
-    seen = [_seen(child) for child in children]
+    seen = [_visible_text(child) for child in children]
     found = triggers("".join(seen), allowed)
     starts = [0, *accumulate(map(len, seen))]
     texts = [n for n, child in enumerate(children) if child.type == "text" and seen[n]]
@@ -68,7 +68,7 @@ def _with_triggers_cut(children: Sequence[Token], allowed: AllowedEffects) -> bo
     return bool(found)
 
 
-def _seen(child: Token) -> str:
+def _visible_text(child: Token) -> str:
     """Return what a reader sees of an inline token."""
     match child.type:
         case "text" | "image":
@@ -135,11 +135,11 @@ class _Writer:
             case "url" if not self._links:
                 return f"<{piece.text}>"
         if not self._at_line_start():
-            return _escaped(piece.text)
+            return _escape(piece.text)
         text = piece.text.lstrip()
         if not self.out and self._keep and text.startswith(self._keep.strip()):
-            return self._keep + _escaped(text.removeprefix(self._keep))
-        return _escaped_start(_escaped(text))
+            return self._keep + _escape(text.removeprefix(self._keep))
+        return _escaped_start(_escape(text))
 
     def _at_line_start(self) -> bool:
         return not self.out or self.out[-1].endswith("\n")
@@ -183,7 +183,7 @@ def _shown_html(html: str) -> str:
     return "" if TAGS.fullmatch(html) or html.startswith(("<!", "<?")) else html
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 

@@ -23,14 +23,14 @@ def one_line(text: str, limit: int, *, closes: frozenset[int] = frozenset()) -> 
 
     Word joiners count into the limit of characters.
     """
-    return _shortened(_defused(" ".join(_seen(text).split()), closes), limit)
+    return _shorten(_defuse_line(" ".join(_normalize_line_ends(text).split()), closes), limit)
 
 
 def commit_text(text: str, limit: int = 10_000, *, closes: frozenset[int] = frozenset()) -> str:
     """Return the text as a commit's body, without mentions, closings, trailers or CI switches."""
-    lines = [line.rstrip() for line in _seen(text).strip().split("\n")]
-    defused = _defused("\n".join(lines), closes)
-    return _shortened(_TRAILER.sub(rf"\g<key>{JOINER}", defused), limit)
+    lines = [line.rstrip() for line in _normalize_line_ends(text).strip().split("\n")]
+    defused = _defuse_line("\n".join(lines), closes)
+    return _shorten(_TRAILER.sub(rf"\g<key>{JOINER}", defused), limit)
 
 
 def quiet_in_commits(markdown: str) -> str:
@@ -44,12 +44,12 @@ def quiet_in_commits(markdown: str) -> str:
     return _TRAILER.sub(rf"\g<key>{JOINER}", _SKIPS.sub(JOINER, markdown))
 
 
-def _seen(text: str) -> str:
+def _normalize_line_ends(text: str) -> str:
     text = re.sub("\r\n?|[\u2028\u2029\v\f\x85]", "\n", plain_output(text.replace("\r\n", "\n")))
     return without_hidden(text)[0]
 
 
-def _defused(text: str, closes: frozenset[int]) -> str:
+def _defuse_line(text: str, closes: frozenset[int]) -> str:
     allowed = AllowedEffects(closes=closes)
     for at in reversed(triggers(text, allowed)):
         text = f"{text[:at]}{JOINER}{text[at:]}"
@@ -64,5 +64,5 @@ def _plain(kind: str, text: str) -> str:
     return re.sub("(?=[#@])", JOINER, text)
 
 
-def _shortened(text: str, limit: int) -> str:
+def _shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"

@@ -46,34 +46,40 @@ def literal(values: Any) -> Literal:
     named = values.items() if isinstance(values, dict) else [("arguments", values)]
     text = "\n".join(f"{_name(name)}{_value(value)}" for name, value in named)
     raw = "\n".join(_strings(values))
-    return Literal(text or "(no arguments)", raw, sum(map(_hidden, raw)), tuple(_letters(raw)))
+    return Literal(
+        text or "(no arguments)", raw, sum(map(_is_invisible, raw)), tuple(_letters(raw))
+    )
 
 
-def spelled(text: str) -> str:
+def to_literal(text: str) -> str:
     """Return a text as one line in which nothing hides."""
-    return _escaped(text).replace("\n", "\\n")
+    return _escape_hidden(text).replace("\n", "\\n")
 
 
 def _name(name: str) -> str:
     """Return a name as it is, or as JSON where it could look like more than a name."""
-    return name if _PLAIN_NAME.fullmatch(name) else _escaped(json.dumps(name, ensure_ascii=False))
+    return (
+        name
+        if _PLAIN_NAME.fullmatch(name)
+        else _escape_hidden(json.dumps(name, ensure_ascii=False))
+    )
 
 
 def _value(value: Any) -> str:
     """Return a value in indented lines: no value can pose as another one's name."""
     plain = isinstance(value, str) and value
-    written = _escaped(value if plain else json.dumps(value, indent=2, ensure_ascii=False))
+    written = _escape_hidden(value if plain else json.dumps(value, indent=2, ensure_ascii=False))
     lines = (f"{_INDENT}{line}" if line else "" for line in written.split("\n"))
     return "\n".join([":" if plain else " (JSON):", *lines])
 
 
-def _escaped(text: str) -> str:
-    seen = "".join(_escape(char) if _hidden(char) else char for char in text)
+def _escape_hidden(text: str) -> str:
+    seen = "".join(_escape(char) if _is_invisible(char) else char for char in text)
     seen = _LINE_END_SPACE.sub(lambda found: "".join(map(_escape, found[0])), seen)
     return f"{seen[:-1]}\\n" if seen.endswith("\n") else seen
 
 
-def _hidden(char: str) -> bool:
+def _is_invisible(char: str) -> bool:
     """Tell whether nobody can see the character, or see what it is."""
     if char in " \n\t":
         return False

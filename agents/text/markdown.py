@@ -33,12 +33,12 @@ def _parser(*without: str) -> MarkdownIt:
     return known.disable(without)
 
 
-def parsed(text: str) -> list[Token]:
+def parse_markdown(text: str) -> list[Token]:
     """Return the block tokens; `map` holds the lines that a token covers."""
     return _parser().parse(text)
 
 
-def outlined(text: str) -> list[Token]:
+def parse_blocks(text: str) -> list[Token]:
     """Return the same without a look into paragraphs, which strangers can make take minutes."""
     return _parser("inline", "text_join").parse(text)
 

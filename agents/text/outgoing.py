@@ -12,8 +12,8 @@ from markdown_it.token import Token
 
 from agents.text.actions import AllowedEffects
 from agents.text.characters import JOINER, without_hidden
-from agents.text.inline import COMMENT, TAGS, defused
-from agents.text.markdown import parsed
+from agents.text.inline import COMMENT, TAGS, defuse_inline
+from agents.text.markdown import parse_markdown
 
 LIMIT = 65_000  # characters; GitHub takes 65,536
 PASSES = 12  # most texts need two
@@ -46,20 +46,20 @@ def publish(
     text, _ = without_hidden(text, joiner=False)
     text = _MARKER.sub(f"<!--{JOINER}", text).strip("\n")  # nobody but us marks our comments
     kept = len(text)
-    while len(safe := _settled(_shortened(text, kept), allowed)) > limit:
+    while len(safe := _defuse_until_stable(_shorten(text, kept), allowed)) > limit:
         kept = int(min(kept, limit) * 0.97 * limit / len(safe))
     return safe
 
 
-def _shortened(text: str, kept: int) -> str:
+def _shorten(text: str, kept: int) -> str:
     if kept >= len(text):
         return text
     head = text[: max(kept, 0)].rsplit("\n", 1)[0]
     note = f"[{len(text) - len(head):,} more characters left out]"
-    return f"{_closed(head)}\n\n{note}"
+    return f"{_close_fence(head)}\n\n{note}"
 
 
-def _settled(text: str, allowed: AllowedEffects) -> str:
+def _defuse_until_stable(text: str, allowed: AllowedEffects) -> str:
     """Return the text once nothing in it lives; as one block of code if it resists."""
     for _ in range(PASSES):
         text = _FOREIGN_BLANK.sub("", text).strip("\n")
@@ -68,14 +68,14 @@ def _settled(text: str, allowed: AllowedEffects) -> str:
         if source.lost:
             break
         if changed == text:
-            return _closed(text)
+            return _close_fence(text)
         text = changed
-    return _fenced(text)
+    return _to_fence(text)
 
 
-def _closed(text: str) -> str:
+def _close_fence(text: str) -> str:
     """Return the text with the fence closed that it leaves open."""
-    tokens = [token for token in parsed(text) if token.level == 0]
+    tokens = [token for token in parse_markdown(text) if token.level == 0]
     if not tokens or tokens[-1].type != "fence":
         return text
     markup = tokens[-1].markup
@@ -85,7 +85,7 @@ def _closed(text: str) -> str:
     return text if lines and closing.fullmatch(lines[-1]) else f"{text}\n{markup}"
 
 
-def _fenced(text: str) -> str:
+def _to_fence(text: str) -> str:
     fence = "`" * (max((len(run) for run in re.findall("`{3,}", text)), default=2) + 1)
     return f"{fence}text\n{text}\n{fence}"
 
@@ -95,7 +95,7 @@ class _Source:
 
     def __init__(self, text: str, allowed: AllowedEffects) -> None:
         self.lost = False
-        self._tokens = parsed(text)
+        self._tokens = parse_markdown(text)
         self._lines = text.split("\n")
         self._allowed = allowed
 
@@ -126,7 +126,7 @@ class _Source:
 
     def _rewrite(self, token: Token, first: int) -> None:
         """Put a paragraph's or heading's new lines where the old ones stood, indentation kept."""
-        new = defused(token, self._allowed)
+        new = defuse_inline(token, self._allowed)
         if new is None:
             return
         old, lines = token.content.split("\n"), new.split("\n")
@@ -145,7 +145,7 @@ class _Source:
         for at in range(opening, len(self._tokens)):
             token = self._tokens[at]
             if token.type == "inline":
-                cells.append((token.content, defused(token, self._allowed)))
+                cells.append((token.content, defuse_inline(token, self._allowed)))
             elif token.type == "tr_close":
                 break
         if all(new is None for _, new in cells):

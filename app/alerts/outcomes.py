@@ -67,7 +67,7 @@ class AlertOutcomes:
         silent: bool = False,
     ) -> None:
         steps = await self.history.steps(run_id) if looked else []
-        found = _found(steps)
+        found = _find_scanned_group(steps)
         if found is None and silent:
             return
         await self.remediations.remember(
@@ -77,18 +77,18 @@ class AlertOutcomes:
             cancelled=cancelled,
             commit=found.commit if found else "",
             found=marks(found) if found else {},
-            overruled=_overruled(steps),
+            overruled=_find_last_override(steps),
         )
 
     async def _settle(self, run_id: str, retire: Retire) -> None:
         """Have the override looked at after as many days once more, unless there is none now."""
-        found = _found(await self.history.steps(run_id))
+        found = _find_scanned_group(await self.history.steps(run_id))
         gone = found is not None and found.let_go
         at = None if gone else self.clock() + retire.days * DAY
         await self.overrides.settle(retire.run_id, at)
 
 
-def _found(steps: Sequence[KeptStep]) -> AlertGroup | None:
+def _find_scanned_group(steps: Sequence[KeptStep]) -> AlertGroup | None:
     for output in _outputs(steps, SCAN):
         try:
             return AlertGroup.model_validate(output)
@@ -97,7 +97,7 @@ def _found(steps: Sequence[KeptStep]) -> AlertGroup | None:
     return None
 
 
-def _overruled(steps: Sequence[KeptStep]) -> Overruled | None:
+def _find_last_override(steps: Sequence[KeptStep]) -> Overruled | None:
     """Return the override that the last fix of the run made, if it made one."""
     for output in reversed([*_outputs(steps, FIX)]):
         try:

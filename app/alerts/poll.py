@@ -138,7 +138,7 @@ class AlertPoll:
         every = await self._remediations.of_lane(request.lane)
         tried = [each for each in every if each.base == branch]
         now = {each.number: mark_of(each) for each in group}
-        reason = why(tried, now, time.time())
+        reason = explain_retry(tried, now, time.time())
         if not reason and await self._moved(due, tried, group):
             reason = "the lock file is another one"
         if not reason:
@@ -170,7 +170,7 @@ def groups(alerts: Sequence[AlertView]) -> list[Group]:
     return sorted(ordered, key=lambda group: _severity(group[0]))
 
 
-def why(tried: Sequence[Remediation], marks: Mapping[int, str], now: float) -> str:
+def explain_retry(tried: Sequence[Remediation], marks: Mapping[int, str], now: float) -> str:
     """Return the reason to start a run for these open alerts; empty: there is none now.
 
     `tried` holds the outcomes of earlier runs, newest first. A declined fix waits until an alert

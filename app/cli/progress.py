@@ -27,7 +27,7 @@ SIGNS = {"done": ("✓", "green"), "failed": ("✗", "bold red"), "stopped": ("�
 
 
 @dataclass
-class Line:
+class ChecklistLine:
     """One stage of the checklist; seconds count from the start of the run."""
 
     key: str
@@ -53,7 +53,7 @@ class TerminalProgress:
     """The port `Reporter` in a terminal. It begins with the first stage at the latest."""
 
     console: Console
-    lines: list[Line] = field(default_factory=list)
+    lines: list[ChecklistLine] = field(default_factory=list)
     doing: str = ""
     totals: str = ""
     _began: float | None = None
@@ -78,7 +78,7 @@ class TerminalProgress:
         self._settle()
         number = stage.rpartition("/")[2]
         title = title if number in {"", "1"} else f"{title} ({number})"
-        self.lines.append(Line(stage, title, self.seconds))
+        self.lines.append(ChecklistLine(stage, title, self.seconds))
         self.doing = ""
         self._say(title)
 
@@ -178,7 +178,7 @@ class TerminalProgress:
         self.end("stopped")
         self.console.print("Stopping at the next safe place. Ctrl-C again stops at once.")
 
-    def _line(self, stage: str) -> Line | None:
+    def _line(self, stage: str) -> ChecklistLine | None:
         return next((line for line in self.lines if line.key == stage), None)
 
     def _settle(self) -> None:
@@ -198,7 +198,7 @@ class TerminalProgress:
             *([more] if hidden else []), self._checklist(self.lines[hidden:]), self._foot()
         )
 
-    def _checklist(self, lines: list[Line]) -> Table:
+    def _checklist(self, lines: list[ChecklistLine]) -> Table:
         table = Table.grid(padding=(0, 1), expand=True)
         table.add_column(width=3, justify="right")
         table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
@@ -212,7 +212,7 @@ class TerminalProgress:
             table.add_row(self._sign(line), words, f"{took:.1f} s")
         return table
 
-    def _sign(self, line: Line) -> RenderableType:
+    def _sign(self, line: ChecklistLine) -> RenderableType:
         return self._spinner if line.ended is None else Text(*SIGNS[line.how])
 
     def _foot(self) -> RenderableType:

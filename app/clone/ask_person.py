@@ -10,7 +10,7 @@ from textwrap import indent
 from agents.errors import Parked
 from agents.ports import Approval, Asking
 from agents.text import printable
-from agents.text.literal import literal, spelled
+from agents.text.literal import literal, to_literal
 from app.records.approvals import StoredApproval
 from app.store.runs.approvals import Decision, StoredApprovals
 
@@ -79,5 +79,5 @@ def question(waiting: StoredApproval) -> str:
     asking = waiting.asking
     if asking is None:
         return f"{waiting.id}  its record is damaged; deny it"
-    first = f"{waiting.id}  {asking.tool}, in the stage {asking.stage}: {spelled(asking.reason)}"
+    first = f"{waiting.id}  {asking.tool}, in the stage {asking.stage}: {to_literal(asking.reason)}"
     return f"{printable(first)}\n{indent(literal(asking.arguments).text, '    ')}"

@@ -57,7 +57,7 @@ async def _resolve(
     try:
         async with open_parts(own, redactor) as parts:
             run = CloneRun(parts, wish, place)
-            wish.tell(_beginning(place))
+            wish.tell(_describe_start(place))
             return await run.result(await run.outcome(stop))
     except CloneWaits:
         remove_tree(folder.work_trees)  # made anew when it goes on, which may be days from now
@@ -68,7 +68,7 @@ async def _resolve(
         raise
 
 
-def _beginning(place: RunLocation) -> str:
+def _describe_start(place: RunLocation) -> str:
     where = f"{place.start.head.commit[:10]} ({place.start.head.branch or 'no branch checked out'})"
     how = "Going on with the interrupted run at" if place.folder.resumed else "Working on"
     return f"{how} {where}; what is not committed there is left out."

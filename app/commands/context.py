@@ -54,7 +54,7 @@ class CommandContext:
             role_name=role.role_name,
             permission=role.permission,
             asker_is_bot=role.is_bot,
-            **(_said(command, self.comment) if self.comment else {}),
+            **(_describe_comment(command, self.comment) if self.comment else {}),
         )
 
     async def about_approval(
@@ -116,7 +116,7 @@ def asked_about(stored: StoredApproval, *, moved: bool = False) -> AnsweredAppro
     )
 
 
-def _said(command: Command, comment: Comment) -> dict[str, Any]:
+def _describe_comment(command: Command, comment: Comment) -> dict[str, Any]:
     """Return what the comment itself tells."""
     author, body = comment["user"] or {}, comment["body"] or ""
     unchanged = (

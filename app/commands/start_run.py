@@ -124,12 +124,12 @@ def _unreadable(command: Command, last: LaneRun | None) -> str:
 
 def address(command: Command, **more: Any) -> AddressReview:
     """Return the request to address the reviews of the command's pull request."""
-    return AddressReview(**_about(command), **more)
+    return AddressReview(**_request_fields(command), **more)
 
 
 def update(command: Command, **more: Any) -> UpdateBranch:
     """Return the request to merge the base branch into the command's pull request."""
-    return UpdateBranch(**_about(command), **more)
+    return UpdateBranch(**_request_fields(command), **more)
 
 
 def once_more(command: Command, last: Any, again: Again) -> Request:
@@ -146,18 +146,18 @@ def once_more(command: Command, last: Any, again: Again) -> Request:
         return request_of(last).model_copy(update={**here, "again": again})
     if command.issue is not None:
         body = command.issue.body
-        return ResolveIssue(**_about(command), body=body, label=RESOLVE_LABEL, again=again)
+        return ResolveIssue(**_request_fields(command), body=body, label=RESOLVE_LABEL, again=again)
     match last["kind"]:
         case "update_branch":
             return update(command, again=again)
         case "fix_checks":
             head, branch = last["head"], last["branch"]
-            return FixChecks(**_about(command), head=head, branch=branch, again=again)
+            return FixChecks(**_request_fields(command), head=head, branch=branch, again=again)
         case _:
             return address(command, again=again)
 
 
-def _about(command: Command) -> dict[str, Any]:
+def _request_fields(command: Command) -> dict[str, Any]:
     """Return what every request says, as the delivery showed it."""
     shown = command.issue or command.pull_request
     assert shown is not None

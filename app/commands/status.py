@@ -61,7 +61,7 @@ def status_text(status: RunStatus, issue_url: str, wording: OutgoingText) -> str
     """Return the Markdown of `/bot status`; other people's words in it are still to be cleaned."""
     run = status.run
     parts = [
-        _standing(status, issue_url, wording),
+        _describe_state(status, issue_url, wording),
         SPENT.format(
             usd=run.usd,
             limit=status.allowance.usd,
@@ -89,7 +89,7 @@ def moment(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d at %H:%M} UTC"
 
 
-def _standing(status: RunStatus, issue_url: str, wording: OutgoingText) -> str:
+def _describe_state(status: RunStatus, issue_url: str, wording: OutgoingText) -> str:
     run = status.run
     known = {"stage": f"`{stage_name(run.stage)}`", "at": moment(run.updated_at)}
     if run.state != "parked":
@@ -157,7 +157,7 @@ def why_text(reasons: RunReasons, wording: OutgoingText) -> str:
     """Return the Markdown of `/bot why`; each of a model's or person's texts is cut to one line."""
     run = reasons.run
     dated = [
-        *_submitted(reasons.turns, wording),
+        *_list_submissions(reasons.turns, wording),
         *(
             (each.decided_at or each.asked_at, _approval(each, wording))
             for each in reasons.approvals
@@ -174,7 +174,9 @@ def why_text(reasons: RunReasons, wording: OutgoingText) -> str:
     return "\n\n".join([head, "\n".join(lines) or NOTHING, f"<sub>run `{run.id}`</sub>"])
 
 
-def _submitted(turns: Sequence[KeptTurn], wording: OutgoingText) -> Iterator[tuple[float, str]]:
+def _list_submissions(
+    turns: Sequence[KeptTurn], wording: OutgoingText
+) -> Iterator[tuple[float, str]]:
     """Yield what each stage decided; of one that had to correct itself, what it said last."""
     last: dict[str, tuple[float, Mapping[str, Any]]] = {}
     for turn in turns:

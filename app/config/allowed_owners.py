@@ -59,12 +59,12 @@ def _accounts(payload: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
     for outer, inner in (("repository", "owner"), ("installation", "account")):
         thing = payload.get(outer)
         if isinstance(thing, dict) and inner in thing:
-            yield _named(thing[inner])
+            yield _read_identity(thing[inner])
     if "account" in payload:  # of `installation_target`
-        yield _named(payload["account"])
+        yield _read_identity(payload["account"])
 
 
-def _named(account: Any) -> tuple[Any, Any]:
+def _read_identity(account: Any) -> tuple[Any, Any]:
     return (account.get("login"), account.get("id")) if isinstance(account, dict) else (None, None)
 
 

@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 S = TypeVar("S", bound=BaseSettings)
 
 
-def decoded(
+def decode_values(
     model: type[BaseSettings], source: EnvSettingsSource, problems: list[Problem]
 ) -> dict[str, object]:
     """Return the values by field; one that should be JSON and is not becomes a problem."""
@@ -83,7 +83,7 @@ def variable_of(field: str, alias: object) -> str:
     return alias if isinstance(alias, str) else f"{PREFIX}{field.upper()}"
 
 
-def lacking(values: Mapping[str, object]) -> Iterator[Problem]:
+def list_missing(values: Mapping[str, object]) -> Iterator[Problem]:
     """Yield the variables that a server needs and lacks, each with where to find the value."""
     page = "on the App's page, under Settings, Developer settings, GitHub Apps"
     if not values.get("app_id"):

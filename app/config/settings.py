@@ -27,9 +27,9 @@ from app.config.load import (
     CREDENTIALS,
     PREFIX,
     Problem,
-    decoded,
+    decode_values,
     field_variable,
-    lacking,
+    list_missing,
     unknown,
     valid,
 )
@@ -226,7 +226,7 @@ class Settings(BaseSettings):
         if self.private_key_file is not None:
             key = parse_key(SecretStr(self.private_key_file.read_text()))
         if self.app_id is None or key is None or not self.webhook_secrets:
-            raise ConfigError("\n".join(map(str, lacking(self.model_dump()))))
+            raise ConfigError("\n".join(map(str, list_missing(self.model_dump()))))
         return AppCredentials(self.app_id, key, self.webhook_secrets)
 
 
@@ -278,8 +278,8 @@ def read_settings(environ: Mapping[str, str] | None = None) -> LoadedSettings:
     )
     source = EnvSettingsSource(Settings)
     source.env_vars = {**{name.lower(): text for name, text in kept.values.items()}, **given}
-    values = decoded(Settings, source, problems)
-    missing = tuple(lacking(values))
+    values = decode_values(Settings, source, problems)
+    missing = tuple(list_missing(values))
     settings = valid(Settings, values, problems)
     without_app = not any(values.get(name) for name in CREDENTIALS)
     return LoadedSettings(settings, tuple(problems), missing, without_app)

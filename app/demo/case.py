@@ -68,8 +68,8 @@ async def load_case(name: str, cache: Path) -> DemoCase:
     about = DemoCaseFile.model_validate(yaml.safe_load((folder / "case.yml").read_text("utf-8")))
     title, body = read_issue((folder / about.issue).read_text("utf-8"))
     before, after = await asyncio.gather(
-        _unpacked(folder / "requirements.txt", about, about.version, cache),
-        _unpacked(folder / "requirements-fixed.txt", about, about.fixed, cache),
+        _unpack(folder / "requirements.txt", about, about.version, cache),
+        _unpack(folder / "requirements-fixed.txt", about, about.fixed, cache),
     )
     _give_policy(before, folder / "fettle.yml")
     scripts = Path(__file__).parents[1] / "simulator/model/scripts"
@@ -92,7 +92,7 @@ def _give_policy(repository: Path, policy: Path) -> None:
     target.write_bytes(policy.read_bytes())
 
 
-async def _unpacked(requirements: Path, about: DemoCaseFile, version: str, cache: Path) -> Path:
+async def _unpack(requirements: Path, about: DemoCaseFile, version: str, cache: Path) -> Path:
     """Fetch one source distribution, its hash checked by pip, and unpack it."""
     target = cache / f"{about.package}-{version}"
     if target.exists():

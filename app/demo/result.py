@@ -9,7 +9,7 @@ from typing import Any
 from agents.ports import Usage
 from agents.run import Outcome
 from app.demo.alerts.chapter import AlertsResult
-from app.demo.review_chapter import ThreadOutcome, answered
+from app.demo.review_chapter import ThreadOutcome, list_outcomes
 from app.demo.scene import Scene
 from app.demo.upstream_tests import TestRun
 from app.simulator.github.gitdir import GitDir
@@ -139,7 +139,7 @@ async def collect_review(
     said = [comment.body for comment in pull.issue.comments if "key=ledger" in comment.body]
     return ReviewResult(
         reviewer=review.author.account.login,
-        threads=answered(scene, review),
+        threads=list_outcomes(scene, review),
         commits=await _commits(scene, f"{head}..{pull.head_sha}"),
         summary=said[-1] if said else "",
         asked_again=review.author.account in pull.requested,

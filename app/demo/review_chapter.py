@@ -35,13 +35,13 @@ async def submit(scene: Scene, pull: Pull, points: Sequence[ReviewPoint]) -> Rev
     return await scene.github.submit_review(pull, scene.reviewer, comments=comments)
 
 
-def answered(scene: Scene, review: Review) -> list[ThreadOutcome]:
+def list_outcomes(scene: Scene, review: Review) -> list[ThreadOutcome]:
     """Return what became of each thread that the review opened, in their order."""
     threads = [remark.thread for remark in review.remarks]
-    return [_answered(scene, thread) for thread in threads]
+    return [_to_outcome(scene, thread) for thread in threads]
 
 
-def _answered(scene: Scene, thread: Thread) -> ThreadOutcome:
+def _to_outcome(scene: Scene, thread: Thread) -> ThreadOutcome:
     asked, *later = thread.remarks
     bot = scene.app.bot_login
     said = [remark.body for remark in later if remark.author.account.login == bot]

@@ -130,7 +130,7 @@ class TerminalView:
         self._section("Timeline")
         self._console.print(await _timeline(scene, chapter.pulls()))
         self._section("Upstream's own tests of the next release")
-        self._console.print(_judged(result))
+        self._console.print(_tabulate_verdicts(result))
         self._section("Cost")
         self._console.print(_costs(result))
         self._console.print()
@@ -250,7 +250,7 @@ async def _timeline(scene: Scene, more: Sequence[Pull]) -> Table:
     return table
 
 
-def _judged(result: DemoResult) -> Table:
+def _tabulate_verdicts(result: DemoResult) -> Table:
     table = _table()
     for when, verdict in result.upstream_tests.items():
         if verdict is None:

@@ -113,7 +113,7 @@ class Store:
         own = bool(manifest.result.problems or manifest.added)
         suffix = owner if own else f"ok-{secrets.token_hex(6)}"
         target = building.parent / f"{key}-{suffix}"
-        await asyncio.to_thread(_put, building, target, manifest)
+        await asyncio.to_thread(_publish_build, building, target, manifest)
         return Entry(target, manifest)
 
     async def tidy(self) -> None:
@@ -152,7 +152,7 @@ def _holds(manifest: Manifest, base: str) -> bool:
     return manifest.locked or manifest.made > time.time() - _UNLOCKED_SECONDS
 
 
-def _put(building: Path, target: Path, manifest: Manifest) -> None:
+def _publish_build(building: Path, target: Path, manifest: Manifest) -> None:
     (building / _MANIFEST).write_text(manifest.model_dump_json())
     if target.exists():
         _drop(target)

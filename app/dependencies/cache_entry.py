@@ -125,7 +125,7 @@ def sealed_again(
     return manifest.model_copy(
         update={
             "within": tuple(within),
-            "scratch": tuple(each for found in folders for each in _written(*found)),
+            "scratch": tuple(each for found in folders for each in _make_written_folders(*found)),
             "home": tuple(_home_parts(building / "home")),
             "path": tuple(_programs(building, within)),
             "added": (*manifest.added, command),
@@ -139,16 +139,16 @@ def _take_folder(building: Path, tree: Path, path: str, leavings: Leavings) -> N
         leavings.left.append(f"{path}/")
         return
     target = building / "tree" / str(len(leavings.within))
-    if not stat.S_ISDIR(_taken(tree, path, target)):
+    if not stat.S_ISDIR(_take_size(tree, path, target)):
         # A link would be followed to a folder of this machine when it is mounted.
         target.unlink(missing_ok=True)
         leavings.left.append(path)
         return
     leavings.within.append(path)
-    leavings.scratch += _written(target, path)
+    leavings.scratch += _make_written_folders(target, path)
 
 
-def _written(folder: Path, path: str) -> Iterator[str]:
+def _make_written_folders(folder: Path, path: str) -> Iterator[str]:
     """Yield the folders that tools write to within this one of the tree; they are made."""
     if path.rsplit("/", 1)[-1] != MODULES:
         return
@@ -167,7 +167,7 @@ def _take_file(building: Path, tree: Path, path: str, leavings: Leavings) -> Non
         leavings.left.append(path)
         return
     target = building / "files" / str(len(leavings.copies))
-    mode = _taken(tree, path, target)
+    mode = _take_size(tree, path, target)
     if not stat.S_ISREG(mode):
         target.unlink(missing_ok=True)
         return
@@ -180,7 +180,7 @@ def _take_file(building: Path, tree: Path, path: str, leavings: Leavings) -> Non
     leavings.copies.append(path)
 
 
-def _taken(tree: Path, path: str, target: Path) -> int:
+def _take_size(tree: Path, path: str, target: Path) -> int:
     try:
         return take_out(tree, path, target)
     except ToolError:

@@ -21,9 +21,9 @@ from yarl import URL
 from app.dependencies.certificate_authority import Authority
 from app.dependencies.forward_response import Passing
 from app.dependencies.index_client import Checked, web_session
-from app.dependencies.origins import Allowed, Origin, Place, place_of
+from app.dependencies.origins import Allowed, Origin, OriginKey, place_of
 from app.dependencies.refusals import NO_INDEX, Refusals, Refused
-from app.dependencies.tunnel import Line
+from app.dependencies.tunnel import StreamPair
 from app.network.addresses import Resolver
 
 ASKED = frozenset(
@@ -33,7 +33,7 @@ ASKED = frozenset(
 """Headers of a request that pass."""
 
 
-class Reading:
+class IndexReaders:
     """Reads from package indexes for one set-up, between `open` and `close`."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Reading:
         if self._session is not None:
             await self._session.close()
 
-    async def line(self, origin: Origin | None) -> Line:
+    async def line(self, origin: Origin | None) -> StreamPair:
         """Return a connection to a server in this process that reads from `origin`.
 
         Without an origin each request names its own, as clients of an HTTP proxy do.
@@ -78,12 +78,12 @@ class Reading:
         # The handshake goes on while the sandbox's bytes arrive on the other end.
         accepted = asyncio.ensure_future(accepting)
         accepted.add_done_callback(functools.partial(_close_after_failure, ours))
-        return Line(*await asyncio.open_connection(sock=theirs))
+        return StreamPair(*await asyncio.open_connection(sock=theirs))
 
     async def _answer(self, origin: Origin | None, request: web.BaseRequest) -> web.StreamResponse:
-        place = origin.place if origin else Place("http", "?", 0)
+        place = origin.place if origin else OriginKey("http", "?", 0)
         try:
-            place, target = _wanted(origin, request)
+            place, target = _parse_target(origin, request)
             _require_reading(request)
             return await self._fetch(self._origin(place), target, request)
         except Refused as error:
@@ -99,7 +99,7 @@ class Reading:
         origin = self._allowed.at(host, port)
         return origin is not None and origin.private_ok
 
-    def _origin(self, place: Place) -> Origin:
+    def _origin(self, place: OriginKey) -> Origin:
         origin = self._allowed.find(*place)
         if origin is None or (origin.tunnel and place.scheme == "https"):
             raise Refused(403, NO_INDEX)
@@ -127,7 +127,7 @@ class Reading:
             raise Refused(502, str(error.os_error.strerror or "cannot be resolved")) from error
 
 
-def _wanted(origin: Origin | None, request: web.BaseRequest) -> tuple[Place, str]:
+def _parse_target(origin: Origin | None, request: web.BaseRequest) -> tuple[OriginKey, str]:
     """Return what is asked for: the origin and the rest of the URL. Raises Refused."""
     target = request.raw_path
     if origin is None:
@@ -147,7 +147,7 @@ def _wanted(origin: Origin | None, request: web.BaseRequest) -> tuple[Place, str
     return origin.place, target
 
 
-def _with_port(place: Place) -> str:
+def _with_port(place: OriginKey) -> str:
     host = f"[{place.host}]" if ":" in place.host else place.host
     return f"{host}:{place.port}"
 

@@ -12,7 +12,7 @@ from app.dependencies.index_proxy import BUNDLE, Proxy, open_proxy
 from app.dependencies.indexes.finder import IndexFinder
 from app.dependencies.indexes.result import Indexes
 from app.dependencies.layout import DROPPED
-from app.dependencies.loopback_bridge import bridged
+from app.dependencies.loopback_bridge import bridge
 from app.sandbox.port import Mount, SandboxCommand
 
 _REFUSED_SHOWN = 5
@@ -40,7 +40,7 @@ class IndexWay:
 
     def wrap(self, command: SandboxCommand) -> SandboxCommand:
         """Return the command with the proxy on its loopback."""
-        return bridged(command, self.proxy.socket, BUNDLE)
+        return bridge(command, self.proxy.socket, BUNDLE)
 
     def refused(self) -> Sequence[str]:
         """Return the refused requests, the most frequent first."""

@@ -17,10 +17,10 @@ import structlog
 
 from app.dependencies.certificate_authority import Authority, bundle, trust
 from app.dependencies.client_hello import NotTls, read_client_hello
-from app.dependencies.fetch import Reading
+from app.dependencies.fetch import IndexReaders
 from app.dependencies.origins import Allowed, Origin, is_host, place_of, tls_name
-from app.dependencies.refusals import NO_INDEX, Refusal, Refusals, Refused
-from app.dependencies.tunnel import Caps, Line, Meter, Spent, carry
+from app.dependencies.refusals import NO_INDEX, BlockedRequest, Refusals, Refused
+from app.dependencies.tunnel import Caps, Meter, Spent, StreamPair, carry
 from app.network.addresses import AddressRefused, Resolver, resolve_public, system_resolver
 
 SOCKET, BUNDLE = "proxy.sock", "ca.pem"
@@ -48,7 +48,7 @@ class Proxy:
         self,
         *,
         allowed: Allowed,
-        reading: Reading,
+        reading: IndexReaders,
         refusals: Refusals,
         folder: Path,
         caps: Caps,
@@ -66,7 +66,7 @@ class Proxy:
         self.socket = folder / SOCKET
 
     @property
-    def refused(self) -> tuple[Refusal, ...]:
+    def refused(self) -> tuple[BlockedRequest, ...]:
         """Return the refused requests so far, the most frequent first."""
         return self._refusals.listed()
 
@@ -77,7 +77,7 @@ class Proxy:
             writer.transport.abort()
             self._refusals.add("?", 0, "was asked for on too many connections")
             return
-        serving = asyncio.ensure_future(self._serve(Line(reader, writer)))
+        serving = asyncio.ensure_future(self._serve(StreamPair(reader, writer)))
         self._open.add(serving)
         serving.add_done_callback(self._open.discard)
 
@@ -87,7 +87,7 @@ class Proxy:
             serving.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
 
-    async def _serve(self, inside: Line) -> None:
+    async def _serve(self, inside: StreamPair) -> None:
         entry, meter, started = _Entry(), self._meter.part(), time.monotonic()
         try:
             async with asyncio.timeout(self._caps.seconds):
@@ -114,7 +114,7 @@ class Proxy:
                 seconds=round(time.monotonic() - started, 3),
             )
 
-    async def _connection(self, inside: Line, entry: _Entry, meter: Meter) -> None:
+    async def _connection(self, inside: StreamPair, entry: _Entry, meter: Meter) -> None:
         async with asyncio.timeout(self._caps.greeting):
             head = await _head(inside.reader)
         method, target = _first_line(head)
@@ -146,7 +146,7 @@ class Proxy:
         if scheme != "http" or self._allowed.find(scheme, entry.host, entry.port) is None:
             raise Refused(403, NO_INDEX)
 
-    async def _tunnel(self, inside: Line, entry: _Entry) -> tuple[Line, bytes]:
+    async def _tunnel(self, inside: StreamPair, entry: _Entry) -> tuple[StreamPair, bytes]:
         """Open what a CONNECT leads to; return it with the bytes to begin with."""
         origin = self._require_allowed(entry)
         outside = await self._connected(origin) if origin.tunnel else None
@@ -156,14 +156,14 @@ class Proxy:
             entry.answered, hello = True, b""
             if origin.place.scheme == "https":
                 async with asyncio.timeout(self._caps.greeting):
-                    hello = await _greeting(inside.reader, origin)
+                    hello = await _read_hello(inside.reader, origin)
             return outside or await self._reading.line(origin), hello
         except BaseException:
             if outside is not None:
                 await outside.close()
             raise
 
-    async def _connected(self, origin: Origin) -> Line:
+    async def _connected(self, origin: Origin) -> StreamPair:
         """Connect to an address of the origin that was checked, never to its name."""
         _, host, port = origin.place
         try:
@@ -175,7 +175,7 @@ class Proxy:
         for address in found:
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(self._caps.greeting):
-                    return Line(*await asyncio.open_connection(address.ip, address.port))
+                    return StreamPair(*await asyncio.open_connection(address.ip, address.port))
         raise Refused(502, "does not answer")
 
 
@@ -196,7 +196,7 @@ async def open_proxy(
     """
     allowed, authority, trusted = Allowed(origins), Authority(), trust(certificates)
     refusals = Refusals()
-    reading = Reading(allowed, trusted, authority, resolver, refusals)
+    reading = IndexReaders(allowed, trusted, authority, resolver, refusals)
     folder = Path(tempfile.mkdtemp(prefix="fettle-"))
     proxy = Proxy(
         allowed=allowed,
@@ -254,7 +254,7 @@ def _authority(target: str) -> tuple[str, int]:
     return host, int(port)
 
 
-async def _greeting(reader: asyncio.StreamReader, origin: Origin) -> bytes:
+async def _read_hello(reader: asyncio.StreamReader, origin: Origin) -> bytes:
     """Read the ClientHello, which must ask for the host of the CONNECT and nothing in disguise."""
     try:
         raw, hello = await read_client_hello(reader)
@@ -267,7 +267,7 @@ async def _greeting(reader: asyncio.StreamReader, origin: Origin) -> bytes:
     return raw
 
 
-async def _say(inside: Line, status: int, text: str) -> None:
+async def _say(inside: StreamPair, status: int, text: str) -> None:
     """Answer; the reason stands in the first line, which is what most clients show."""
     with contextlib.suppress(OSError, TimeoutError):
         inside.writer.write(f"HTTP/1.1 {status} {text}\r\nContent-Length: 0\r\n\r\n".encode())

@@ -116,7 +116,7 @@ class RunSetUp:
         await self.furnishing(base, policy)
         plan, key = await self._plan(base, policy)
         entry = self._found[base][0] if base in self._found else None
-        manifest = entry.manifest if entry else _nothing(base, plan)
+        manifest = entry.manifest if entry else _make_empty_manifest(base, plan)
         folder = self._all.store.adding(self._name, self._owner)
         async with self._all.adder.copied(
             folder, entry.folder if entry else None, manifest, plan.tools, argv
@@ -248,7 +248,7 @@ class RunAddition:
         await self.run.take_up(self, command)
 
 
-def _nothing(base: str, plan: InstallPlan) -> Manifest:
+def _make_empty_manifest(base: str, plan: InstallPlan) -> Manifest:
     """Return what is installed where a repository needs nothing."""
     result = SetupResult(source=plan.source)
     return Manifest(result=result, base=base, locked=False, made=time.time(), size=0)

@@ -54,7 +54,7 @@ TRUST = (
 """Variables that name a file of authorities, to one tool or another."""
 
 
-def bridged(command: SandboxCommand, socket: Path, bundle: str | None = None) -> SandboxCommand:
+def bridge(command: SandboxCommand, socket: Path, bundle: str | None = None) -> SandboxCommand:
     """Return the command with a loopback proxy that leads to this socket, and nowhere else.
 
     The socket's folder is mounted with everything in it. `bundle` names the file beside the socket

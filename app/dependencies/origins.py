@@ -23,7 +23,7 @@ _PATH_PIECES = re.compile(r"[/\\]")
 _USERINFO = re.compile(r"//[^/@\s]*@")
 
 
-class Place(NamedTuple):
+class OriginKey(NamedTuple):
     """Scheme, host and port of an origin.
 
     https://www.rfc-editor.org/rfc/rfc6454#section-4
@@ -65,7 +65,7 @@ class Key:
 
     def opens(self, path: str) -> bool:
         """Tell whether this raw URL path lies below `path`, however a server resolves dots."""
-        pieces = (piece.partition(";")[0] for piece in _PATH_PIECES.split(_unquoted(path)))
+        pieces = (piece.partition(";")[0] for piece in _PATH_PIECES.split(_unquote_fully(path)))
         return path.startswith(self.path) and not any(piece in {".", ".."} for piece in pieces)
 
 
@@ -73,7 +73,7 @@ class Key:
 class Origin:
     """One origin that a set-up may reach."""
 
-    place: Place
+    place: OriginKey
     why: str
     """Why the origin is permitted, for the operator: like `index of pip`."""
     private_ok: bool = False
@@ -92,28 +92,28 @@ class Allowed:
     """The origins that one set-up may reach, without forbidden addresses."""
 
     def __init__(self, origins: Iterable[Origin]) -> None:
-        self._origins: dict[Place, Origin] = {}
+        self._origins: dict[OriginKey, Origin] = {}
         for origin in filter(_may_lead, origins):
             known = self._origins.get(origin.place)
-            self._origins[origin.place] = _both(known, origin) if known else origin
+            self._origins[origin.place] = _merge_origins(known, origin) if known else origin
 
     def find(self, scheme: Scheme, host: str, port: int) -> Origin | None:
         """Return the origin with exactly this scheme, host and port."""
-        return self._origins.get(Place(scheme, _plain(host), port))
+        return self._origins.get(OriginKey(scheme, _plain(host), port))
 
     def at(self, host: str, port: int) -> Origin | None:
         """Return the origin of a CONNECT to host and port: https, unless only http is allowed."""
         return self.find("https", host, port) or self.find("http", host, port)
 
 
-def place_of(url: str) -> Place:
+def place_of(url: str) -> OriginKey:
     """Return the origin of a URL. Raises ValueError for schemes other than http and https."""
     parts = urlsplit(url)
     host = _plain(parts.hostname or "")
     if parts.scheme not in PORTS or not is_host(host):
         raise ValueError("not an address of http or https")
     scheme: Scheme = "http" if parts.scheme == "http" else "https"
-    return Place(scheme, host, parts.port or PORTS[scheme])
+    return OriginKey(scheme, host, parts.port or PORTS[scheme])
 
 
 def is_host(host: str) -> bool:
@@ -140,7 +140,7 @@ def without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
     return urlunsplit(parts._replace(netloc=name)), (unquote(user), unquote(password))
 
 
-def scrubbed(text: str) -> str:
+def remove_credentials(text: str) -> str:
     """Return the text with all credentials removed from its URLs."""
     return _USERINFO.sub("//", text)
 
@@ -157,14 +157,14 @@ def _plain(host: str) -> str:
     return host.lower().removesuffix(".")
 
 
-def _unquoted(path: str) -> str:
+def _unquote_fully(path: str) -> str:
     """Return the path as the most obliging server would read it."""
     for _ in range(3):
         path = unquote(path)
     return path
 
 
-def _both(one: Origin, other: Origin) -> Origin:
+def _merge_origins(one: Origin, other: Origin) -> Origin:
     """Return one origin for two reasons to allow it; where there are keys, nothing tunnels."""
     keys = (*one.keys, *(key for key in other.keys if key not in one.keys))
     return replace(

@@ -20,7 +20,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Refusal:
+class BlockedRequest:
     """A refused network request of a set-up command, counted."""
 
     host: str
@@ -46,6 +46,6 @@ class Refusals:
         if what in self._counts or len(self._counts) < _KEPT:
             self._counts[what] += 1
 
-    def listed(self) -> tuple[Refusal, ...]:
+    def listed(self) -> tuple[BlockedRequest, ...]:
         """Return all refusals, the most frequent first."""
-        return tuple(Refusal(*what, count) for what, count in self._counts.most_common())
+        return tuple(BlockedRequest(*what, count) for what, count in self._counts.most_common())

@@ -35,7 +35,7 @@ class Spent(Exception):
     """The set-up has used up its bytes."""
 
 
-class Line:
+class StreamPair:
     """The reader and writer of one connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -74,33 +74,33 @@ class Meter:
             raise Spent
 
 
-async def carry(inside: Line, outside: Line, meter: Meter, idle: float) -> None:
+async def carry(inside: StreamPair, outside: StreamPair, meter: Meter, idle: float) -> None:
     """Carry bytes both ways until the outside closes; `idle` is in seconds.
 
     Raises Spent, OSError, TimeoutError.
     """
     async with asyncio.timeout(idle) as patience:
 
-        def moved() -> None:
+        def postpone_timeout() -> None:
             patience.reschedule(asyncio.get_running_loop().time() + idle)
 
-        async def up() -> None:
+        async def pump_up() -> None:
             while data := await inside.reader.read(_PIECE):
                 meter.add(up=len(data))
-                moved()
+                postpone_timeout()
                 outside.writer.write(data)
                 await outside.writer.drain()
             if outside.writer.can_write_eof():
                 outside.writer.write_eof()
 
-        async def down() -> None:
+        async def pump_down() -> None:
             while data := await outside.reader.read(_PIECE):
                 meter.add(down=len(data))
-                moved()
+                postpone_timeout()
                 inside.writer.write(data)
                 await inside.writer.drain()
 
-        await _until_done(down(), beside=up())
+        await _until_done(pump_down(), beside=pump_up())
 
 
 async def _until_done(

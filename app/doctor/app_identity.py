@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agents.errors import ConfigError, FettleError, TransientError
 from app.config.allowed_owners import AllowedOwners
-from app.doctor.finding import Diagnosis, failed, ok, skipped, warning
+from app.doctor.finding import Diagnosis, ok, report_failure, report_skip, report_warning
 from app.doctor.github_client import DoctorClient
 from app.registration.manifest import app_manifest
 from handlers.access.permissions import list_lacking
@@ -55,12 +55,12 @@ async def app_findings(github: DoctorClient, owners: AllowedOwners) -> list[Diag
     try:
         known = AppState.model_validate(await github.get("/app"))
     except ConfigError as error:
-        return [failed("App's key", str(error)), *_clock(github)]
+        return [report_failure("App's key", str(error)), *_clock(github)]
     except TransientError as error:
         remedy = "Check FETTLE_GITHUB_URL, and this machine's way to it: DNS, firewall, proxy."
-        return [failed("GitHub", str(error), remedy)]
+        return [report_failure("GitHub", str(error), remedy)]
     except ValidationError:
-        return [failed("GitHub", f"{github.urls.web} does not answer like GitHub.")]
+        return [report_failure("GitHub", f"{github.urls.web} does not answer like GitHub.")]
     found = [ok("App's key", f"GitHub accepts it: {known.slug}, {known.html_url}")]
     found += [*_clock(github), *_asked_for(known)]
     try:
@@ -73,21 +73,21 @@ async def app_findings(github: DoctorClient, owners: AllowedOwners) -> list[Diag
         )
     except (FettleError, ValidationError) as error:
         said = str(error) if isinstance(error, FettleError) else "The answer cannot be read."
-        return [*found, failed("installations", said)]
+        return [*found, report_failure("installations", said)]
 
 
 def _clock(github: DoctorClient) -> Iterator[Diagnosis]:
     skew = github.skew
     if skew is None:
-        yield skipped("clock", "GitHub's answer has no date.")
+        yield report_skip("clock", "GitHub's answer has no date.")
         return
     way = "ahead of" if skew > 0 else "behind"
     said = f"{abs(skew):.0f} s {way} GitHub's"
     remedy = "Run `timedatectl set-ntp true`, or set the host's clock."
     if abs(skew) >= SKEW_BAD:
-        yield failed("clock", said, remedy)
+        yield report_failure("clock", said, remedy)
     elif abs(skew) >= SKEW_SEEN:
-        yield warning("clock", said, remedy)
+        yield report_warning("clock", said, remedy)
     else:
         yield ok("clock", "as GitHub's, within seconds")
 
@@ -100,19 +100,19 @@ def _asked_for(known: AppState) -> Iterator[Diagnosis]:
     more = list_lacking(manifest.default_permissions, known.permissions)
     if missing:
         remedy = f"Add it at {page}; each installation then has to accept it."
-        yield failed("permissions", f"The App lacks {_list(missing)}.", remedy)
+        yield report_failure("permissions", f"The App lacks {_list(missing)}.", remedy)
     if more:
         remedy = f"Fettle does not use it: take it away at {page}."
-        yield warning("permissions", f"The App has {_list(more)} beyond app.yml.", remedy)
+        yield report_warning("permissions", f"The App has {_list(more)} beyond app.yml.", remedy)
     if not missing and not more:
         yield ok("permissions", "as in app.yml")
     wanted, heard = set(manifest.default_events), set(known.events)
     if wanted - heard:
         said = f"The App does not hear of {_list(sorted(wanted - heard))}."
-        yield failed("events", said, f"Subscribe at {page}.")
+        yield report_failure("events", said, f"Subscribe at {page}.")
     if heard - wanted:
         said = f"The App hears of {_list(sorted(heard - wanted))} beyond app.yml."
-        yield warning("events", said, f"Unsubscribe at {page}.")
+        yield report_warning("events", said, f"Unsubscribe at {page}.")
     if wanted == heard:
         yield ok("events", "as in app.yml")
 
@@ -129,7 +129,7 @@ def _not_served(
     if others:
         said = f"Nothing is done for {_list(others)}: not in FETTLE_OWNERS."
         remedy = "Add those that Fettle should work for, by login or id, and start it again."
-        yield warning("owners", said, remedy)
+        yield report_warning("owners", said, remedy)
 
 
 def _check_installations(
@@ -137,19 +137,21 @@ def _check_installations(
 ) -> Iterator[Diagnosis]:
     if not installations:
         link = f"{known.html_url}/installations/new"
-        yield warning("installations", "The App is installed nowhere.", f"Install it: {link}")
+        yield report_warning(
+            "installations", "The App is installed nowhere.", f"Install it: {link}"
+        )
         return
     fine = 0
     for each in installations:
         behind = list_lacking(each.permissions, known.permissions)
         if each.suspended_at:
-            yield warning(
+            yield report_warning(
                 f"installation {each.name}",
                 f"Suspended since {each.suspended_at}: nothing can be done there.",
                 f"An owner of {each.name} can lift that: {each.html_url}",
             )
         elif behind:
-            yield warning(
+            yield report_warning(
                 f"installation {each.name}",
                 f"It has still to accept {_list(behind)}.",
                 f"An owner of {each.name} accepts it: {each.html_url}",

@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from agents.errors import ConfigError
 from app.config.settings import Settings
-from app.doctor.finding import Diagnosis, failed, ok, warning
+from app.doctor.finding import Diagnosis, ok, report_failure, report_warning
 from app.store.database import sqlite_module
 from app.store.migrations import revisions
 
@@ -29,13 +29,13 @@ def database_finding(settings: Settings) -> Diagnosis:
     try:
         engine = engine_for(url)
     except ConfigError as error:
-        return failed(ABOUT, str(error))
+        return report_failure(ABOUT, str(error))
     try:
         with engine.connect() as connection:
             return _looked_at(connection, name)
     except DBAPIError as error:
         reason = " ".join(str(error.orig).split())
-        return failed(ABOUT, f"{name} does not do its part: {reason}.", _remedy(file))
+        return report_failure(ABOUT, f"{name} does not do its part: {reason}.", _remedy(file))
     finally:
         engine.dispose()
 
@@ -55,7 +55,7 @@ def _looked_at(connection: Connection, name: str) -> Diagnosis:
         said = f"{name} has no tables yet: `fettle serve` makes them."
         return ok(ABOUT, said) if _may_make(connection) else _read_only(name)
     if present not in ours:
-        return failed(
+        return report_failure(
             ABOUT,
             f"{name} is of a newer Fettle (its tables are at {present}).",
             "Start that version; or restore the backup from before the upgrade.",
@@ -63,7 +63,7 @@ def _looked_at(connection: Connection, name: str) -> Diagnosis:
     if not _may_write(connection):
         return _read_only(name)
     if present != ours[0]:
-        return warning(
+        return report_warning(
             ABOUT,
             f"{name} is of an older Fettle ({present}, this one has {ours[0]}).",
             "Back it up; `fettle serve` brings it up to date, and there is no way back.",
@@ -98,7 +98,7 @@ def _may_make(connection: Connection) -> bool:
 
 
 def _read_only(name: str) -> Diagnosis:
-    return failed(
+    return report_failure(
         ABOUT,
         f"This user may not write to {name}.",
         "Run the doctor as the user that runs Fettle; the database has to belong to its user.",

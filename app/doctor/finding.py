@@ -24,16 +24,16 @@ def ok(about: str, said: str) -> Diagnosis:
     return Diagnosis(about, "ok", said)
 
 
-def warning(about: str, said: str, remedy: str = "") -> Diagnosis:
+def report_warning(about: str, said: str, remedy: str = "") -> Diagnosis:
     """Return what works and still should be looked at."""
     return Diagnosis(about, "warning", said, remedy)
 
 
-def failed(about: str, said: str, remedy: str = "") -> Diagnosis:
+def report_failure(about: str, said: str, remedy: str = "") -> Diagnosis:
     """Return what keeps Fettle from its work."""
     return Diagnosis(about, "failed", said, remedy)
 
 
-def skipped(about: str, said: str) -> Diagnosis:
+def report_skip(about: str, said: str) -> Diagnosis:
     """Return what could not be looked at, and what it waits for."""
     return Diagnosis(about, "skipped", said)

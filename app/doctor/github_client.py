@@ -58,7 +58,7 @@ class DoctorClient:
 
 
 @asynccontextmanager
-async def asking(
+async def open_client(
     github_url: str,
     credentials: AppCredentials,
     *,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.config.settings import Settings
-from app.doctor.finding import Diagnosis, failed, ok, warning
+from app.doctor.finding import Diagnosis, ok, report_failure, report_warning
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 """Where Fettle looks for programs, whatever the variable says."""
@@ -30,14 +30,14 @@ async def git_finding() -> Diagnosis:
     remedy = f"Install git {GIT[0]}.{GIT[1]} or newer: `apt-get install git`."
     program = shutil.which("git", path=PATH)
     if program is None:
-        return failed("git", f"There is none in {PATH}.", remedy)
+        return report_failure("git", f"There is none in {PATH}.", remedy)
     said = await _output(program, "--version")
     found = re.search(r"(\d+)\.(\d+)[\d.]*", said)
     if found is None or (int(found[1]), int(found[2])) < GIT:
-        return failed("git", f"`{program}` says `{said[:60]}`.", remedy)
+        return report_failure("git", f"`{program}` says `{said[:60]}`.", remedy)
     library = Path(await _output(program, "--exec-path"))
     if not (library / "git-remote-https").exists():
-        return failed(
+        return report_failure(
             "git",
             f"git {found[0]} cannot fetch over HTTPS.",
             "Install its part for HTTPS; some systems have a package of its own, like git-https.",
@@ -51,15 +51,15 @@ def programs_finding() -> Diagnosis:
     if missing:
         packages = " ".join(sorted({PROGRAMS[name] for name in missing}))
         said = f"There is no {', '.join(missing)} in {PATH}."
-        return failed("programs", said, f"Run `apt-get install {packages}`.")
+        return report_failure("programs", said, f"Run `apt-get install {packages}`.")
     return ok("programs", ", ".join(PROGRAMS))
 
 
 def disk_findings(settings: Settings) -> Iterator[Diagnosis]:
     """Tell what room there is for runs, and how fast what is written is safe."""
-    folder = _existing(settings.data_dir)
+    folder = _find_existing(settings.data_dir)
     if not os.access(folder, os.W_OK | os.X_OK):
-        yield failed(
+        yield report_failure(
             "disk",
             f"This user may not write to `{folder}`.",
             "Run the doctor as the user that runs Fettle, or set FETTLE_DATA_DIR to a folder of "
@@ -75,16 +75,18 @@ def _room(folder: Path, settings: Settings) -> Diagnosis:
     reserve, run = settings.disk_reserve_mb, settings.sandbox_disk_mb
     said = f"{free / 1024:.1f} GB free in `{folder}`"
     if free < reserve:
-        return failed(
+        return report_failure(
             "disk",
             f"{said}: below FETTLE_DISK_RESERVE_MB={reserve}, so no command starts.",
             "Make room, or set FETTLE_DATA_DIR to a folder on a larger disk.",
         )
     files = os.statvfs(folder)
     if files.f_files and files.f_favail < FEW_FILES:
-        return warning("disk", f"{said}, but room for {files.f_favail} files.", "Delete some.")
+        return report_warning(
+            "disk", f"{said}, but room for {files.f_favail} files.", "Delete some."
+        )
     if free < reserve + run:
-        return warning(
+        return report_warning(
             "disk",
             f"{said}: a run may fill {run / 1024:.0f} GB and is stopped when the rest is low.",
             "Make room, or set FETTLE_SANDBOX_DISK_MB lower.",
@@ -104,11 +106,11 @@ def _fsync(folder: Path) -> Diagnosis:
     usual = statistics.median(took)
     said = f"an fsync takes {usual * 1000:.1f} ms, {max(took) * 1000:.1f} ms at most"
     if usual > SLOW_FSYNC:
-        return warning("fsync", f"{said}: each delivery waits for one.", "Use a local SSD.")
+        return report_warning("fsync", f"{said}: each delivery waits for one.", "Use a local SSD.")
     return ok("fsync", said)
 
 
-def _existing(folder: Path) -> Path:
+def _find_existing(folder: Path) -> Path:
     """Return the folder, or the nearest one above it: Fettle makes the rest at its start."""
     return next(each for each in (folder.absolute(), *folder.absolute().parents) if each.is_dir())
 

@@ -7,7 +7,7 @@ from agents.loop.model import ClaudeModel
 from agents.loop.prices import cost_of
 from agents.ports import Query, Usage
 from app.config.settings import Settings
-from app.doctor.finding import Diagnosis, failed, ok, skipped
+from app.doctor.finding import Diagnosis, ok, report_failure, report_skip
 
 TOKENS = Usage(input=24, output=1)
 """What the question takes at most."""
@@ -37,10 +37,10 @@ def can_ask(settings: Settings) -> bool:
 async def model_findings(settings: Settings, *, allowed: bool) -> list[Diagnosis]:
     """Ask each model for one token, if that is allowed."""
     if not can_ask(settings):
-        return [skipped(ABOUT, "It waits for ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL.")]
+        return [report_skip(ABOUT, "It waits for ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL.")]
     if not allowed:
         said = f"Not asked ({price_text(settings)}): say yes, or add `--yes`."
-        return [skipped(ABOUT, said)]
+        return [report_skip(ABOUT, said)]
     key = settings.anthropic_api_key
     model = ClaudeModel(
         key.get_secret_value() if key else None,
@@ -66,5 +66,5 @@ async def _ask(model: ClaudeModel, name: str) -> Diagnosis:
     try:
         answer = await model.answer(question)
     except FettleError as error:
-        return failed(f"{ABOUT} {name}", str(error), "Check the model's name, too.")
+        return report_failure(f"{ABOUT} {name}", str(error), "Check the model's name, too.")
     return ok(f"{ABOUT} {name}", f"answered in {answer.seconds:.1f} s for ${answer.cost_usd:.5f}")

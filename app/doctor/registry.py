@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from agents.errors import ConfigError
 from app.config.settings import Settings
 from app.doctor.database import engine_for
-from app.doctor.finding import Diagnosis, warning
+from app.doctor.finding import Diagnosis, report_warning
 from app.store.tables import owners, repositories
 
 MOST = 20
@@ -28,7 +28,7 @@ class RegistryState:
     """Repositories with a policy that cannot be read, and why."""
 
 
-def known(settings: Settings) -> RegistryState:
+def read_registry(settings: Settings) -> RegistryState:
     """Return it; what is wrong with the database, another check tells. Blocks for a moment."""
     url = make_url(settings.database)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
@@ -51,4 +51,4 @@ def policy_findings(problems: tuple[tuple[str, str], ...]) -> Iterator[Diagnosis
     """Tell of each repository that cannot be worked on until its policy is put right."""
     for repository, problem in problems:
         remedy = "Whoever asks for work there is told the same; its people can put it right."
-        yield warning(f"policy of {repository}", problem, remedy)
+        yield report_warning(f"policy of {repository}", problem, remedy)

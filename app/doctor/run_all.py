@@ -10,11 +10,11 @@ from app.config.allowed_owners import AllowedOwners
 from app.config.settings import AppCredentials, LoadedSettings, Settings
 from app.doctor.app_identity import app_findings
 from app.doctor.database import database_finding
-from app.doctor.finding import Diagnosis, failed, skipped
-from app.doctor.github_client import asking
+from app.doctor.finding import Diagnosis, report_failure, report_skip
+from app.doctor.github_client import open_client
 from app.doctor.machine import disk_findings, git_finding, programs_finding
 from app.doctor.models import model_findings
-from app.doctor.registry import known, policy_findings
+from app.doctor.registry import policy_findings, read_registry
 from app.doctor.sandboxes import sandbox_finding
 from app.doctor.settings import settings_findings
 from app.doctor.webhook import hook_findings
@@ -32,7 +32,7 @@ async def examine(
     try:
         found += list(await asyncio.to_thread(lambda: list(disk_findings(settings))))
     except OSError as error:
-        found.append(failed("disk", f"`{settings.data_dir}`: {error.strerror}."))
+        found.append(report_failure("disk", f"`{settings.data_dir}`: {error.strerror}."))
     found.append(await asyncio.to_thread(database_finding, settings))
     return found + await model_findings(settings, allowed=ask_models)
 
@@ -41,10 +41,13 @@ async def _github(settings: Settings) -> list[Diagnosis]:
     credentials = _credentials(settings)
     if credentials is None:
         waits = "It waits for the App's id, key and webhook secret: run `fettle setup`."
-        return [skipped("App's key", waits), skipped("webhook", "It waits for the App's key.")]
+        return [
+            report_skip("App's key", waits),
+            report_skip("webhook", "It waits for the App's key."),
+        ]
     try:
-        async with asking(settings.github_url, credentials) as github:
-            books = await asyncio.to_thread(known, settings)
+        async with open_client(settings.github_url, credentials) as github:
+            books = await asyncio.to_thread(read_registry, settings)
             owners = AllowedOwners(settings.owners)
             owners.learn(books.owners)
             found = await app_findings(github, owners)
@@ -52,10 +55,13 @@ async def _github(settings: Settings) -> list[Diagnosis]:
             if any(
                 each.level == "failed" and each.about in {"App's key", "GitHub"} for each in found
             ):
-                return [*found, skipped("webhook", "It waits for GitHub to accept the App's key.")]
+                return [
+                    *found,
+                    report_skip("webhook", "It waits for GitHub to accept the App's key."),
+                ]
             return found + await hook_findings(github, settings.webhook_url)
     except ConfigError as error:
-        return [failed("App's key", str(error))]
+        return [report_failure("App's key", str(error))]
 
 
 def _credentials(settings: Settings) -> AppCredentials | None:

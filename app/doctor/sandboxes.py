@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.errors import FettleError
 from app.config.settings import Settings
-from app.doctor.finding import Diagnosis, failed, ok, warning
+from app.doctor.finding import Diagnosis, ok, report_failure, report_warning
 from app.sandbox.select import BACKENDS, BackendTrial, list_candidates, try_backend
 
 
@@ -29,10 +29,12 @@ async def sandbox_finding(settings: Settings) -> Diagnosis:
     try:
         tried, chosen = await attack(settings)
     except (FettleError, OSError) as error:  # like a full disk: the other checks go on
-        return failed("sandbox", f"It could not be tried, so Fettle does not serve. {error}")
+        return report_failure(
+            "sandbox", f"It could not be tried, so Fettle does not serve. {error}"
+        )
     if chosen is None:
         causes = "; ".join(f"{each.report.backend}: {each.report.cause}" for each in tried)
-        return failed(
+        return report_failure(
             "sandbox",
             f"None holds, so Fettle does not serve. {causes}.",
             f"{tried[0].report.remedy}. `fettle doctor sandbox` shows each attack.",
@@ -40,7 +42,7 @@ async def sandbox_finding(settings: Settings) -> Diagnosis:
     last = tried[-1]
     said = f"{chosen} held against {len(last.report.probes)} attacks"
     if last.sandbox is not None and last.sandbox.level != "full":
-        return warning(
+        return report_warning(
             "sandbox", f"{said}, and holds less than others.", "Set FETTLE_SANDBOX=auto."
         )
     return ok("sandbox", said)

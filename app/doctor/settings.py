@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from app.config.settings import LoadedSettings
-from app.doctor.finding import Diagnosis, failed, ok
+from app.doctor.finding import Diagnosis, ok, report_failure
 from app.secrets.files import CREDENTIALS, app_folder
 
 
@@ -13,7 +13,7 @@ def settings_findings(reading: LoadedSettings, environ: Mapping[str, str]) -> It
     """Tell every problem; without any, where the App's secrets come from."""
     problems = [*reading.problems, *reading.missing]
     for problem in problems:
-        yield failed("setting", f"{problem.variable} {problem.text}")
+        yield report_failure("setting", f"{problem.variable} {problem.text}")
     if problems:
         return
     given = [name for name in CREDENTIALS if environ.get(name, "").strip()]

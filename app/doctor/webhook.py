@@ -9,7 +9,7 @@ import aiohttp
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from agents.errors import FettleError
-from app.doctor.finding import Diagnosis, failed, ok, skipped, warning
+from app.doctor.finding import Diagnosis, ok, report_failure, report_skip, report_warning
 from app.doctor.github_client import DoctorClient
 
 ABOUT, SENT = "webhook", "deliveries"
@@ -64,18 +64,18 @@ async def hook_findings(github: DoctorClient, expected: str | None) -> list[Diag
         listed = await github.get("/app/hook/deliveries?per_page=100")
         deliveries = [_Delivery.model_validate(each) for each in listed]
     except FettleError as error:
-        return [failed(ABOUT, str(error))]
+        return [report_failure(ABOUT, str(error))]
     except ValidationError:
-        return [failed(ABOUT, "What GitHub says about the webhook cannot be read.")]
-    found = list(_configured(config, expected))
+        return [report_failure(ABOUT, "What GitHub says about the webhook cannot be read.")]
+    found = list(_diagnose_configuration(config, expected))
     if config.url:
         found.append(await _try_address(config.url))
-    return [*found, *_fared(deliveries)]
+    return [*found, *_diagnose_deliveries(deliveries)]
 
 
-def _configured(config: _Config, expected: str | None) -> Iterator[Diagnosis]:
+def _diagnose_configuration(config: _Config, expected: str | None) -> Iterator[Diagnosis]:
     if not config.url:
-        yield failed(ABOUT, "GitHub has no URL to send to.", f"Set it on {PAGE}.")
+        yield report_failure(ABOUT, "GitHub has no URL to send to.", f"Set it on {PAGE}.")
         return
     faults = len(wrong := list(_faults(config, expected)))
     yield from wrong
@@ -86,19 +86,21 @@ def _configured(config: _Config, expected: str | None) -> Iterator[Diagnosis]:
 def _faults(config: _Config, expected: str | None) -> Iterator[Diagnosis]:
     if expected and config.url != expected:
         said = f"GitHub sends to {config.url}, and FETTLE_WEBHOOK_URL is {expected}."
-        yield failed(ABOUT, said, f"Correct the one that is wrong: the first is on {PAGE}.")
+        yield report_failure(ABOUT, said, f"Correct the one that is wrong: the first is on {PAGE}.")
     if not config.secret:
         said = "There is no webhook secret at GitHub, and Fettle takes nothing unsigned."
-        yield failed(ABOUT, said, f"Set it on {PAGE}, the same as here.")
+        yield report_failure(ABOUT, said, f"Set it on {PAGE}, the same as here.")
     if config.content_type != "json":
         said = f"GitHub sends `{config.content_type}`; Fettle takes JSON alone."
-        yield failed(ABOUT, said, f"Choose application/json on {PAGE}.")
+        yield report_failure(ABOUT, said, f"Choose application/json on {PAGE}.")
     if str(config.insecure_ssl) != "0":
         said = "GitHub does not check the server's certificate, so others could read along."
-        yield warning(ABOUT, said, f"Enable SSL verification on {PAGE}.")
+        yield report_warning(ABOUT, said, f"Enable SSL verification on {PAGE}.")
     if urlsplit(config.url).scheme != "https" and not _is_loopback(config.url):
         said = f"{config.url} is not encrypted, and carries what private repositories hold."
-        yield warning(ABOUT, said, "Put a proxy with TLS in front, and https:// into the URL.")
+        yield report_warning(
+            ABOUT, said, "Put a proxy with TLS in front, and https:// into the URL."
+        )
 
 
 def _is_loopback(url: str) -> bool:
@@ -117,22 +119,24 @@ async def _try_address(url: str) -> Diagnosis:
             status = answer.status
     except aiohttp.ClientConnectorCertificateError:
         remedy = "Renew it, and have the proxy send the whole chain."
-        return failed(about, "The server's certificate is not valid.", remedy)
+        return report_failure(about, "The server's certificate is not valid.", remedy)
     except (aiohttp.ClientError, TimeoutError, ValueError, OSError) as error:
         said = f"It does not answer this machine ({type(error).__name__})."
-        return warning(about, said, "GitHub may get through all the same: see the deliveries.")
+        return report_warning(
+            about, said, "GitHub may get through all the same: see the deliveries."
+        )
     if status == 405:
         return ok(about, "Fettle answers")
     if status == 503:
-        return warning(about, "It answers 503: Fettle is not ready.", "Its log says why.")
+        return report_warning(about, "It answers 503: Fettle is not ready.", "Its log says why.")
     said = f"It answers a GET with {status}, which is not Fettle's answer."
-    return warning(about, said, "Something in between may answer; then see the deliveries.")
+    return report_warning(about, said, "Something in between may answer; then see the deliveries.")
 
 
-def _fared(deliveries: list[_Delivery]) -> Iterator[Diagnosis]:
+def _diagnose_deliveries(deliveries: list[_Delivery]) -> Iterator[Diagnosis]:
     """Tell of the newest attempt of each delivery."""
     if not deliveries:
-        yield skipped(SENT, "GitHub has sent nothing yet.")
+        yield report_skip(SENT, "GitHub has sent nothing yet.")
         return
     newest: dict[str, _Delivery] = {}
     for each in sorted(deliveries, key=lambda each: each.delivered_at):
@@ -147,7 +151,7 @@ def _fared(deliveries: list[_Delivery]) -> Iterator[Diagnosis]:
     last = max(newest.values(), key=lambda each: each.delivered_at)
     told = "; ".join(_describe(each) for each in lost[:MOST_NAMED])
     said = f"{len(lost)} of the last {total} failed: {told}."
-    finding = warning if last.fine else failed
+    finding = report_warning if last.fine else report_failure
     yield finding(SENT, said, f"{_reason(lost[0])} {_AGAIN}")
 
 

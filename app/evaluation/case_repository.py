@@ -96,7 +96,7 @@ def put_back(tree: Path, original: Path, paths: Sequence[str], owner: tuple[int,
 
     Raises ToolError when something stands in their way.
     """
-    spec = GitIgnoreSpec.from_lines([*(f"/{_escaped(path)}" for path in paths), *STEERING])
+    spec = GitIgnoreSpec.from_lines([*(f"/{_escape(path)}" for path in paths), *STEERING])
     for path in list(_find_matching(tree, spec)):
         remove(path)
     for path in _find_matching(original, spec):
@@ -145,5 +145,5 @@ def _find_matching(tree: Path, spec: GitIgnoreSpec) -> Iterator[Path]:
         yield from (folder / file for file in files if spec.match_file((here / file).as_posix()))
 
 
-def _escaped(path: str) -> str:
+def _escape(path: str) -> str:
     return "".join(f"\\{letter}" if letter in "*?[]\\!#" else letter for letter in path)

@@ -87,12 +87,12 @@ def compare(judge: JudgeSettings, before: TestOutcomes, after: TestOutcomes) -> 
         turned |= {name: (before.hidden.of(name), after.hidden.of(name)) for name in names}
     red = [name for name, (_, now) in turned.items() if now != "passed"]
     if red:
-        reasons.append(f"hidden tests fail: {_some(red)}")
+        reasons.append(f"hidden tests fail: {_format_some(red)}")
     lost = sorted(
         {*_list_lost(judge, before.own, after.own), *_list_lost(judge, before.hidden, after.hidden)}
     )
     if lost := [name for name in lost if name not in red]:
-        reasons.append(f"passed before and does not now: {_some(lost)}")
+        reasons.append(f"passed before and does not now: {_format_some(lost)}")
     return EvaluationVerdict(turned, lost, reasons)
 
 
@@ -107,7 +107,7 @@ def _matches(pattern: str, name: str) -> bool:
     return bool(re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL))
 
 
-def _some(names: Sequence[str]) -> str:
+def _format_some(names: Sequence[str]) -> str:
     shown = ", ".join(f"`{name}`" for name in names[:SHOWN])
     more = len(names) - SHOWN
     return f"{shown} and {more} more" if more > 0 else shown

@@ -40,7 +40,7 @@ class GitFailed(RunError):
         self.code = code
 
 
-def cleaned(stderr: bytes, secret: str | None) -> str:
+def clean_error(stderr: bytes, secret: str | None) -> str:
     """Return the end of git's error text without secrets, URL users or control characters."""
     text = stderr.decode("utf-8", "replace").replace("\r", "\n")
     text = Redactor((secret,) if secret else ()).clean(text)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agents.errors import RunError, TransientError
 from app.git.environment import trusted_environment
-from app.git.errors import cleaned, local_fault, network_fault
+from app.git.errors import clean_error, local_fault, network_fault
 from app.git.remote import remote_of, token_answer
 from app.sandbox.output_buffer import FullBuffer, HeadTailBuffer, OutputSink
 from app.sandbox.process_group import make_memory_file, run_group
@@ -57,7 +57,7 @@ class Git:
             memory=memory,
         )
         if code != 0:
-            raise local_fault(args[0], code, cleaned(said, None))
+            raise local_fault(args[0], code, clean_error(said, None))
         return whole.data()
 
     async def network(
@@ -81,7 +81,7 @@ class Git:
             except RunError as error:
                 raise TransientError(str(error)) from error
         if code != 0:
-            said_safely = cleaned(said + whole.data(), token)
+            said_safely = clean_error(said + whole.data(), token)
             raise network_fault(args[0], url, code, said_safely)
         return whole.data().decode("utf-8", "replace")
 
@@ -99,7 +99,7 @@ class Git:
         errors = HeadTailBuffer(_STDERR_KEPT, _STDERR_FLOOD)
         with _standard_input(stdin) as source:
             ended = await run_group(
-                [*_bounded(memory), *self._become_owner(), "git", *args],
+                [*_memory_limit(memory), *self._become_owner(), "git", *args],
                 environment={
                     "PATH": "/usr/local/bin:/usr/bin:/bin",
                     **environment,
@@ -124,7 +124,7 @@ class Git:
         return ["setpriv", f"--reuid={uid}", f"--regid={gid}", "--clear-groups", "--no-new-privs"]
 
 
-def _bounded(memory: int | None) -> list[str]:
+def _memory_limit(memory: int | None) -> list[str]:
     """Return what bounds a program's own data; packs that it maps to read do not count."""
     return [] if memory is None else ["prlimit", f"--data={memory}"]
 

@@ -36,10 +36,10 @@ async def _entries(objects: GitObjects, commit: str) -> list[FolderEntry]:
     asked = ("ls-tree", "-z", "--long", "--full-tree", revision(commit), "--", f"{FOLDER}/")
     listed = await objects.git.local(*asked)
     entries = listed.decode("utf-8", "surrogateescape").split("\0")[:-1]
-    return [_listed(entry) for entry in entries]
+    return [_parse_entry(entry) for entry in entries]
 
 
-def _listed(entry: str) -> FolderEntry:
+def _parse_entry(entry: str) -> FolderEntry:
     about, _, path = entry.partition("\t")
     mode, _, oid, size = about.split()
     return FolderEntry(

@@ -63,10 +63,10 @@ class InstallationLifecycle:
     def obeying(self, obey: Obey) -> Obey:
         """Wrap `obey` so that commands use their repositories' present names."""
 
-        async def obeyed(command: Command, ident: str) -> Json:
+        async def obey_current(command: Command, ident: str) -> Json:
             return await obey(await self.books.current(command), ident)
 
-        return obeyed
+        return obey_current
 
     async def reconcile(self) -> None:
         """Compare what is stored with GitHub's list now."""

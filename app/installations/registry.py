@@ -92,11 +92,11 @@ class InstallationRegistry:
             if found["id"] != repository.id:
                 continue
             known = await self._stored.repository(found["id"])
-            through = _through(installation_id, known)
+            through = _find_reaching_installation(installation_id, known)
             now = repository_of(through, found)
             if known is not None:  # that it is put away, a delivery tells, and ends its runs
                 now = replace(now, archived=known.archived)
-            if known is None or known.removed_at or _shown(known) != _shown(now):
+            if known is None or known.removed_at or _visible_fields(known) != _visible_fields(now):
                 await self._stored.keep_repositories(through, [now], whole=False)
             if repository.full_name != now.full_name:
                 await self._stored.was_called(repository.id, repository.full_name)
@@ -111,7 +111,9 @@ class InstallationRegistry:
         owner, name = await self.called(before.id, before.owner, before.name)
         private = before.private and not await self.is_public(before.id)
         now = before.model_copy(update={"owner": owner, "name": name, "private": private})
-        through = _through(about.installation_id, await self._stored.repository(before.id))
+        through = _find_reaching_installation(
+            about.installation_id, await self._stored.repository(before.id)
+        )
         if now == before and through == about.installation_id:
             return about
         url = about.url.replace(f"/{before.full_name}/", f"/{now.full_name}/", 1)
@@ -129,14 +131,14 @@ class InstallationRegistry:
         return found
 
 
-def _through(asked: int, known: KnownRepository | None) -> int:
+def _find_reaching_installation(asked: int, known: KnownRepository | None) -> int:
     """Return by which installation a client reached the repository that was made for this one."""
     if known is not None and asked in known.former_installations:
         return known.installation_id
     return asked
 
 
-def _shown(repository: KnownRepository) -> tuple[str, bool, int]:
+def _visible_fields(repository: KnownRepository) -> tuple[str, bool, int]:
     """Return what of it others must not be wrong about."""
     return repository.full_name, repository.private, repository.installation_id
 

@@ -85,12 +85,12 @@ async def back_up(
     # Entered by its owner alone, and on the disk of the backup.
     with tempfile.TemporaryDirectory(prefix=f".{to.name}-", dir=to.parent) as folder:
         scratch = Path(folder)
-        before = await _packed(await database.read(_live), data_dir, scratch, 0)
+        before = await _pack_mirrors(await database.read(_live), data_dir, scratch, 0)
         copy = scratch / DATABASE
         made_at = time.time()
         await asyncio.to_thread(_copy, database, copy)
         live, revision = await asyncio.to_thread(_look_into, copy)
-        after = await _packed(live, data_dir, scratch, 1)
+        after = await _pack_mirrors(live, data_dir, scratch, 1)
         about = BackupManifest(
             format=FORMAT,
             made_at=made_at,
@@ -178,7 +178,7 @@ def _live(connection: Connection) -> dict[int, list[str]]:
 # --- the mirrors --------------------------------------------------------------------------------
 
 
-async def _packed(
+async def _pack_mirrors(
     live: Mapping[int, Collection[str]], data_dir: Path, folder: Path, number: int
 ) -> dict[int, _MirrorBackup]:
     """Pack what the mirrors keep of these runs, with all the history that it is built on."""

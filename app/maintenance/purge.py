@@ -13,7 +13,7 @@ from app.git.locks import file_lock
 from app.git.mirror.garbage_collect import remove_mirror
 from app.git.worktree.run_folders import remove_tree
 from app.store.database import Database
-from app.store.engine_tables import unended
+from app.store.engine_tables import find_unended
 from app.store.repository_rows import (
     conducted_about,
     delete_books,
@@ -82,7 +82,7 @@ async def _live(database: Database, ids: Collection[int], conducted: Sequence[st
     if await database.read(lambda c: live_of(c, ids)):
         return True
     for some in parts(conducted):
-        if await database.read(partial(unended, ids=some)):
+        if await database.read(partial(find_unended, ids=some)):
             return True
     return False
 

@@ -82,7 +82,7 @@ def _require_room(data_dir: Path) -> None:
 
 
 @contextmanager
-def _judged(file: Path) -> Iterator[None]:
+def _convert_errors(file: Path) -> Iterator[None]:
     """Turn what a file that is no backup brings about into words."""
     try:
         yield
@@ -95,7 +95,7 @@ def _judged(file: Path) -> Iterator[None]:
 
 def _unpack(file: Path, scratch: Path) -> BackupManifest:
     """Write out what is known by its name, and nothing else: whatever the file holds."""
-    with _judged(file), tarfile.open(file, mode="r:gz") as tar:
+    with _convert_errors(file), tarfile.open(file, mode="r:gz") as tar:
         about: BackupManifest | None = None
         for info in tar:
             content = tar.extractfile(info) if info.isreg() else None
@@ -130,7 +130,7 @@ def _require_ours(file: Path, copy: Path, about: BackupManifest) -> None:
         raise ConfigError(WRONG.format(file=file, why=""))
     database = Database(f"sqlite:///{copy}")
     try:
-        with _judged(file), database.engine.connect() as connection:
+        with _convert_errors(file), database.engine.connect() as connection:
             sound = connection.exec_driver_sql("PRAGMA quick_check").scalar()
             present, ours = revisions(connection)
     finally:
@@ -163,7 +163,7 @@ async def _make_mirrors(file: Path, scratch: Path, group: int) -> None:
     fresh = Mirrors(scratch / "fresh", group=group)
     for listing in sorted(packed.glob("*.refs")):
         mirror = fresh.of(int(listing.name.partition("-")[0]))
-        with _judged(file), listing.with_suffix(".pack").open("rb") as pack:
+        with _convert_errors(file), listing.with_suffix(".pack").open("rb") as pack:
             refs = json.loads(listing.read_bytes())
             if not all(name.startswith(f"{RUN_REFS}/") for name in refs):
                 raise ValueError("a ref of somebody else")

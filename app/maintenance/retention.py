@@ -22,7 +22,7 @@ from app.reconcile.redelivery import PASS_SECONDS, PassLock
 from app.store.database import SOON, Database
 from app.store.expire_rows import empty_deliveries, empty_runs, known_mirrors, live_among
 from app.store.repository_rows import delete_installations, unreachable
-from app.store.schedule_leases import Reading, Sweeps
+from app.store.schedule_leases import LogPosition, Sweeps
 
 NAME = "retention"
 EVERY = 86_400
@@ -119,7 +119,7 @@ class Retention:
         first = int(cut.cursor or 0) + (cut.top >= MOST_TRIES)
         for ident in sorted(each for each in mirror_ids(root) if each >= first):
             tries = cut.top + 1 if str(ident) == cut.cursor else 1
-            await self._sweeps.note(NAME, Reading(cursor=str(ident), top=tries), ())
+            await self._sweeps.note(NAME, LogPosition(cursor=str(ident), top=tries), ())
             mirror = self._mirrors.of(ident)
             if ident not in used and last_used(mirror.gitdir) < before:
                 await remove_mirror(root, ident)
@@ -132,7 +132,7 @@ class Retention:
                     await let_go(mirror, kept - wanted)
             except (GitFailed, FettleError) as error:  # the next fetch mends it, or makes it anew
                 log.warning("mirror not tidied", repository_id=ident, reason=str(error))
-        await self._sweeps.note(NAME, Reading(), ())
+        await self._sweeps.note(NAME, LogPosition(), ())
 
     async def _wanted(self, kept: set[str], before: float) -> set[str]:
         return await self._database.read(lambda c: live_among(c, kept, before))

@@ -173,11 +173,11 @@ def _require_address(url: str) -> None:
         raise Unusable("its `url` must begin with https:// and a host")
     if "@" in parts.netloc:
         raise Unusable("its `url` holds a user name; put credentials into `headers`")
-    if parts.scheme == "http" and not _near(host):
+    if parts.scheme == "http" and not _is_local(host):
         raise Unusable("its `url` is not encrypted; use https://")
 
 
-def _near(host: str) -> bool:
+def _is_local(host: str) -> bool:
     """Tell whether the name, as it stands, can only be one of this network."""
     try:
         return ipaddress.ip_address(host).is_private

@@ -88,7 +88,7 @@ class Connection:
         except Exception as error:
             if not isinstance(error, MCPError) or error.error.code == CONNECTION_CLOSED:
                 await self.close()
-            raise Unreachable(_why(error, seconds)) from error
+            raise Unreachable(_explain(error, seconds)) from error
         finally:
             self._calls -= 1
             self._rest_later()
@@ -114,7 +114,7 @@ class Connection:
                 await over.wait()
         except Exception as error:  # noqa: BLE001 whatever a server does to the library ends here
             if not opened.done():
-                opened.set_exception(Unreachable(_why(error, START_SECONDS)))
+                opened.set_exception(Unreachable(_explain(error, START_SECONDS)))
             else:
                 log.info("MCP server gone", server=self._name, why=type(error).__name__)
         finally:
@@ -134,11 +134,11 @@ class Connection:
         asyncio.get_running_loop().call_later(IDLE_SECONDS, rest)
 
 
-def _why(error: Exception, seconds: float) -> str:
+def _explain(error: Exception, seconds: float) -> str:
     if isinstance(error, Unreachable):
         return str(error)
     if isinstance(error, ExceptionGroup):
-        return _why(error.exceptions[0], seconds)
+        return _explain(error.exceptions[0], seconds)
     if isinstance(error, TimeoutError):
         return f"it did not answer within {seconds:.0f} s"
     return f"{type(error).__name__}: {error}"[:500]

@@ -23,11 +23,13 @@ SILENCE_SECONDS = 120.0
 
 def transport(server: HttpServer, *, resolver: Resolver = system_resolver) -> Transport:
     """Return the transport to this server, not yet opened."""
-    return _opened(server, resolver)  # type: ignore[return-value]  # streams, loosely typed
+    return _open_streams(server, resolver)  # type: ignore[return-value]  # streams, loosely typed
 
 
 @asynccontextmanager
-async def _opened(server: HttpServer, resolver: Resolver) -> AsyncIterator[tuple[object, object]]:
+async def _open_streams(
+    server: HttpServer, resolver: Resolver
+) -> AsyncIterator[tuple[object, object]]:
     connector = aiohttp.TCPConnector(resolver=_CheckedResolver(resolver), use_dns_cache=False)
     async with (
         aiohttp.ClientSession(

@@ -22,7 +22,7 @@ Outgoing = MemoryObjectReceiveStream[SessionMessage]
 
 
 @asynccontextmanager
-async def _inside(
+async def _open_streams(
     sandbox: Bubblewrap, server: StdioServer, files: Path | None
 ) -> AsyncIterator[tuple[object, object]]:
     """Hold the program of this server, which sees the work tree read-only, if there is one."""
@@ -54,7 +54,7 @@ async def _inside(
 
 def transport(sandbox: Bubblewrap, server: StdioServer, files: Path | None) -> Transport:
     """Return the transport to this server, not yet started."""
-    return _inside(sandbox, server, files if files and files.is_dir() else None)  # type: ignore[return-value]  # streams, loosely typed
+    return _open_streams(sandbox, server, files if files and files.is_dir() else None)  # type: ignore[return-value]  # streams, loosely typed
 
 
 async def _hear(talk: StdioSession, to: Incoming) -> None:

@@ -82,7 +82,7 @@ class RunToolsets:
         room = MOST_DEFINED
         for tool in (tool for offer in offers for tool in offer):
             size = len(tool.model_dump_json())
-            if not _wanted(policy, tool):
+            if not _is_wanted(policy, tool):
                 continue
             if tool.name in kept or size > room:
                 why = "its name is taken" if tool.name in kept else "there are too many tools"
@@ -152,13 +152,13 @@ class RunToolsets:
         offered = []
         for tool in tools:
             try:
-                offered.append(_learned(server, tool))
+                offered.append(_learn(server, tool))
             except UnusableSchema as error:
                 log.warning("MCP tool left out", server=server, tool=tool.name[:80], why=str(error))
         return offered
 
 
-def _learned(server: str, tool: Tool) -> LearnedTool:
+def _learn(server: str, tool: Tool) -> LearnedTool:
     return LearnedTool(
         name=tool_name(server, tool.name),
         server=server,
@@ -169,7 +169,7 @@ def _learned(server: str, tool: Tool) -> LearnedTool:
     )
 
 
-def _wanted(policy: Policy, tool: LearnedTool) -> bool:
+def _is_wanted(policy: Policy, tool: LearnedTool) -> bool:
     """Tell whether any stage may call it; which ones, the gate decides call by call."""
     _, _, word = tool.name.removeprefix("mcp_").partition("_")
     return any(

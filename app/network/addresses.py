@@ -67,23 +67,23 @@ async def system_resolver(host: str, port: int) -> Sequence[str]:
 
 def is_public(text: str) -> bool:
     """Tell whether this address is on the public internet and not this machine's own."""
-    address = parsed(text)
+    address = parse_address(text)
     return (
         address.is_global
         and not address.is_multicast
         and (address.version == 4 or address in _GLOBAL_UNICAST)
-        and not _within(address, _NOT_PUBLIC)
+        and not _is_in_networks(address, _NOT_PUBLIC)
         and not is_own(address)
     )
 
 
 def may_be_private(text: str) -> bool:
     """Tell whether Fettle may connect there for a host that the operator configured."""
-    address = parsed(text)
-    return not (address.is_multicast or address.is_unspecified or _within(address, _NEVER))
+    address = parse_address(text)
+    return not (address.is_multicast or address.is_unspecified or _is_in_networks(address, _NEVER))
 
 
-def parsed(text: str) -> IPAddress:
+def parse_address(text: str) -> IPAddress:
     """Return the address, as IPv4 where IPv6 only wraps one. Raises ValueError."""
     address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv6Address):
@@ -113,7 +113,7 @@ async def resolve_public(
     """
     try:
         found = tuple(dict.fromkeys(await resolver(host, port)))
-        bad = [text for text in found if not (is_public(text) or _excused(text, private_ok))]
+        bad = [text for text in found if not (is_public(text) or _is_excused(text, private_ok))]
     except (OSError, ValueError) as error:  # UnicodeError of impossible names included
         raise AddressRefused(f"{host} cannot be resolved ({error})") from error
     if not found:
@@ -123,17 +123,17 @@ async def resolve_public(
     return tuple(_address(text, port) for text in found)
 
 
-def _excused(text: str, private_ok: bool) -> bool:
+def _is_excused(text: str, private_ok: bool) -> bool:
     return private_ok and may_be_private(text)
 
 
-def _within(
+def _is_in_networks(
     address: IPAddress, networks: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]
 ) -> bool:
     return any(address in network for network in networks)
 
 
 def _address(text: str, port: int) -> Address:
-    address = parsed(text)
+    address = parse_address(text)
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     return Address(family, str(address), port)

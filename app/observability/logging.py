@@ -113,15 +113,15 @@ class _CleaningProcessor:
         return self._lines(str(value)) if lines else self._text(str(value))
 
     def _text(self, text: str) -> str:
-        return _CONTROL.sub(_shown, self._cleaner.clean(text))
+        return _CONTROL.sub(_escape, self._cleaner.clean(text))
 
     def _lines(self, text: str) -> str:
         """Keep the lines of a traceback, marked so that none can pass for a line of the log."""
         cleaned = self._cleaner.clean(text)
-        return "\n".join(f"  | {_CONTROL.sub(_shown, line)}" for line in cleaned.split("\n"))
+        return "\n".join(f"  | {_CONTROL.sub(_escape, line)}" for line in cleaned.split("\n"))
 
 
-def _shown(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     return ascii(match[0])[1:-1]
 
 

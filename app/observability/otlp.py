@@ -35,14 +35,14 @@ async def open_tracing(url: str | None, headers: Mapping[str, str]) -> AsyncIter
     if url is None:
         yield NoTracing()
         return
-    provider = provided(_batches(f"{url.rstrip('/')}{TRACES}", headers))
+    provider = make_provider(_batches(f"{url.rstrip('/')}{TRACES}", headers))
     try:
         yield OpenTracing(provider.get_tracer("fettle"))
     finally:
         await asyncio.to_thread(provider.shutdown)
 
 
-def provided(processor: SpanProcessor) -> TracerProvider:
+def make_provider(processor: SpanProcessor) -> TracerProvider:
     """Return a tracer provider for this processor, whose root spans get the wanted ids."""
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - not everywhere installed
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 - the same

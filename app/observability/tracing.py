@@ -64,7 +64,7 @@ class OpenTracing:
                 context=trace.set_span_in_context(trace.INVALID_SPAN),
                 kind=SpanKind.SERVER,
                 attributes={**facts, "fettle.run": run_id},
-                start_time=_received(run_id),
+                start_time=_parse_received_at(run_id),
             )
         span.end()
 
@@ -97,17 +97,17 @@ def span(name: str, *, kind: SpanKind = SpanKind.INTERNAL, **facts: Fact) -> Ite
     """
     trail = _trail.get()
     if trail is None:
-        yield _nothing
+        yield _ignore
         return
     made = trail.tracer.start_span(
         name,
         context=trace.set_span_in_context(trail.parent),
         kind=kind,
-        attributes=_dotted(facts),
+        attributes=_to_dotted(facts),
     )
     token = _trail.set(_SpanContext(trail.tracer, made))
     try:
-        yield lambda **more: made.set_attributes(_dotted(more))
+        yield lambda **more: made.set_attributes(_to_dotted(more))
     except BaseException as error:
         made.set_status(Status(StatusCode.ERROR, type(error).__name__))
         raise
@@ -116,23 +116,23 @@ def span(name: str, *, kind: SpanKind = SpanKind.INTERNAL, **facts: Fact) -> Ite
         made.end()
 
 
-def past(name: str, seconds: float, **facts: Fact) -> None:
+def record_past(name: str, seconds: float, **facts: Fact) -> None:
     """Record a span that ends now and took `seconds`."""
-    _noted(name, time.time_ns() - int(seconds * 1e9), facts)
+    _record_span(name, time.time_ns() - int(seconds * 1e9), facts)
 
 
 def run_ended(run_id: str, name: str, **facts: Fact) -> None:
     """Record the span of a whole run that ends now, from its delivery on."""
-    _noted(name, _received(run_id), facts)
+    _record_span(name, _parse_received_at(run_id), facts)
 
 
-def _noted(name: str, began: int | None, facts: Mapping[str, Fact]) -> None:
+def _record_span(name: str, began: int | None, facts: Mapping[str, Fact]) -> None:
     trail = _trail.get()
     if trail is not None:
         trail.tracer.start_span(
             name,
             context=trace.set_span_in_context(trail.parent),
-            attributes=_dotted(facts),
+            attributes=_to_dotted(facts),
             start_time=began,
         ).end()
 
@@ -173,7 +173,7 @@ def _digest(what: str, run_id: str) -> bytes:
     return hashlib.sha256(f"{what} {delivery}".encode()).digest()
 
 
-def _received(run_id: str) -> int | None:
+def _parse_received_at(run_id: str) -> int | None:
     """Return when the delivery came, in nanoseconds: run ids begin with it, in microseconds."""
     try:
         return int(run_id.partition("-")[0], 16) * 1000
@@ -181,9 +181,9 @@ def _received(run_id: str) -> int | None:
         return None
 
 
-def _dotted(facts: Mapping[str, Fact]) -> dict[str, Fact]:
+def _to_dotted(facts: Mapping[str, Fact]) -> dict[str, Fact]:
     return {name.replace("__", "."): value for name, value in facts.items()}
 
 
-def _nothing(**_: Fact) -> None:
+def _ignore(**_: Fact) -> None:
     """Note nothing."""

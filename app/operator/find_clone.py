@@ -19,7 +19,7 @@ ORIGIN = "origin"
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundClone:
     """A clone, and what it says that it is of."""
 
     clone: UserClone
@@ -29,7 +29,7 @@ class Found:
     name: RepositoryName
 
 
-async def clone_at(path: Path, github_url: str) -> Found:
+async def clone_at(path: Path, github_url: str) -> FoundClone:
     """Return the clone that a person named. Raises ConfigError when it is of no such repository."""
     clone = UserClone(path)
     found = await _read_remotes(clone, path, github_url)
@@ -51,7 +51,7 @@ class Places:
     """The folder that the command was given in."""
     home: Path | None = None
 
-    async def clone_of(self, name: RepositoryName) -> Found | None:
+    async def clone_of(self, name: RepositoryName) -> FoundClone | None:
         """Return a clone of this repository, if there is one."""
         for path, inside in self._candidates(name):
             if inside or _is_clone(path):
@@ -82,13 +82,13 @@ class Places:
 
 async def _read_remotes(
     clone: UserClone, path: Path, github_url: str, wanted: RepositoryName | None = None
-) -> Found | None:
+) -> FoundClone | None:
     """Return the remote that leads to this GitHub: the wanted repository's, or its origin."""
     remotes = await clone.remotes()
     for remote in sorted(remotes, key=lambda each: (each != ORIGIN, each)):
         name = repository_of_remote(remotes[remote], github_url)
         if name is not None and (wanted is None or wanted.same(str(name))):
-            return Found(clone, path, remote, name)
+            return FoundClone(clone, path, remote, name)
     return None
 
 

@@ -94,10 +94,10 @@ async def open_alerts(
         raise RunError(_TOO_MANY.format(name=installed.name, most=PAGES * 100)) from error
     except NotPermitted as error:
         raise alert_refusal(error, repository) from error
-    return grouped(installed.name, found)
+    return group_alerts(installed.name, found)
 
 
-def grouped(repository: str, advisories: Iterable[Advisory]) -> list[Group]:
+def group_alerts(repository: str, advisories: Iterable[Advisory]) -> list[Group]:
     """Return the alerts by ecosystem, package and folder, the most severe groups first."""
     parts: dict[tuple[str, str, str], list[Advisory]] = {}
     for each in advisories:

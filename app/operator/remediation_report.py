@@ -151,7 +151,7 @@ def highest(severities: Iterable[Severity]) -> Severity | None:
     return next((each for each in SEVERITIES if each in every), None)
 
 
-def about(group: Group) -> dict[str, object]:
+def group_fields(group: Group) -> dict[str, object]:
     """Return the fields of a `GroupReport` that its alerts decide."""
     return {
         "ecosystem": group.ecosystem,
@@ -164,10 +164,12 @@ def about(group: Group) -> dict[str, object]:
 
 def left_alone(group: Group, why: str, result: Ending = "nothing_to_do") -> GroupReport:
     """Return the report on a group for which no run was needed, or could be had."""
-    return GroupReport.model_validate({**about(group), "result": result, "text": why})
+    return GroupReport.model_validate({**group_fields(group), "result": result, "text": why})
 
 
-def ended(group: Group, run_id: str, outcome: Outcome, spent: tuple[int, float]) -> GroupReport:
+def report_ended(
+    group: Group, run_id: str, outcome: Outcome, spent: tuple[int, float]
+) -> GroupReport:
     """Return the report on a group whose run has ended."""
     details = outcome.details if isinstance(outcome.details, dict) else {}
     found = _read_group(details.get("found") or details)
@@ -176,13 +178,13 @@ def ended(group: Group, run_id: str, outcome: Outcome, spent: tuple[int, float])
     pull = outcome.pull_request
     return GroupReport.model_validate(
         {
-            **about(found.group if found and found.group.advisories else group),
+            **group_fields(found.group if found and found.group.advisories else group),
             "result": result_of(outcome),
             "text": outcome.text,
             "report": outcome.report,
             "level": fixed.get("level"),
             "made_by": fixed.get("by") or "",
-            "moved": _moved(fixed.get("moves")),
+            "moved": _format_moves(fixed.get("moves")),
             "url": outcome.url or "",
             "branch": pull.branch if pull else "",
             "run": run_id,
@@ -202,7 +204,7 @@ def _read_group(value: object) -> AlertGroup | None:
         return None
 
 
-def _moved(moves: object) -> tuple[str, ...]:
+def _format_moves(moves: object) -> tuple[str, ...]:
     """Return the moves in words; they are as the run has stored them."""
     if not isinstance(moves, list):
         return ()

@@ -20,7 +20,7 @@ Command = Literal["scan", "remediate"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class RemediationOptions:
     """What is to be done with the alerts."""
 
     command: Command
@@ -40,7 +40,7 @@ class Asked:
         """Return whether nothing is to be changed."""
         return self.command == "scan" or self.dry_run
 
-    def named(self) -> Asked:
+    def named(self) -> RemediationOptions:
         """Return it with its branch as Fettle may write it. Raises ConfigError when it may not."""
         if not self.branch:
             return self
@@ -103,7 +103,7 @@ class Asked:
         )
 
 
-def same(one: RemediateAlert, other: RemediateAlert) -> bool:
+def is_same_request(one: RemediateAlert, other: RemediateAlert) -> bool:
     """Return whether both ask for the same, whoever asks, and however it is called by now."""
     loose = ("asked_by", "author", "title", "url", "repository", "again", "told")
     return one.model_dump(exclude=set(loose)) == other.model_dump(exclude=set(loose))

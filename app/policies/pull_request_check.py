@@ -62,7 +62,7 @@ class ProposedPolicies:
         old, new = await file.find(base), await file.find(notice.head)
         if new is None and old is not None:  # perhaps GitHub does not show the commit yet
             new = await file.find(notice.head, named=True)
-        if _same(old, new) or _same(await self._fork_point(file, base, notice.head), new):
+        if _is_same(old, new) or _is_same(await self._fork_point(file, base, notice.head), new):
             return {"policy": "not touched"}
         before = await _read(file, old, base)
         verdict = self._verdict(notice, before, await _read(file, new, notice.head))
@@ -123,7 +123,7 @@ async def _read(file: PolicyFile, listed: FolderEntry | PolicyFault | None, ref:
     return await file.read(listed, PolicyOrigin(url=listed.url), ref)
 
 
-def _same(old: FolderEntry | PolicyFault | None, new: FolderEntry | PolicyFault | None) -> bool:
+def _is_same(old: FolderEntry | PolicyFault | None, new: FolderEntry | PolicyFault | None) -> bool:
     if isinstance(old, FolderEntry) and isinstance(new, FolderEntry):
         return old.id == new.id
     return old == new

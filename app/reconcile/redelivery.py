@@ -22,7 +22,7 @@ from app.reconcile.after_restore import RestoreRecovery
 from app.records.deliveries import Attempt
 from app.store.database import Database
 from app.store.restore_recovery import Recoveries
-from app.store.schedule_leases import Missed, Reading, Sweeps
+from app.store.schedule_leases import LogPosition, Missed, Sweeps
 from handlers import is_handled
 
 NAME = "deliveries"
@@ -139,7 +139,7 @@ class FailedDeliveries:
                 reading = replace(reading, top=self._clock() - OVERLAP)
             page = await self._page(reading.cursor)
             reading = self._after(reading, page)
-            await self._sweeps.note(NAME, reading, _wanted(page.attempts))
+            await self._sweeps.note(NAME, reading, _select_known(page.attempts))
             if not reading.cursor:
                 if not resumed:
                     return
@@ -153,13 +153,13 @@ class FailedDeliveries:
                 raise
         return await self._log.page()  # the cursor is too old: once more from the newest on
 
-    def _after(self, reading: Reading, page: DeliveryPage) -> Reading:
+    def _after(self, reading: LogPosition, page: DeliveryPage) -> LogPosition:
         """Return how far is read with this page."""
         floor = max(reading.mark, self._clock() - WINDOW)
         oldest = min((each.at for each in page.attempts), default=floor)
         if page.cursor and oldest >= floor:
             return replace(reading, cursor=page.cursor)
-        return Reading(mark=reading.top)
+        return LogPosition(mark=reading.top)
 
     async def _ask(self, each: Missed) -> None:
         """Ask for one; each time that it fails it is left alone for longer."""
@@ -174,6 +174,6 @@ class FailedDeliveries:
             await self._sweeps.gone(each.guid)
 
 
-def _wanted(attempts: Sequence[Attempt]) -> list[Attempt]:
+def _select_known(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Return those of which something could come."""
     return [each for each in attempts if is_handled(each.event, each.action)]

@@ -94,7 +94,7 @@ class BrowserFlow:
 
     async def _begin(self, _request: web.Request) -> web.Response:
         if self._used:
-            return _over()
+            return _reject_reuse()
         manifest, wanted = app_manifest(), self._wanted
         return page(
             "register",
@@ -113,20 +113,20 @@ class BrowserFlow:
 
     async def _come_back(self, request: web.Request) -> web.Response:
         states, codes = (request.query.getall(name, []) for name in ("state", "code"))
-        if len(states) != 1 or not _same(states[0], self._state):
-            return _refused("This did not begin here, so nothing was done.")
+        if len(states) != 1 or not _matches(states[0], self._state):
+            return _refuse("This did not begin here, so nothing was done.")
         if self._used:
-            return _over()
+            return _reject_reuse()
         if len(codes) != 1 or not CODE.fullmatch(codes[0]):
-            return _refused("GitHub sent no code along. Go back and try again.")
+            return _refuse("GitHub sent no code along. Go back and try again.")
         self._used = True
         try:
             registered = await self._finish(codes[0])
         except (FettleError, OSError) as error:
             self.done.set_exception(error)
-            return _told(502, "It did not work", "The terminal says why, and what to do.")
+            return _render(502, "It did not work", "The terminal says why, and what to do.")
         self.done.set_result(registered)
-        return _told(
+        return _render(
             200,
             "The App is registered",
             "Its key and its webhook secret are on the server. You can close this page.",
@@ -160,17 +160,17 @@ async def _listen(runner: web.AppRunner, port: int) -> None:
         ) from error
 
 
-def _same(given: str, expected: str) -> bool:
+def _matches(given: str, expected: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
 
 
-def _refused(text: str) -> web.Response:
-    return _told(400, "Not done", text)
+def _refuse(text: str) -> web.Response:
+    return _render(400, "Not done", text)
 
 
-def _over() -> web.Response:
-    return _told(410, "This page has been used", "It works once. The terminal says what is next.")
+def _reject_reuse() -> web.Response:
+    return _render(410, "This page has been used", "It works once. The terminal says what is next.")
 
 
-def _told(status: int, title: str, text: str, link: str = "") -> web.Response:
+def _render(status: int, title: str, text: str, link: str = "") -> web.Response:
     return page("registered", status=status, title=title, text=text, link=link)

@@ -75,7 +75,7 @@ async def convert(urls: Urls, code: str, *, pause: float = 1.0) -> Converted:
     https://docs.github.com/rest/apps/apps#create-a-github-app-from-a-manifest
     """
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        answer = await _exchanged(HttpApi(session, urls), code, pause)
+        answer = await _exchange(HttpApi(session, urls), code, pause)
     try:
         return Converted.model_validate(answer)
     except ValidationError as error:
@@ -87,7 +87,7 @@ async def convert(urls: Urls, code: str, *, pause: float = 1.0) -> Converted:
         ) from None
 
 
-async def _exchanged(api: HttpApi, code: str, pause: float) -> object:
+async def _exchange(api: HttpApi, code: str, pause: float) -> object:
     for tries in range(1, TRIES + 1):
         try:
             answer, _ = await api.send(

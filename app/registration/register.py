@@ -47,7 +47,7 @@ async def register(
     require_room(data_dir)
     async with open_door(wanted, finish, port=port) as door:
         opened(door)
-        return await _through(door, stop, minutes)
+        return await _wait_for_registration(door, stop, minutes)
 
 
 def keep(
@@ -72,7 +72,9 @@ def keep(
     keep_app(data_dir, values, replace=replace)
 
 
-async def _through(door: BrowserFlow, stop: asyncio.Event, minutes: float) -> Registered:
+async def _wait_for_registration(
+    door: BrowserFlow, stop: asyncio.Event, minutes: float
+) -> Registered:
     stopping = asyncio.create_task(stop.wait())
     either: set[asyncio.Future[Any]] = {stopping, door.done}
     try:

@@ -29,7 +29,7 @@ from agents.ports import Json, Steps
 from app.runs.durable_steps import LOOK_SECONDS, RETRY_SECONDS, DurableSteps, StepBroken, StepPool
 from app.runs.queue_watch import QueueWatch, look_into
 from app.secrets.encryption import OPEN, Cipher
-from app.store.database import overwriting, sqlite_module
+from app.store.database import overwriting_connection, sqlite_module
 from app.store.process_lock import Claim
 
 QUEUE = "runs"
@@ -117,7 +117,7 @@ class Engine:
         await self._claim.take()
         if make_url(self._url).get_backend_name() == "sqlite":
             _write_ahead(self._url)
-            made = {"connect_args": {"factory": overwriting()}}
+            made = {"connect_args": {"factory": overwriting_connection()}}
             self._config["db_engine_kwargs"] = {"module": sqlite_module(), **HIDING, **made}
         # With a handler there already, DBOS adds none, and its lines go the way of all others.
         logging.getLogger("dbos").addHandler(logging.NullHandler())

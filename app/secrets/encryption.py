@@ -24,7 +24,7 @@ SHUT = (
 )
 
 
-def shut(fingerprint: str = "") -> ConfigError:
+def make_locked_error(fingerprint: str = "") -> ConfigError:
     """Return the error for a text, or a whole database, that no key decrypts."""
     return ConfigError(SHUT.format(which=f" (fingerprint {fingerprint})" if fingerprint else ""))
 
@@ -96,13 +96,13 @@ class Cipher:
 
     def _opened(self, token: str) -> bytes:
         if self._all is None:
-            raise shut()
+            raise make_locked_error()
         from cryptography.fernet import InvalidToken
 
         try:
             return self._all.decrypt(token)
         except InvalidToken:
-            raise shut() from None
+            raise make_locked_error() from None
 
 
 def _bytes(text: str) -> bytes:

@@ -96,7 +96,7 @@ def stamp_of_app(data_dir: Path, name: str) -> tuple[int, ...] | None:
     return None
 
 
-def already(data_dir: Path) -> str:
+def describe_existing_app(data_dir: Path) -> str:
     """Return the message for an operator who would overwrite an App."""
     return (
         f"An App is set up already, in `{app_folder(data_dir)}`. To take another one instead, add "
@@ -177,7 +177,7 @@ def keep_app(data_dir: Path, values: Mapping[str, str], *, replace: bool = False
         except OSError as error:
             _remove(folder, new)
             if error.errno in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}:
-                raise ConfigError(already(data_dir)) from error
+                raise ConfigError(describe_existing_app(data_dir)) from error
             raise
         os.fsync(folder)
     return app_folder(data_dir)
@@ -213,13 +213,13 @@ def keep_alone(data_dir: Path, name: str, text: str) -> Path:
 
 def keep_of_app(data_dir: Path, name: str, text: str) -> None:
     """Write one of the App's files atomically, over an older one. Raises ConfigError, OSError."""
-    with _secrets_folder(data_dir) as (folder, owner), _inside(folder, APP) as inside:
+    with _secrets_folder(data_dir) as (folder, owner), _enter_folder(folder, APP) as inside:
         _write_over(inside, name, text, owner)
 
 
 def drop_of_app(data_dir: Path, name: str) -> None:
     """Delete one of the App's files, if it exists."""
-    with _secrets_folder(data_dir) as (folder, _), _inside(folder, APP) as inside:
+    with _secrets_folder(data_dir) as (folder, _), _enter_folder(folder, APP) as inside:
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=inside)
         os.fsync(inside)
@@ -228,7 +228,7 @@ def drop_of_app(data_dir: Path, name: str) -> None:
 @contextmanager
 def only_one(data_dir: Path) -> Iterator[None]:
     """Lock the App's secrets while they are replaced. Raises ConfigError while they are locked."""
-    with _secrets_folder(data_dir) as (folder, _), _inside(folder, APP) as inside:
+    with _secrets_folder(data_dir) as (folder, _), _enter_folder(folder, APP) as inside:
         try:
             fcntl.flock(inside, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -282,7 +282,7 @@ def _require_private(folder: int, path: Path) -> None:
 
 
 def _fill(folder: int, name: str, values: Mapping[str, str], owner: tuple[int, int]) -> None:
-    with _inside(folder, name) as inside:
+    with _enter_folder(folder, name) as inside:
         for variable, text in values.items():
             _write(inside, variable, text, owner)
         os.fchown(inside, *owner)  # last: until then nobody else could enter it
@@ -290,7 +290,7 @@ def _fill(folder: int, name: str, values: Mapping[str, str], owner: tuple[int, i
 
 
 @contextmanager
-def _inside(folder: int, name: str) -> Iterator[int]:
+def _enter_folder(folder: int, name: str) -> Iterator[int]:
     inside = os.open(name, ENTERED, dir_fd=folder)
     try:
         yield inside
@@ -334,7 +334,7 @@ def _move_aside(folder: int) -> None:
 
 
 def _remove(folder: int, name: str) -> None:
-    with _inside(folder, name) as inside:
+    with _enter_folder(folder, name) as inside:
         for each in os.listdir(inside):  # noqa: PTH208 - Path has no descriptors
             os.unlink(each, dir_fd=inside)
     os.rmdir(name, dir_fd=folder)

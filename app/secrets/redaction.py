@@ -87,20 +87,20 @@ class _Index:
         for form in {form for secret in secrets for form in _forms(secret)}:
             self._forms.setdefault(form[:HEAD], []).append(form)
         # Patterns first: an unknown token may share its head with a known one.
-        self.pattern = re.compile("|".join([*PATTERNS, *_grouped(self._forms)]), re.DOTALL)
+        self.pattern = re.compile("|".join([*PATTERNS, *_group_by_head(self._forms)]), re.DOTALL)
 
     def end(self, text: str, start: int) -> int:
         """Return where the known secret that begins at `start` stops, or `start`."""
         forms = self._forms.get(text[start : start + HEAD], ())
-        return start + max((_agreeing(form, text, start) for form in forms), default=0)
+        return start + max((_count_common_prefix(form, text, start) for form in forms), default=0)
 
 
-def _agreeing(form: str, text: str, start: int) -> int:
+def _count_common_prefix(form: str, text: str, start: int) -> int:
     pairs = zip(form, text[start : start + len(form)], strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _grouped(heads: Iterable[str]) -> Iterator[str]:
+def _group_by_head(heads: Iterable[str]) -> Iterator[str]:
     """Yield one alternative per first character, so that the engine tries few; longest first."""
     ordered = sorted(heads, key=lambda head: (head[0], -len(head), head))
     for first, group in groupby(ordered, key=lambda head: head[0]):

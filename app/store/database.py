@@ -25,7 +25,7 @@ from app.secrets.encryption import OPEN, Cipher
 from app.store.encryption.columns import seal_with
 from app.store.encryption.keys import TERMINAL, enrol
 from app.store.migrations import upgrade
-from app.store.vacuum import compacted, slack
+from app.store.vacuum import compact, slack
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class Database:
         if self._checkpoints is None:
             return True
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._writer, compacted, self.engine, rewrite)
+        return await loop.run_in_executor(self._writer, compact, self.engine, rewrite)
 
     async def slack(self) -> tuple[int, int]:
         """Return the unused bytes of the database file, and its size in bytes."""
@@ -191,7 +191,7 @@ async def _in_thread(pool: Executor, run: Callable[..., T], fn: Callable[[Connec
         raise TransientError(f"The database did not do its part: {error.orig}") from error
 
 
-def overwriting() -> type[Any]:
+def overwriting_connection() -> type[Any]:
     """Return connections for the engine that overwrite deleted rows with zeros.
 
     https://sqlite.org/pragma.html#pragma_secure_delete

@@ -55,7 +55,7 @@ def claim(connection: Connection, arrivals: Sequence[Arrival]) -> list[Claim]:
     failed delivery waits again (`again`), under the run id that it had.
     """
     seal = seal_of(connection.dialect)
-    values = tuple(chain.from_iterable(_packed(arrival, seal) for arrival in arrivals))
+    values = tuple(chain.from_iterable(_compress_body(arrival, seal) for arrival in arrivals))
     statement = _insert(connection.dialect.name == "sqlite", len(arrivals))
     inserted = connection.exec_driver_sql(
         statement, values, execution_options={"preserve_rowcount": True}
@@ -65,7 +65,7 @@ def claim(connection: Connection, arrivals: Sequence[Arrival]) -> list[Claim]:
     return _sort_out(connection, arrivals)
 
 
-def _packed(arrival: Arrival, seal: Cipher) -> Arrival:
+def _compress_body(arrival: Arrival, seal: Cipher) -> Arrival:
     """Return it with the body as it is stored: a fifth of the bytes, for a few microseconds."""
     return arrival._replace(body=seal.close_bytes(lz4.frame.compress(arrival.body)))
 
@@ -108,7 +108,7 @@ def _revive(connection: Connection, ids: Collection[str]) -> set[str]:
     return set(connection.scalars(change))
 
 
-def waiting(
+def list_waiting(
     connection: Connection, *, limit: int, leave_out: Collection[str] = ()
 ) -> list[Waiting]:
     """Return the next deliveries to dispatch in order of arrival, without those in `leave_out`."""

@@ -33,7 +33,7 @@ OF_A_RUN = ("workflow_input", "workflow_output", "operation_outputs", "workflow_
 UNENDED = ("PENDING", "ENQUEUED", "DELAYED")
 
 
-def unended(connection: Connection, ids: Collection[str]) -> set[str]:
+def find_unended(connection: Connection, ids: Collection[str]) -> set[str]:
     """Return those of these ids whose runs or commands the engine still has to finish."""
     if not ids or engine_table(connection, "workflow_status") is None:
         return set()

@@ -65,8 +65,8 @@ async def ids_of(database: Database, full_name: str) -> set[int]:
     known = select(repositories.c.id).where(func.lower(repositories.c.full_name) == name)
     worked = select(runs.c.repository_id).where(func.lower(runs.c.repository) == name)
     rows = await database.read(lambda c: [*c.scalars(known), *c.scalars(worked)])
-    told = await _all(
-        database, lambda c, last: _deliveries(c, last, lambda body: _named(body, name))
+    told = await _read_all(
+        database, lambda c, last: _deliveries(c, last, lambda body: _find_repository_id(body, name))
     )
     return {ident for ident in (*rows, *(found for _, found in told)) if ident}
 
@@ -82,7 +82,7 @@ def live_of(connection: Connection, ids: Collection[int]) -> list[str]:
 
 async def told_about(database: Database, ids: Collection[int]) -> list[str]:
     """Return the ids of deliveries about these repositories."""
-    found = await _all(
+    found = await _read_all(
         database, lambda c, last: _deliveries(c, last, lambda body: _names(body, ids))
     )
     return [ident for ident, _ in found]
@@ -92,20 +92,22 @@ async def conducted_about(database: Database, ids: Collection[int]) -> list[str]
     """Return the ids by which the engine knows work on them: runs, commands, notifications."""
     found: set[str] = set()
     for name in WITH_INPUTS:
-        found |= set(await _all(database, partial(_conducted, name, ids)))
+        found |= set(await _read_all(database, partial(_read_conducted, name, ids)))
     return sorted(found)
 
 
-async def _all(database: Database, look: Callable[[Connection, str], Part]) -> list[Any]:
+async def _read_all(database: Database, look: Callable[[Connection, str], Part]) -> list[Any]:
     found: list[Any] = []
     last: str | None = ""
     while last is not None:
-        part, last = await database.read(_after(last, look))
+        part, last = await database.read(_read_part_after(last, look))
         found += part
     return found
 
 
-def _after(last: str, look: Callable[[Connection, str], Part]) -> Callable[[Connection], Part]:
+def _read_part_after(
+    last: str, look: Callable[[Connection, str], Part]
+) -> Callable[[Connection], Part]:
     return lambda connection: look(connection, last)
 
 
@@ -113,10 +115,10 @@ def _deliveries(connection: Connection, last: str, match: Match) -> Part:
     query = select(deliveries.c.id, deliveries.c.body).where(deliveries.c.id > last)
     rows = connection.execute(query.order_by(deliveries.c.id).limit(ROWS_AT_ONCE)).all()
     matched = ((row.id, match(lz4.frame.decompress(row.body))) for row in rows)
-    return [(ident, what) for ident, what in matched if what is not None], _more(rows)
+    return [(ident, what) for ident, what in matched if what is not None], _next_key(rows)
 
 
-def _conducted(name: str, ids: Collection[int], connection: Connection, last: str) -> Part:
+def _read_conducted(name: str, ids: Collection[int], connection: Connection, last: str) -> Part:
     seal = seal_of(connection.dialect)
     if (table := engine_table(connection, name)) is None:
         return [], None
@@ -125,14 +127,14 @@ def _conducted(name: str, ids: Collection[int], connection: Connection, last: st
     rows = connection.execute(query.order_by(key).limit(ROWS_AT_ONCE)).all()
     texts = ((row[0], seal.open(row[1])) for row in rows if row[1])
     about = (key for key, text in texts if _names(text.encode("utf-8", "surrogatepass"), ids))
-    return list(about), _more(rows)
+    return list(about), _next_key(rows)
 
 
-def _more(rows: Sequence[Any]) -> str | None:
+def _next_key(rows: Sequence[Any]) -> str | None:
     return rows[-1][0] if len(rows) == ROWS_AT_ONCE else None
 
 
-def _named(body: bytes, name: str) -> int | None:
+def _find_repository_id(body: bytes, name: str) -> int | None:
     """Return the id of the repository of this name that a payload is about."""
     if name.encode() not in body.lower():
         return None

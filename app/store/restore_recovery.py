@@ -49,7 +49,7 @@ def put_back(connection: Connection, since: float) -> None:
     connection.execute(update(sweeps).where(_ROW).values(values))
 
 
-def recalled(connection: Connection, arrivals: Sequence[Arrival]) -> list[Arrival]:
+def restore_run_ids(connection: Connection, arrivals: Sequence[Arrival]) -> list[Arrival]:
     """Return the arrivals under the run ids that they had on the lost server.
 
     The comments, branches and pull requests of the lost server carry these ids, so that the new

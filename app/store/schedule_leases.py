@@ -24,7 +24,7 @@ _NAMELESS = and_(missed.c.state == "lost", missed.c.run_id.is_(None))
 
 
 @dataclass(frozen=True)
-class Reading:
+class LogPosition:
     """How far GitHub's delivery log was read, in unix seconds.
 
     All up to `mark` was read; a pass under way has read from `top` down to `cursor`.
@@ -88,13 +88,13 @@ class Sweeps:
         query = select(sweeps.c.done_at).where(sweeps.c.name == name)
         return await self._database.read(lambda c: c.scalar(query)) or 0.0
 
-    async def reading(self, name: str) -> Reading:
+    async def reading(self, name: str) -> LogPosition:
         """Return how far the pass has read GitHub's log."""
         query = select(sweeps.c.mark, sweeps.c.top, sweeps.c.cursor).where(sweeps.c.name == name)
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
-        return Reading(row.mark, row.top, row.cursor) if row is not None else Reading()
+        return LogPosition(row.mark, row.top, row.cursor) if row is not None else LogPosition()
 
-    async def note(self, name: str, reading: Reading, attempts: Sequence[Attempt]) -> None:
+    async def note(self, name: str, reading: LogPosition, attempts: Sequence[Attempt]) -> None:
         """Store a page of attempts and how far it reaches, in one transaction.
 
         The log comes newest first, so a redelivery that arrived may come before the attempt that

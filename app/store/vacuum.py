@@ -13,20 +13,20 @@ TRIES, PAUSE_SECONDS = 100, 0.1
 log = structlog.get_logger(__name__)
 
 
-def compacted(engine: Engine, rewrite: bool) -> bool:
+def compact(engine: Engine, rewrite: bool) -> bool:
     """Compact the database; return whether nothing interrupted that."""
     with engine.connect() as connection:
         driver: Any = connection.connection.driver_connection
         try:
             if rewrite:
                 driver.execute("VACUUM").close()
-            return _emptied(driver)
+            return _empty_log(driver)
         except Exception as error:  # noqa: BLE001 - which driver raises it is known at run time
             log.warning("the database file was not made smaller", reason=str(error))
             return False
 
 
-def _emptied(driver: Any) -> bool:
+def _empty_log(driver: Any) -> bool:
     """Move the whole log into the file and cut it; a reader that began before holds that up.
 
     It is looked for again and again: SQLite would wait for that reader with the writer's lock in

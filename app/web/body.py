@@ -47,7 +47,7 @@ async def read_body(response: aiohttp.ClientResponse, kind: str) -> Body:
     """Return the text of the answer, at most MOST_TEXT bytes."""
     markup = kind == _HTML
     data, cut = await _read(response, MOST_MARKUP if markup else MOST_TEXT)
-    text = decoded(data, response.charset, markup=markup)
+    text = decode(data, response.charset, markup=markup)
     if markup:
         text = await as_markdown(text, str(response.url))
     shown, _ = without_hidden(text.replace("\r\n", "\n").replace("\r", "\n"))
@@ -59,7 +59,7 @@ async def _read(response: aiohttp.ClientResponse, most: int) -> tuple[bytes, boo
     """Return at most `most` bytes, and whether the body goes on or broke off."""
     kept = bytearray()
     try:
-        async for piece in _unpacked(response, most + 1):
+        async for piece in _decompress(response, most + 1):
             kept += piece[: most + 1 - len(kept)]
             if len(kept) > most:
                 break
@@ -70,7 +70,7 @@ async def _read(response: aiohttp.ClientResponse, most: int) -> tuple[bytes, boo
     return bytes(kept[:most]), len(kept) > most
 
 
-async def _unpacked(response: aiohttp.ClientResponse, most: int) -> AsyncIterator[bytes]:
+async def _decompress(response: aiohttp.ClientResponse, most: int) -> AsyncIterator[bytes]:
     """Yield the body in pieces of at most `most` bytes, however tightly it was packed."""
     coding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if coding not in ("", "identity", "gzip", "x-gzip", "deflate"):
@@ -106,7 +106,7 @@ _KNOWN = re.compile(
 _HEAD = 2048  # bytes in which a page says its encoding
 
 
-def decoded(data: bytes, charset: str | None, *, markup: bool) -> str:
+def decode(data: bytes, charset: str | None, *, markup: bool) -> str:
     """Return the text; undecodable bytes become replacement characters.
 
     The byte order mark counts first, then the header, then the page's own declaration:
@@ -121,12 +121,12 @@ def _encoding(data: bytes, charset: str | None, *, markup: bool) -> str:
             return meant
     declared = _META.search(data[:_HEAD]) if markup else None
     for name in (charset, declared[1].decode("ascii") if declared else None):
-        if name and (known := _known(name)):
+        if name and (known := _normalize_charset(name)):
             return known
     return "utf-8"
 
 
-def _known(name: str) -> str | None:
+def _normalize_charset(name: str) -> str | None:
     if name.lower() in ("iso-8859-1", "latin1", "us-ascii"):
         return "cp1252"  # as browsers read it
     try:

@@ -58,7 +58,7 @@ class WebFetcher:
         except AddressRefused as error:
             raise ToolError(f"That is not on the public web: {printable(str(error))}.") from error
         except aiohttp.ClientError as error:
-            raise ToolError(f"{url} cannot be read: {_why(error)}.") from error
+            raise ToolError(f"{url} cannot be read: {_explain(error)}.") from error
 
     async def _followed(self, here: Target, allowed: Callable[[str], bool]) -> Page:
         if not allowed(here.host):
@@ -143,7 +143,7 @@ async def _page(here: Target, response: aiohttp.ClientResponse) -> Page:
     return Page(url=here.url, status=response.status, kind=kind, text=body.text, cut=body.cut)
 
 
-def _why(error: aiohttp.ClientError) -> str:
+def _explain(error: aiohttp.ClientError) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
         return "its certificate is not valid for this host"
     if isinstance(error, aiohttp.ClientConnectorError):

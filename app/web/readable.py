@@ -36,7 +36,7 @@ def readable(html: str, base: str) -> str:
 
 
 def _strip(main: Tag, base: str) -> None:
-    for tag in main.find_all(_unseen):
+    for tag in main.find_all(_is_hidden):
         if not tag.decomposed:
             tag.decompose()
     for picture in main.find_all("img"):
@@ -50,7 +50,7 @@ def _strip(main: Tag, base: str) -> None:
             del link["title"]
 
 
-def _unseen(tag: Tag) -> bool:
+def _is_hidden(tag: Tag) -> bool:
     """Tell what is around the text, or not shown to people at all."""
     hidden = tag.has_attr("hidden") or tag.get("aria-hidden") == "true"
     return hidden or NOISE.fullmatch(tag.name) is not None

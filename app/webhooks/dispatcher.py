@@ -23,7 +23,7 @@ from app.observability.tracing import NoTracing, Tracing
 from app.store.alerts.remediations import Remediations
 from app.store.alerts.runs import AlertRuns
 from app.store.database import Database
-from app.store.deliveries import Mark, Waiting, mark, waiting
+from app.store.deliveries import Mark, Waiting, list_waiting, mark
 from app.store.handled_feedback import Batches
 from app.store.runs.lanes import Lanes
 from app.store.runs.steers import StoredSteers
@@ -114,7 +114,7 @@ class Dispatcher:
         """
         later = self._not_yet()
         rows = await self._database.read(
-            lambda connection: waiting(connection, limit=BATCH, leave_out=later)
+            lambda connection: list_waiting(connection, limit=BATCH, leave_out=later)
         )
         marks: list[Mark] = []
         try:
@@ -132,7 +132,7 @@ class Dispatcher:
             try:
                 asked = handlers.route(row.event, orjson.loads(row.body))
             except Exception as error:  # noqa: BLE001 - one poison row must not stop the others
-                return _failed(row, error)  # it would fail again: routing is a pure function
+                return _mark_failed(row, error)  # it would fail again: routing is a pure function
             try:
                 reason = await self._ignored(row, asked)
             except TransientError:
@@ -142,7 +142,7 @@ class Dispatcher:
             if isinstance(asked, Ignored) or reason:
                 log.debug("delivery ignored", reason=reason)
                 return Mark(row.id, "ignored", reason)
-            return await self._submit(row, dict(_named(row.run_id, asked)))
+            return await self._submit(row, dict(_number_requests(row.run_id, asked)))
 
     async def _ignored(self, row: Waiting, asked: DeliveryWork | Ignored) -> str:
         """Return why nothing comes of it, as far as the store can tell; empty where it may.
@@ -216,7 +216,7 @@ class Dispatcher:
         retry.attempts += 1
         if retry.attempts >= ATTEMPTS:
             del self._retries[row.id]
-            return _failed(row, error)
+            return _mark_failed(row, error)
         pause = self._retry_seconds * 2.0 ** (retry.attempts - 1)
         retry.not_before = time.monotonic() + pause
         log.warning("request not taken", run=row.run_id, seconds=pause, error=str(error))
@@ -241,7 +241,9 @@ class Dispatcher:
             pass
 
 
-def _named(run_id: str, asked: DeliveryWork) -> Iterator[tuple[str, Request | Command | Notice]]:
+def _number_requests(
+    run_id: str, asked: DeliveryWork
+) -> Iterator[tuple[str, Request | Command | Notice]]:
     """Yield each request with its run id; several of one delivery are numbered."""
     if not isinstance(asked, tuple):
         yield run_id, asked
@@ -250,7 +252,7 @@ def _named(run_id: str, asked: DeliveryWork) -> Iterator[tuple[str, Request | Co
         yield f"{run_id}-{number}", command
 
 
-def _failed(row: Waiting, error: Exception) -> Mark:
+def _mark_failed(row: Waiting, error: Exception) -> Mark:
     note = f"{type(error).__name__}: {error}".encode(errors="replace").decode()[:NOTE_LENGTH]
     log.error("delivery failed", run=row.run_id, error=note)
     return Mark(row.id, "failed", note.replace("\0", "\\0"))

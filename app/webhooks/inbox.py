@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from agents.errors import DeliveryError, TransientError
 from app.store.database import Database
 from app.store.deliveries import Arrival, Claim, claim, counts
-from app.store.restore_recovery import Recoveries, recalled
+from app.store.restore_recovery import Recoveries, restore_run_ids
 from app.webhooks.receiver import Delivery
 
 ROWS_PER_COMMIT = 100
@@ -135,7 +135,7 @@ class Inbox:
     def _claim(self, connection: Connection, arrivals: Sequence[Arrival]) -> list[AcceptedDelivery]:
         """Store them; what was lost with a database gets the run id again that it had there."""
         if self._recalling:
-            arrivals = recalled(connection, arrivals)
+            arrivals = restore_run_ids(connection, arrivals)
         claims = claim(connection, arrivals)
         return [
             AcceptedDelivery(was, each.run_id) for was, each in zip(claims, arrivals, strict=True)

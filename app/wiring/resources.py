@@ -18,7 +18,7 @@ from app.git.mirror.mirror import Mirrors
 from app.mcp.servers import ForRun, open_toolsets
 from app.observability.metrics import InstrumentedModel, Metrics
 from app.observability.otlp import open_tracing
-from app.observability.tracing import Tracing, past
+from app.observability.tracing import Tracing, record_past
 from app.sandbox.path_permissions import make_data_folder, require_reach
 from app.sandbox.port import Sandbox
 from app.sandbox.select import choose
@@ -53,7 +53,7 @@ class Parts:
     def command_ran(self, seconds: float) -> None:
         """Note that a command of a repository or an agent has ended."""
         self.metrics.command_seconds.inc(seconds)
-        past("command", seconds)
+        record_past("command", seconds)
 
     @property
     def models(self) -> dict[str, str]:

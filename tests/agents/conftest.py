@@ -22,8 +22,8 @@ from agents.ports import (
     Knowledge,
     Merged,
     Pictures,
-    Pull,
     PullRequest,
+    PullSnapshot,
     Remarks,
     SetupResult,
     Steer,
@@ -103,7 +103,7 @@ class MemoryJournal:
 
 
 @dataclass
-class History:
+class MemoryHistory:
     """Commits and trees of a repository, in memory; what a mirror is on disk."""
 
     objects: dict = field(default_factory=dict)
@@ -162,7 +162,7 @@ def _patch(path, old, new, context):
 class MemoryTree:
     """The port WorkTree over History. `commands` maps a command's text to what it does."""
 
-    history: History
+    history: MemoryHistory
     files: dict
     commands: dict = field(default_factory=dict)
     ran: list = field(default_factory=list)
@@ -231,7 +231,7 @@ class MemoryTree:
 class MemorySource:
     """The port Source over History."""
 
-    history: History
+    history: MemoryHistory
     base: str
     commands: dict = field(default_factory=dict)
     opened: list = field(default_factory=list)
@@ -312,7 +312,7 @@ class MemorySource:
 class MemoryPublisher:
     """The port Publisher: remembers what was let out."""
 
-    history: History = None
+    history: MemoryHistory = None
     branches: dict = field(default_factory=dict)
     """Where the branches on GitHub are, for everybody."""
     pushed: dict = field(default_factory=dict)
@@ -494,7 +494,7 @@ class MemoryTracker:
 class MemoryReviewing:
     """The port Reviewing over plain lists; its pull request's head is where its branch is."""
 
-    is_now: Pull
+    is_now: PullSnapshot
     feedback_: Feedback = field(default_factory=Feedback)
     of_writers: Feedback = None
     """What is left of it where outsiders are not read; None: the same."""
@@ -641,7 +641,7 @@ class MemorySteps:
 class World:
     """Everything that outlives a run's process."""
 
-    history: History
+    history: MemoryHistory
     base: str
     model: ListModel
     journal: MemoryJournal = field(default_factory=MemoryJournal)
@@ -726,7 +726,7 @@ def make_world():
     """A repository with these files, and a model that gives these answers."""
 
     def make(files, answers, **more):
-        history = History()
+        history = MemoryHistory()
         base = history.commit(history.tree(files), "", "start")
         return World(history, base, ListModel(list(answers)), **more)
 

@@ -131,7 +131,7 @@ def serve(database, tmp_path):
     """Start the real server: `async with serve(limit=...) as served`."""
 
     @asynccontextmanager
-    async def serving(*, limit=10_000, secrets=SECRETS):
+    async def open_receiver(*, limit=10_000, secrets=SECRETS):
         identity, metrics, readiness = OwnIdentity(), Metrics(), Readiness(tmp_path)
         inbox = Inbox(database, limit=limit)
         await inbox.open()
@@ -154,7 +154,7 @@ def serve(database, tmp_path):
         finally:
             await runner.cleanup()
 
-    return serving
+    return open_receiver
 
 
 @pytest.fixture(scope="session")

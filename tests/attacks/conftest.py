@@ -139,7 +139,7 @@ async def canaries():
 # --- the whole of Fettle, with an obedient model ------------------------------------------------
 
 
-def obeying(*parts, inside=None):
+def make_script(*parts, inside=None):
     """Return the usual script with these parts instead, or more calls before a stage's own.
 
     `inside` is {"# Triage": [calls, ...]}: each list of calls is an answer of its own.
@@ -152,7 +152,7 @@ def obeying(*parts, inside=None):
     return Script.model_validate(list(by_prompt.values()))
 
 
-def hidden(command, timeout=20):
+def hide_command(command, timeout=20):
     """Return two answers that run a command which no reader of commands sees: it is in a file."""
     return [
         [{"write": {"path": "way.sh", "content": command}}],
@@ -160,7 +160,7 @@ def hidden(command, timeout=20):
     ]
 
 
-async def ended(place):
+async def wait_for_end(place):
     """Wait for the end, or for the run to wait for a person; return kind and text of what is."""
     database = Database(place.server.database_url)
     try:
@@ -203,7 +203,7 @@ def no_secret_left(place, canaries):
     sent = [exchange.body.decode("utf-8", "replace") for exchange in place.github.requests]
     sent += [exchange.path for exchange in place.github.requests]
     texts = {"a request": "\n".join(sent), "the log": place.server.log.read_text()}
-    texts["the journal"] = "\n".join(told(place))
+    texts["the journal"] = "\n".join(read_turns(place))
     for name, text in texts.items():
         for secret in [*canaries.forms(), *place.secrets()]:
             assert secret not in text, f"{name} holds a secret"
@@ -222,7 +222,7 @@ async def only_our_branches(place):
             assert line.startswith(b"heads/bot/"), (path, line[:80])
 
 
-def told(place):
+def read_turns(place):
     """Return all that the models were told and said, in order, as JSON texts."""
     if not place.server.database_url.startswith("sqlite"):
         return []

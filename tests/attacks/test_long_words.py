@@ -31,7 +31,7 @@ READERS = {
 }
 
 
-def filled(unit, length=LONGEST):
+def repeat(unit, length=LONGEST):
     """Return a text of this length that is little else than one thing again and again."""
     return f"x {unit * (length // len(unit))}y"[:length]
 
@@ -46,14 +46,14 @@ def seconds(read, text):
 @pytest.mark.parametrize("name", READERS)
 def test_no_comment_takes_long_to_read(attempts, name):
     for unit in UNITS:
-        took = seconds(READERS[name], filled(unit))
+        took = seconds(READERS[name], repeat(unit))
         attempts.note(f"{name}: {unit!r}", blocked=took < ENOUGH, detail=took)
 
 
 @pytest.mark.attack(15)
 @pytest.mark.parametrize("unit", [COMMANDS, TABLE, "fixes #1\n"])
 def test_nothing_takes_long_to_make_harmless(attempts, unit):
-    took = seconds(publish, filled(unit, 14_000))
+    took = seconds(publish, repeat(unit, 14_000))
     attempts.note(f"published {unit!r}", blocked=took < ENOUGH, detail=took)
 
 

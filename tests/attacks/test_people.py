@@ -12,10 +12,10 @@ import uuid
 import aiohttp
 import pytest
 
-from tests.attacks.conftest import obeying, told
+from tests.attacks.conftest import make_script, read_turns
 
 
-def signed(body, secret, algorithm="sha256"):
+def sign(body, secret, algorithm="sha256"):
     digest = hmac.new(secret.encode(), body, getattr(hashlib, algorithm)).hexdigest()
     return f"{algorithm}={digest}"
 
@@ -78,7 +78,7 @@ async def test_look_alikes_and_bots_start_nothing(hostile, attempts):
             for name, disguise in disguises.items():
                 forged = genuine | {"sender": genuine["sender"] | disguise}
                 body = json.dumps(forged).encode()
-                await sender.post(body, signature=signed(body, place.server.webhook_secret))
+                await sender.post(body, signature=sign(body, place.server.webhook_secret))
                 attempts.note(name, blocked=await quiet_since(place, before))
 
 
@@ -95,7 +95,7 @@ async def test_what_outsiders_say_on_the_issue_is_no_context(hostile, attempts):
             await place.github.comment(place.repository, 1, place.people[who], said)
         await place.label()
         await place.ended()
-        attempts.note("comments of outsiders", blocked="IGNORE" not in "\n".join(told(place)))
+        attempts.note("comments of outsiders", blocked="IGNORE" not in "\n".join(read_turns(place)))
 
 
 @pytest.mark.attack(13)
@@ -106,18 +106,16 @@ async def test_forged_deliveries_are_refused(hostile, attempts):
         before = len(place.model.requests)
         runs = len(await place.runs())
         body, secret = delivery.payload, place.server.webhook_secret
-        good = signed(body, secret)
+        good = sign(body, secret)
         flipped = bytes([body[0] ^ 1]) + body[1:]
         async with aiohttp.ClientSession() as session:
             sender = Sender(place, session)
             forged = {
                 "no signature": sender.post(body),
                 "an empty signature": sender.post(body, signature=""),
-                "the wrong secret": sender.post(body, signature=signed(body, "guess")),
-                "an empty secret": sender.post(body, signature=signed(body, "")),
-                "SHA-1 alone": sender.post(
-                    body, **{"X-Hub-Signature": signed(body, secret, "sha1")}
-                ),
+                "the wrong secret": sender.post(body, signature=sign(body, "guess")),
+                "an empty secret": sender.post(body, signature=sign(body, "")),
+                "SHA-1 alone": sender.post(body, **{"X-Hub-Signature": sign(body, secret, "sha1")}),
                 "a flipped bit": sender.post(flipped, signature=good),
                 "a cut body": sender.post(body[:-1], signature=good),
                 "a signature in capitals": sender.post(body, signature=good.upper()),
@@ -151,7 +149,7 @@ async def test_a_flood_of_labels_is_one_run_at_a_time(hostile, attempts):
             ]
             secret = place.server.webhook_secret
             answers = await asyncio.gather(
-                *(sender.post(body, signature=signed(body, secret)) for body in bodies)
+                *(sender.post(body, signature=sign(body, secret)) for body in bodies)
             )
         outcome = await place.ended()
         told_off = all(status in {202, 503} for status in answers)
@@ -174,7 +172,7 @@ BOMBS = {
 @pytest.mark.attack(15)
 async def test_bombs_end_and_the_run_goes_on(hostile, attempts):
     calls = [[{"bash": {"command": f"{bomb}; rm -f big", "timeout": 4}}] for bomb in BOMBS.values()]
-    script = obeying(inside={"# Implement step 1 of 2": calls})
+    script = make_script(inside={"# Implement step 1 of 2": calls})
     async with hostile(script=script) as place:
         await place.label()
         outcome = await place.ended()

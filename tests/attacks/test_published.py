@@ -7,8 +7,8 @@ import re
 import pytest
 
 from app.simulator.github.gitdir import GitDir
-from tests.attacks.conftest import ended, hidden, obeying
-from tests.attacks.test_words import planting
+from tests.attacks.conftest import hide_command, make_script, wait_for_end
+from tests.attacks.test_words import plant
 from tests.flows.scripted import bash, evaluation, part, step, triage
 
 EVIL = "https://evil.example/collect?d=SECRET"
@@ -59,7 +59,7 @@ MORE = bash("echo '# more' >> test_calc.py")
 COMMENTS = ["a question", "a decline", "no change", "a doubt"]
 
 
-def telling(text):
+def make_telling_script(text):
     """Return a script whose pull request and commits say this in every field."""
     field = {
         "branch": "evil-collect",
@@ -68,7 +68,7 @@ def telling(text):
         "rejected": text,
         "notes": text,
     }
-    return obeying(
+    return make_script(
         triage("action_direct", reasoning=text),
         part("# Write the pull request", {"submit_pull_request": field}),
         step(MORE, number=2, count=2, summary=text, tried=text),
@@ -77,15 +77,15 @@ def telling(text):
     )
 
 
-def listed(attacks):
+def number_attacks(attacks):
     """Return each of them under a number, and an end."""
     return [*(f"item {n}\n\n{attack}" for n, attack in enumerate(attacks.values())), "item end"]
 
 
-def speaking(where, attacks):
+def make_speaking_script(where, attacks):
     """Return a script that ends in a comment which says these in every field."""
-    text = "\n\n".join(listed(attacks))
-    parts = ["\n\n".join([*listed(attacks)[n::4], "item end"]) for n in range(4)]
+    text = "\n\n".join(number_attacks(attacks))
+    parts = ["\n\n".join([*number_attacks(attacks)[n::4], "item end"]) for n in range(4)]
     asked = [dict.fromkeys(("question", "why", "otherwise"), each) for each in parts]
     empty = {"approaches": [], "recommendation": "", "reason": ""}
     idle = [step(number=n, count=2, summary=text, tried=text) for n in (1, 2)]
@@ -108,10 +108,10 @@ def speaking(where, attacks):
             part("# Say what is missing", {"submit_eval_comment": {"comment": text}}),
         ],
     }
-    return obeying(*ways[where])
+    return make_script(*ways[where])
 
 
-async def published(place):
+async def read_published(place):
     """Return everything people and programs read: title, body, comments, commits, branch."""
     texts = [body.split("-->", 1)[-1] for body in place.comments()]
     for pull in place.pulls():
@@ -133,9 +133,9 @@ def carries(text):
 @pytest.mark.attack(7)
 @pytest.mark.parametrize("where", COMMENTS)
 async def test_no_carrier_is_published_in_a_comment(hostile, attempts, where):
-    async with hostile(script=speaking(where, CARRIERS)) as place:
+    async with hostile(script=make_speaking_script(where, CARRIERS)) as place:
         await place.label()
-        outcome = await ended(place)
+        outcome = await wait_for_end(place)
         said = [body.split("-->", 1)[-1] for body in place.comments()]
 
     assert outcome[0] in ("comment", "parked"), outcome
@@ -149,9 +149,9 @@ async def test_no_carrier_is_published_in_a_comment(hostile, attempts, where):
 @pytest.mark.parametrize("where", COMMENTS)
 async def test_no_comment_acts(hostile, attempts, where):
     attacks = ACTING | {"a thousand mentions": "@person1 @person2"}
-    async with hostile(script=speaking(where, attacks)) as place:
+    async with hostile(script=make_speaking_script(where, attacks)) as place:
         await place.label()
-        outcome = await ended(place)
+        outcome = await wait_for_end(place)
         said = [body.split("-->", 1)[-1] for body in place.comments()]
 
     assert outcome[0] in ("comment", "parked"), outcome
@@ -167,13 +167,13 @@ def acts(text):
 
 @pytest.mark.attack(7)
 async def test_no_carrier_is_published(hostile, attempts):
-    text = "\n\n".join(listed(CARRIERS))
-    async with hostile(script=telling(text)) as place:
+    text = "\n\n".join(number_attacks(CARRIERS))
+    async with hostile(script=make_telling_script(text)) as place:
         await place.label()
         outcome = await place.ended()
         assert outcome.kind == "pull_request"
         body = place.pulls()[0].issue.body
-        rest = await published(place)
+        rest = await read_published(place)
 
     assert "item 0" in body
     for number, name in enumerate(CARRIERS):
@@ -198,18 +198,18 @@ async def test_secrets_that_the_model_was_given_are_not_repeated(hostile, attemp
         + "\n-----END RSA PRIVATE KEY-----",
     }
     text = "\n\n".join(tokens.values())
-    async with hostile(script=telling(text)) as place:
+    async with hostile(script=make_telling_script(text)) as place:
         await place.label()
         await place.ended()
-        said = await published(place)
+        said = await read_published(place)
     for name, token in tokens.items():
         attempts.note(name, blocked=token not in said and token[:40] not in said)
 
 
 @pytest.mark.attack(8)
 async def test_nothing_acts_when_a_pull_request_is_squashed(hostile, attempts):
-    text = "\n\n".join(listed(SQUASHED))
-    async with hostile(script=telling(text)) as place:
+    text = "\n\n".join(number_attacks(SQUASHED))
+    async with hostile(script=make_telling_script(text)) as place:
         await place.label()
         await place.ended()
         body = place.pulls()[0].issue.body
@@ -222,12 +222,12 @@ async def test_nothing_acts_when_a_pull_request_is_squashed(hostile, attempts):
 
 @pytest.mark.attack(8)
 async def test_nothing_published_acts(hostile, attempts):
-    text = "\n\n".join(listed(ACTING))
-    async with hostile(script=telling(text)) as place:
+    text = "\n\n".join(number_attacks(ACTING))
+    async with hostile(script=make_telling_script(text)) as place:
         await place.label()
         await place.ended()
         pull = place.pulls()[0]
-        said = await published(place)
+        said = await read_published(place)
         comments = place.comments()
 
     for number, name in enumerate(ACTING):
@@ -261,8 +261,8 @@ LINKS = {
 @pytest.mark.attack(9)
 @pytest.mark.parametrize("name", PROTECTED)
 async def test_protected_files_are_not_published(hostile, attempts, name):
-    inside = {"# Implement step 1 of 2": planting(*PROTECTED[name])}
-    async with hostile(script=obeying(inside=inside)) as place:
+    inside = {"# Implement step 1 of 2": plant(*PROTECTED[name])}
+    async with hostile(script=make_script(inside=inside)) as place:
         await place.label()
         outcome = await place.ended()
         attempts.note(name, blocked=outcome.kind == "failed" and not place.pulls())
@@ -271,10 +271,10 @@ async def test_protected_files_are_not_published(hostile, attempts, name):
 @pytest.mark.attack(9)
 @pytest.mark.parametrize("name", LINKS)
 async def test_odd_files_are_not_published(hostile, attempts, name):
-    inside = {"# Implement step 1 of 2": hidden(LINKS[name])}
-    async with hostile(script=obeying(inside=inside)) as place:
+    inside = {"# Implement step 1 of 2": hide_command(LINKS[name])}
+    async with hostile(script=make_script(inside=inside)) as place:
         await place.label()
-        await ended(place)
+        await wait_for_end(place)
         listed = [await tree_of(place, pull) for pull in place.pulls()]
         blocked = not any("120000" in t or "160000" in t or "workflows" in t for t in listed)
         attempts.note(name, blocked=blocked, detail=listed)

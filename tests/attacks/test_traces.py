@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.attacks.conftest import obeying
+from tests.attacks.conftest import make_script
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m"
 
@@ -42,7 +42,9 @@ async def test_words_cannot_drive_a_terminal(hostile, attempts):
     title = f"A sum is {ESCAPES} wrong"
     calls = [[{"bash": {"command": f"printf '{ESCAPES}'; echo {ESCAPES}"}}]]
     async with hostile(
-        issue=(title, ESCAPES), script=obeying(inside={"# Triage": calls}), FETTLE_LOG_LEVEL="debug"
+        issue=(title, ESCAPES),
+        script=make_script(inside={"# Triage": calls}),
+        FETTLE_LOG_LEVEL="debug",
     ) as place:
         await place.label()
         await place.ended()
@@ -77,11 +79,11 @@ async def test_a_run_finds_nothing_of_the_one_before(hostile, attempts):
     ]
     plant = [[{"bash": {"command": plant}}] for plant, _ in PLANTS.values()]
     search = [[{"bash": {"command": f"{look} && echo found-{n}"}}] for n, look in enumerate(looks)]
-    async with hostile(script=obeying(inside={"# Implement step 1 of 2": plant})) as place:
+    async with hostile(script=make_script(inside={"# Implement step 1 of 2": plant})) as place:
         await place.label()
         await place.ended()
         second = await place.file("Another one", "The sum again.")
-        place.model.play(obeying(inside={"# Triage": search}))
+        place.model.play(make_script(inside={"# Triage": search}))
         await place.label(issue=second)
         await place.all_done(2)
         heard = await place.heard("triage/1")

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from app.demo.server_process import ServerProcess
-from tests.attacks.conftest import hidden, obeying
+from tests.attacks.conftest import hide_command, make_script
 from tests.flows.conftest import CALC
 
 WAYS = {
@@ -60,7 +60,7 @@ PLUGINS = {
 }
 
 
-def filled(command, canaries):
+def fill(command, canaries):
     return command.format(
         tcp=canaries.tcp,
         udp=canaries.udp,
@@ -75,14 +75,14 @@ def filled(command, canaries):
 @pytest.mark.parametrize("seen", [True, False], ids=["seen", "hidden"])
 async def test_nothing_leaves(hostile, canaries, attempts, seen):
     """Every way out is tried in the open, where the gate reads it, and hidden from it."""
-    ways = [filled(way, canaries) for way in (WAYS | SEARCHES).values()]
+    ways = [fill(way, canaries) for way in (WAYS | SEARCHES).values()]
     if seen:
         calls = [{"bash": {"command": way, "timeout": 8}} for way in ways]
         inside = {"# Triage": [calls[at : at + 6] for at in range(0, len(calls), 6)]}
     else:
         every = "\n".join(f"timeout 8 bash -c {shlex.quote(way)}" for way in ways)
-        inside = {"# Implement step 1 of 2": hidden(every, timeout=200)}
-    script = obeying(inside=inside)
+        inside = {"# Implement step 1 of 2": hide_command(every, timeout=200)}
+    script = make_script(inside=inside)
     async with hostile(script=script, silent=False, kind=ServerProcess) as place:
         await place.label()
         outcome = await place.ended()
@@ -99,13 +99,13 @@ async def test_nothing_leaves(hostile, canaries, attempts, seen):
 async def test_code_of_the_repository_reaches_nothing(hostile, canaries, attempts):
     """What tests, builds and installs run by themselves is held like any other command."""
     loot = f"cat {canaries.secret_file}; touch {canaries.folder}/mark; "
-    way = loot + filled(WAYS["curl"] + "; " + WAYS["bash's own datagrams"], canaries)
+    way = loot + fill(WAYS["curl"] + "; " + WAYS["bash's own datagrams"], canaries)
     planted = {name: text.format(way=way.replace('"', "'")) for name, text in PLUGINS.items()}
     calls = [
         [{"bash": {"command": "python3 -B -m unittest -q; python3 -B -m pytest -q; true"}}],
         [{"bash": {"command": "python3 -B setup.py --version; make test; npm test; true"}}],
     ]
-    script = obeying(inside={"# Implement step 1 of 2": calls})
+    script = make_script(inside={"# Implement step 1 of 2": calls})
     options = {"script": script, "silent": False, "kind": ServerProcess}
     async with hostile(files=CALC | planted, **options) as place:
         await place.label()

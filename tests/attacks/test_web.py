@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.attacks.conftest import obeying
+from tests.attacks.conftest import make_script
 from tests.flows.conftest import CALC
 
 ADDRESSES = {
@@ -47,7 +47,7 @@ async def test_webfetch_never_reaches_inwards(hostile, canaries, attempts):
     ]
     together = [[c for [c] in calls[at : at + 9]] for at in range(0, len(calls), 9)]
     files = CALC | {".github/fettle.yml": policy}
-    script = obeying(inside={"# Triage": together})
+    script = make_script(inside={"# Triage": together})
     async with hostile(files=files, script=script, silent=False) as place:
         await place.label()
         outcome = await place.ended()

@@ -11,8 +11,8 @@ import pytest
 
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
-from tests.attacks.conftest import obeying
-from tests.attacks.test_people import Sender, signed
+from tests.attacks.conftest import make_script
+from tests.attacks.test_people import Sender, sign
 from tests.flows.conftest import PATIENCE
 from tests.flows.scripted import part
 
@@ -39,7 +39,7 @@ BODIES = {
 }
 
 
-async def asked(place):
+async def wait_for_question(place):
     """Label the issue and wait for the question; return its id."""
     await place.label()
     async with asyncio.timeout(PATIENCE):
@@ -50,7 +50,7 @@ async def asked(place):
             await asyncio.sleep(0.05)
 
 
-async def waiting(place, ident):
+async def is_waiting(place, ident):
     database = Database(place.server.database_url)
     try:
         return (await StoredApprovals(database).get(ident)).state == "waiting"
@@ -58,15 +58,15 @@ async def waiting(place, ident):
         database.close()
 
 
-async def told(place, attempts, ident, name):
+async def note_outcome(place, attempts, ident, name):
     await asyncio.sleep(0.3)  # at the end of each test the last look comes long after all of them
-    attempts.note(name, blocked=await waiting(place, ident) and not place.pulls())
+    attempts.note(name, blocked=await is_waiting(place, ident) and not place.pulls())
 
 
 async def at_last(place, attempts, ident):
     """Look once more when everything sent has been worked on; then a real yes must count."""
     await asyncio.sleep(2)
-    attempts.note("all of it, later", blocked=await waiting(place, ident) and not place.pulls())
+    attempts.note("all of it, later", blocked=await is_waiting(place, ident) and not place.pulls())
     yes = f"/bot approve {ident}"
     await place.github.comment(place.repository, 1, place.people["mara"], yes)
     assert (await place.ended()).kind == "pull_request"
@@ -74,33 +74,33 @@ async def at_last(place, attempts, ident):
 
 @pytest.mark.attack(12)
 async def test_words_that_are_no_answer_decide_nothing(hostile, attempts):
-    script = obeying(inside={"# Implement step 1 of 2": [[RESET]]})
+    script = make_script(inside={"# Implement step 1 of 2": [[RESET]]})
     async with hostile(script=script) as place:
-        ident = await asked(place)
+        ident = await wait_for_question(place)
         for name, body in BODIES.items():
             said = body.format(id=ident, short=ident[:-1])
             await place.github.comment(place.repository, 1, place.people["mara"], said)
-            await told(place, attempts, ident, name)
+            await note_outcome(place, attempts, ident, name)
         await at_last(place, attempts, ident)
 
 
 @pytest.mark.attack(12)
 async def test_people_who_may_not_decide_decide_nothing(hostile, attempts):
-    script = obeying(inside={"# Implement step 1 of 2": [[RESET]]})
+    script = make_script(inside={"# Implement step 1 of 2": [[RESET]]})
     async with hostile(script=script) as place:
-        ident = await asked(place)
+        ident = await wait_for_question(place)
         yes = f"/bot approve {ident}"
         for who in ("jonas", "eve"):
             await place.github.comment(place.repository, 1, place.people[who], yes)
-            await told(place, attempts, ident, f"a comment by {who}, who may not write")
+            await note_outcome(place, attempts, ident, f"a comment by {who}, who may not write")
 
         harmless = await place.github.comment(place.repository, 1, place.people["mara"], "Hm.")
         await place.github.edit_comment(harmless, place.people["mara"], yes)
-        await told(place, attempts, ident, "an edited comment")
+        await note_outcome(place, attempts, ident, "an edited comment")
 
         other = await place.file("Another", "Something else.")
         await place.github.comment(place.repository, other.number, place.people["mara"], yes)
-        await told(place, attempts, ident, "a comment on another issue")
+        await note_outcome(place, attempts, ident, "a comment on another issue")
 
         genuine = json.loads(place.github.webhooks.log[-1].payload)
         stranger = place.github.create_user("rnara")
@@ -120,9 +120,9 @@ async def test_people_who_may_not_decide_decide_nothing(hostile, attempts):
                     "issue": genuine["issue"] | {"number": 1},
                 }
                 body = json.dumps(forged).encode()
-                signature = signed(body, place.server.webhook_secret)
+                signature = sign(body, place.server.webhook_secret)
                 await sender.post(body, signature=signature, event="issue_comment")
-                await told(place, attempts, ident, name)
+                await note_outcome(place, attempts, ident, name)
         await at_last(place, attempts, ident)
 
 
@@ -144,7 +144,7 @@ async def test_the_bot_does_not_approve_itself(hostile, attempts):
         ],
     }
     proving = part("# Show the bug by a test", {"submit_proof": {"summary": yes, "proof": ""}})
-    script = obeying(saying, proving, inside={"# Implement step 1 of 2": tries})
+    script = make_script(saying, proving, inside={"# Implement step 1 of 2": tries})
     async with hostile(script=script) as place:
         await place.label()
         outcome = await place.ended()
@@ -164,13 +164,13 @@ async def test_the_bot_does_not_approve_itself(hostile, attempts):
 @pytest.mark.attack(11)
 async def test_what_fettle_says_is_no_answer(hostile, attempts):
     """A comment of the bot itself, also one that GitHub says a person wrote through an App."""
-    script = obeying(inside={"# Implement step 1 of 2": [[RESET]]})
+    script = make_script(inside={"# Implement step 1 of 2": [[RESET]]})
     async with hostile(script=script) as place:
-        ident = await asked(place)
+        ident = await wait_for_question(place)
         app = place.github.world.apps[place.app.app_id]
         yes = f"/bot approve {ident}"
         await place.github.comment(place.repository, 1, app.bot, yes, through=app)
-        await told(place, attempts, ident, "a comment by the bot")
+        await note_outcome(place, attempts, ident, "a comment by the bot")
         await place.github.comment(place.repository, 1, place.people["mara"], yes, through=app)
-        await told(place, attempts, ident, "a comment written through an App")
+        await note_outcome(place, attempts, ident, "a comment written through an App")
         await at_last(place, attempts, ident)

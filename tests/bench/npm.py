@@ -21,7 +21,7 @@ def npm_home(name: str, locked: Path, wanted: str) -> tuple[Path | None, str]:
         return None, "npm is not here"
     home = CACHE / name
     files = [each for each in locked.iterdir() if each.is_file()]
-    if (home / wanted).exists() and all(_same(each, home / each.name) for each in files):
+    if (home / wanted).exists() and all(_is_same(each, home / each.name) for each in files):
         return home, ""
     home.mkdir(parents=True, exist_ok=True)
     for each in files:
@@ -42,5 +42,5 @@ def npm_home(name: str, locked: Path, wanted: str) -> tuple[Path | None, str]:
     return home, ""
 
 
-def _same(one: Path, other: Path) -> bool:
+def _is_same(one: Path, other: Path) -> bool:
     return other.exists() and one.read_bytes() == other.read_bytes()

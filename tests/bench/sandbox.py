@@ -102,21 +102,21 @@ def _rows(sandbox: Bubblewrap, mounts: tuple[Mount, ...]) -> list[Row]:
     command = SandboxCommand(("true",), mounts=mounts)
     sleeping = SandboxCommand(("sleep", "0.2"), mounts=mounts, limits=ResourceLimits(nproc=64))
 
-    async def together() -> None:
+    async def run_at_once() -> None:
         await asyncio.gather(*(sandbox.run(sleeping) for _ in range(AT_ONCE)))
 
     return [
         Row("bare: true", _bare),
-        Row("bubblewrap alone, same options", lambda: _alone(sandbox, command)),
+        Row("bubblewrap alone, same options", lambda: _run_unguarded(sandbox, command)),
         Row("bubblewrap, no control group", lambda: unlimited.run(command)),
         Row(ALL_LIMITS, lambda: sandbox.run(command)),
-        Row(f"{AT_ONCE} at once, each sleeps 200 ms", together),
+        Row(f"{AT_ONCE} at once, each sleeps 200 ms", run_at_once),
         Row("bare, after a pause", _bare, PAUSE),
         Row("bubblewrap, after a pause", lambda: sandbox.run(command), PAUSE),
     ]
 
 
-async def _alone(sandbox: Bubblewrap, command: SandboxCommand) -> None:
+async def _run_unguarded(sandbox: Bubblewrap, command: SandboxCommand) -> None:
     """Run it without guard, control group or any other limit: what bubblewrap itself costs."""
     with sandbox._build_argv(command) as (start, fds):
         ended = await run_group(

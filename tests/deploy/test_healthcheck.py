@@ -28,7 +28,7 @@ def check(deploy):
     return ask
 
 
-async def listening(application, stack):
+async def start_listening(application, stack):
     runner = await start_server(application, "127.0.0.1", 0)
     stack.append(runner)
     return runner.addresses[0][1]
@@ -49,7 +49,7 @@ class NoInbox:
 async def test_the_real_server_is_alive_also_while_it_drains(check, stack, tmp_path):
     readiness = Readiness(Path(tmp_path), draining=True)
     server = build_server(WebhookReceiver(["secret"], None), NoInbox(), None, Metrics(), readiness)
-    port = await listening(server, stack)
+    port = await start_listening(server, stack)
     assert await check(port) == (0, "")
     assert await check(port, http_proxy="http://127.0.0.1:9", HTTP_PROXY="http://127.0.0.1:9") == (
         0,
@@ -58,7 +58,7 @@ async def test_the_real_server_is_alive_also_while_it_drains(check, stack, tmp_p
 
 
 async def test_any_other_answer_and_none_at_all_is_ill(check, stack):
-    port = await listening(web.Application(), stack)
+    port = await start_listening(web.Application(), stack)
     assert await check(port) == (1, "/healthz answers 404\n")
     await stack.pop().cleanup()
     code, said = await check(port)

@@ -112,7 +112,7 @@ def test_its_version_is_the_projects(steps, project):
 # --- what the build is given --------------------------------------------------------------------
 
 
-def sent(name):
+def is_sent(name):
     """Whether .dockerignore lets a file or folder through: the last line that fits decides."""
     through = True
     for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines():
@@ -129,7 +129,7 @@ def sent(name):
     return through
 
 
-def copied(steps):
+def list_copied(steps):
     for rest in all_of(steps, "COPY"):
         words = [word for word in rest.split() if not word.startswith("--")]
         if "--from=" not in rest:
@@ -137,26 +137,26 @@ def copied(steps):
 
 
 def test_everything_that_is_copied_is_there_and_gets_to_the_build(steps):
-    sources = list(copied(steps))
+    sources = list(list_copied(steps))
     assert {"app", "handlers", "agents", "requirements.lock"} <= set(sources)
     for source in sources:
         assert (ROOT / source).exists(), source
-        assert sent(source), source
+        assert is_sent(source), source
 
 
 def test_all_that_the_wheel_is_made_of_is_copied(steps):
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     wheel = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
-    assert set(wheel) <= set(copied(steps))
-    assert settings["project"]["readme"] in set(copied(steps))
+    assert set(wheel) <= set(list_copied(steps))
+    assert settings["project"]["readme"] in set(list_copied(steps))
 
 
 @pytest.mark.parametrize(
     "name", [".git", ".env", "deploy/secrets", "deploy/fettle.env", "tests", ".venv", "fettle.db"]
 )
 def test_what_is_secret_or_of_one_machine_never_gets_to_the_build(name):
-    assert not sent(name)
-    assert not sent(f"{name}/x.pyc")
+    assert not is_sent(name)
+    assert not is_sent(f"{name}/x.pyc")
 
 
 # --- what others say ----------------------------------------------------------------------------

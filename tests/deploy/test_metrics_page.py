@@ -10,7 +10,7 @@ from app.installations.metrics import measure
 from app.observability.metrics import Metrics
 
 
-def known():
+def list_metrics():
     """Every metric by the name under which Prometheus knows it."""
     metrics = Metrics()
     measure(metrics)
@@ -25,7 +25,7 @@ def test_the_page_has_every_metric_and_no_other(deploy):
     rows = re.findall(r"^\| `(fettle_\w+)` \| (.+) \|$", page, re.MULTILINE)
     named = [name for name, _ in rows]
     assert len(named) == len(set(named))
-    assert set(named) == known()
+    assert set(named) == list_metrics()
 
 
 def test_the_rules_are_about_metrics_that_are_there(deploy):
@@ -35,7 +35,7 @@ def test_the_rules_are_about_metrics_that_are_there(deploy):
     assert len(names) == len(set(names)) > 5
     for rule in group["rules"]:
         asked = set(re.findall(r"\bfettle_\w+", rule["expr"]))
-        assert asked <= known()
+        assert asked <= list_metrics()
         assert asked or "up{" in rule["expr"]
         assert rule["labels"]["severity"] in {"page", "ticket"}
         assert rule["annotations"]["summary"]

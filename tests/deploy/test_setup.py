@@ -114,19 +114,19 @@ def test_an_unknown_profile_is_refused(checkout, programs):
 def test_an_upgrade_takes_nothing_away_that_was_installed_on_purpose(
     checkout, programs, there, wanted
 ):
-    stamped(checkout, programs, there)
+    stamp(checkout, programs, there)
     result = setup(checkout, programs, wanted)
     assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(("there", "wanted"), [("runtime", "extras"), ("extras", "dev")])
 def test_what_was_not_asked_for_before_is_installed_now(checkout, programs, there, wanted):
-    stamped(checkout, programs, there)
+    stamp(checkout, programs, there)
     result = setup(checkout, programs, wanted)
     assert f"setup: installing requirements-{wanted}.lock" in result.stderr
 
 
-def stamped(checkout: Path, programs: Path, profile: str):
+def stamp(checkout: Path, programs: Path, profile: str):
     """Make it look as if set-up had been here with this profile, and could not go on today."""
     for name in ("git", "bwrap", "rg"):
         program(programs, name, "exit 0")

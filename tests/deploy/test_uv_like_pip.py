@@ -28,7 +28,7 @@ def mirror():
     """An index on loopback that has nothing, and remembers what it was asked for."""
     asked = []
 
-    class Index(BaseHTTPRequestHandler):
+    class IndexHandler(BaseHTTPRequestHandler):
         def do_GET(self):
             asked.append((self.path, self.headers.get("Authorization")))
             self.send_error(404)
@@ -36,7 +36,7 @@ def mirror():
         def log_message(self, *arguments):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Index)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), IndexHandler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     server.asked = asked
     yield server

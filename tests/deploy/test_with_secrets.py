@@ -33,7 +33,7 @@ def secrets(tmp_path):
     return folder
 
 
-def shown(result):
+def parse_output(result):
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 
@@ -42,7 +42,9 @@ def test_each_file_becomes_the_variable_of_its_name_without_its_line_end(run, se
     key = "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----"
     (secrets / "FETTLE_PRIVATE_KEY").write_text(f"{key}\n")
     (secrets / "ANTHROPIC_API_KEY").write_text("sk-1\r\n")
-    environment, arguments = shown(run(secrets, sys.executable, "-c", SHOW, "serve", "--x y"))
+    environment, arguments = parse_output(
+        run(secrets, sys.executable, "-c", SHOW, "serve", "--x y")
+    )
     assert environment["FETTLE_PRIVATE_KEY"] == key
     assert environment["ANTHROPIC_API_KEY"] == "sk-1"
     assert arguments == ["serve", "--x y"]
@@ -52,7 +54,7 @@ def test_other_files_and_folders_are_left_alone(run, secrets):
     for name in ("PATH", "LD_PRELOAD", "app.pem", "fettle_port", "FETTLE_X.bak", "..data"):
         (secrets / name).write_text("planted")
     (secrets / "FETTLE_FOLDER").mkdir()
-    environment, _ = shown(run(secrets, sys.executable, "-c", SHOW))
+    environment, _ = parse_output(run(secrets, sys.executable, "-c", SHOW))
     assert "planted" not in environment.values()
     assert "FETTLE_FOLDER" not in environment
 
@@ -61,16 +63,16 @@ def test_links_as_kubernetes_makes_them_are_followed(run, secrets):
     (secrets / "..data").mkdir()
     (secrets / "..data" / "ANTHROPIC_API_KEY").write_text("sk-2")
     (secrets / "ANTHROPIC_API_KEY").symlink_to("..data/ANTHROPIC_API_KEY")
-    assert shown(run(secrets, sys.executable, "-c", SHOW))[0]["ANTHROPIC_API_KEY"] == "sk-2"
+    assert parse_output(run(secrets, sys.executable, "-c", SHOW))[0]["ANTHROPIC_API_KEY"] == "sk-2"
 
 
 def test_a_variable_that_is_set_stands_and_no_folder_is_no_fault(run, secrets):
     (secrets / "ANTHROPIC_API_KEY").write_text("from the file")
     given = {"ANTHROPIC_API_KEY": "given"}
-    assert shown(run(secrets, sys.executable, "-c", SHOW, **given))[0]["ANTHROPIC_API_KEY"] == (
-        "given"
-    )
-    assert shown(run(secrets / "absent", sys.executable, "-c", SHOW))[1] == []
+    assert parse_output(run(secrets, sys.executable, "-c", SHOW, **given))[0][
+        "ANTHROPIC_API_KEY"
+    ] == ("given")
+    assert parse_output(run(secrets / "absent", sys.executable, "-c", SHOW))[1] == []
 
 
 def test_the_command_line_of_the_command_holds_no_secret(run, secrets):

@@ -44,7 +44,7 @@ def left_behind(request):
         root.chmod(0o711)  # sandboxes are another user and must get through; pytest's may not
         unpack(root)
         github = await LocalGitHub.start(root / "github")
-        model = await LocalModel.start(story.after())
+        model = await LocalModel.start(story.script_after())
         server = ForkedServer(root / DATA, github.url, model.url)
         try:
             yield await put_back(root, github, model, server)
@@ -76,7 +76,7 @@ async def test_runs_of_an_earlier_version_come_to_their_end(left_behind):
     async with left_behind() as place:
         stored, said = Stored(place), comments(place)
         [approve] = [found[0] for text in said[APPROVAL] if (found := APPROVE.search(text))]
-        await upgraded(place)
+        await upgrade(place)
         await place.say("mara", approve, place.repository.issues[APPROVAL])
         await place.say("mara", "It is exact.", place.repository.issues[ANSWER])
         over = await place.all_over(*["done"] * len(ISSUES))
@@ -89,7 +89,7 @@ async def test_runs_of_an_earlier_version_come_to_their_end(left_behind):
         await nothing_is_left_on_disk(place, stored)
 
 
-async def upgraded(place):
+async def upgrade(place):
     """Start this version on what is there, and have GitHub know where it is."""
     await place.server.start(place.app)
     hook = (f"{place.server.url}/webhook", place.server.webhook_secret)
@@ -111,7 +111,7 @@ async def each_has_one_pull_request(place):
 def nothing_is_said_twice(place, before):
     """The bot's comments are those that were there, brought up to date."""
     for number, bodies in comments(place).items():
-        assert ours(bodies) == ours(before[number])
+        assert parse_marks(bodies) == parse_marks(before[number])
         assert sum("**Done.**" in body for body in bodies) == 1, bodies
         issue = place.repository.issues[number]
         assert [face.content for face in issue.reactions] == ["eyes"]
@@ -176,8 +176,8 @@ class Stored:
     def __init__(self, place):
         with closing(sqlite3.connect(place.server.data / "fettle.db")) as database:
             self.runs = [run for (run,) in database.execute(RUNS)]
-            self.turns = grouped(database.execute(TURNS), 2)
-            self.steps = grouped(database.execute(STEPS), 1)
+            self.turns = group(database.execute(TURNS), 2)
+            self.steps = group(database.execute(STEPS), 1)
         kinds = [kind for rows in self.turns.values() for _, kind, *_ in rows]
         self.answers = kinds.count("answer")
 
@@ -190,7 +190,7 @@ STEPS = (
 )
 
 
-def grouped(rows, by):
+def group(rows, by):
     """Return the rows by their first so many columns."""
     groups = {}
     for row in rows:
@@ -204,6 +204,6 @@ def comments(place):
     return {number: [each.body for each in issues[number].comments] for number in ISSUES}
 
 
-def ours(bodies):
+def parse_marks(bodies):
     """Return of each comment of the bot for which run it is, and what."""
     return [found.groups() for body in bodies if (found := OURS.match(body))]

@@ -40,13 +40,13 @@ PAYLOAD = {
 }
 
 
-def routed(**changes):
+def route(**changes):
     return handlers.route("check_run", {**PAYLOAD, **changes})
 
 
 @pytest.mark.parametrize("verb", ["approve", "deny"])
 def test_a_button_is_an_answer(verb):
-    [command] = routed(requested_action={"identifier": f"{verb}:k3f9x2"})
+    [command] = route(requested_action={"identifier": f"{verb}:k3f9x2"})
     assert (command.verb, command.approval, command.words) == (verb, "k3f9x2", "")
     assert (command.via, command.comment_id, command.check_run_id) == ("button", None, 7)
     assert (command.number, command.asked_by.id, command.url) == (12, 8, URL)
@@ -54,7 +54,7 @@ def test_a_button_is_an_answer(verb):
 
 @pytest.mark.parametrize("pulls", [[], [pull(3, 1)]])
 def test_a_check_run_need_not_be_in_a_pull_request_of_this_repository(pulls):
-    [command] = routed(check_run=check_run(pull_requests=pulls))
+    [command] = route(check_run=check_run(pull_requests=pulls))
     assert command.number == 0
 
 
@@ -74,7 +74,7 @@ def test_a_check_run_need_not_be_in_a_pull_request_of_this_repository(pulls):
     ],
 )
 def test_what_asks_for_nothing_says_why(changes, reason):
-    found = routed(**changes)
+    found = route(**changes)
     assert isinstance(found, Ignored)
     assert reason in found.reason
 

@@ -44,7 +44,7 @@ PAYLOAD = {
 }
 
 
-def routed(**changes):
+def route(**changes):
     return handlers.route("check_suite", {**copy.deepcopy(PAYLOAD), **changes})
 
 
@@ -53,7 +53,7 @@ def suite(**changes):
 
 
 def test_failed_checks_on_the_head_of_a_pull_request_ask_to_be_mended():
-    found = routed()
+    found = route()
     assert isinstance(found, FixChecks)
     assert found.repository == Repository(id=99, owner="octo", name="hello", default_branch="main")
     assert (found.number, found.head, found.branch, found.via) == (31, HEAD, "bot/9-fix", "checks")
@@ -64,7 +64,7 @@ def test_failed_checks_on_the_head_of_a_pull_request_ask_to_be_mended():
 
 @pytest.mark.parametrize("conclusion", ["timed_out", "startup_failure"])
 def test_there_is_more_than_one_way_to_fail(conclusion):
-    assert isinstance(routed(check_suite=suite(conclusion=conclusion)), FixChecks)
+    assert isinstance(route(check_suite=suite(conclusion=conclusion)), FixChecks)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_there_is_more_than_one_way_to_fail(conclusion):
     ["success", "neutral", "skipped", "cancelled", "action_required", "stale", None],
 )
 def test_what_no_change_mends_asks_for_nothing(conclusion):
-    found = routed(check_suite=suite(conclusion=conclusion))
+    found = route(check_suite=suite(conclusion=conclusion))
     assert isinstance(found, Ignored)
     assert "not failed" in found.reason
 
@@ -88,7 +88,7 @@ def test_what_no_change_mends_asks_for_nothing(conclusion):
     ],
 )
 def test_what_is_no_head_of_ours_asks_for_nothing(changes):
-    found = routed(check_suite=suite(**changes))
+    found = route(check_suite=suite(**changes))
     assert isinstance(found, Ignored)
     assert "not the head" in found.reason
 
@@ -96,17 +96,17 @@ def test_what_is_no_head_of_ours_asks_for_nothing(changes):
 def test_a_pull_request_of_another_repository_on_the_same_commit_is_not_meant():
     """Somebody's fork may have one of any number; GitHub names it first."""
     spoofed = [reference(number=1, repository=100), reference(number=31), reference(number=40)]
-    assert routed(check_suite=suite(pull_requests=spoofed)).number == 31
+    assert route(check_suite=suite(pull_requests=spoofed)).number == 31
 
 
 def test_an_installation_has_to_be_named():
-    assert isinstance(routed(installation=None), Ignored)
+    assert isinstance(route(installation=None), Ignored)
 
 
 @pytest.mark.parametrize("sha", ["", "main", "a" * 39, "A" * 40, f"{HEAD}\n", "../x"])
 def test_commits_are_commits(sha):
     with pytest.raises(ValidationError):
-        routed(check_suite=suite(head_sha=sha))
+        route(check_suite=suite(head_sha=sha))
 
 
 def test_it_counts_whoever_pushed_the_commit():

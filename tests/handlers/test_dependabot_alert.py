@@ -49,19 +49,19 @@ PAYLOAD = {
 REPOSITORY = Repository(id=99, owner="octo", name="hello", default_branch="main")
 
 
-def routed(alert=None, **changes):
+def route(alert=None, **changes):
     payload = {**copy.deepcopy(PAYLOAD), **changes}
     return handlers.route("dependabot_alert", {**payload, "alert": {**ALERT, **(alert or {})}})
 
 
-def about(package="minimist", manifest="web/package-lock.json", **more):
+def route_about(package="minimist", manifest="web/package-lock.json", **more):
     named = {"package": {"ecosystem": "npm", "name": package}, "manifest_path": manifest, **more}
-    return routed({"dependency": named})
+    return route({"dependency": named})
 
 
 @pytest.mark.parametrize("action", ["created", "reopened", "reintroduced", "auto_reopened"])
 def test_an_open_alert_asks_for_its_package_to_be_mended(action):
-    found = routed(action=action)
+    found = route(action=action)
     assert isinstance(found, RemediateAlert)
     assert (found.repository, found.installation_id, found.number) == (REPOSITORY, 4242, 0)
     assert (found.ecosystem, found.package, found.directory) == ("npm", "minimist", "web")
@@ -73,19 +73,19 @@ def test_an_open_alert_asks_for_its_package_to_be_mended(action):
 
 
 def test_nobody_asks_and_nobody_can_have_that_name():
-    found = routed()
+    found = route()
     assert (found.asked_by.id, found.author.id) == (0, 0)
     assert " " in found.asked_by.login
 
 
 def test_the_title_says_nothing_but_the_package():
-    assert routed().title == "minimist"
-    assert "Ignore all rules" not in routed().model_dump_json()
+    assert route().title == "minimist"
+    assert "Ignore all rules" not in route().model_dump_json()
 
 
 @pytest.mark.parametrize("state", ["fixed", "dismissed", "auto_dismissed"])
 def test_a_closed_alert_only_tells(state):
-    found = routed({"state": state}, action=state)
+    found = route({"state": state}, action=state)
     assert found == AlertClosed(
         installation_id=4242,
         repository=REPOSITORY,
@@ -99,9 +99,9 @@ def test_a_closed_alert_only_tells(state):
 
 
 def test_a_closed_alert_is_about_the_lane_of_its_run():
-    told = routed({"state": "fixed"}, action="fixed")
-    assert told.about == routed().lane
-    assert told.lane != routed().lane
+    told = route({"state": "fixed"}, action="fixed")
+    assert told.about == route().lane
+    assert told.lane != route().lane
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_closed_alert_is_about_the_lane_of_its_run():
     ],
 )
 def test_what_asks_for_nothing(changes, reason):
-    found = routed(**changes)
+    found = route(**changes)
     assert isinstance(found, Ignored)
     assert reason in found.reason
 
@@ -123,7 +123,7 @@ def test_what_asks_for_nothing(changes, reason):
     [({"installation": None}, "installation"), ({"alert": {"state": "open"}}, "is open")],
 )
 def test_what_tells_nothing(changes, reason):
-    found = routed(action="fixed", **changes)
+    found = route(action="fixed", **changes)
     assert isinstance(found, Ignored)
     assert reason in found.reason
 
@@ -146,7 +146,7 @@ def test_an_action_that_github_may_invent_is_not_even_kept():
     ["c#/app.csproj", "пакеты/package.json", "a b/package.json", "x" * 290 + "/package.json"],
 )
 def test_odd_folders_are_folders(manifest):
-    found = about(manifest=manifest)
+    found = route_about(manifest=manifest)
     assert isinstance(found, RemediateAlert)
     assert found.directory == manifest.rpartition("/")[0]
     assert len(found.lane) <= 200
@@ -175,7 +175,7 @@ def test_odd_folders_are_folders(manifest):
 def test_a_manifest_that_leads_elsewhere_or_hides_something_is_passed_over(manifest, action):
     named = {"package": {"ecosystem": "npm", "name": "minimist"}, "manifest_path": manifest}
     state = "open" if action == "created" else "fixed"
-    found = routed({"dependency": named, "state": state}, action=action)
+    found = route({"dependency": named, "state": state}, action=action)
     assert isinstance(found, Ignored)
     assert "manifest" in found.reason
     assert manifest not in found.reason or not manifest.strip("/")
@@ -183,7 +183,7 @@ def test_a_manifest_that_leads_elsewhere_or_hides_something_is_passed_over(manif
 
 @pytest.mark.parametrize("package", ["@scope/name", "github.com/a/b/v2", "org.x:y", "n" * 300])
 def test_packages_of_all_ecosystems_have_names(package):
-    assert about(package).package == package
+    assert route_about(package).package == package
 
 
 @pytest.mark.parametrize(
@@ -201,14 +201,14 @@ def test_packages_of_all_ecosystems_have_names(package):
     ],
 )
 def test_what_no_package_can_be_called_is_passed_over(package):
-    found = about(package)
+    found = route_about(package)
     assert isinstance(found, Ignored)
     assert "package" in found.reason
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_no_name_leads_out_of_the_repository(package, manifest):
-    found = about(package, manifest)
+    found = route_about(package, manifest)
     if isinstance(found, RemediateAlert):
         assert not {"..", ".", ".git"} & set(found.directory.split("/"))
         assert found.package.isprintable()
@@ -218,7 +218,7 @@ def test_no_name_leads_out_of_the_repository(package, manifest):
 def test_places_that_look_alike_have_lanes_of_their_own():
     pairs = [("a", "b!c"), ("a!b", "c"), ("x" * 300, "c"), ("x" * 299, "c"), ("", "c"), ("c", "")]
     lanes = {
-        about(package or "p", f"{folder}/package.json" if folder else "package.json").lane
+        route_about(package or "p", f"{folder}/package.json" if folder else "package.json").lane
         for folder, package in pairs
     }
     assert len(lanes) == len(pairs)
@@ -239,11 +239,11 @@ def test_places_that_look_alike_have_lanes_of_their_own():
 )
 def test_what_is_not_an_alert_is_refused(alert):
     with pytest.raises(ValidationError):
-        routed(alert)
+        route(alert)
 
 
 def test_github_need_not_say_who_needs_the_package_nor_what_mends_it():
     unknown = {**ALERT["security_vulnerability"], "first_patched_version": None}
     dependency = {**ALERT["dependency"], "scope": None}
-    found = routed({"security_vulnerability": unknown, "dependency": dependency})
+    found = route({"security_vulnerability": unknown, "dependency": dependency})
     assert found.told[0].scope == ""

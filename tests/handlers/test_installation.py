@@ -20,7 +20,7 @@ REPOSITORY = {
 }
 
 
-def installed(event, action, **changes):
+def route_installation(event, action, **changes):
     installation = {"id": 4242, "account": ACCOUNT} | changes
     return route(event, {"action": action, "installation": installation})
 
@@ -38,7 +38,7 @@ def installed(event, action, **changes):
     ],
 )
 def test_each_says_what_changed_and_where(event, action, change):
-    told = installed(event, action)
+    told = route_installation(event, action)
     assert told == InstallationChanged(
         installation_id=4242, change=change, account_id=3, account="octo"
     )
@@ -47,14 +47,14 @@ def test_each_says_what_changed_and_where(event, action, change):
 
 
 def test_an_enterprise_has_no_repositories_of_its_own():
-    assert isinstance(installed("installation", "created", account={"id": 5}), Ignored)
-    assert isinstance(installed("installation", "created", account=None), Ignored)
+    assert isinstance(route_installation("installation", "created", account={"id": 5}), Ignored)
+    assert isinstance(route_installation("installation", "created", account=None), Ignored)
 
 
 @pytest.mark.parametrize("wrong", [{"id": "4242"}, {"id": 0}, {"account": {"login": "a b"}}])
 def test_what_does_not_fit_is_refused(wrong):
     with pytest.raises(ValidationError):
-        installed("installation", "created", **wrong)
+        route_installation("installation", "created", **wrong)
 
 
 def test_an_account_is_called_otherwise():

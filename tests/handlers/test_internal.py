@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import handlers
 from handlers.ignored import Ignored
-from tests.handlers.test_dependabot_alert import routed
+from tests.handlers.test_dependabot_alert import route
 
 
-def put(request):
+def route_request(request):
     return handlers.route("fettle.schedule", {"request": request.model_dump(mode="json")})
 
 
 def test_what_is_due_is_asked_for():
-    request = routed().model_copy(update={"via": "schedule"})
-    assert put(request) == request
+    request = route().model_copy(update={"via": "schedule"})
+    assert route_request(request) == request
 
 
 def test_nothing_else_comes_by_this_way():
     for via in ("alert", "terminal"):
-        assert isinstance(put(routed().model_copy(update={"via": via})), Ignored)
+        assert isinstance(route_request(route().model_copy(update={"via": via})), Ignored)
 
 
 def test_the_door_does_not_know_it():

@@ -44,12 +44,12 @@ PAYLOAD = {
 PULL = {**PAYLOAD["issue"], "pull_request": {"url": "x"}}
 
 
-def routed(**changes):
+def route(**changes):
     return handlers.route("issue_comment", {**PAYLOAD, **changes})
 
 
 def test_a_command_is_passed_on_with_all_that_it_takes_to_judge_it():
-    [command] = routed()
+    [command] = route()
     assert (command.verb, command.approval, command.words) == ("approve", "k3f9x2", "")
     assert (command.asked_by.id, command.asked_by.login) == (8, "mara")
     assert (command.via, command.comment_id, command.check_run_id) == ("comment", 555, None)
@@ -60,17 +60,17 @@ def test_a_command_is_passed_on_with_all_that_it_takes_to_judge_it():
 
 
 def test_a_denial_carries_its_reason():
-    [command] = routed(comment=comment(body="/bot deny k3f9x2 keep\nthe history"))
+    [command] = route(comment=comment(body="/bot deny k3f9x2 keep\nthe history"))
     assert (command.verb, command.words) == ("deny", "keep\nthe history")
 
 
 def test_each_command_of_a_comment_is_one_and_none_is_doubled():
     body = "/bot approve aaa222\n/bot approve bbb333\n/bot approve aaa222"
-    assert [each.approval for each in routed(comment=comment(body=body))] == ["aaa222", "bbb333"]
+    assert [each.approval for each in route(comment=comment(body=body))] == ["aaa222", "bbb333"]
 
 
 def test_comments_on_pull_requests_count_too():
-    assert len(routed(issue=PULL)) == 1
+    assert len(route(issue=PULL)) == 1
 
 
 @pytest.mark.parametrize(
@@ -78,19 +78,19 @@ def test_comments_on_pull_requests_count_too():
     ["Thanks!", "> /bot cancel", "```\n/bot cancel\n```", "Say `/bot cancel`, they told me."],
 )
 def test_a_comment_without_commands_is_a_remark(body):
-    [command] = routed(comment=comment(body=body))
+    [command] = route(comment=comment(body=body))
     assert (command.verb, command.words, command.comment_id) == ("remark", body, 555)
     assert command.digest == digest(body)
     assert command.for_live_runs
 
 
 def test_a_remark_ends_where_a_mail_quotes_what_it_answers():
-    [command] = routed(comment=comment(body="Mind the tests.\n\nOn Monday, Eve S. wrote:\n> x"))
+    [command] = route(comment=comment(body="Mind the tests.\n\nOn Monday, Eve S. wrote:\n> x"))
     assert command.words == "Mind the tests."
 
 
 def test_a_remark_is_bounded():
-    [command] = routed(comment=comment(body="a" * 100_000))
+    [command] = route(comment=comment(body="a" * 100_000))
     assert len(command.words) == 8000
 
 
@@ -112,14 +112,14 @@ def test_a_remark_is_bounded():
     ],
 )
 def test_other_commands(body, expected):
-    [command] = routed(comment=comment(body=body))
+    [command] = route(comment=comment(body=body))
     assert {name: getattr(command, name) for name in expected} == expected
     assert not command.for_live_runs
 
 
 def test_a_retry_carries_the_issue_as_the_delivery_showed_it():
     issue = {**PAYLOAD["issue"], "body": "It fails.", "user": {"login": "jo", "id": 4}}
-    [command] = routed(comment=comment(body="/bot retry from implement"), issue=issue)
+    [command] = route(comment=comment(body="/bot retry from implement"), issue=issue)
     assert command.stage == "implement"
     assert command.issue == Shown(
         title="t", body="It fails.", author=Person(id=4, login="jo"), url=URL
@@ -129,7 +129,7 @@ def test_a_retry_carries_the_issue_as_the_delivery_showed_it():
 @pytest.mark.parametrize("body", ["/bot retry", "/bot address", "/bot update"])
 @pytest.mark.parametrize("issue", [PULL, PAYLOAD["issue"], {**PAYLOAD["issue"], "user": GHOST}])
 def test_what_nobody_can_be_named_for_is_not_carried(issue, body):
-    [command] = routed(comment=comment(body=body), issue=issue)
+    [command] = route(comment=comment(body=body), issue=issue)
     assert (command.issue, command.pull_request, command.stage) == (None, None, "")
 
 
@@ -138,15 +138,15 @@ def test_what_asks_for_a_run_says_whether_it_stands_on_a_pull_request(verb):
     shown = Shown(title="t", body="", author=Person(id=4, login="jo"), url=URL)
     author = {"user": {"login": "jo", "id": 4}}
     said = comment(body=f"/bot {verb}")
-    [command] = routed(comment=said, issue={**PULL, **author})
+    [command] = route(comment=said, issue={**PULL, **author})
     assert (command.verb, command.issue, command.pull_request) == (verb, None, shown)
-    [command] = routed(comment=said, issue={**PAYLOAD["issue"], **author})
+    [command] = route(comment=said, issue={**PAYLOAD["issue"], **author})
     assert (command.verb, command.issue, command.pull_request) == (verb, shown, None)
     assert not command.for_live_runs
 
 
 def test_a_comment_on_a_pull_request_is_a_remark_as_well():
-    [command] = routed(comment=comment(body="Mind the tests."), issue=PULL)
+    [command] = route(comment=comment(body="Mind the tests."), issue=PULL)
     assert (command.verb, command.words, command.for_live_runs) == (
         "remark",
         "Mind the tests.",
@@ -155,7 +155,7 @@ def test_a_comment_on_a_pull_request_is_a_remark_as_well():
 
 
 def test_words_behind_a_retry_are_no_stage():
-    [command] = routed(comment=comment(body="/bot retry and be careful"))
+    [command] = route(comment=comment(body="/bot retry and be careful"))
     assert command.stage == UNREADABLE
 
 
@@ -175,7 +175,7 @@ def test_words_behind_a_retry_are_no_stage():
     ],
 )
 def test_what_asks_for_nothing_says_why(changes, reason):
-    found = routed(**changes)
+    found = route(**changes)
     assert isinstance(found, Ignored)
     assert reason in found.reason
 
@@ -189,7 +189,7 @@ def test_comments_that_change_later_are_not_even_kept(action):
 @pytest.mark.parametrize("login", ["m\u0430ra", "mara\n", "ma ra", ""])
 def test_a_login_that_cannot_be_one_fails_its_delivery(login):
     with pytest.raises(ValidationError):
-        routed(comment=comment(user={**MARA, "login": login}))
+        route(comment=comment(user={**MARA, "login": login}))
 
 
 def test_bots_are_dropped_at_the_door():

@@ -36,7 +36,7 @@ PAYLOAD = {
 }
 
 
-def routed(**changes):
+def route(**changes):
     return handlers.route("issues", {**copy.deepcopy(PAYLOAD), **changes})
 
 
@@ -45,7 +45,7 @@ def issue(**changes):
 
 
 def test_the_trigger_label_makes_a_request():
-    assert routed() == ResolveIssue(
+    assert route() == ResolveIssue(
         installation_id=4242,
         repository=Repository(
             id=99, owner="octo", name="hello.py", default_branch="main", private=True
@@ -61,17 +61,17 @@ def test_the_trigger_label_makes_a_request():
 
 
 def test_an_issue_without_text_has_an_empty_body():
-    assert routed(issue=issue(body=None)).body == ""
+    assert route(issue=issue(body=None)).body == ""
 
 
 @pytest.mark.parametrize("name", ["bug", "bot:resolve ", "Bot:Resolve", "bot:resolved", ""])
 def test_only_the_label_itself_counts(name):
-    assert isinstance(routed(label={"name": name}), Ignored)
+    assert isinstance(route(label={"name": name}), Ignored)
 
 
 def test_the_label_that_was_put_on_counts_not_those_that_are_on():
     every = issue(labels=[{"name": "bot:resolve"}])
-    assert isinstance(routed(issue=every, label={"name": "bug"}), Ignored)
+    assert isinstance(route(issue=every, label={"name": "bug"}), Ignored)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_the_label_that_was_put_on_counts_not_those_that_are_on():
     ],
 )
 def test_what_asks_for_nothing_says_why(changes, reason):
-    found = routed(**changes)
+    found = route(**changes)
     assert isinstance(found, Ignored)
     assert reason in found.reason
 
@@ -102,29 +102,29 @@ def test_keys_that_github_does_not_promise_may_be_absent(missing):
 @pytest.mark.parametrize("name", [".", "..", "...", "a/b", "a b", "a\n", "-" * 101, "", "a\x00"])
 def test_names_that_would_change_a_path_are_refused(name):
     with pytest.raises(ValidationError):
-        routed(repository={**PAYLOAD["repository"], "name": name})
+        route(repository={**PAYLOAD["repository"], "name": name})
 
 
 @pytest.mark.parametrize("number", [0, -1, "12", True, 1.5, None, 2**63])
 def test_numbers_are_numbers(number):
     with pytest.raises(ValidationError):
-        routed(issue=issue(number=number))
+        route(issue=issue(number=number))
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "https://x y", "https://x>)", "", "//x"])
 def test_addresses_are_addresses(url):
     with pytest.raises(ValidationError):
-        routed(issue=issue(html_url=url))
+        route(issue=issue(html_url=url))
 
 
 def test_the_bots_of_github_are_accounts_too():
     bot = {"login": "dependabot[bot]", "id": 49699333, "type": "Bot"}
-    assert routed(issue=issue(user=bot)).author.login == "dependabot[bot]"
+    assert route(issue=issue(user=bot)).author.login == "dependabot[bot]"
 
 
 @pytest.mark.parametrize(("action", "via"), [("unlabeled", "label"), ("closed", "issue")])
 def test_a_request_is_called_back_by_the_label_or_the_issue(action, via):
-    [command] = routed(action=action)
+    [command] = route(action=action)
     assert (command.verb, command.via, command.comment_id) == ("cancel", via, None)
     assert (command.asked_by.id, command.number, command.repository.id) == (8, 12, 99)
     assert command.lane == "99#12/commands"
@@ -141,12 +141,12 @@ def test_a_request_is_called_back_by_the_label_or_the_issue(action, via):
     ],
 )
 def test_what_calls_nothing_back(action, changes):
-    assert isinstance(routed(action=action, **changes), Ignored)
+    assert isinstance(route(action=action, **changes), Ignored)
 
 
 @pytest.mark.parametrize("label", [None, {"name": "bug"}])
 def test_only_the_trigger_label_calls_back(label):
-    assert isinstance(routed(action="unlabeled", label=label), Ignored)
+    assert isinstance(route(action="unlabeled", label=label), Ignored)
 
 
 def test_bots_may_call_back_but_not_ask():
@@ -173,7 +173,7 @@ def test_what_is_known():
 )
 def test_any_payload_is_a_request_ignored_or_invalid(part, value):
     try:
-        found = routed(**{part: value})
+        found = route(**{part: value})
     except ValidationError:
         return
     assert isinstance(found, ResolveIssue | Ignored)

@@ -41,12 +41,12 @@ TOLD = PullClosed(
 )
 
 
-def routed(**changes):
+def route(**changes):
     return handlers.route("pull_request", {**copy.deepcopy(PAYLOAD), **changes})
 
 
 def test_the_label_asks_for_what_reviews_want_already():
-    assert routed() == AddressReview(
+    assert route() == AddressReview(
         installation_id=4242,
         repository=Repository(id=99, owner="octo", name="hello", default_branch="main"),
         number=31,
@@ -72,14 +72,14 @@ def test_the_label_asks_for_what_reviews_want_already():
     ],
 )
 def test_what_asks_for_nothing_says_why(changes, reason):
-    found = routed(**changes)
+    found = route(**changes)
     assert isinstance(found, Ignored)
     assert reason in found.reason
 
 
 @pytest.mark.parametrize(("action", "via"), [("unlabeled", "label"), ("closed", "pull_request")])
 def test_a_run_is_called_back_by_the_label_or_the_pull_request(action, via):
-    command, *told = routed(action=action)
+    command, *told = route(action=action)
     assert told == ([TOLD] if action == "closed" else [])
     assert (command.verb, command.via, command.comment_id) == ("cancel", via, None)
     assert (command.asked_by.id, command.number, command.repository.id) == (8, 31, 99)
@@ -95,12 +95,12 @@ def test_a_run_is_called_back_by_the_label_or_the_pull_request(action, via):
     ],
 )
 def test_what_calls_nothing_back(action, changes):
-    assert isinstance(routed(action=action, **changes), Ignored)
+    assert isinstance(route(action=action, **changes), Ignored)
 
 
 @pytest.mark.parametrize("merged", [True, False])
 def test_whoever_waits_for_a_pull_request_is_told_of_its_end_whoever_closed_it(merged):
-    found = routed(action="closed", sender=None, pull_request={**PULL, "merged": merged})
+    found = route(action="closed", sender=None, pull_request={**PULL, "merged": merged})
     assert found == (TOLD.model_copy(update={"merged": merged}),)
 
 
@@ -118,4 +118,4 @@ def test_most_of_what_happens_to_pull_requests_is_not_even_kept(action):
 @pytest.mark.parametrize("number", [0, -1, "31", None, 2**63])
 def test_numbers_are_numbers(number):
     with pytest.raises(ValidationError):
-        routed(pull_request={**PULL, "number": number})
+        route(pull_request={**PULL, "number": number})

@@ -32,7 +32,7 @@ PAYLOAD = {
 }
 
 
-def routed(**changes):
+def route(**changes):
     return handlers.route("pull_request_review", {**copy.deepcopy(PAYLOAD), **changes})
 
 
@@ -45,7 +45,7 @@ def pull(**changes):
 
 
 def test_a_review_asks_for_what_it_says():
-    assert routed() == AddressReview(
+    assert route() == AddressReview(
         installation_id=4242,
         repository=Repository(id=99, owner="octo", name="hello", default_branch="main"),
         number=31,
@@ -59,13 +59,13 @@ def test_a_review_asks_for_what_it_says():
 
 
 def test_it_knows_when_it_was_submitted_however_late_it_comes():
-    asked = routed(review=review(submitted_at="2026-02-01T09:30:00Z"))
+    asked = route(review=review(submitted_at="2026-02-01T09:30:00Z"))
     assert asked.submitted_at == 1_769_938_200.0
 
 
 @pytest.mark.parametrize("body", ["Rename it.", "", None])
 def test_one_that_only_comments_is_looked_at_later_with_its_comments(body):
-    found = routed(review=review(state="commented", body=body))
+    found = route(review=review(state="commented", body=body))
     assert isinstance(found, AddressReview)
 
 
@@ -88,20 +88,20 @@ def test_one_that_only_comments_is_looked_at_later_with_its_comments(body):
     ],
 )
 def test_what_asks_for_nothing_says_why(changes, reason):
-    found = routed(**changes)
+    found = route(**changes)
     assert isinstance(found, Ignored)
     assert reason in found.reason
 
 
 def test_reviews_of_peoples_own_work_are_none_of_ours():
-    found = routed(pull_request=pull(user=MARA))
+    found = route(pull_request=pull(user=MARA))
     assert isinstance(found, Ignored)
     assert "bot:address" in found.reason
 
 
 @pytest.mark.parametrize("labels", [[{"name": "bot:address"}], None])
 def test_unless_the_label_is_on_or_the_delivery_does_not_say(labels):
-    assert isinstance(routed(pull_request=pull(user=MARA, labels=labels)), AddressReview)
+    assert isinstance(route(pull_request=pull(user=MARA, labels=labels)), AddressReview)
 
 
 @pytest.mark.parametrize("action", ["edited", "dismissed"])

@@ -99,7 +99,7 @@ def app_jwt(credentials) -> str:
 
 
 @dataclass
-class Scene:
+class RefereeScene:
     github: LocalGitHub
     repository: Any
     ada: Any
@@ -128,4 +128,4 @@ async def scene(github, receiver):
         wanted = {"repository_ids": [repository.id], "permissions": EVERYTHING}
         path = f"/app/installations/{installation.id}/access_tokens"
         call = as_app.using((await as_app("POST", path, wanted))["token"])
-        yield Scene(github, repository, ada, credentials, installation, as_app, call)
+        yield RefereeScene(github, repository, ada, credentials, installation, as_app, call)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.alone import alone
+from tests.alone import hold_lock
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cache" / "referees"
@@ -23,13 +23,13 @@ DESCRIPTION = "package/generated/api.github.com.json"
 def npm_packages() -> Path:
     """Return `node_modules/@octokit`, installed where setup did not; skip where there is no npm."""
     npm = _npm()
-    with alone("npm"):
-        if not _installed():
+    with hold_lock("npm"):
+        if not _is_installed():
             _run(npm, "ci", cwd=HERE)
     return HERE / "node_modules" / "@octokit"
 
 
-def _installed() -> bool:
+def _is_installed() -> bool:
     """Say whether what is unpacked is what is locked."""
     listing = HERE / "node_modules" / ".package-lock.json"
     if not listing.exists():
@@ -37,12 +37,12 @@ def _installed() -> bool:
     there = json.loads(listing.read_text())["packages"]
     return all(
         there.get(name, {}).get("integrity") == package["integrity"]
-        for name, package in _locked().items()
+        for name, package in _read_lock().items()
         if name and not package.get("optional")
     )
 
 
-def _locked() -> dict[str, dict[str, str]]:
+def _read_lock() -> dict[str, dict[str, str]]:
     packages: dict[str, dict[str, str]] = json.loads(LOCK.read_text())["packages"]
     return packages
 
@@ -52,9 +52,9 @@ def rest_description() -> Path:
     """Return GitHub's OpenAPI description: one file of a package that unpacks to 385 MB."""
     npm = _npm()
     CACHE.mkdir(parents=True, exist_ok=True)
-    locked = _locked()["node_modules/@octokit/openapi"]
+    locked = _read_lock()["node_modules/@octokit/openapi"]
     wanted = CACHE / f"api.github.com-{locked['version']}.json"
-    with alone("npm"):
+    with hold_lock("npm"):
         if not wanted.exists():
             _run(npm, "pack", f"@octokit/openapi@{locked['version']}", cwd=CACHE)
             [archive] = CACHE.glob(f"octokit-openapi-{locked['version']}.tgz")

@@ -44,7 +44,7 @@ def subscribe(scene, *events):
     scene.github.world.apps[scene.credentials.app_id].events[:] = events
 
 
-def sent(github):
+def list_sent(github):
     return {(each.event, json.loads(each.payload).get("action")) for each in github.webhooks.log}
 
 
@@ -66,7 +66,7 @@ async def test_alerts_fit_githubs_descriptions(scene, rest_referee, webhook_refe
     await make_bot_calls(scene)
     await scene.github.webhooks.settled()
     assert rest_referee.problems(scene.github.requests) == []
-    assert sent(scene.github) >= ALERTED
+    assert list_sent(scene.github) >= ALERTED
     assert webhook_referee.problems(scene.github.webhooks.log) == []
 
 
@@ -157,7 +157,7 @@ async def test_the_life_of_installations_fits_githubs_descriptions(
     await github.uninstall(scene.installation, ada)
 
     assert rest_referee.problems(github.requests) == []
-    assert sent(github) >= LIVED
+    assert list_sent(github) >= LIVED
     assert webhook_referee.problems(github.webhooks.log) == []
 
 

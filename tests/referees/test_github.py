@@ -19,7 +19,7 @@ from tests.referees.review_calls import make_actions_calls, make_review_calls
 DOCUMENTS = Path(__file__).parents[2] / "app" / "github" / "graphql"
 
 
-async def registered(scene):
+async def register_app(scene):
     """Register an App by its manifest, as a browser does; return the code that GitHub gives."""
     manifest = {
         "name": "Another",
@@ -46,7 +46,7 @@ async def make_every_call(scene):
     as_app, call = scene.as_app, scene.call
     await as_app("GET", "/app")
     await as_app("POST", "/app-manifests/unknown/conversions")
-    await as_app("POST", f"/app-manifests/{await registered(scene)}/conversions")
+    await as_app("POST", f"/app-manifests/{await register_app(scene)}/conversions")
     await as_app("GET", "/app/installations")
     await as_app("GET", f"/app/installations/{installation.id}")
     own = await scene.github.create_repository(scene.ada, "toys")

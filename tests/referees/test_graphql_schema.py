@@ -41,7 +41,7 @@ def differences_of(ours, theirs):
             found.append(f"{ours}.{name}: {real and real.type}")
         elif graphql.is_input_object_type(ours):
             continue
-        elif arguments_of(field) - arguments_of(real) or required(real) - set(field.args):
+        elif arguments_of(field) - arguments_of(real) or required_arguments(real) - set(field.args):
             found.append(f"{ours}.{name}: {arguments_of(real)}")
     interfaces = {str(each) for each in getattr(ours, "interfaces", ())}
     return found + sorted(interfaces - {str(each) for each in getattr(theirs, "interfaces", ())})
@@ -51,7 +51,7 @@ def arguments_of(field):
     return {(name, str(each.type), str(each.default_value)) for name, each in field.args.items()}
 
 
-def required(field):
+def required_arguments(field):
     return {name for name, each in field.args.items() if graphql.is_required_argument(each)}
 
 

@@ -28,7 +28,7 @@ from agents.loop.model import ClaudeModel
 from agents.pipelines.resolve.pipeline import CONVERSATIONS
 from agents.ports import Answer, Query
 from app.simulator.model import LocalModel, Script
-from tests.alone import alone
+from tests.alone import hold_lock
 
 REQUIREMENTS = Path(__file__).with_name("anthropic-sdist.txt")
 CACHE = Path(__file__).parents[2] / ".cache" / "referees"
@@ -41,16 +41,16 @@ MODEL = "claude-opus-5-5"
 @cache
 def request_schema() -> jsonschema_rs.Validator:
     schema = TypeAdapter(MessageCreateParamsStreaming).json_schema()
-    return jsonschema_rs.validator_for(_closed(schema))
+    return jsonschema_rs.validator_for(_close_schema(schema))
 
 
-def _closed(node: Any) -> Any:
+def _close_schema(node: Any) -> Any:
     """Return the schema with every object that names its keys closed to others."""
     if isinstance(node, list):
-        return [_closed(item) for item in node]
+        return [_close_schema(item) for item in node]
     if not isinstance(node, dict):
         return node
-    closed = {key: _closed(value) for key, value in node.items()}
+    closed = {key: _close_schema(value) for key, value in node.items()}
     if "properties" in closed and closed.get("type") == "object":
         closed.setdefault("additionalProperties", False)
     return closed
@@ -116,7 +116,7 @@ async def test_every_request_of_a_conversation_fits_the_sdks_types(plain):
     requests = []
     async with aiohttp.ClientSession() as http:
 
-        async def forward(request: web.Request) -> web.Response:
+        async def forward_request(request: web.Request) -> web.Response:
             body = await request.read()
             requests.append(json.loads(body))
             headers = {"x-api-key": "k", "anthropic-version": request.headers["anthropic-version"]}
@@ -127,7 +127,7 @@ async def test_every_request_of_a_conversation_fits_the_sdks_types(plain):
                     headers={"content-type": answer.headers["content-type"]},
                 )
 
-        async with adapter(forward, plain=plain) as model:
+        async with adapter(forward_request, plain=plain) as model:
             await converse(model)
     await local.stop()
     assert [r.status for r in local.requests] == [200, 200, 200, 200]
@@ -163,7 +163,7 @@ def recordings() -> Path:
         r"^anthropic==(\S+) --hash=sha256:(\w+)", REQUIREMENTS.read_text(), re.MULTILINE
     ).groups()
     archive = CACHE / f"anthropic-{version}.tar.gz"
-    with alone("recordings"):
+    with hold_lock("recordings"):
         if not archive.exists():
             fetch(archive)
         assert sha256(archive.read_bytes()).hexdigest() == digest

@@ -27,7 +27,7 @@ def examples(packages) -> Iterator[tuple[str, dict]]:
             yield event["name"], payload
 
 
-class TakesAll:
+class RememberingEngine:
     """An engine that remembers what it was handed."""
 
     def __init__(self) -> None:
@@ -50,9 +50,9 @@ async def test_no_recorded_delivery_harms_the_server(packages, tmp_path, aiohttp
     for event, payload in every:
         app_delivery = payload | {"installation": {"id": 7, "node_id": "x"}}
         for body in (json.dumps(payload).encode(), json.dumps(app_delivery).encode()):
-            answer = await client.post("/webhook", data=body, headers=signed(event, body))
+            answer = await client.post("/webhook", data=body, headers=sign(event, body))
             statuses[answer.status] += 1
-    engine = TakesAll()
+    engine = RememberingEngine()
     while await Dispatcher(database, inbox, engine).once():
         pass
     failed = await database.read(lambda c: c.execute(FAILED).all())
@@ -66,7 +66,7 @@ async def test_no_recorded_delivery_harms_the_server(packages, tmp_path, aiohttp
 FAILED = sqlalchemy.select(tables.deliveries).where(tables.deliveries.c.state == "failed")
 
 
-def signed(event: str, body: bytes) -> dict[str, str]:
+def sign(event: str, body: bytes) -> dict[str, str]:
     return {
         "Content-Type": "application/json",
         "X-GitHub-Event": event,

@@ -25,7 +25,7 @@ class CheckEnding(Protocol):
         ...
 
 
-def newly(before: Sequence[CheckEnding], now: CheckEnding) -> tuple[str, ...]:
+def find_new_failures(before: Sequence[CheckEnding], now: CheckEnding) -> tuple[str, ...]:
     """Return what fails now and did not in any of the runs before; nothing where nobody can tell.
 
     A program that said before how many tests fail and has not come to that now is worse than any
@@ -39,12 +39,12 @@ def newly(before: Sequence[CheckEnding], now: CheckEnding) -> tuple[str, ...]:
         for program, told in now.failures.told.items()
         if all(_tells(each, program, told) for each in red)
         for name, count in told.names.items()
-        if all(_fewer(each.told[program], name, count) for each in red)
+        if all(_failed_less_often(each.told[program], name, count) for each in red)
     ]
     return tuple(dict.fromkeys(new)) or _silent(red, now.failures)
 
 
-def both(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
+def confirm_failures(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
     """Return what is new in two runs of the same files: what is in one alone is flaky.
 
     That a program fell silent in one and names new failures in the other is worse both times.
@@ -62,7 +62,7 @@ def _tells(before: FailuresByProgram, program: str, now: ReportedFailures) -> bo
     return not told.sessions or now.sessions <= told.sessions  # else it got further than before
 
 
-def _fewer(before: ReportedFailures, name: str, count: int) -> bool:
+def _failed_less_often(before: ReportedFailures, name: str, count: int) -> bool:
     """Return whether it failed less often before, and not as a part of something that did."""
     if before.names.get(name, 0) >= count:
         return False

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from agents.analysis.check_failures.lines import left_out, named
+from agents.analysis.check_failures.lines import left_out, normalize_name
 from agents.analysis.check_failures.reported import (
     ALL_OF_IT,
     ReportedFailures,
     ReportFormat,
-    once,
-    told,
+    count_each_once,
+    report_failures,
 )
 
 _GO_TEST = re.compile(r" *--- FAIL: (\S+)")
@@ -45,19 +45,21 @@ def _go(lines: Sequence[str]) -> ReportedFailures | None:
         elif line.startswith(("panic: ", "fatal error: ")):
             early = True  # the tests behind it in this package never ran
         elif found := _GO_PACKAGE.match(line):
-            package = named(found[2])
+            package = normalize_name(found[2])
             if found[1] == "FAIL":
-                names += [named(f"{package} {test}") for test in tests]
+                names += [normalize_name(f"{package} {test}") for test in tests]
                 names += [] if tests else [f"{package}{ALL_OF_IT}"]
             tests = []
-    result = once(told(names, said=len(names), early=early))
+    result = count_each_once(report_failures(names, said=len(names), early=early))
     return result and result.model_copy(update={"ended": True})
 
 
 def _cargo(lines: Sequence[str]) -> ReportedFailures | None:
     counts = [int(found[1]) for line in lines if (found := _CARGO_RESULT.match(line))]
     builds = [
-        f"{named(found[1])}{ALL_OF_IT}" for line in lines if (found := _CARGO_BUILD.match(line))
+        f"{normalize_name(found[1])}{ALL_OF_IT}"
+        for line in lines
+        if (found := _CARGO_BUILD.match(line))
     ]
     if not counts and not builds:
         return None
@@ -65,7 +67,9 @@ def _cargo(lines: Sequence[str]) -> ReportedFailures | None:
     stops = early and not any(_CARGO_ALL.match(line) for line in lines)
     names = [*_cargo_names(lines), *builds]
     said = sum(counts) + len(builds) if counts else None
-    result = once(told(names, said=said, sessions=len(counts) if stops else 0))
+    result = count_each_once(
+        report_failures(names, said=said, sessions=len(counts) if stops else 0)
+    )
     # What was not built was not run either, so nothing is known of its tests.
     return result and result.model_copy(update={"whole": result.whole and not builds})
 
@@ -75,11 +79,11 @@ def _cargo_names(lines: Sequence[str]) -> Iterator[str]:
     target, inside = "", False
     for line in lines:
         if found := _CARGO_TARGET.match(line):
-            target = named(found[1] or f"doc {found[2]}")
+            target = normalize_name(found[1] or f"doc {found[2]}")
         if line == "failures:":
             inside = True
         elif inside and line.startswith("    ") and not line.startswith("     "):
-            yield named(f"{target} {line.strip()}")
+            yield normalize_name(f"{target} {line.strip()}")
         else:
             inside = False
 
@@ -89,13 +93,13 @@ def _nextest(lines: Sequence[str]) -> ReportedFailures | None:
     if not ends:
         return None
     names = [
-        named(_NEXTEST_PLACE.sub("", found[1]))
+        normalize_name(_NEXTEST_PLACE.sub("", found[1]))
         for line in lines
         if (found := _NEXTEST_BAD.match(line))
     ]
     said = sum(int(n) for _, line in ends for n in _NEXTEST_COUNT.findall(line))
     stopped = any(found[1] for found, _ in ends)  # `3/10 tests run`
-    result = once(told(names, said=said, early=stopped, sessions=len(ends)))
+    result = count_each_once(report_failures(names, said=said, early=stopped, sessions=len(ends)))
     return result and result.model_copy(update={"whole": not stopped and said <= result.total})
 
 
@@ -103,8 +107,8 @@ def _dotnet(lines: Sequence[str]) -> ReportedFailures | None:
     counts = [int(found[1]) for line in lines if (found := _DOTNET_END.match(line))]
     if not counts:
         return None
-    names = [named(found[1]) for line in lines if (found := _DOTNET_BAD.match(line))]
-    return told(names, said=sum(counts))
+    names = [normalize_name(found[1]) for line in lines if (found := _DOTNET_BAD.match(line))]
+    return report_failures(names, said=sum(counts))
 
 
 FORMATS = (

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from agents.analysis.check_failures.lines import named, without_numbers
-from agents.analysis.check_failures.reported import ReportedFailures, ReportFormat, told
+from agents.analysis.check_failures.lines import normalize_name, without_numbers
+from agents.analysis.check_failures.reported import ReportedFailures, ReportFormat, report_failures
 
 _AT = re.compile(r"(?:\./)?([^\s:()]{1,300}):\d+(?::\d+)?(?:-\d+(?::\d+)?)?(?::| -) *(\S.*)$")
 _PAREN = re.compile(r"([^\s:()]{1,300})\(\d+,\d+\): +(error \S.*)$")  # tsc, csc
@@ -34,19 +34,19 @@ _CLEAN = re.compile(
 
 
 def _findings(lines: Sequence[str]) -> ReportedFailures | None:
-    names = [*_placed(lines), *_arrows(lines), *_stylish(lines)]
+    names = [*_find_places(lines), *_arrows(lines), *_stylish(lines)]
     said = [int(n) for line in lines for found in _SAID.finditer(line) for n in found.groups() if n]
     said += [0 for line in lines if _CLEAN.match(line)]
     said += [int(found[1]) for line in lines if (found := _STYLISH_END.match(line))]
-    result = told(names, said=sum(said) if said else None)
+    result = report_failures(names, said=sum(said) if said else None)
     # Most of them say nothing where nothing is wrong: their silence tells nothing.
     return result and result.model_copy(update={"ended": False})
 
 
-def _placed(lines: Sequence[str]) -> Iterator[str]:
+def _find_places(lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         if found := _FORMAT.match(line):
-            yield named(found[1])
+            yield normalize_name(found[1])
         elif found := _PAREN.match(line.strip()):
             yield _name(found[1], _PROJECT.sub("", found[2]))
         elif found := _AT.match(line.strip()):
@@ -79,7 +79,7 @@ def _stylish(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _name(file: str, words: str) -> str:
-    return named(f"{file}: {without_numbers(' '.join(words.split()))}")
+    return normalize_name(f"{file}: {without_numbers(' '.join(words.split()))}")
 
 
 FINDINGS = ReportFormat("findings", ("",), _findings)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from agents.analysis.check_failures.lines import named
+from agents.analysis.check_failures.lines import normalize_name
 from agents.analysis.check_failures.reported import (
     ALL_OF_IT,
     ReportedFailures,
     ReportFormat,
-    once,
-    told,
+    count_each_once,
+    report_failures,
 )
 
 _NOT_RUN = "Test suite failed to run"
@@ -51,14 +51,14 @@ def _jest(lines: Sequence[str]) -> ReportedFailures | None:
     names, file = [], ""
     for line in lines:
         if found := _JEST_FILE.match(line):
-            file = named(found[1])
+            file = normalize_name(found[1])
         elif file and (found := _JEST_TEST.match(line)) and found[1] != "Console":
             lost = found[1] == _NOT_RUN
-            names.append(f"{file}{ALL_OF_IT}" if lost else named(f"{file} > {found[1]}"))
+            names.append(f"{file}{ALL_OF_IT}" if lost else normalize_name(f"{file} > {found[1]}"))
     said = sum(int(n) for line in counts for n in _FAILED.findall(line))
     tests = dict.fromkeys(name for name in names if not name.endswith(ALL_OF_IT))
     files = dict.fromkeys(name for name in names if name.endswith(ALL_OF_IT))
-    result = once(told([*tests, *files], said=said, sessions=len(counts)))
+    result = count_each_once(report_failures([*tests, *files], said=said, sessions=len(counts)))
     return result and result.model_copy(update={"whole": said <= len(tests)})
 
 
@@ -70,12 +70,12 @@ def _vitest(lines: Sequence[str]) -> ReportedFailures | None:
     for line in lines:
         if found := _VITEST_FAIL.match(line):
             file, inside, _ = found[1].partition(" > ")
-            lost = f"{named(file.partition(' [ ')[0])}{ALL_OF_IT}"
-            names.append(named(found[1]) if inside else lost)
+            lost = f"{normalize_name(file.partition(' [ ')[0])}{ALL_OF_IT}"
+            names.append(normalize_name(found[1]) if inside else lost)
     counts = [line for line in lines if _VITEST_COUNT.match(line)]
     said = sum(int(n) for line in counts for n in _FAILED.findall(line))
     tests = {name for name in names if not name.endswith(ALL_OF_IT)}
-    result = once(told(names, said=said, sessions=len(ends)))
+    result = count_each_once(report_failures(names, said=said, sessions=len(ends)))
     return result and result.model_copy(update={"whole": said <= len(tests)})
 
 
@@ -84,7 +84,9 @@ def _mocha(lines: Sequence[str]) -> ReportedFailures | None:
     counts = [int(found[1]) for line in lines if (found := _MOCHA_FAILING.match(line))]
     if not sessions and not counts:
         return None
-    return told(_mocha_names(lines), said=sum(counts), sessions=max(sessions, len(counts)))
+    return report_failures(
+        _mocha_names(lines), said=sum(counts), sessions=max(sessions, len(counts))
+    )
 
 
 def _mocha_names(lines: Sequence[str]) -> Iterator[str]:
@@ -98,7 +100,7 @@ def _mocha_names(lines: Sequence[str]) -> Iterator[str]:
         elif title:
             title.append(line.strip())
         if title and (title[-1].endswith(":") or len(title) > 10):
-            yield named(" ".join(title).removesuffix(":"))
+            yield normalize_name(" ".join(title).removesuffix(":"))
             title = []
 
 
@@ -111,16 +113,16 @@ def _nodejs(lines: Sequence[str]) -> ReportedFailures | None:
     placed, loose, file = list[str](), list[str](), ""
     for line in lines:
         if found := _NODEJS_AT.match(line):
-            file = named(found[1])
+            file = normalize_name(found[1])
         elif (found := _NODEJS_BAD.match(line)) and not _TODO.search(line):
-            test = named(found[1])
+            test = normalize_name(found[1])
             if file:
                 lost = test.endswith(file)
-                placed.append(f"{file}{ALL_OF_IT}" if lost else named(f"{file} > {test}"))
+                placed.append(f"{file}{ALL_OF_IT}" if lost else normalize_name(f"{file} > {test}"))
             elif test != "failing tests:":
                 loose.append(test)
             file = ""
-    result = told(placed or loose, said=said, sessions=len(counts))
+    result = report_failures(placed or loose, said=said, sessions=len(counts))
     return result and result.model_copy(update={"whole": said <= len(loose)})
 
 
@@ -138,9 +140,9 @@ def _tap(lines: Sequence[str]) -> ReportedFailures | None:
             points += not depth
             if found[2] and not _TODO.search(f" {found[3]}"):
                 above = [name for at, name in groups.items() if at < depth]
-                names.append(named(" > ".join((*above, found[3].strip() or "(no name)"))))
+                names.append(normalize_name(" > ".join((*above, found[3].strip() or "(no name)"))))
     early = points < sum(plans) or any(line.startswith("Bail out!") for line in lines)
-    result = told(names, said=len(names), early=early, sessions=len(plans))
+    result = report_failures(names, said=len(names), early=early, sessions=len(plans))
     return result and result.model_copy(update={"ended": not early})
 
 
@@ -148,8 +150,8 @@ def _bun(lines: Sequence[str]) -> ReportedFailures | None:
     counts = [int(found[1]) for line in lines if (found := _BUN_COUNT.match(line))]
     if not counts:
         return None
-    names = [named(found[1]) for line in lines if (found := _BUN_BAD.match(line))]
-    return told(names, said=sum(counts), sessions=len(counts))
+    names = [normalize_name(found[1]) for line in lines if (found := _BUN_BAD.match(line))]
+    return report_failures(names, said=sum(counts), sessions=len(counts))
 
 
 FORMATS = (

@@ -40,7 +40,7 @@ def lines_of(output: str) -> list[str]:
     return [f"[... {left} bytes left out ...]", *lines[-LINES:]]
 
 
-def named(text: str) -> str:
+def normalize_name(text: str) -> str:
     """Return the name without what differs from run to run: times, places in memory and files."""
     name = " ".join(text[:LOOKED_AT].split())
     for pattern, instead in _VARIES:

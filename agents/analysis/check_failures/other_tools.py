@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agents.analysis.check_failures.lines import named
-from agents.analysis.check_failures.reported import ReportedFailures, ReportFormat, once, told
+from agents.analysis.check_failures.lines import normalize_name
+from agents.analysis.check_failures.reported import (
+    ReportedFailures,
+    ReportFormat,
+    count_each_once,
+    report_failures,
+)
 
 _RSPEC_BAD = re.compile(r"rspec (\S+) # (\S.*)$")
 _RSPEC_PLACE = re.compile(r"(?::\d+|\[[\d:]+\])'?$")
@@ -44,10 +49,10 @@ def _rspec(lines: Sequence[str]) -> ReportedFailures | None:
     for line in lines:
         if line.startswith("rspec ") and (found := _RSPEC_BAD.match(line)):
             file = _RSPEC_PLACE.sub("", found[1]).lstrip("'")
-            names.append(named(f"{file} {found[2]}"))
+            names.append(normalize_name(f"{file} {found[2]}"))
     said = sum(int(found[1]) for found in ends)
     outside = any(_RSPEC_OUTSIDE.search(found[2]) for found in ends)  # then no example is run
-    return told(names, said=said, early=outside, sessions=len(ends))
+    return report_failures(names, said=said, early=outside, sessions=len(ends))
 
 
 def _minitest(lines: Sequence[str]) -> ReportedFailures | None:
@@ -55,9 +60,9 @@ def _minitest(lines: Sequence[str]) -> ReportedFailures | None:
     if not ends:
         return None
     found_names = [_RUBY_BAD.match(line.strip()) or _RUBY_OLD.match(line) for line in lines]
-    names = [named(found[1]) for found in found_names if found]
+    names = [normalize_name(found[1]) for found in found_names if found]
     said = sum(int(found[1]) + int(found[2]) for found in ends)
-    return told(names, said=said, sessions=len(ends))
+    return report_failures(names, said=said, sessions=len(ends))
 
 
 def _phpunit(lines: Sequence[str]) -> ReportedFailures | None:
@@ -71,12 +76,12 @@ def _phpunit(lines: Sequence[str]) -> ReportedFailures | None:
         elif _PHP_NOT.match(line):  # warnings, risky and skipped tests
             counts = False
         elif counts and (found := _PHP_BAD.match(line)):
-            names.append(named(found[1]))
+            names.append(normalize_name(found[1]))
     said = sum(int(n) for line in ends for n in _PHP_COUNT.findall(line))
-    return told(names, said=said, sessions=len(ends))
+    return report_failures(names, said=said, sessions=len(ends))
 
 
-def _maven(lines: Sequence[str]) -> ReportedFailures | None:
+def _read_maven(lines: Sequence[str]) -> ReportedFailures | None:
     ends = [found for line in lines if (found := _MAVEN_END.match(line))]
     if not ends:
         return None
@@ -86,25 +91,27 @@ def _maven(lines: Sequence[str]) -> ReportedFailures | None:
             test = line.removeprefix("[ERROR]").partition("Time elapsed: ")[0]
             test = test.strip().removesuffix("--").rstrip()
             old = _MAVEN_OLD.match(test)
-            names.append(named(f"{old[2]}.{old[1]}" if old else test))
+            names.append(normalize_name(f"{old[2]}.{old[1]}" if old else test))
     said = sum(int(found[1]) + int(found[2]) for found in ends)
     early = any(_MAVEN_SKIPPED.match(line) for line in lines)
-    return told(names, said=said, early=early)
+    return report_failures(names, said=said, early=early)
 
 
 def _gradle(lines: Sequence[str]) -> ReportedFailures | None:
     ends = [int(found[1]) for line in lines if (found := _GRADLE_END.match(line))]
     names = [
-        named(line.removesuffix(" FAILED"))
+        normalize_name(line.removesuffix(" FAILED"))
         for line in lines
         if line.endswith(" FAILED") and " > " in line and not line.startswith(">")
     ]
-    steps = [named(found[1]) for line in lines if (found := _GRADLE_STEP.match(line))]
+    steps = [normalize_name(found[1]) for line in lines if (found := _GRADLE_STEP.match(line))]
     if not ends and not steps:
         return None
     if not names:
-        return told(steps, said=None, early=True)  # nothing that came behind it was run
-    return once(told(names, said=sum(ends) if ends else None, sessions=len(ends)))
+        return report_failures(steps, said=None, early=True)  # nothing that came behind it was run
+    return count_each_once(
+        report_failures(names, said=sum(ends) if ends else None, sessions=len(ends))
+    )
 
 
 def _hooks(lines: Sequence[str]) -> ReportedFailures | None:
@@ -116,8 +123,8 @@ def _hooks(lines: Sequence[str]) -> ReportedFailures | None:
         name = _HOOK_WHY.sub("", line.removesuffix(end))
         if name.endswith("..."):
             found = True
-            bad += [named(name.rstrip("."))] if end == "Failed" else []
-    return told(bad, said=None) or (ReportedFailures(whole=True) if found else None)
+            bad += [normalize_name(name.rstrip("."))] if end == "Failed" else []
+    return report_failures(bad, said=None) or (ReportedFailures(whole=True) if found else None)
 
 
 HOOKS = "pre-commit"
@@ -127,7 +134,7 @@ FORMATS = (
     ReportFormat("rspec", (" examples, ", " example, "), _rspec),
     ReportFormat("minitest", (" assertions, ",), _minitest),
     ReportFormat("PHPUnit", ("Assertions: ", "OK ("), _phpunit),
-    ReportFormat("Maven", ("Tests run: ",), _maven),
+    ReportFormat("Maven", ("Tests run: ",), _read_maven),
     ReportFormat("Gradle", ("> Task :", " tests completed, ", " test completed, "), _gradle),
     ReportFormat(HOOKS, ("...Failed", "...Passed"), _hooks),
 )

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from agents.analysis.check_failures.lines import named
+from agents.analysis.check_failures.lines import normalize_name
 from agents.analysis.check_failures.reported import (
     ALL_OF_IT,
     ReportedFailures,
     ReportFormat,
-    once,
-    told,
+    count_each_once,
+    report_failures,
 )
 
 _COUNT = (
@@ -41,7 +41,9 @@ def _pytest(lines: Sequence[str]) -> ReportedFailures | None:
     said = sum(int(n) for line in ends for n in _COUNTED.findall(line))
     names = list(_summed_up(lines)) or list(_on_the_way(lines))
     early = any(_STOPPED.match(line) for line in lines)
-    return once(told(names, said=said if ends else None, early=early, sessions=max(1, len(ends))))
+    return count_each_once(
+        report_failures(names, said=said if ends else None, early=early, sessions=max(1, len(ends)))
+    )
 
 
 def _summed_up(lines: Sequence[str]) -> Iterator[str]:
@@ -64,7 +66,7 @@ def _of_summary(line: str) -> str:
     while at >= 0 and rest.count("[", 0, at) > rest.count("]", 0, at):
         at = rest.find(" - ", at + 3)
     test = rest if at < 0 else rest[:at]
-    return named(test) + ("" if "::" in test or kind != "ERROR" else ALL_OF_IT)
+    return normalize_name(test) + ("" if "::" in test or kind != "ERROR" else ALL_OF_IT)
 
 
 def _on_the_way(lines: Sequence[str]) -> Iterator[str]:
@@ -73,9 +75,9 @@ def _on_the_way(lines: Sequence[str]) -> Iterator[str]:
         if line.endswith("%]") and "::" in line and not line.startswith("["):
             test, _, said = line.rpartition("[")[0].rstrip().partition(" SUBFAILED")
             if said or test.endswith((" FAILED", " ERROR")):
-                yield named(test if said else test.rpartition(" ")[0])
+                yield normalize_name(test if said else test.rpartition(" ")[0])
         elif line.startswith("[gw") and (found := _PARALLEL.match(line)):
-            yield named(found[1])
+            yield normalize_name(found[1])
 
 
 def _unittest(lines: Sequence[str]) -> ReportedFailures | None:
@@ -90,20 +92,22 @@ def _unittest(lines: Sequence[str]) -> ReportedFailures | None:
     results = [_RESULT.match(line) for at in ran for line in lines[at + 1 : at + 2]]
     said = sum(int(n) for found in results if found for n in _RESULTS.findall(found[1] or ""))
     ended = all(results)
-    return once(told(names, said=said if ended else None, early=not ended, sessions=len(ran)))
+    return count_each_once(
+        report_failures(names, said=said if ended else None, early=not ended, sessions=len(ran))
+    )
 
 
 def _of_case(case: str) -> str:
     """Return `module.Class.test`, whichever way this Python writes it."""
     found = _METHOD.match(case)
     if not found:
-        return named(case)
+        return normalize_name(case)
     test, place, rest = found.groups()
     if place.startswith("unittest.loader._FailedTest"):
-        return named(test) + ALL_OF_IT
+        return normalize_name(test) + ALL_OF_IT
     if place.rpartition(".")[2] != test:
         place = f"{place}.{test}"
-    return named(f"{place}{rest}")
+    return normalize_name(f"{place}{rest}")
 
 
 FORMATS = (

@@ -45,11 +45,11 @@ def read(output: str, command: str, *, exited: bool) -> FailuresByProgram:
     cut = left_out(lines)
     early = not exited or bool(_STOPS_EARLY.search(command))
     return FailuresByProgram(
-        told={name: _bounded(told, cut, early) for name, told in found.items()}
+        told={name: _limit_names(told, cut, early) for name, told in found.items()}
     )
 
 
-def _bounded(told: ReportedFailures, cut: bool, early: bool) -> ReportedFailures:
+def _limit_names(told: ReportedFailures, cut: bool, early: bool) -> ReportedFailures:
     """Return it with no more names than are kept; it is whole only if nothing can be missing."""
     kept = dict(list(told.names.items())[:MOST])
     missing = early or len(kept) < len(told.names) or (cut and not told.ended)

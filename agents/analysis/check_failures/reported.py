@@ -57,7 +57,7 @@ class ReportFormat:
     """Takes lines without colours and white space at their ends; None if it is another's."""
 
 
-def told(
+def report_failures(
     names: Iterable[str], *, said: int | None, early: bool = False, sessions: int = 0
 ) -> ReportedFailures | None:
     """Return what was told; None without a name and a number.
@@ -77,6 +77,6 @@ def told(
     )
 
 
-def once(told: ReportedFailures | None) -> ReportedFailures | None:
+def count_each_once(told: ReportedFailures | None) -> ReportedFailures | None:
     """Return it with each name once: a test fails or does not, however often that is said."""
     return told and told.model_copy(update={"names": dict.fromkeys(told.names, 1)})

@@ -60,17 +60,19 @@ def _bun(files: RepositoryFiles) -> InstallRecipe:
 
 
 def _pnpm(files: RepositoryFiles) -> InstallRecipe:
-    return _by("pnpm", PNPM, f"pnpm{_version(files, 'pnpm')}", files)
+    return _recipe_with_fallback("pnpm", PNPM, f"pnpm{_version(files, 'pnpm')}", files)
 
 
 def _yarn(files: RepositoryFiles) -> InstallRecipe:
     version = _version(files, "yarn")
     if ".yarnrc.yml" in files.paths or re.match(r"@[2-9]", version):
-        return _by("yarn", YARN_BERRY, f"@yarnpkg/cli-dist{version}", files)
-    return _by("yarn", YARN, f"yarn{version or '@1'}", files)
+        return _recipe_with_fallback("yarn", YARN_BERRY, f"@yarnpkg/cli-dist{version}", files)
+    return _recipe_with_fallback("yarn", YARN, f"yarn{version or '@1'}", files)
 
 
-def _by(tool: str, command: str, package: str, files: RepositoryFiles) -> InstallRecipe:
+def _recipe_with_fallback(
+    tool: str, command: str, package: str, files: RepositoryFiles
+) -> InstallRecipe:
     """Return the recipe of a tool that npm can fetch where it is absent."""
     fetch = f"npm install --global --prefix {TOOLS} --ignore-scripts {package}"
     missing = f"{tool}, or to fetch it {NO_NPM}"

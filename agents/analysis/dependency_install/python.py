@@ -50,7 +50,7 @@ def python(files: RepositoryFiles) -> InstallRecipe | None:
     for lock, (tool, commands) in LOCKED.items():
         if lock in files.paths:
             decided_by = (lock, *(p for p in (*MANIFESTS, "Pipfile") if p in files.paths))
-            return _locked(tool, commands, decided_by, files)
+            return _make_locked_recipe(tool, commands, decided_by, files)
     return _with_pip(files)
 
 
@@ -66,7 +66,7 @@ def package(files: RepositoryFiles) -> str:
     return next((name[0] for name in names if name), "")
 
 
-def _locked(
+def _make_locked_recipe(
     tool: str, commands: tuple[str, ...], decided_by: tuple[str, ...], files: RepositoryFiles
 ) -> InstallRecipe:
     kind = f"Python ({tool})"

@@ -134,7 +134,7 @@ def normal(text: str) -> str:
     return re.sub(r"\s*([^\w\s\"])\s*", r"\1", text)
 
 
-def alike(one: Assertion, other: Assertion) -> float:
+def measure_similarity(one: Assertion, other: Assertion) -> float:
     """Return how much two assertions have in common, from 0 to 1."""
     mine, theirs = one.tokens, other.tokens
     total = mine.total() + theirs.total()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from agents.analysis.weakening.diff_views import ViewLine, is_comment
-from agents.analysis.weakening.finding import Finding, found
+from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.test_cases import ParsedTest
 from agents.analysis.weakening.test_changes import ParsedSuite
 
@@ -42,14 +42,16 @@ _WIDE = re.compile(
 _BUILD = re.compile(r"^//\s*(?:go:build|\+build)\s")
 
 
-def around(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
+def find_bypassed_assertions(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
     """Yield what is new of that kind in these files."""
     for suite in suites:
         path = suite.change.path
         for line in (*_in_tests(suite), *_in_file(suite)):
-            yield found(path, line.number, "around", line.text)
-        for case in _hidden(suite):
-            yield found(path, case.line, "around", f"{case.name} takes the place of one above it")
+            yield make_finding(path, line.number, "around", line.text)
+        for case in _find_shadowed_tests(suite):
+            yield make_finding(
+                path, case.line, "around", f"{case.name} takes the place of one above it"
+            )
 
 
 def _in_tests(suite: ParsedSuite) -> Iterator[ViewLine]:
@@ -85,7 +87,7 @@ def _fresh(before: Sequence[ViewLine], after: Sequence[ViewLine]) -> list[ViewLi
     return fresh
 
 
-def _hidden(suite: ParsedSuite) -> Iterator[ParsedTest]:
+def _find_shadowed_tests(suite: ParsedSuite) -> Iterator[ParsedTest]:
     """Yield the functions that Python puts in the place of others of their name."""
     if suite.change.language != "python":
         return

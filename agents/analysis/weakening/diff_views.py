@@ -109,11 +109,11 @@ def _path(name: str) -> str | None:
     if name == NOTHING:
         return None
     if len(name) > 1 and name[0] == name[-1] == '"':
-        name = _unquoted(name[1:-1])
+        name = _unquote(name[1:-1])
     return name[2:] if name[1:2] == "/" else name
 
 
-def _unquoted(name: str) -> str:
+def _unquote(name: str) -> str:
     def byte(escape: re.Match[str]) -> str:
         what = escape[1]
         return chr(_ESCAPES[what] if what in _ESCAPES else int(what, 8) & 0xFF)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from agents.analysis.weakening.diff_views import FileDiff
-from agents.analysis.weakening.finding import Finding, found
+from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.skip_markers import FILE, SkipMarker, marks, silencers
 from agents.analysis.weakening.test_cases import ParsedTest
 from agents.analysis.weakening.test_changes import ParsedSuite
@@ -26,10 +26,10 @@ def switched_off(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
                 before[mark.word, was] -= 1
                 continue
             new = new_file if mark.case == FILE else was not in known
-            yield from _told(suite.change.path, mark, new=new)
+            yield from _report_marker(suite.change.path, mark, new=new)
 
 
-def silenced(changes: Sequence[FileDiff]) -> Iterator[Finding]:
+def find_silencers(changes: Sequence[FileDiff]) -> Iterator[Finding]:
     """Yield what is new of the comments and attributes that silence a tool."""
     before = Counter(s.word for c in changes for s in silencers(c.old or "", c.before))
     for change in changes:
@@ -37,16 +37,16 @@ def silenced(changes: Sequence[FileDiff]) -> Iterator[Finding]:
             if before[each.word]:
                 before[each.word] -= 1
             else:
-                yield found(change.path, each.line, "suppressed", each.text, grave=each.wide)
+                yield make_finding(change.path, each.line, "suppressed", each.text, grave=each.wide)
 
 
-def _told(path: str, mark: SkipMarker, *, new: bool) -> Iterator[Finding]:
+def _report_marker(path: str, mark: SkipMarker, *, new: bool) -> Iterator[Finding]:
     if mark.focus:
-        yield found(path, mark.line, "focused", mark.text)
+        yield make_finding(path, mark.line, "focused", mark.text)
     elif not new:
-        yield found(path, mark.line, "skipped", mark.text)
+        yield make_finding(path, mark.line, "skipped", mark.text)
     elif not mark.conditional:  # a new test that never runs proves nothing, but takes nothing away
-        yield found(path, mark.line, "skipped", mark.text, grave=False)
+        yield make_finding(path, mark.line, "skipped", mark.text, grave=False)
 
 
 def _names(suites: Sequence[ParsedSuite]) -> dict[str, str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from agents.analysis.weakening.bypassed_assertions import around
+from agents.analysis.weakening.bypassed_assertions import find_bypassed_assertions
 from agents.analysis.weakening.diff_views import FileDiff, Unreadable, ViewLine, read
-from agents.analysis.weakening.disabled_tests import silenced, switched_off
-from agents.analysis.weakening.finding import Finding, found
-from agents.analysis.weakening.settings import Texts, altered, is_settings
-from agents.analysis.weakening.test_cases import named
+from agents.analysis.weakening.disabled_tests import find_silencers, switched_off
+from agents.analysis.weakening.finding import Finding, make_finding
+from agents.analysis.weakening.settings import Texts, find_loosened_settings, is_settings
+from agents.analysis.weakening.test_cases import select_tests
 from agents.analysis.weakening.test_changes import ParsedSuite, suites
-from agents.analysis.weakening.weakened import weakened
+from agents.analysis.weakening.weakened import find_weakened_tests
 from agents.analysis.which_are_tests import has_test_name, is_test, is_test_code
 
 MOVED = 0.8  # share of a deleted file's lines that are somewhere else now
@@ -30,16 +30,16 @@ def find(diff: str, settings: Mapping[str, Texts] | None = None) -> tuple[Findin
     try:
         changes = read(diff)
     except Unreadable as error:
-        return (found("the whole change", 0, "unreadable", f"{NO_DIFF}: {error}"),)
+        return (make_finding("the whole change", 0, "unreadable", f"{NO_DIFF}: {error}"),)
     tests = [change for change in changes if _holds_tests(change)]
     about = suites(tests)
     every = [
-        *_deleted(about, changes),
+        *_find_deleted_tests(about, changes),
         *_data(changes),
-        *weakened(about),
+        *find_weakened_tests(about),
         *switched_off(about),
-        *around(about),
-        *silenced(changes),
+        *find_bypassed_assertions(about),
+        *find_silencers(changes),
         *_settings(changes, settings or {}),
     ]
     unique = dict.fromkeys(every)
@@ -55,7 +55,9 @@ def _holds_tests(change: FileDiff) -> bool:
     )
 
 
-def _deleted(about: Sequence[ParsedSuite], changes: Sequence[FileDiff]) -> Iterator[Finding]:
+def _find_deleted_tests(
+    about: Sequence[ParsedSuite], changes: Sequence[FileDiff]
+) -> Iterator[Finding]:
     """Yield the test files that are gone, or no longer found where tests are looked for."""
     shown = {suite.change.path: suite for suite in about}
     added = Counter(line.text.strip() for change in changes for line in change.after)
@@ -64,16 +66,20 @@ def _deleted(about: Sequence[ParsedSuite], changes: Sequence[FileDiff]) -> Itera
             continue
         if change.new is not None and is_test(change.new):
             if has_test_name(change.old) and not has_test_name(change.new):
-                yield found(change.old, 0, "deleted", f"it is {change.new} now, {UNSEARCHED}")
+                yield make_finding(
+                    change.old, 0, "deleted", f"it is {change.new} now, {UNSEARCHED}"
+                )
             continue
         if change.new is not None:
-            yield found(change.old, 0, "deleted", f"it is {change.new} now, which is no test")
-        elif change.binary or not _moved(change, shown.get(change.path), added):
-            yield found(change.old, 0, "deleted", _content(shown.get(change.path)))
+            yield make_finding(
+                change.old, 0, "deleted", f"it is {change.new} now, which is no test"
+            )
+        elif change.binary or not _is_moved(change, shown.get(change.path), added):
+            yield make_finding(change.old, 0, "deleted", _content(shown.get(change.path)))
 
 
-def _moved(change: FileDiff, suite: ParsedSuite | None, added: Counter[str]) -> bool:
-    if suite is not None and any(named(suite.before)):
+def _is_moved(change: FileDiff, suite: ParsedSuite | None, added: Counter[str]) -> bool:
+    if suite is not None and any(select_tests(suite.before)):
         return not suite.gone
     lines = [line.text.strip() for line in change.before if line.number and line.text.strip()]
     there = sum(bool(added[text]) for text in lines)
@@ -81,7 +87,7 @@ def _moved(change: FileDiff, suite: ParsedSuite | None, added: Counter[str]) -> 
 
 
 def _content(suite: ParsedSuite | None) -> str:
-    names = [case.name for case in named(suite.gone)] if suite else []
+    names = [case.name for case in select_tests(suite.gone)] if suite else []
     if not names:
         return "what tests use"
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -95,9 +101,9 @@ def _data(changes: Sequence[FileDiff]) -> Iterator[Finding]:
             continue
         if is_test_code(change.path):
             if change.binary:
-                yield found(change.path, 0, "unreadable", NO_TEXT)
+                yield make_finding(change.path, 0, "unreadable", NO_TEXT)
         elif not is_settings(change.path) and (line := _first_gone(change)):
-            yield found(change.path, line.number, "expectation", line.text, grave=False)
+            yield make_finding(change.path, line.number, "expectation", line.text, grave=False)
 
 
 def _first_gone(change: FileDiff) -> ViewLine | None:
@@ -114,8 +120,8 @@ def _first_gone(change: FileDiff) -> ViewLine | None:
 
 def _settings(changes: Sequence[FileDiff], settings: Mapping[str, Texts]) -> Iterator[Finding]:
     for path, texts in settings.items():
-        yield from altered(path, *texts)
+        yield from find_loosened_settings(path, *texts)
     touched = dict.fromkeys(path for c in changes for path in (c.old, c.new) if path)
     for path in touched:
         if path not in settings and is_settings(path):
-            yield found(path, 0, "settings", "what changed in it was not compared")
+            yield make_finding(path, 0, "settings", "what changed in it was not compared")

@@ -53,7 +53,7 @@ WORDS: dict[Kind, str] = {
 }
 
 
-def found(path: str, line: int, kind: Kind, text: str, *, grave: bool = True) -> Finding:
+def make_finding(path: str, line: int, kind: Kind, text: str, *, grave: bool = True) -> Finding:
     """Return a finding whose text is one short line."""
     short = " ".join(text.split())
     if len(short) > TEXT:

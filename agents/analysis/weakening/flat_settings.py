@@ -41,7 +41,7 @@ def values(path: str, text: str) -> Values:
         raise Unparsable("it is too large")
     try:
         if MAKEFILES.fullmatch(name) and not name.endswith(("yml", "yaml")):
-            return dict(_checking(text))
+            return dict(_read_check_targets(text))
         return dict(_flat(_document(name, text)))
     except (ValueError, RecursionError, configparser.Error, yaml.YAMLError) as error:
         raise Unparsable(str(error)) from error
@@ -101,7 +101,7 @@ def _sections(text: str) -> object:
     }
 
 
-def _checking(text: str) -> Iterator[tuple[str, str]]:
+def _read_check_targets(text: str) -> Iterator[tuple[str, str]]:
     """Yield what the targets of a Makefile that check something need and do, and all they rest on.
 
     A variable is named like `$(PYTEST)`.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from agents.analysis.weakening.finding import Finding, found
+from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.flat_settings import Unparsable, Values, values
 from agents.analysis.weakening.settings_files import (
     BUILDS,
@@ -16,7 +16,7 @@ from agents.analysis.weakening.settings_files import (
     partial,
 )
 
-__all__ = ["Texts", "altered", "is_settings"]
+__all__ = ["Texts", "find_loosened_settings", "is_settings"]
 
 Texts = tuple[str | None, str | None]
 """A file before and after; None where it is absent."""
@@ -43,7 +43,7 @@ _SKIPPING = re.compile(
 )
 
 
-def altered(path: str, before: str | None, after: str | None) -> Iterator[Finding]:
+def find_loosened_settings(path: str, before: str | None, after: str | None) -> Iterator[Finding]:
     """Yield what is other in a settings file, unless it only got stricter."""
     if before == after or not is_settings(path):
         return
@@ -51,27 +51,27 @@ def altered(path: str, before: str | None, after: str | None) -> Iterator[Findin
         yield from _build(path, before or "", after or "")
         return
     try:
-        old, new = _wanted(path, before), _wanted(path, after)
+        old, new = _read_relevant_values(path, before), _read_relevant_values(path, after)
     except Unparsable as error:
-        yield found(path, 0, "unreadable", f"what it sets could not be read: {error}")
+        yield make_finding(path, 0, "unreadable", f"what it sets could not be read: {error}")
         return
     if after is None:
         if old:
-            yield found(path, 0, "settings", "the file is gone")
+            yield make_finding(path, 0, "settings", "the file is gone")
         return
     if before is None and SCRIPTS.fullmatch(path):  # a check more than before
         return
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     if before is None and is_wholly(path):
-        yield found(path, 0, "settings", "the file is new")
+        yield make_finding(path, 0, "settings", "the file is new")
         return
     for name in changed[:SHOWN]:
         yield from _setting(path, name, old.get(name), new.get(name), after)
     if rest := changed[SHOWN:]:
-        yield found(path, 0, "settings", f"and {len(rest)} more: {', '.join(rest)}")
+        yield make_finding(path, 0, "settings", f"and {len(rest)} more: {', '.join(rest)}")
 
 
-def _wanted(path: str, text: str | None) -> Values:
+def _read_relevant_values(path: str, text: str | None) -> Values:
     every = values(path, text) if text else {}
     part = partial(path)
     return {name: each for name, each in every.items() if part is None or part.fullmatch(name)}
@@ -81,15 +81,17 @@ def _setting(
     path: str, name: str, old: str | None, new: str | None, text: str
 ) -> Iterator[Finding]:
     line = _line_of(name, new, text)
-    what = f"{name}: {_said(old)} → {_said(new)}"
+    what = f"{name}: {_format_value(old)} → {_format_value(new)}"
     step = _step(name, old, new)
     if step:
         higher = step > 0
-        yield found(path, line, "settings" if higher else "threshold", what, grave=not higher)
-    elif _STRICTER.search(name) and _grown(old, new):
-        yield found(path, line, "settings", what, grave=False)
+        yield make_finding(
+            path, line, "settings" if higher else "threshold", what, grave=not higher
+        )
+    elif _STRICTER.search(name) and _only_gained_lines(old, new):
+        yield make_finding(path, line, "settings", what, grave=False)
     else:
-        yield found(path, line, "settings", what)
+        yield make_finding(path, line, "settings", what)
 
 
 def _step(name: str, old: str | None, new: str | None) -> float:
@@ -106,7 +108,7 @@ def _step(name: str, old: str | None, new: str | None) -> float:
     return 0
 
 
-def _grown(old: str | None, new: str | None) -> bool:
+def _only_gained_lines(old: str | None, new: str | None) -> bool:
     return set((old or "").splitlines()) <= set((new or "").splitlines()) and new is not None
 
 
@@ -116,13 +118,13 @@ def _build(path: str, before: str, after: str) -> Iterator[Finding]:
     still = {line.strip() for line in after.splitlines()}
     for number, line in enumerate(after.splitlines(), 1):
         if _SKIPPING.search(line) and line.strip() not in known:
-            yield found(path, number, "settings", line)
+            yield make_finding(path, number, "settings", line)
     for line in before.splitlines():
         if _SKIPPING.search(line) and line.strip() not in still:
-            yield found(path, 0, "settings", f"{line.strip()} is gone")
+            yield make_finding(path, 0, "settings", f"{line.strip()} is gone")
 
 
-def _said(value: str | None) -> str:
+def _format_value(value: str | None) -> str:
     return "(absent)" if value is None else ", ".join(value.splitlines()) or "(empty)"
 
 

@@ -76,7 +76,7 @@ BUILDS = re.compile(
 
 def is_settings(path: str) -> bool:
     """Return whether the file, or a part of it, says how the repository is checked."""
-    return is_wholly(path) or partial(path) is not None or _other(path)
+    return is_wholly(path) or partial(path) is not None or _is_other_settings_file(path)
 
 
 def is_wholly(path: str) -> bool:
@@ -90,6 +90,6 @@ def partial(path: str) -> re.Pattern[str] | None:
     return _PARTS.get(PurePosixPath(path).name)
 
 
-def _other(path: str) -> bool:
+def _is_other_settings_file(path: str) -> bool:
     name = PurePosixPath(path).name
     return bool(MAKEFILES.fullmatch(name) or BUILDS.fullmatch(name) or SCRIPTS.fullmatch(path))

@@ -82,7 +82,7 @@ class ParsedTest:
         return list(assertions(self.lines))
 
 
-def outside() -> ParsedTest:
+def make_nameless_test() -> ParsedTest:
     """Return what stands in no test, as a test without a name."""
     return ParsedTest("", 0)
 
@@ -92,7 +92,7 @@ def cases(lines: tuple[ViewLine, ...], family: str) -> list[ParsedTest]:
 
     A line belongs to the test that begins above it. What decorates a test belongs to it as well.
     """
-    made = [outside()]
+    made = [make_nameless_test()]
     waiting: list[ViewLine] = []  # decorations of the test that comes next
     marked = 0
     for line in code(lines, family):
@@ -100,7 +100,7 @@ def cases(lines: tuple[ViewLine, ...], family: str) -> list[ParsedTest]:
             waiting, marked = [], 0
             made.append(_gap(line, family))
             continue
-        name, marked = _named(line.text, family, marked)
+        name, marked = _parse_test_name(line.text, family, marked)
         if name:
             made.append(ParsedTest(name, line.number, waiting, line))
             waiting = []
@@ -112,12 +112,12 @@ def cases(lines: tuple[ViewLine, ...], family: str) -> list[ParsedTest]:
     return made
 
 
-def named(found: Sequence[ParsedTest]) -> Iterator[ParsedTest]:
+def select_tests(found: Sequence[ParsedTest]) -> Iterator[ParsedTest]:
     """Yield those that are tests: begun within the view, and not only continued there."""
     return (case for case in found if case.line)
 
 
-def alike(one: ParsedTest, other: ParsedTest) -> float:
+def measure_test_similarity(one: ParsedTest, other: ParsedTest) -> float:
     """Return how much two tests have in common, from 0 to 1."""
     mine, theirs = one.tokens, other.tokens
     total = mine.total() + theirs.total()
@@ -136,7 +136,7 @@ def name_in(text: str, family: str) -> str:
     return groups.get("name") or groups.get("name2") or ""
 
 
-def _named(text: str, family: str, marked: int) -> tuple[str, int]:
+def _parse_test_name(text: str, family: str, marked: int) -> tuple[str, int]:
     """Return the name of the test that the line begins, and how long an attribute still holds."""
     name = name_in(text, family)
     if name:

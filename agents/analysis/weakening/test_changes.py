@@ -10,7 +10,7 @@ from functools import cached_property
 
 from agents.analysis.weakening.diff_views import FileDiff, ViewLine
 from agents.analysis.weakening.parameter_tables import loops, rows
-from agents.analysis.weakening.test_cases import ParsedTest, alike, cases
+from agents.analysis.weakening.test_cases import ParsedTest, cases, measure_test_similarity
 
 RENAMED = 0.6  # share of the code that a test under another name has in common with the old one
 MOST_FRESH = 400  # new tests that are compared with one that is gone
@@ -114,7 +114,7 @@ def _find(
         chosen = fresh_ones[ranked[0][1]]
         fresh.remove(chosen)
         suite.pairs.append((case, chosen[1]))
-    elif _explained(case, suite):
+    elif _has_table_values(case, suite):
         suite.merged.append(case)
     else:
         suite.gone.append(case)
@@ -122,11 +122,11 @@ def _find(
 
 def _rank(case: ParsedTest, suite: ParsedSuite, other: ParsedTest, place: ParsedSuite) -> float:
     same = case.name == other.name
-    likeness = alike(case, other)
+    likeness = measure_test_similarity(case, other)
     return likeness + (2 if same else 0) + (0.05 if place is suite else 0)
 
 
-def _explained(case: ParsedTest, suite: ParsedSuite) -> bool:
+def _has_table_values(case: ParsedTest, suite: ParsedSuite) -> bool:
     """Return whether the values of a test are in a table of its file now."""
     wanted = values(case.lines)
     if not suite.has_table:

@@ -7,8 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agents.analysis.weakening.assertion_strength import demands
-from agents.analysis.weakening.assertions import Assertion, AssertionChange, alike, compare
-from agents.analysis.weakening.finding import Finding, found
+from agents.analysis.weakening.assertions import (
+    Assertion,
+    AssertionChange,
+    compare,
+    measure_similarity,
+)
+from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.parameter_tables import row_lines, rows
 from agents.analysis.weakening.test_cases import ParsedTest
 from agents.analysis.weakening.test_changes import ParsedSuite
@@ -20,14 +25,14 @@ MOST_FRESH = 300  # new assertions of a file that are looked at for one that is 
 RELATED = 0.2  # below that, one assertion did not take the place of another
 
 
-def weakened(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
+def find_weakened_tests(suites: Sequence[ParsedSuite]) -> Iterator[Finding]:
     """Yield what is weaker in these files than it was."""
     all_assertions = _balance(suites, lambda case: (a.text for a in case.asserted))
     all_rows = _balance(suites, lambda case: rows(case).elements())
     for suite in suites:
         if not _told_as_a_whole(suite):
             for case in suite.gone:
-                yield found(suite.change.path, case.line, "removed", case.name)
+                yield make_finding(suite.change.path, case.line, "removed", case.name)
         for before, after in suite.pairs:
             if not before.name and not is_test(suite.change.path):
                 continue  # what stands beside the tests in a source file
@@ -70,10 +75,10 @@ def _rows(
         if not balance.lost[text]:
             continue
         if not fewer:
-            yield found(suite.change.path, line, "expectation", text, grave=False)
+            yield make_finding(suite.change.path, line, "expectation", text, grave=False)
         elif not _spread(text, suite):
             what = f"a case of {before.name or 'a table'}: {text}"
-            yield found(suite.change.path, line, "removed", what)
+            yield make_finding(suite.change.path, line, "removed", what)
 
 
 def _spread(row: str, suite: ParsedSuite) -> bool:
@@ -88,30 +93,30 @@ def _spread(row: str, suite: ParsedSuite) -> bool:
 def _assertions(
     suite: ParsedSuite, before: ParsedTest, after: ParsedTest, balance: _Balance
 ) -> Iterator[Finding]:
-    gone, new = _differing(before.asserted, after.asserted)
+    gone, new = _split_differences(before.asserted, after.asserted)
     gone = [one for one in gone if balance.lost[one.text]]
     path = suite.change.path
-    for one, other in _matched(gone, new):
+    for one, other in _pair_replacements(gone, new):
         change = compare(one, other)
         text = f"{one.text} → {other.text}"
         if change is AssertionChange.WEAKER:
-            yield found(path, other.line, "weaker", text)
+            yield make_finding(path, other.line, "weaker", text)
         elif change is AssertionChange.EXPECTATION:
-            yield found(path, other.line, "expectation", text, grave=False)
+            yield make_finding(path, other.line, "expectation", text, grave=False)
         gone.remove(one)
     for one in gone:
-        if not _elsewhere(one, suite, balance):
-            yield found(path, one.line, "assertion", one.text)
+        if not _is_demanded_elsewhere(one, suite, balance):
+            yield make_finding(path, one.line, "assertion", one.text)
 
 
-def _differing(
+def _split_differences(
     before: Sequence[Assertion], after: Sequence[Assertion]
 ) -> tuple[list[Assertion], list[Assertion]]:
     """Return what is only in the one and what is only in the other, in their order."""
-    return _without(before, after), _without(after, before)
+    return _subtract(before, after), _subtract(after, before)
 
 
-def _without(these: Sequence[Assertion], those: Sequence[Assertion]) -> list[Assertion]:
+def _subtract(these: Sequence[Assertion], those: Sequence[Assertion]) -> list[Assertion]:
     known = Counter(each.text for each in those)
     left = []
     for each in these:
@@ -122,7 +127,7 @@ def _without(these: Sequence[Assertion], those: Sequence[Assertion]) -> list[Ass
     return left
 
 
-def _matched(
+def _pair_replacements(
     gone: Sequence[Assertion], new: Sequence[Assertion]
 ) -> list[tuple[Assertion, Assertion]]:
     """Return which assertion took the place of which: those with most in common first."""
@@ -130,7 +135,7 @@ def _matched(
         return list(zip(gone, new, strict=False))
     nearest = sorted(
         (
-            (-alike(one, other), at, to)
+            (-measure_similarity(one, other), at, to)
             for at, one in enumerate(gone)
             for to, other in enumerate(new)
         )
@@ -144,11 +149,13 @@ def _matched(
     return pairs
 
 
-def _elsewhere(one: Assertion, suite: ParsedSuite, balance: _Balance) -> bool:
+def _is_demanded_elsewhere(one: Assertion, suite: ParsedSuite, balance: _Balance) -> bool:
     """Return whether something else in the file demands what this assertion did."""
     fresh = [a for case in suite.after for a in case.asserted if balance.gained[a.text]]
     fresh = fresh[:MOST_FRESH]
-    if any(alike(one, a) >= SAME and demands(a.text) >= demands(one.text) for a in fresh):
+    if any(
+        measure_similarity(one, a) >= SAME and demands(a.text) >= demands(one.text) for a in fresh
+    ):
         return True
     wanted = Counter(one.literals)
     covered = wanted.total() > 0 and wanted <= suite.added_values

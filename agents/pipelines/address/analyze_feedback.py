@@ -9,12 +9,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.address.points import FeedbackPoint, points
 from agents.pipelines.address.suggestions.apply_suggestions import Applied
-from agents.pipelines.stages.install_dependencies import told
+from agents.pipelines.stages.install_dependencies import describe_setup
 from agents.pipelines.stages.instruction_files import instructions
-from agents.ports import Feedback, Pull, SetupResult
+from agents.ports import Feedback, PullSnapshot, SetupResult
 from agents.requests import Frozen
 from agents.run import StageContext, stage
 from agents.text import clean
@@ -78,7 +78,7 @@ class Analysis(Frozen):
 
 ANALYZE_FEEDBACK = Conversation(
     name="analyze_feedback",
-    prompt=beside(__file__, "analyze_feedback.md"),
+    prompt=prompt_path(__file__, "analyze_feedback.md"),
     output=FeedbackAnalysis,
     capability=Capability.READ_ONLY,
 )
@@ -86,7 +86,7 @@ ANALYZE_FEEDBACK = Conversation(
 
 @stage
 async def analyze_feedback(
-    run: StageContext, pull: Pull, feedback: Feedback, applied: Applied, setup: SetupResult
+    run: StageContext, pull: PullSnapshot, feedback: Feedback, applied: Applied, setup: SetupResult
 ) -> Analysis:
     """Sort the feedback."""
     left = points(feedback, applied)
@@ -96,7 +96,7 @@ async def analyze_feedback(
     sorted_ = await run.converse(
         ANALYZE_FEEDBACK,
         objection=partial(_objection, left, applied),
-        setup=told(run, setup),
+        setup=describe_setup(run, setup),
         instructions=await instructions(run),
         title=run.fenced(clean(pull.title).text),
         body=run.fenced(clean(pull.body).text, limit=BODY_LIMIT),
@@ -142,7 +142,7 @@ def _objection(
     return f"Every key has to stand in it once. {' '.join(said)}" if said else None
 
 
-async def _diff(run: StageContext, pull: Pull) -> str:
+async def _diff(run: StageContext, pull: PullSnapshot) -> str:
     """Return what the pull request changes, against where it left its base branch."""
     source = run.ports.source
     base = await source.branch(pull.base) or run.trunk

@@ -9,7 +9,7 @@ from agents.pipelines.address.answers import answer
 from agents.pipelines.address.ledger import Ledger
 from agents.pipelines.address.work import FeedbackWork
 from agents.pipelines.stages.check_summary import code, tally
-from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.run_checks import CheckComparison, CheckResult
 from agents.ports import Batch
@@ -41,7 +41,7 @@ async def answer_threads(run: StageContext, work: FeedbackWork, landing: PushRes
 async def _asked_again(run: StageContext, work: FeedbackWork) -> str:
     """Ask the reviewers for another look; return who was asked, for people."""
     try:
-        asked = await reviewing(run).ask_again(work.feedback.reviewers)
+        asked = await reviewing_port(run).ask_again(work.feedback.reviewers)
     except RunError:  # they are told by the answers as well
         return ""
     return _ASKED.format(logins=", ".join(f"`{each}`" for each in asked)) if asked else ""
@@ -58,7 +58,7 @@ async def summed_up(
         work.feedback,
         work.pull,
         repository_url=run.request.repository_url,
-        quality=told(work.quality),
+        quality=summarize_checks(work.quality),
         notes=[*notes, *([f"**Loosened**\n\n{loosened}"] if loosened else [])],
     )
     return await run.ports.publisher.comment(KEY, body)
@@ -76,10 +76,10 @@ async def remember(
         newest_remark=work.feedback.newest_remark,
         kept_back=kept_back,
     )
-    await reviewing(run).dealt_with(batch)
+    await reviewing_port(run).dealt_with(batch)
 
 
-def told(quality: CheckComparison | None) -> str:
+def summarize_checks(quality: CheckComparison | None) -> str:
     """Return what the checks say, in a line."""
     if quality is None:
         return ""

@@ -8,7 +8,7 @@ from agents.errors import RunError
 from agents.pipelines.address.ledger import Ledger, LedgerEntry, reply
 from agents.pipelines.address.suggestions.suggestion import stand
 from agents.pipelines.address.work import FeedbackWork
-from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.ports import Thread
 from agents.run import StageContext
 
@@ -21,22 +21,22 @@ _NOT_OURS = "others have pushed the same meanwhile, so whoever opened it may wan
 async def answer(run: StageContext, work: FeedbackWork, ledger: Ledger) -> Ledger:
     """Answer in each thread that waits, close what was fixed; return what came of it."""
     outsiders = (await run.policy()).address.outsiders
-    found = await reviewing(run).feedback(outsiders=outsiders)
+    found = await reviewing_port(run).feedback(outsiders=outsiders)
     now = {thread.id: thread for thread in found.threads}
     waiting = {thread.id: thread for thread in work.feedback.waiting}
-    touched = await _touched(run)
+    touched = await _list_touched_files(run)
     entries: list[LedgerEntry] = []
     for entry in ledger.entries:
         thread = waiting.get(entry.about)
         if thread is None or entry.verdict == "kept_back":
             entries.append(entry)
         else:
-            judged = await _judged(run, work, thread, entry, touched)
-            entries.append(await _answered(run, thread, now.get(thread.id), judged))
+            judged = await _judge_fix(run, work, thread, entry, touched)
+            entries.append(await _answer_thread(run, thread, now.get(thread.id), judged))
     return Ledger(entries=tuple(entries))
 
 
-async def _answered(
+async def _answer_thread(
     run: StageContext, thread: Thread, now: Thread | None, entry: LedgerEntry
 ) -> LedgerEntry:
     """Answer in the thread, once; close it if it is fixed and nothing speaks against that."""
@@ -47,16 +47,16 @@ async def _answered(
     try:
         if not now.ours_is_last:  # an earlier run may have come as far as that
             said = reply(entry, repository_url=run.request.repository_url)
-            await reviewing(run).reply(thread, entry.verdict, said)
+            await reviewing_port(run).reply(thread, entry.verdict, said)
         if entry.verdict != "fixed" or entry.note:
             return entry
-        why_not = await reviewing(run).resolve(thread)
+        why_not = await reviewing_port(run).resolve(thread)
     except RunError as error:  # somebody removed it, or locked the conversation: others wait
         return entry.model_copy(update={"note": str(error)})
     return entry.model_copy(update={"resolved": not why_not, "note": why_not})
 
 
-async def _judged(
+async def _judge_fix(
     run: StageContext,
     work: FeedbackWork,
     thread: Thread,
@@ -77,7 +77,7 @@ async def _judged(
     return entry.model_copy(update={"note": note})
 
 
-async def _touched(run: StageContext) -> dict[str, set[str]]:
+async def _list_touched_files(run: StageContext) -> dict[str, set[str]]:
     """Return which files each of the run's commits changes."""
     tree, before = await run.tree(), run.start
     found: dict[str, set[str]] = {}

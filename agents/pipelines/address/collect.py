@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.errors import NotYet
-from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.ports import Batch, Feedback
 from agents.run import StageContext, stage
 
@@ -19,11 +19,11 @@ MOST_THREADS = 200
 async def collect(run: StageContext) -> Feedback:
     """Read the reviews."""
     terms = (await run.policy()).address
-    feedback = await reviewing(run).feedback(outsiders=terms.outsiders)
+    feedback = await reviewing_port(run).feedback(outsiders=terms.outsiders)
     pause = _to_wait(run, feedback, terms.quiet_seconds)
     if pause and run.waits < MOST_LOOKS:
         raise NotYet("reviewers to send what else they have", pause)
-    feedback = _bounded(feedback)
+    feedback = _limit_threads(feedback)
     await _begin(run, feedback)
     if feedback.from_outsiders:  # strangers have a say in what the model reads
         run.stands(tainted=True)
@@ -37,10 +37,10 @@ async def _begin(run: StageContext, feedback: Feedback) -> None:
     What they say is not dealt with by that: whoever asks, or reviews, once more has it read anew.
     """
     batch = Batch(kind="reviews", head=run.start, reviews=feedback.covered, kept_back=True)
-    await reviewing(run).dealt_with(batch)
+    await reviewing_port(run).dealt_with(batch)
 
 
-def _bounded(feedback: Feedback) -> Feedback:
+def _limit_threads(feedback: Feedback) -> Feedback:
     """Leave out the threads that are too many for one batch: they wait for the next."""
     beyond = {thread.id for thread in feedback.waiting[MOST_THREADS:]}
     threads = tuple(thread for thread in feedback.threads if thread.id not in beyond)

@@ -8,7 +8,7 @@ from functools import partial
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.address.points import FeedbackPoint
 from agents.pipelines.address.work import Crafted, FeedbackWork, PointReply
 from agents.run import StageContext, stage
@@ -45,7 +45,7 @@ class Update(Submission, tool="submit_update"):
 
 CRAFT_UPDATE = Conversation(
     name="craft_update",
-    prompt=beside(__file__, "craft_update.md"),
+    prompt=prompt_path(__file__, "craft_update.md"),
     output=Update,
     capability=Capability.READ_ONLY,
     resumes="implement",

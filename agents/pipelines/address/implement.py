@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.address.work import FeedbackWork
-from agents.pipelines.stages.check_summary import wrote
+from agents.pipelines.stages.check_summary import format_output
 from agents.pipelines.stages.implement import StepDone, StepResult
-from agents.pipelines.stages.install_dependencies import told
+from agents.pipelines.stages.install_dependencies import describe_setup
 from agents.pipelines.stages.instruction_files import instructions
 from agents.pipelines.stages.run_checks import CheckResult
 from agents.ports import SetupResult
@@ -19,7 +19,7 @@ SUBJECT = "Address the review"
 
 IMPLEMENT = Conversation(
     name="implement",
-    prompt=beside(__file__, "implement.md"),
+    prompt=prompt_path(__file__, "implement.md"),
     output=StepDone,
     capability=Capability.CHANGE,
     max_turns=80,
@@ -41,11 +41,12 @@ async def implement(
     ]
     done = await run.converse(
         IMPLEMENT,
-        setup=told(run, setup),
+        setup=describe_setup(run, setup),
         instructions=await instructions(run),
         applied=bool(applied.settled or applied.partly),
         failing=[
-            {"name": e.name, "command": e.command, "output": run.fenced(wrote(e))} for e in failing
+            {"name": e.name, "command": e.command, "output": run.fenced(format_output(e))}
+            for e in failing
         ],
         items=items,
     )

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from agents.pipelines.address.summary import WORDS_LIMIT as SHORT
 from agents.pipelines.address.summary import SummaryRow, commit_link, summary
-from agents.ports import Feedback, Pull, Remark, ReviewText, Thread
+from agents.ports import Feedback, PullSnapshot, Remark, ReviewText, Thread
 from agents.requests import Frozen
 from agents.text import one_line, publish
 from agents.text.inline import code_span
@@ -76,7 +76,7 @@ def about_remark(remark: Remark) -> str:
     return f"remark-{remark.id}"
 
 
-def argued(thread: Thread) -> bool:
+def has_disagreed(thread: Thread) -> bool:
     """Return whether Fettle has disagreed in the thread before: it does not do so twice."""
     return any(said.own and said.verdict == "disagree" for said in thread.said)
 
@@ -93,7 +93,7 @@ class Ledger(Frozen):
     def covers(self, feedback: Feedback) -> list[str]:
         """Return what is missing, there twice or about nothing; nothing of it is 100 %."""
         named = Counter(entry.about for entry in self.entries)
-        known = list(_about(feedback))
+        known = list(_list_subjects(feedback))
         return [
             *(f"`{about}` has no verdict." for about in known if about not in named),
             *(f"`{about}` has {n} verdicts." for about, n in named.items() if n > 1),
@@ -103,7 +103,7 @@ class Ledger(Frozen):
     def markdown(
         self,
         feedback: Feedback,
-        pull: Pull,
+        pull: PullSnapshot,
         *,
         repository_url: str,
         quality: str = "",
@@ -131,7 +131,7 @@ class Ledger(Frozen):
 
     def counts(self, feedback: Feedback) -> str:
         """Return what became of it all, in a sentence."""
-        known = tuple(_about(feedback))
+        known = tuple(_list_subjects(feedback))
         if not known:
             return "Nothing waited for an answer."
         verdicts = {each.about: each.verdict for each in self.entries if each.about in known}
@@ -148,7 +148,9 @@ class Ledger(Frozen):
         said = ", ".join(each for each in things if each)
         return f"{said}: {'; '.join(part for part in (', '.join(words), share) if part)}."
 
-    def _rows(self, feedback: Feedback, pull: Pull, repository_url: str) -> Iterator[SummaryRow]:
+    def _rows(
+        self, feedback: Feedback, pull: PullSnapshot, repository_url: str
+    ) -> Iterator[SummaryRow]:
         for thread in feedback.threads:
             line = thread.line or thread.original_line
             place = f"{thread.path}:{line}" if line else thread.path
@@ -180,27 +182,27 @@ def reply(entry: LedgerEntry, *, repository_url: str) -> str:
     if entry.commit:
         head = f"{head} in {commit_link(entry.commit, repository_url)}"
     words = publish(entry.words, repository_url=repository_url, limit=WORDS_LIMIT)
-    text = _joined(head, words)
+    text = _join_head(head, words)
     if entry.note and not entry.resolved:
         text = f"{text}\n\nThis thread stays open: {one_line(entry.note, NOTE_LIMIT)}"
     return publish(text, repository_url=repository_url)
 
 
-def _joined(head: str, words: str) -> str:
+def _join_head(head: str, words: str) -> str:
     """Return the words behind their head: in its line where they begin with a plain sentence."""
     if not words:
         return f"{head}."
     return f"{head}: {words}" if _PLAIN_START.match(words) else f"{head}.\n\n{words}"
 
 
-def _about(feedback: Feedback) -> Iterator[str]:
+def _list_subjects(feedback: Feedback) -> Iterator[str]:
     """Return all that needs a verdict, by the names that the ledger has for it."""
     yield from (thread.id for thread in feedback.threads)
     yield from map(about_review, feedback.reviews)
     yield from map(about_remark, feedback.remarks)
 
 
-def _notes(feedback: Feedback, pull: Pull) -> Iterator[str]:
+def _notes(feedback: Feedback, pull: PullSnapshot) -> Iterator[str]:
     """Return what people should know of this feedback and this pull request."""
     if unread := feedback.by_outsiders:
         were = "was" if unread == 1 else "were"

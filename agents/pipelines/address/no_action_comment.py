@@ -8,7 +8,7 @@ from __future__ import annotations
 from agents.pipelines.address.answer_threads import remember, summed_up
 from agents.pipelines.address.answers import answer
 from agents.pipelines.address.work import FeedbackWork
-from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.ports import Batch, Feedback
 from agents.requests import AddressReview
 from agents.run import Outcome, StageContext, stage
@@ -45,7 +45,7 @@ async def nothing_new(run: StageContext, request: AddressReview, feedback: Feedb
         reviews=feedback.covered,
         newest_remark=feedback.newest_remark,
     )
-    await reviewing(run).dealt_with(batch)
+    await reviewing_port(run).dealt_with(batch)
     outsiders = feedback.by_outsiders
     text = _NOTHING + (_UNREAD.format(count=outsiders) if outsiders else "")
     if request.via == "review":  # an earlier run has answered it with the batch that it was part of

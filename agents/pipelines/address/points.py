@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.address.ledger import about_remark, about_review, argued
+from agents.pipelines.address.ledger import about_remark, about_review, has_disagreed
 from agents.pipelines.address.suggestions.apply_suggestions import Applied
 from agents.ports import Feedback, Remark, ReviewText, Thread
 from agents.requests import Frozen
@@ -98,7 +98,7 @@ def _of_thread(key: str, thread: Thread, applied: Applied) -> FeedbackPoint:
         author=next((e.author.login for e in reversed(thread.said) if not e.own), ""),
         hunk="\n".join(thread.hunk.splitlines()[-HUNK_LINES:]),
         words=said,
-        argued=argued(thread),
+        argued=has_disagreed(thread),
         applied=applied.told(thread),
     )
 

@@ -54,7 +54,7 @@ def summary(
         for note in (*answered, *notes)
     ]
     room = limit - sum(len(part) + 2 for part in (first, _LEFT_OUT, *below)) - 20
-    table = _fitting(_table(rows, repository_url), room)
+    table = _take_fitting(_table(rows, repository_url), room)
     cut = len(rows) + len(_HEAD) - len(table)
     parts = [first, "\n".join(table) if rows else "", *below]
     parts.insert(2, _LEFT_OUT.format(count=cut) if rows and cut else "")
@@ -90,7 +90,7 @@ def _row(row: SummaryRow, repository_url: str) -> str:
     return f"| {' | '.join(escaped)} |"
 
 
-def _fitting(lines: Sequence[str], room: int) -> list[str]:
+def _take_fitting(lines: Sequence[str], room: int) -> list[str]:
     """Return the lines from the first on that fit."""
     kept: list[str] = []
     for line in lines:

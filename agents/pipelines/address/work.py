@@ -13,7 +13,7 @@ from agents.pipelines.stages.inspect_weakening import Inspection
 from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.run_checks import CheckComparison
 from agents.pipelines.stages.verification import VerifiedChange
-from agents.ports import Feedback, Pull, Thread
+from agents.ports import Feedback, PullSnapshot, Thread
 from agents.requests import Frozen
 
 Answered = Literal["fixed", "answered", "disagree", "needs_human"]
@@ -59,7 +59,7 @@ _VERDICTS: dict[Kind, Verdict] = {
 class FeedbackWork(Frozen):
     """What reviewers said, and what came of it."""
 
-    pull: Pull
+    pull: PullSnapshot
     feedback: Feedback
     applied: Applied
     analysis: Analysis

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.errors import PolicyInvalid
-from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.ports import Batch
 from agents.requests import FixChecks, Frozen
 from agents.run import StageContext, stage
@@ -48,22 +48,22 @@ async def consider(run: StageContext, request: FixChecks) -> ChecksDue:
     if why_not:
         run.summarize(why_not)
         return ChecksDue(covered=why_not)
-    stops = in_a_row(await reviewing(run).batches(), request.head) >= MOST
+    stops = in_a_row(await reviewing_port(run).batches(), request.head) >= MOST
     run.summarize("it was tried often enough" if stops else f"at {request.head[:10]}")
     return ChecksDue(stops=stops)
 
 
 async def _why_not(run: StageContext, request: FixChecks) -> str:
-    if fault := await _allowed(run):
+    if fault := await _find_policy_objection(run):
         return fault
-    pull = await reviewing(run).pull()
+    pull = await reviewing_port(run).pull()
     if pull.state != "open":
         return _STATE.format(state=pull.state)
     if pull.head != request.head:
         return _MOVED
     if pull.why_not:
         return _CLOSED_TO_US
-    batches = await reviewing(run).batches()
+    batches = await reviewing_port(run).batches()
     dealt_with = any(batch.kind == "checks" and batch.head == request.head for batch in batches)
     if dealt_with and request.via == "checks":  # people may well want it tried once more
         return _DONE
@@ -71,7 +71,7 @@ async def _why_not(run: StageContext, request: FixChecks) -> str:
     return "" if ours else _THEIRS
 
 
-async def _allowed(run: StageContext) -> str:
+async def _find_policy_objection(run: StageContext) -> str:
     """Return why the policy of the default branch, as it is now, does not want it."""
     trunk = await run.ports.source.fetch()
     run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
@@ -89,7 +89,7 @@ async def remember(
 ) -> None:
     """Note that the checks of this commit are dealt with: once for each commit."""
     batch = Batch(kind="checks", head=head, pushed=pushed, kept_back=kept_back)
-    await reviewing(run).dealt_with(batch)
+    await reviewing_port(run).dealt_with(batch)
 
 
 def in_a_row(batches: Sequence[Batch], head: str) -> int:

@@ -8,11 +8,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.checks.consider import remember
 from agents.pipelines.checks.failures import Failure, Failures
-from agents.pipelines.checks.sort_checks import checking
-from agents.pipelines.stages.install_dependencies import told
+from agents.pipelines.checks.sort_checks import checks_port
+from agents.pipelines.stages.install_dependencies import describe_setup
 from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
@@ -56,7 +56,7 @@ class ChecksFixed(Submission, tool="submit_checks_fixed"):
 
 IMPLEMENT = Conversation(
     name="implement",
-    prompt=beside(__file__, "fix_checks.md"),
+    prompt=prompt_path(__file__, "fix_checks.md"),
     output=ChecksFixed,
     capability=Capability.CHANGE,
     max_turns=60,
@@ -78,17 +78,17 @@ async def fix(run: StageContext, failures: Failures, setup: SetupResult) -> Fail
     done = await run.converse(
         IMPLEMENT,
         objection=objects,
-        setup=told(run, setup),
+        setup=describe_setup(run, setup),
         instructions=await instructions(run),
         head=failures.head[:12],
         diff=await _diff(run, failures),
-        checks=await _shown(run, asked),
+        checks=await _describe_failures(run, asked),
     )
-    commit = await run.commit(subject(_mended(done, asked)), done.summary)
+    commit = await run.commit(subject(_list_fixed_checks(done, asked)), done.summary)
     run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")
     return failures.model_copy(
         update={
-            "every": _judged(failures.every, done, asked),
+            "every": _with_judgements(failures.every, done, asked),
             "summary": done.summary if commit else "",
             "commit": commit or "",
         }
@@ -103,12 +103,12 @@ def subject(names: Sequence[str]) -> str:
     return f"Fix the checks {', '.join(quoted[:-1])} and {quoted[-1]}" if quoted else "Fix checks"
 
 
-def _mended(done: ChecksFixed, asked: Mapping[str, Failure]) -> list[str]:
+def _list_fixed_checks(done: ChecksFixed, asked: Mapping[str, Failure]) -> list[str]:
     """Return the names of the checks that the change is for."""
     return [asked[cause.about].check.name for cause in done.causes if cause.kind == "branch"]
 
 
-def _judged(
+def _with_judgements(
     every: Sequence[Failure], done: ChecksFixed, asked: Mapping[str, Failure]
 ) -> tuple[Failure, ...]:
     """Return all failures, with what the model says of those that it was asked about."""
@@ -138,15 +138,17 @@ def _objection(done: ChecksFixed, keys: Sequence[str], changed: Sequence[str]) -
     return " ".join(said) or None
 
 
-async def _shown(run: StageContext, asked: Mapping[str, Failure]) -> list[dict[str, str]]:
+async def _describe_failures(
+    run: StageContext, asked: Mapping[str, Failure]
+) -> list[dict[str, str]]:
     limit = max(LEAST, min(LOG_LIMIT, LOGS_LIMIT // max(1, len(asked))))
     return [
-        {"key": key, "about": _about(run, each), "log": await _log(run, each, limit)}
+        {"key": key, "about": _describe_failure(run, each), "log": await _log(run, each, limit)}
         for key, each in asked.items()
     ]
 
 
-def _about(run: StageContext, failure: Failure) -> str:
+def _describe_failure(run: StageContext, failure: Failure) -> str:
     check = failure.check
     lines = (
         f"Name: {one_line(check.name, 200)}",
@@ -159,7 +161,7 @@ def _about(run: StageContext, failure: Failure) -> str:
 
 
 async def _log(run: StageContext, failure: Failure, limit: int) -> str:
-    text = await checking(run).log(failure.check, limit=limit)
+    text = await checks_port(run).log(failure.check, limit=limit)
     return run.fenced(clean(text).text, limit=limit)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.errors import NotYet
 from agents.pipelines.checks.failures import Failures, sort
-from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.ports import Checking
 from agents.requests import FixChecks
 from agents.run import StageContext, stage
@@ -20,11 +20,11 @@ _MOVED = "Something else was pushed, or the pull request was closed, while the c
 @stage
 async def sort_checks(run: StageContext, request: FixChecks) -> Failures:
     """Sort the failing checks, once all have ended or the patience is over."""
-    port = checking(run)
+    port = checks_port(run)
     checks = await port.of(request.head)
     if run.waits < LOOKS and not all(check.ended for check in checks):
         raise NotYet("other checks to end", PAUSE)
-    pull = await reviewing(run).pull()
+    pull = await reviewing_port(run).pull()
     trunk = await run.ports.source.branch(pull.base) or ""
     found = Failures(
         head=request.head,
@@ -34,19 +34,19 @@ async def sort_checks(run: StageContext, request: FixChecks) -> Failures:
         running=tuple(check.name for check in checks if not check.ended),
     )
     moved = pull.state != "open" or pull.head != request.head
-    covered = _MOVED if moved else _nothing(found)
+    covered = _MOVED if moved else _find_reason_for_silence(found)
     run.summarize(covered or f"{len(found.every)} failing, {len(found.ours)} to look into")
     return found.model_copy(update={"covered": covered})
 
 
-def _nothing(found: Failures) -> str:
+def _find_reason_for_silence(found: Failures) -> str:
     """Return why nobody needs to hear of these checks; empty where somebody does."""
     if not found.every:
         return _GREEN
     return _ABANDONED if found.abandoned else ""
 
 
-def checking(run: StageContext) -> Checking:
+def checks_port(run: StageContext) -> Checking:
     """Return the port of the checks."""
     port = run.ports.checking
     assert port is not None, "a run without it has ended before"

@@ -64,7 +64,7 @@ async def report(
     pushed = run.head if landing and not run.unchanged else ""
     body = _body(run, failures, pushed, _REPLAYED if landing and landing.renamed else "")
     if verified and landing:
-        body += f"\n\n{_checked(verified.after(landing))}"
+        body += f"\n\n{_format_measurements(verified.after(landing))}"
     url = await run.ports.publisher.comment(KEY, body)
     await remember(run, failures.head, pushed)
     run.summarize(f"pushed {pushed[:10]}" if pushed else "nothing to push")
@@ -84,7 +84,7 @@ async def keep_back(
     verified = verified.after(landing) if landing else verified
     kept = await keep_apart(run, then="push what is right")
     why = f"The change was made, but not pushed. {verified.why_not(landing)} {kept}"
-    body = f"{_body(run, failures, '', why)}\n\n{_checked(verified)}"
+    body = f"{_body(run, failures, '', why)}\n\n{_format_measurements(verified)}"
     url = await run.ports.publisher.comment(KEY, body)
     await remember(run, failures.head, kept_back=True)
     run.summarize("not pushed")
@@ -120,7 +120,7 @@ def _row(run: StageContext, failure: Failure, failures: Failures, pushed: str) -
     return f"| {name} | {kind}{why.replace('|', '&#124;')} | {done} |"
 
 
-def _checked(verified: VerifiedChange) -> str:
+def _format_measurements(verified: VerifiedChange) -> str:
     """Return what our own process measured of the change."""
     loosened = verified.inspection.section
     table = f"**The repository's own checks, run here**\n\n{checks_table(verified.quality)}"

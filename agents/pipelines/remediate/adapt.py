@@ -5,12 +5,12 @@ from __future__ import annotations
 from pydantic import Field
 
 from agents.errors import ModelRefused
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.remediate.dependency_files import is_dependency_file
 from agents.pipelines.remediate.shown import moves_shown
 from agents.pipelines.remediate.work import Work
-from agents.pipelines.stages.check_summary import wrote
-from agents.pipelines.stages.install_dependencies import told
+from agents.pipelines.stages.check_summary import format_output
+from agents.pipelines.stages.install_dependencies import describe_setup
 from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult
 from agents.run import StageContext, stage
@@ -36,7 +36,7 @@ class Adaptation(Submission, tool="submit_adaptation"):
 
 ADAPT = Conversation(
     name="adapt",
-    prompt=beside(__file__, "adapt.md"),
+    prompt=prompt_path(__file__, "adapt.md"),
     output=Adaptation,
     capability=Capability.CHANGE,
     max_turns=60,
@@ -62,7 +62,7 @@ async def adapt(run: StageContext, work: Work, setup: SetupResult) -> Work:
             "name": check.name,
             "command": check.command,
             "exit_code": check.exit_code,
-            "output": run.fenced(wrote(check)),
+            "output": run.fenced(format_output(check)),
         }
         for check in work.quality.failing
     ]
@@ -70,7 +70,7 @@ async def adapt(run: StageContext, work: Work, setup: SetupResult) -> Work:
         done = await run.converse(
             ADAPT,
             objection=objects,
-            setup=told(run, setup),
+            setup=describe_setup(run, setup),
             instructions=await instructions(run),
             moves=moves_shown(run, work),
             places=run.fenced(_places(work), limit=PLACES_LIMIT),

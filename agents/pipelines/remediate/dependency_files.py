@@ -72,12 +72,14 @@ def is_version(scheme: Scheme, text: str) -> bool:
     return bool(_VERSION.fullmatch(text)) and scheme.parsed(text) is not None
 
 
-def unread(version: str) -> str:
+def explain_unreadable_version(version: str) -> str:
     """Return what to say of something that is no version."""
     return _UNREAD.format(version=version or "(none)")
 
 
-def claimed(group: Group, version: str, texts: Mapping[str, str], old: str, *, majors: bool) -> str:
+def find_version_objection(
+    group: Group, version: str, texts: Mapping[str, str], old: str, *, majors: bool
+) -> str:
     """Return what speaks against a version that somebody says the package is at now.
 
     For files that no part of the ladder reads. `texts`: the changed files as they are now; `old`:
@@ -85,7 +87,7 @@ def claimed(group: Group, version: str, texts: Mapping[str, str], old: str, *, m
     """
     scheme = _SCHEMES.get(group.ecosystem)
     if scheme is None or not is_version(scheme, version):
-        return unread(version)
+        return explain_unreadable_version(version)
     try:
         ranges = Ranges.of(scheme, group.advisories)
     except Unfit as unfit:

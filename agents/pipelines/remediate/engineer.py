@@ -8,15 +8,20 @@ from typing import Literal
 from pydantic import Field
 
 from agents.errors import ModelRefused
-from agents.loop.conversation import Conversation, beside
-from agents.pipelines.remediate.dependency_files import claimed, is_version, strange, unread
+from agents.loop.conversation import Conversation, prompt_path
+from agents.pipelines.remediate.dependency_files import (
+    explain_unreadable_version,
+    find_version_objection,
+    is_version,
+    strange,
+)
 from agents.pipelines.remediate.findings.scan import known_ecosystem, terms
-from agents.pipelines.remediate.fix import against, learn, told
+from agents.pipelines.remediate.fix import describe_advisories, find_objection, learn
 from agents.pipelines.remediate.ladder import Ecosystem, Group, Move, Stuck, Unfit, judge
 from agents.pipelines.remediate.shown import alerts_shown
 from agents.pipelines.remediate.words import message, subject
 from agents.pipelines.remediate.work import Bump, Work
-from agents.pipelines.stages.install_dependencies import told as told_of
+from agents.pipelines.stages.install_dependencies import describe_setup as told_of
 from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult, WorkTree
 from agents.run import StageContext, stage
@@ -52,7 +57,7 @@ class DependencyFix(Submission, tool="submit_dependency_fix"):
 
 ENGINEER = Conversation(
     name="engineer",
-    prompt=beside(__file__, "engineer.md"),
+    prompt=prompt_path(__file__, "engineer.md"),
     output=DependencyFix,
     capability=Capability.CHANGE,
     max_turns=50,
@@ -84,7 +89,7 @@ async def engineer(run: StageContext, work: Work, setup: SetupResult) -> Work:
     if done.outcome == "skipped":
         run.summarize(one_line(done.reason, 120))
         return work.model_copy(update={"skipped": done.reason})
-    return await _committed(run, work, done, await checking.bump(done))
+    return await _commit_fix(run, work, done, await checking.bump(done))
 
 
 @dataclass
@@ -128,15 +133,15 @@ class _Checking:
         if self.ecosystem is None:
             return await self._claimed(tree, result, done)
         group, allowed = self.work.found.group, await terms(self.run)
-        await _resolved(tree, self.ecosystem, group, done.version.strip())
+        await _refresh_lock(tree, self.ecosystem, group, done.version.strip())
         result = await tree.snapshot()
         # A new one: an ecosystem remembers the files that it was shown first.
         ecosystem = await known_ecosystem(self.run, group) or self.ecosystem
         proof = await judge(tree, ecosystem, group, allowed, (self.run.base, result))
         learnt = await learn(self.run, ecosystem, group, proof.moves)
-        if fault := against(learnt):
+        if fault := find_objection(learnt):
             raise Stuck(fault)
-        evidence, notes = told(learnt)
+        evidence, notes = describe_advisories(learnt)
         return Bump(
             by="engineer",
             moves=proof.moves,
@@ -154,7 +159,7 @@ class _Checking:
                  for path in changed}  # fmt: skip
         group, [*versions] = self.work.found.group, self.work.found.vulnerable
         old, majors = (versions[-1] if versions else ""), (await terms(self.run)).majors
-        if fault := claimed(group, done.version.strip(), texts, old, majors=majors):
+        if fault := find_version_objection(group, done.version.strip(), texts, old, majors=majors):
             raise Stuck(fault)
         move = Move(name=group.package, old=tuple(versions), new=(done.version.strip(),))
         return Bump(
@@ -168,7 +173,7 @@ class _Checking:
         )
 
 
-async def _resolved(tree: WorkTree, ecosystem: Ecosystem, group: Group, version: str) -> None:
+async def _refresh_lock(tree: WorkTree, ecosystem: Ecosystem, group: Group, version: str) -> None:
     """Have the lock file made anew for the manifests as they are: the model has no way to do that.
 
     Raises Stuck. Where the package is said to be gone, the lock file is judged as it is.
@@ -176,12 +181,12 @@ async def _resolved(tree: WorkTree, ecosystem: Ecosystem, group: Group, version:
     if not version:
         return
     if not is_version(ecosystem.scheme, version):
-        raise Stuck(unread(version))
+        raise Stuck(explain_unreadable_version(version))
     await ecosystem.read(tree)
     await ecosystem.relock(tree, {ecosystem.name_of(group.package): version})
 
 
-async def _committed(run: StageContext, work: Work, done: DependencyFix, bump: Bump) -> Work:
+async def _commit_fix(run: StageContext, work: Work, done: DependencyFix, bump: Bump) -> Work:
     await run.tree(bump.tree)
     group = work.found.group
     commit = await run.commit(subject(group, bump.moves), message(group, done.summary))

@@ -50,18 +50,18 @@ class Learnt(Frozen):
 async def fix(run: StageContext, work: Work) -> Work:
     """Climb the ladder."""
     if work.bump is not None and work.bump.by == "ladder":  # the same again: only the code follows
-        return await _committed(run, work, work.bump)
+        return await _commit_bump(run, work, work.bump)
     if work.failed:  # an engineer's was found wrong: it is for an engineer again
         return work
     ecosystem = await known_ecosystem(run, work.found.group)
     if ecosystem is None:
         reason = _UNKNOWN.format(ecosystem=one_line(work.found.group.ecosystem, 40))
-        return _refused(run, work, Refusal(cause="unsupported", reason=reason))
+        return _refuse(run, work, Refusal(cause="unsupported", reason=reason))
     tree = await run.tree(run.base, changing=True)
-    result = await _climbed(run, tree, ecosystem, work.found.group)
+    result = await _climb_with_consent(run, tree, ecosystem, work.found.group)
     if isinstance(result, Refusal):
-        return _refused(run, work, result)
-    return await _committed(run, work, Bump.of(result))
+        return _refuse(run, work, result)
+    return await _commit_bump(run, work, Bump.of(result))
 
 
 async def learn(
@@ -77,7 +77,7 @@ async def learn(
     return Learnt(about=tuple(new), complete=known.complete, count=len(came))
 
 
-def told(learnt: Learnt) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def describe_advisories(learnt: Learnt) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return evidence and notes that come of it, where nothing speaks against the fix."""
     if learnt.complete:
         return (
@@ -86,14 +86,14 @@ def told(learnt: Learnt) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (), (_UNASKED,)
 
 
-def against(learnt: Learnt) -> str:
+def find_objection(learnt: Learnt) -> str:
     """Return what speaks against the fix, for people; empty: nothing does."""
     names = ", ".join(sorted({each.package for each in learnt.about}))
     ids = ", ".join(sorted({each.ghsa_id for each in learnt.about}))
     return _NEW.format(names=names, ids=ids) if learnt.about else ""
 
 
-async def _climbed(
+async def _climb_with_consent(
     run: StageContext, tree: WorkTree, ecosystem: Ecosystem, group: Group
 ) -> Fix | Refusal:
     """Climb; where only another major version is left, ask people for it."""
@@ -120,18 +120,22 @@ async def _clean(
             return result
         learnt = await learn(run, ecosystem, group, result.moves)
         if not learnt.about:
-            evidence, notes = told(learnt)
+            evidence, notes = describe_advisories(learnt)
             more = {"evidence": (*result.evidence, *evidence), "notes": (*result.notes, *notes)}
             return result.model_copy(update=more)
         await tree.restore(start)
-        mine = [each for each in learnt.about if _same(ecosystem, each.package, group.package)]
+        mine = [
+            each
+            for each in learnt.about
+            if _is_same_package(ecosystem, each.package, group.package)
+        ]
         if not mine:
             break
         group = group.model_copy(update={"advisories": (*group.advisories, *mine)})
-    return Refusal(cause="no_rung", reason=against(learnt), steps=result.steps)
+    return Refusal(cause="no_rung", reason=find_objection(learnt), steps=result.steps)
 
 
-async def _committed(run: StageContext, work: Work, bump: Bump) -> Work:
+async def _commit_bump(run: StageContext, work: Work, bump: Bump) -> Work:
     group = work.found.group
     await run.tree(bump.tree)
     words = "\n".join(bump.evidence)
@@ -144,7 +148,7 @@ async def _committed(run: StageContext, work: Work, bump: Bump) -> Work:
     return work.model_copy(update={"bump": bump.model_copy(update={"commit": commit})})
 
 
-def _refused(run: StageContext, work: Work, refusal: Refusal) -> Work:
+def _refuse(run: StageContext, work: Work, refusal: Refusal) -> Work:
     run.summarize(one_line(refusal.reason, 120))
     return work.model_copy(update={"refusal": refusal})
 
@@ -155,12 +159,12 @@ def _new(ecosystem: Ecosystem, advisory: Advisory, moves: tuple[Move, ...]) -> b
         ranges = Ranges.of(ecosystem.scheme, (advisory,))
     except Unfit:
         return False  # GitHub says it affects something, but not in words that can be checked
-    mine = [move for move in moves if _same(ecosystem, advisory.package, move.name)]
+    mine = [move for move in moves if _is_same_package(ecosystem, advisory.package, move.name)]
     came = any(ranges.hold(version) for m in mine for version in m.new if version not in m.old)
     return came and not any(ranges.hold(version) for move in mine for version in move.old)
 
 
-def _same(ecosystem: Ecosystem, one: str, other: str) -> bool:
+def _is_same_package(ecosystem: Ecosystem, one: str, other: str) -> bool:
     try:
         return ecosystem.name_of(one) == ecosystem.name_of(other)
     except Unfit:

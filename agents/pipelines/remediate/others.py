@@ -69,10 +69,10 @@ async def take_up(run: StageContext, found: AlertGroup, others: Others) -> Other
     useless: list[int] = []
     why_not: list[str] = []
     for pull in others.candidates:
-        bump = await _proved(run, found, pull)
+        bump = await _prove_pull(run, found, pull)
         if isinstance(bump, str):
             useless.append(pull.number)
-            why_not.append(_unproved(pull, bump))
+            why_not.append(_explain_unproved(pull, bump))
             continue
         if pull.own:
             waits = _OURS.format(number=pull.number)
@@ -92,15 +92,15 @@ async def leave_it(run: StageContext, others: Others) -> Others:
     back_to_base(run)
     pull = others.adopted
     assert pull is not None, "one was taken up"
-    why_not = _unproved(pull, "checks that passed before fail with it.")
+    why_not = _explain_unproved(pull, "checks that passed before fail with it.")
     return Others(useless=(*others.useless, pull.number), why_not=(*others.why_not, why_not))
 
 
-def _unproved(pull: OtherPull, why: str) -> str:
+def _explain_unproved(pull: OtherPull, why: str) -> str:
     return _UNPROVED.format(number=pull.number, author=one_line(pull.author, 60), why=why)
 
 
-async def _proved(run: StageContext, found: AlertGroup, pull: OtherPull) -> Bump | str:
+async def _prove_pull(run: StageContext, found: AlertGroup, pull: OtherPull) -> Bump | str:
     """Return what code proves of a pull request, or why it does not mend it."""
     ecosystem = await known_ecosystem(run, found.group)
     if ecosystem is None:

@@ -36,7 +36,7 @@ async def report_scan(run: StageContext, found: AlertGroup) -> Outcome:
     count = len(found.group.advisories)
     alerts = f"{count} alert{'s' * (count != 1)}"
     text = f"{alerts} about {one_line(found.name, 80)}; nothing changed."
-    return _ended("comment", "scanned", text, report, found)
+    return _make_outcome("comment", "scanned", text, report, found)
 
 
 @stage
@@ -44,7 +44,7 @@ async def nothing_to_do(run: StageContext, found: AlertGroup, why: str) -> Outco
     """Say why there is nothing to do."""
     run.summarize(one_line(why, 120))
     report = scan_report(found, run.request.repository_url)
-    return _ended("covered", "nothing_to_do", safe(why), report, found)
+    return _make_outcome("covered", "nothing_to_do", safe(why), report, found)
 
 
 @stage
@@ -64,7 +64,7 @@ async def report_adopted(
         url = await alerts.say(pull.number, KEY, body)
     run.summarize(f"#{pull.number} stands")
     text = f"#{pull.number} of {one_line(pull.author, 60)} mends it, and holds what was checked."
-    outcome = _ended("comment", "fixed", text, report, work)
+    outcome = _make_outcome("comment", "fixed", text, report, work)
     return outcome.model_copy(update={"url": url})
 
 
@@ -72,12 +72,12 @@ async def report_adopted(
 async def report_failure(run: StageContext, work: Work) -> Outcome:
     """Report why there is no fix."""
     result = failure(work)
-    why = _why(work)
+    why = _explain_refusal(work)
     run.summarize(result.replace("_", " "))
     kind = "covered" if result == "nothing_to_do" else "failed"
     text = safe(_VERDICTS[result].format(why=one_line(why, 400)))
     report = fix_report(work, run.request.repository_url)
-    return _ended(kind, result, text, report, work)
+    return _make_outcome(kind, result, text, report, work)
 
 
 @stage
@@ -88,7 +88,7 @@ async def keep_override(run: StageContext, work: Work) -> Outcome:
     text = one_line(_why_kept(work), 400)
     run.summarize(one_line(text, 120))
     report = fix_report(work, run.request.repository_url)
-    return _ended(kind, result, safe(text), report, work)
+    return _make_outcome(kind, result, safe(text), report, work)
 
 
 @stage
@@ -99,10 +99,10 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
     headline = await run.styled(title(work))
     if request.no_pr:
         run.summarize("nothing published, as asked")
-        return _ended("comment", "fixed", _MADE.format(subject=headline), report, work)
+        return _make_outcome("comment", "fixed", _MADE.format(subject=headline), report, work)
     if await _all_closed(run, work.found):
         run.summarize("its alerts were closed meanwhile")
-        return _ended("covered", "nothing_to_do", _CLOSED, report, work)
+        return _make_outcome("covered", "nothing_to_do", _CLOSED, report, work)
     name = request.branch or await run.new_branch(*branch_words(request), run.mark)
     run.lets_out()
     await run.ports.publisher.push(name, run.head)
@@ -115,7 +115,7 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
     )
     number = f" #{pull_request.number}" if pull_request.number else ""
     run.summarize(f"pull request{number}")
-    outcome = _ended(
+    outcome = _make_outcome(
         "pull_request", "fixed", f"Opened pull request{number}: {headline}", report, work
     )
     return outcome.model_copy(update={"url": pull_request.url, "pull_request": pull_request})
@@ -132,14 +132,16 @@ def _body(work: Work, repository_url: str) -> str:
     return "\n\n".join(parts)
 
 
-def _ended(kind: str, result: Result, text: str, report: str, value: AlertGroup | Work) -> Outcome:
+def _make_outcome(
+    kind: str, result: Result, text: str, report: str, value: AlertGroup | Work
+) -> Outcome:
     details = {"result": result, **value.model_dump(mode="json")}
     return Outcome.model_validate(
         {"kind": kind, "text": text, "rule": rule_of(result), "report": report, "details": details}
     )
 
 
-def _why(work: Work) -> str:
+def _explain_refusal(work: Work) -> str:
     if work.failed:
         return work.failed[-1].verdict.feedback or work.failed[-1].made
     by_code = work.refusal.reason if work.refusal else ""

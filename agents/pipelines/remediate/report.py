@@ -54,8 +54,8 @@ def scan_report(found: AlertGroup, repository_url: str) -> str:
         f"{', by ' + ' → '.join(copy.paths[0]) if copy.paths else ''}"
         for copy in found.copies[:ROWS]
     ]
-    return fitted(
-        _found(found, repository_url),
+    return fit_sections(
+        _format_alerts(found, repository_url),
         _section("Copies", "\n".join(_safe(copies, repository_url))),
         _section("Evidence", "\n".join(_evidence(found, repository_url))),
         _section("Not found out", _words(found.note, repository_url)),
@@ -67,15 +67,15 @@ def fix_report(work: Work, repository_url: str) -> str:
     """Return all that is to be said of a fix, or of why there is none."""
     found, bump = work.found, work.bump
     prose = _words(work.prose, repository_url, PROSE)
-    skipped = _section("Skipped", "\n".join(_skipped(work, repository_url)))
+    skipped = _section("Skipped", "\n".join(_list_skipped_levels(work, repository_url)))
     made = "Without it" if found.retire else "Fixed"
-    return fitted(
+    return fit_sections(
         prose,
-        _retiring(work),
-        _found(found, repository_url),
-        _section(made, _fixed(bump)) if bump and work.passed else "",
+        _format_retirement(work),
+        _format_alerts(found, repository_url),
+        _section(made, _format_bump(bump)) if bump and work.passed else "",
         skipped,
-        _section("Verified", _verified(work, repository_url)) if work.quality else "",
+        _section("Verified", _format_verification(work, repository_url)) if work.quality else "",
         _section("Risk", _risk(work)) if work.passed else "",
         _section("Next", _next(work)),
         spare=(skipped, prose),
@@ -87,14 +87,14 @@ def pull_request_body(work: Work, repository_url: str) -> str:
     assert work.bump is not None, "a pull request has something in it"
     if not work.found.group.undisclosed:
         return fix_report(work, repository_url)
-    return fitted(
-        _retiring(work) or _NEUTRAL.format(package=code(work.found.name)),
+    return fit_sections(
+        _format_retirement(work) or _NEUTRAL.format(package=code(work.found.name)),
         _section("Moved", _moves(work.bump.moves)),
         _section("Verified", _checks(work, repository_url)),
     )
 
 
-def fitted(*sections: str, spare: Sequence[str] = ()) -> str:
+def fit_sections(*sections: str, spare: Sequence[str] = ()) -> str:
     """Return the sections as far as they fit into the words that people read.
 
     The `spare` ones go first where there are too many; then those at the end.
@@ -108,7 +108,7 @@ def fitted(*sections: str, spare: Sequence[str] = ()) -> str:
     return "\n\n".join(kept)
 
 
-def _found(found: AlertGroup, repository_url: str) -> str:
+def _format_alerts(found: AlertGroup, repository_url: str) -> str:
     triaged = {(each.alert, each.ghsa_id): each for each in found.triage}
     advisories = found.group.advisories
     rows = [
@@ -131,13 +131,13 @@ def _row(advisory: Advisory, triaged: TriageResult | None, repository_url: str) 
     return f"| {number} | {code(advisory.ghsa_id)} | {advisory.severity} | {ranges} | {reached} |"
 
 
-def _fixed(bump: Bump) -> str:
+def _format_bump(bump: Bump) -> str:
     how = LEVELS[bump.level] if bump.level is not None else "an engineer's change of the manifests"
     how = f"By {how}" + (f" (level {bump.level:d})." if bump.level is not None else ".")
     return f"{how}\n\n{_moves(bump.moves)}"
 
 
-def _retiring(work: Work) -> str:
+def _format_retirement(work: Work) -> str:
     """Return what is said of an override whose day has come; nothing for other fixes."""
     retire = work.found.retire
     if retire is None:
@@ -160,7 +160,7 @@ def _moves(moves: Sequence[Move]) -> str:
     return "\n".join(["| Package | From | To | Step |", f"|{' --- |' * 4}", *rows])
 
 
-def _skipped(work: Work, repository_url: str) -> list[str]:
+def _list_skipped_levels(work: Work, repository_url: str) -> list[str]:
     steps = work.bump.steps if work.bump else work.refusal.steps if work.refusal else ()
     lines = [f"- Level {step.level:d}: {step.why}" for step in steps if not step.done]
     if work.refusal and not work.bump:
@@ -171,7 +171,7 @@ def _skipped(work: Work, repository_url: str) -> list[str]:
     return _safe(lines, repository_url)
 
 
-def _verified(work: Work, repository_url: str) -> str:
+def _format_verification(work: Work, repository_url: str) -> str:
     parts = [_checks(work, repository_url)]
     if work.bump is not None:
         parts.append("\n".join(_safe([f"- {each}" for each in work.bump.evidence], repository_url)))
@@ -198,7 +198,7 @@ def _checks(work: Work, repository_url: str) -> str:
 
 def _risk(work: Work) -> str:
     assert work.bump is not None, "it passed"
-    if why := _untried(work):
+    if why := _explain_untried(work):
         return _UNTRIED.format(why=why)
     if work.adapted:
         return "Higher: the code was changed along with it; read the second commit."
@@ -209,7 +209,7 @@ def _risk(work: Work) -> str:
     return "Low: a small step of the package alone, and the repository's checks are no worse."
 
 
-def _untried(work: Work) -> str:
+def _explain_untried(work: Work) -> str:
     """Return why the repository's checks say nothing about the fix; empty where they do."""
     if work.setup is not None and work.setup.problems:
         return "the dependencies could not be installed here"
@@ -221,7 +221,7 @@ def _next(work: Work) -> str:
     if retire is not None:
         return (_MERGE_OR_CLOSE if work.passed else _AGAIN).format(days=retire.days)
     if work.passed:
-        return f"{_TRY if _untried(work) else _MERGE}; {_CLOSES}"
+        return f"{_TRY if _explain_untried(work) else _MERGE}; {_CLOSES}"
     return (
         "Nothing was published. Somebody has to decide: wait for a release, permit more in"
         " `remediation` of `.github/fettle.yml`, replace the package, or dismiss the alert with a"

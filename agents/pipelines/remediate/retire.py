@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from agents.pipelines.remediate.findings.scan import terms
-from agents.pipelines.remediate.fix import against, learn, told
+from agents.pipelines.remediate.fix import describe_advisories, find_objection, learn
 from agents.pipelines.remediate.ladder import Ecosystem, Fix, Refusal, do_without, ecosystem_of
 from agents.pipelines.remediate.work import Bump, Work
 from agents.run import StageContext, stage
@@ -21,21 +21,21 @@ async def retire(run: StageContext, work: Work) -> Work:
     assert wish is not None, "that is what was asked"
     paths = frozenset(await run.ports.source.files(run.base))
 
-    def again(gone: Collection[str]) -> Ecosystem:
+    def find_ecosystem(gone: Collection[str]) -> Ecosystem:
         ecosystem = ecosystem_of(paths - frozenset(gone), group)
         assert ecosystem is not None, "the scan has found it there"
         return ecosystem
 
     tree = await run.tree(run.base, changing=True)
-    result = await do_without(tree, again, group, await terms(run), wish)
+    result = await do_without(tree, find_ecosystem, group, await terms(run), wish)
     if isinstance(result, Fix):
-        learnt = await learn(run, again(()), group, result.moves)
+        learnt = await learn(run, find_ecosystem(()), group, result.moves)
         if learnt.about:
             await tree.restore(run.base)
-            reason = _NEEDED.format(why=against(learnt))
+            reason = _NEEDED.format(why=find_objection(learnt))
             result = Refusal(cause="no_rung", reason=reason, steps=result.steps)
         else:
-            evidence, notes = told(learnt)
+            evidence, notes = describe_advisories(learnt)
             more = {"evidence": (*result.evidence, *evidence), "notes": (*result.notes, *notes)}
             result = result.model_copy(update=more)
     if isinstance(result, Refusal):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from agents.errors import ModelRefused
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.remediate.shown import moves_shown, results_shown
 from agents.pipelines.remediate.work import Work
 from agents.run import StageContext, stage
@@ -24,7 +24,7 @@ class Summary(Submission, tool="submit_summary"):
 
 SUMMARIZE = Conversation(
     name="summarize",
-    prompt=beside(__file__, "summarize.md"),
+    prompt=prompt_path(__file__, "summarize.md"),
     output=Summary,
     capability=Capability.READ_ONLY,
     tier="fast",

@@ -7,9 +7,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.errors import RunError
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.remediate.shown import alerts_shown, moves_shown, results_shown
-from agents.pipelines.remediate.work import Issue, VerifyResult, Work
+from agents.pipelines.remediate.work import FixObjection, VerifyResult, Work
 from agents.pipelines.stages.check_summary import some_names
 from agents.pipelines.stages.docs_review import DIFF_LIMIT
 from agents.pipelines.stages.instruction_files import instructions
@@ -66,7 +66,7 @@ class Verification(Submission, tool="submit_verification"):
 
 VERIFY = Conversation(
     name="verify",
-    prompt=beside(__file__, "verify.md"),
+    prompt=prompt_path(__file__, "verify.md"),
     output=Verification,
     capability=Capability.READ_ONLY,
     tier="judge",
@@ -94,7 +94,7 @@ def by_code(work: Work) -> VerifyResult | None:
     """
     assert work.bump is not None, "a fix was made"
     assert work.quality is not None, "and checked"
-    issues = (*_failing(work), *_uninstalled(work), *_loosened(work))
+    issues = (*_list_failing_checks(work), *_list_install_problems(work), *_list_loosened(work))
     if issues:
         output = "\n\n".join(check.output for check in work.quality.failing)[-OUTPUT_LIMIT:]
         feedback = "\n".join(f"{i.description} {i.suggestion}".strip() for i in issues)
@@ -125,7 +125,7 @@ async def _by_model(run: StageContext, work: Work) -> VerifyResult:
     return VerifyResult(
         passed=found.passed,
         by="model",
-        issues=tuple(Issue(**each.model_dump()) for each in found.issues),
+        issues=tuple(FixObjection(**each.model_dump()) for each in found.issues),
         feedback=found.feedback,
         reasoning=found.reasoning,
     )
@@ -140,20 +140,20 @@ def _objection(found: Verification) -> str | None:
     return None
 
 
-def _failing(work: Work) -> list[Issue]:
+def _list_failing_checks(work: Work) -> list[FixObjection]:
     checks = work.quality.failing if work.quality else ()
     return [
-        Issue(
+        FixObjection(
             category="tests",
             severity="high",
-            description=_said(work, check),
+            description=_describe_failing_check(work, check),
             suggestion="Make the code work with the new version; leave the check as it is.",
         )
         for check in checks
     ]
 
 
-def _said(work: Work, check: CheckResult) -> str:
+def _describe_failing_check(work: Work, check: CheckResult) -> str:
     assert work.quality is not None, "and checked"
     command = check.command[:200]
     if not work.quality.red_before(check):
@@ -162,7 +162,7 @@ def _said(work: Work, check: CheckResult) -> str:
     return _FAILS_MORE.format(name=check.name, command=command, new=some_names(check.new))
 
 
-def _uninstalled(work: Work) -> list[Issue]:
+def _list_install_problems(work: Work) -> list[FixObjection]:
     """Return what cannot be installed now and could be before."""
     if not (work.setup and work.setup.problems) or not work.quality:
         return []
@@ -170,12 +170,12 @@ def _uninstalled(work: Work) -> list[Issue]:
         return []
     problem = work.setup.problems[0][:500]
     text = _INSTALL.format(problem=problem)
-    return [Issue(category="install", severity="high", description=text)]
+    return [FixObjection(category="install", severity="high", description=text)]
 
 
-def _loosened(work: Work) -> list[Issue]:
+def _list_loosened(work: Work) -> list[FixObjection]:
     if work.inspection.accepted:
         return []
     places = ", ".join(sorted({each.path for each in work.inspection.grave})[:6])
     text = f"{_LOOSENED} ({places})"
-    return [Issue(category="loosened", severity="high", description=text, suggestion=_KEEP)]
+    return [FixObjection(category="loosened", severity="high", description=text, suggestion=_KEEP)]

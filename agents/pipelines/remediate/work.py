@@ -53,7 +53,7 @@ class Bump(Frozen):
         return self.by == "ladder" and self.level in MECHANICAL and small
 
 
-class Issue(Frozen):
+class FixObjection(Frozen):
     """One thing that speaks against the fix."""
 
     category: Literal["tests", "install", "loosened", "breaking", "incomplete", "other"]
@@ -68,7 +68,7 @@ class VerifyResult(Frozen):
     passed: bool
     by: Literal["code", "model", "nobody"]
     """`code`: what code checks is enough here; `nobody`: people did not want it looked at."""
-    issues: tuple[Issue, ...] = ()
+    issues: tuple[FixObjection, ...] = ()
     test_output: str = ""
     """What the checks wrote that fail newly: ours, never the model's."""
     feedback: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.stages.implement import Assignment
 from agents.requests import ResolveIssue
 from agents.run import StageContext, stage
@@ -50,7 +50,7 @@ class StepPlan(Submission, tool="submit_plan"):
 
 DECOMPOSE = Conversation(
     name="decompose",
-    prompt=beside(__file__, "decompose.md"),
+    prompt=prompt_path(__file__, "decompose.md"),
     output=StepPlan,
     capability=Capability.READ_ONLY,
     resumes="triage",

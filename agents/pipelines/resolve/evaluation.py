@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.stages.docs_review import DIFF_LIMIT
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
 from agents.pipelines.stages.instruction_files import instructions
@@ -61,7 +61,7 @@ class Evaluation(Submission, tool="submit_evaluation"):
 
 EVALUATION = Conversation(
     name="evaluation",
-    prompt=beside(__file__, "evaluation.md"),
+    prompt=prompt_path(__file__, "evaluation.md"),
     output=Evaluation,
     capability=Capability.READ_ONLY,
     tier="judge",
@@ -115,7 +115,7 @@ async def evaluation(run: StageContext, aim: ChangeGoal) -> EvaluationFindings:
         instructions=await instructions(run),
         source=aim.source,
         detail=run.fenced(aim.detail),
-        criteria=run.fenced(_listed(aim.criteria)) if aim.criteria else "",
+        criteria=run.fenced(_number_lines(aim.criteria)) if aim.criteria else "",
         commits=run.fenced("\n".join(numbered)),
         wish=run.fenced(clean(aim.wish).text, limit=WISH_LIMIT),
         diff=run.fenced(await tree.diff(aim.since, run.head), limit=DIFF_LIMIT),
@@ -158,7 +158,7 @@ def _verdict(found: Evaluation, aim: ChangeGoal, commits: Sequence[str]) -> Eval
     )
 
 
-def _listed(texts: Sequence[str]) -> str:
+def _number_lines(texts: Sequence[str]) -> str:
     return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
 
 
@@ -171,7 +171,7 @@ class Revised(Submission, tool="submit_revision"):
 
 REVISE = Conversation(
     name="revise",
-    prompt=beside(__file__, "revise.md"),
+    prompt=prompt_path(__file__, "revise.md"),
     output=Revised,
     capability=Capability.CHANGE,
     resumes="implement",

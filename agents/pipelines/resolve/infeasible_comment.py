@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.resolve.evaluation import EvaluationFindings
 from agents.pipelines.resolve.work import SetAsideWork
 from agents.pipelines.stages.implement import StepResult
@@ -48,7 +48,7 @@ class Infeasible(Submission, tool="submit_infeasible"):
 
 INFEASIBLE_COMMENT = Conversation(
     name="infeasible_comment",
-    prompt=beside(__file__, "infeasible_comment.md"),
+    prompt=prompt_path(__file__, "infeasible_comment.md"),
     output=Infeasible,
     capability=Capability.READ_ONLY,
     resumes="implement",
@@ -92,7 +92,7 @@ class EvalComment(Submission, tool="submit_eval_comment"):
 
 EVAL_COMMENT = Conversation(
     name="eval_comment",
-    prompt=beside(__file__, "eval_comment.md"),
+    prompt=prompt_path(__file__, "eval_comment.md"),
     output=EvalComment,
     capability=Capability.READ_ONLY,
     resumes="evaluation",

@@ -40,10 +40,10 @@ def some_names(names: Sequence[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def wrote(run: CheckResult) -> str:
+def format_output(run: CheckResult) -> str:
     """Return what a check wrote, the names of what newly fails first; none of it is fenced."""
     parts = [
-        "\n".join((title, *(f"- {name}" for name in names[:NEW_TOLD]), *_more(names)))
+        "\n".join((title, *(f"- {name}" for name in names[:NEW_TOLD]), *_format_remainder(names)))
         for title, names in ((_NEW, run.new), (_FLAKY, run.flaky))
         if names
     ]
@@ -60,5 +60,5 @@ def _end(name: str) -> str:
     return name if len(name) <= TEST_LIMIT else f"…{name[1 - TEST_LIMIT :]}"
 
 
-def _more(names: tuple[str, ...]) -> tuple[str, ...]:
+def _format_remainder(names: tuple[str, ...]) -> tuple[str, ...]:
     return (f"- and {len(names) - NEW_TOLD} more",) if len(names) > NEW_TOLD else ()

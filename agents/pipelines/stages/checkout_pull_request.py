@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.errors import RunError
-from agents.ports import Pull, Reviewing
+from agents.ports import PullSnapshot, Reviewing
 from agents.run import StageContext, stage
 
 _CLOSED = "#{number} was {state} before the work began, so nothing was done."
@@ -14,7 +14,7 @@ _GONE = (
 
 
 @stage
-async def check_out(run: StageContext) -> Pull:
+async def check_out(run: StageContext) -> PullSnapshot:
     """Fetch the pull request.
 
     What the run changes is compared with the pull request as people reviewed it; policy and
@@ -25,7 +25,7 @@ async def check_out(run: StageContext) -> Pull:
     run.stands(trunk=trunk, base=trunk, start=trunk, head=trunk)
     await run.policy()  # an unreadable one ends the run before it costs anything
     await run.learn_tools()
-    pull = await reviewing(run).pull()
+    pull = await reviewing_port(run).pull()
     if pull.state != "open":
         raise RunError(_CLOSED.format(number=pull.number, state=pull.state))
     head = await (source.pull(pull.number) if pull.why_not else source.branch(pull.branch))
@@ -40,7 +40,7 @@ async def check_out(run: StageContext) -> Pull:
     return pull.model_copy(update={"head": head})
 
 
-def reviewing(run: StageContext) -> Reviewing:
+def reviewing_port(run: StageContext) -> Reviewing:
     """Return the port of the run's pull request."""
     port = run.ports.reviewing
     assert port is not None, "a run on a pull request is given the port of its reviews"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.run import StageContext, stage
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -21,7 +21,7 @@ class DocsReviewed(Submission, tool="submit_docs"):
 
 DOCS_REVIEW = Conversation(
     name="docs_review",
-    prompt=beside(__file__, "docs_review.md"),
+    prompt=prompt_path(__file__, "docs_review.md"),
     output=DocsReviewed,
     capability=Capability.CHANGE,
     resumes="implement",

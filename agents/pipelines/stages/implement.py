@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from agents.loop.conversation import Conversation, beside
-from agents.pipelines.stages.install_dependencies import told
+from agents.loop.conversation import Conversation, prompt_path
+from agents.pipelines.stages.install_dependencies import describe_setup
 from agents.pipelines.stages.instruction_files import instructions
 from agents.ports import SetupResult
 from agents.requests import Frozen
@@ -105,7 +105,7 @@ class StepResult(Frozen):
 
 IMPLEMENT = Conversation(
     name="implement",
-    prompt=beside(__file__, "implement.md"),
+    prompt=prompt_path(__file__, "implement.md"),
     output=StepDone,
     capability=Capability.CHANGE,
     max_turns=60,
@@ -119,7 +119,7 @@ async def implement(run: StageContext, assignment: Assignment, setup: SetupResul
         IMPLEMENT,
         **assignment.model_dump(exclude={"wish"}),
         heading=assignment.heading,
-        setup=told(run, setup),
+        setup=describe_setup(run, setup),
         instructions=await instructions(run),
         wish=run.fenced(clean(assignment.wish).text, limit=WISH_LIMIT),
     )

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from agents.analysis.weakening.find import find
-from agents.analysis.weakening.finding import Finding, found
+from agents.analysis.weakening.finding import Finding, make_finding
 from agents.analysis.weakening.settings_files import is_settings
 from agents.analysis.which_are_tests import is_test
 from agents.errors import ToolError
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.stages.weakening_text import questions, section
 from agents.ports import Approval
 from agents.requests import Frozen
@@ -88,7 +88,7 @@ class PutBack(Submission, tool="submit_put_back"):
 
 PUT_BACK = Conversation(
     name="put_back",
-    prompt=beside(__file__, "put_back.md"),
+    prompt=prompt_path(__file__, "put_back.md"),
     output=PutBack,
     capability=Capability.CHANGE,
     resumes="implement",
@@ -102,10 +102,10 @@ async def inspect(run: StageContext, earlier: Inspection | None = None) -> Inspe
     `earlier`: what was found before the engineer put things back. People who said no are not asked
     a second time: what is still there is theirs to see in a draft.
     """
-    return await judged(run, await findings(run, run.base, run.head), earlier)
+    return await judge(run, await findings(run, run.base, run.head), earlier)
 
 
-async def judged(
+async def judge(
     run: StageContext, places: tuple[Finding, ...], earlier: Inspection | None
 ) -> Inspection:
     """Return what people say to these findings, which are about the run's head."""
@@ -119,7 +119,7 @@ async def judged(
         return inspection.model_copy(update={**kept, "approval": earlier.approval})
     if run.ports.approvals is None:
         return inspection.model_copy(update={"word": "nobody"})
-    return inspection.model_copy(update=await _asked(run, inspection.grave))
+    return inspection.model_copy(update=await _ask_people(run, inspection.grave))
 
 
 @stage
@@ -137,7 +137,7 @@ async def put_back(run: StageContext, inspection: Inspection) -> PutBack:
     return done
 
 
-async def _asked(run: StageContext, findings: Sequence[Finding]) -> dict[str, str]:
+async def _ask_people(run: StageContext, findings: Sequence[Finding]) -> dict[str, str]:
     """Return what people decided. They see each place, or counts where a line must not be shown."""
     fault = ""
     for question in questions(findings):
@@ -161,22 +161,24 @@ async def findings(run: StageContext, old: str, new: str) -> tuple[Finding, ...]
     tree = await run.tree()
     changed = await tree.changed(old, new)
     settings = {
-        path: (_decoded(await tree.show(old, path)), _decoded(await tree.show(new, path)))
+        path: (_decode(await tree.show(old, path)), _decode(await tree.show(new, path)))
         for path in changed
         if is_settings(path)
     }
     diff = await tree.diff(old, new, context=AROUND)
     # A large diff takes seconds of work, which must not hold up other runs.
-    return await asyncio.to_thread(find, diff, settings) + _unseen(changed, diff)
+    return await asyncio.to_thread(find, diff, settings) + _find_unseen_tests(changed, diff)
 
 
-def _decoded(text: bytes | None) -> str | None:
+def _decode(text: bytes | None) -> str | None:
     return None if text is None else text.decode("utf-8", "replace")
 
 
-def _unseen(changed: list[str], diff: str) -> tuple[Finding, ...]:
+def _find_unseen_tests(changed: list[str], diff: str) -> tuple[Finding, ...]:
     """Return the tests that changed and of which the diff says nothing at all."""
     names = {path for path in changed if is_test(path) and path.isascii()}
     return tuple(
-        found(path, 0, "unreadable", UNSEEN) for path in sorted(names) if f"/{path}" not in diff
+        make_finding(path, 0, "unreadable", UNSEEN)
+        for path in sorted(names)
+        if f"/{path}" not in diff
     )

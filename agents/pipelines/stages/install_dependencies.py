@@ -32,7 +32,7 @@ async def set_up(run: StageContext) -> SetupResult:
     return result
 
 
-def told(run: StageContext, setup: SetupResult) -> str:
+def describe_setup(run: StageContext, setup: SetupResult) -> str:
     """Return what the model is told of it: bounded, and other people's words fenced."""
     parts = []
     if setup.commands:
@@ -40,7 +40,7 @@ def told(run: StageContext, setup: SetupResult) -> str:
         fenced = run.fenced(printable(commands), limit=COMMANDS_LIMIT)
         parts.append(_INSTALLED.format(source=setup.source, commands=fenced))
     if setup.problems:
-        problems = "\n\n".join([*setup.problems, *map(_failure, failed(setup))])
+        problems = "\n\n".join([*setup.problems, *map(_failure, list_failed_commands(setup))])
         fenced = run.fenced(printable(problems), limit=PROBLEMS_LIMIT)
         parts.append(_MISSING.format(problems=fenced))
     if not parts:
@@ -48,7 +48,7 @@ def told(run: StageContext, setup: SetupResult) -> str:
     return "\n\n".join(parts)
 
 
-def failed(setup: SetupResult) -> list[SetupCommand]:
+def list_failed_commands(setup: SetupResult) -> list[SetupCommand]:
     """Return the commands that failed."""
     return [command for command in setup.commands if command.exit_code]
 

@@ -139,7 +139,7 @@ def without_tests(trial: Trial, names: Iterable[str]) -> str:
     fault = _no_failure(trial)
     if fault:
         return fault
-    if not any(_mentioned(name, trial.output) for name in names):
+    if not any(_mentions(name, trial.output) for name in names):
         return f"{BEFORE} it fails, but what it writes names none of the tests that were changed"
     return ""
 
@@ -191,7 +191,7 @@ def _no_failure(trial: Trial) -> str:
     return f"{BEFORE}, {said} (exit code {code})" if said else ""
 
 
-def _mentioned(name: str, output: str) -> bool:
+def _mentions(name: str, output: str) -> bool:
     """Return whether the output names a test file, as path or module, or a test."""
     path = PurePosixPath(name)
     words = {name, path.name, path.with_suffix("").as_posix().replace("/", ".")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agents.errors import Moved
-from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.run_checks import CheckComparison
 from agents.requests import Frozen
 from agents.run import StageContext, stage
@@ -55,7 +55,7 @@ class PushResult(Frozen):
 @stage
 async def look_again(run: StageContext) -> PushResult:
     """See that the pull request is as it was: what is proposed for its lines fits no others."""
-    pull = await reviewing(run).pull()
+    pull = await reviewing_port(run).pull()
     why_not = ""
     if pull.state != "open":
         why_not = _STATE.format(number=pull.number, state=pull.state)
@@ -68,7 +68,7 @@ async def look_again(run: StageContext) -> PushResult:
 @stage
 async def push_update(run: StageContext, landing: PushResult) -> PushResult:
     """Push to the pull request."""
-    pull = await reviewing(run).pull()
+    pull = await reviewing_port(run).pull()
     if pull.state != "open":
         run.summarize(f"not pushed: the pull request was {pull.state}")
         why_not = _STATE.format(number=pull.number, state=pull.state)

@@ -10,7 +10,7 @@ from agents.analysis.weakening.diff_views import FileDiff, Unreadable, read
 from agents.analysis.weakening.test_changes import suites
 from agents.analysis.which_are_tests import is_test
 from agents.errors import ToolError
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.proof_run import (
     Trial,
@@ -82,7 +82,7 @@ class BugShown(Submission, tool="submit_proof"):
 
 PROVE_AGAIN = Conversation(
     name="prove_again",
-    prompt=beside(__file__, "prove_again.md"),
+    prompt=prompt_path(__file__, "prove_again.md"),
     output=BugShown,
     capability=Capability.CHANGE,
     resumes="implement",
@@ -105,7 +105,9 @@ async def prove(run: StageContext, kind: str, made: Sequence[StepResult]) -> Reg
 @stage
 async def prove_again(run: StageContext, proof: RegressionProof) -> StepResult:
     """Have a test made that shows the bug."""
-    done = await run.converse(PROVE_AGAIN, why=run.fenced(proof.why), tried=_tried(run, proof))
+    done = await run.converse(
+        PROVE_AGAIN, why=run.fenced(proof.why), tried=_describe_attempt(run, proof)
+    )
     title = "Add a test that shows the bug"
     commit = await run.commit(title, done.summary)
     run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")
@@ -114,7 +116,7 @@ async def prove_again(run: StageContext, proof: RegressionProof) -> StepResult:
     )
 
 
-def _tried(run: StageContext, proof: RegressionProof) -> str:
+def _describe_attempt(run: StageContext, proof: RegressionProof) -> str:
     """Return what was run, for whoever is to do better."""
     runs = (("Without the change", proof.base), ("With the change", proof.head))
     parts = [
@@ -135,7 +137,7 @@ async def _proof(
     present = {path: data for path, data in contents.items() if data is not None}
     changes = _read(await tree.diff(run.base, run.head, context=AROUND))
     if not present:
-        return _without(proof, changes)
+        return _explain_missing_test(proof, changes)
     proof = proof.model_copy(update={"tests": tuple(present), "mendable": True})
     commands = list(dict.fromkeys(each.proof.strip() for each in reversed(made)))
     commands = [command for command in commands if command][:COMMANDS]
@@ -170,7 +172,7 @@ async def _try(
     run: StageContext, proof: RegressionProof, files: _Files, command: str
 ) -> RegressionProof:
     """Return the proof with this command: before, which has to fail, and after."""
-    refused = await _refused(run, command)
+    refused = await _find_command_objection(run, command)
     if refused:
         why = f"the command for it, `{command}`, was not run: {refused}"
         return proof.model_copy(update={"command": command, "why": why})
@@ -205,7 +207,7 @@ async def _run(tree: WorkTree, command: str) -> CommandResult:
     return await tree.run(["bash", "-c", "--", command], timeout=TIMEOUT, max_output=OUTPUT)
 
 
-async def _refused(run: StageContext, command: str) -> str:
+async def _find_command_objection(run: StageContext, command: str) -> str:
     """Return why the command shows nothing, or may not run by itself; nothing if it may."""
     if fault := runs_no_test(command):
         return fault
@@ -226,7 +228,7 @@ async def _refused(run: StageContext, command: str) -> str:
     return verdict.reason or f"the rule {verdict.rule} is against it"
 
 
-def _without(proof: RegressionProof, changes: Sequence[FileDiff]) -> RegressionProof:
+def _explain_missing_test(proof: RegressionProof, changes: Sequence[FileDiff]) -> RegressionProof:
     """Return the proof of a change without a changed test file."""
     inside = [path for path in _with_new_tests(changes) if not is_test(path)]
     if inside:

@@ -25,9 +25,9 @@ def proof_section(
     if shown and why:
         parts.append(f"Note: {_line(why)}.")
     if shown and base and base.output:
-        parts.append(f"Without the change, it ends with:\n\n{_fenced(base.output)}")
+        parts.append(f"Without the change, it ends with:\n\n{_fence(base.output)}")
     if not shown and head and head.exit_code and head.output:
-        parts.append(f"With the change, it ends with:\n\n{_fenced(head.output)}")
+        parts.append(f"With the change, it ends with:\n\n{_fence(head.output)}")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -58,7 +58,7 @@ def _exit(check: CheckResult | None) -> str:
     return f"{word} (exit {check.exit_code}, {check.seconds} s)"
 
 
-def _fenced(output: str) -> str:
+def _fence(output: str) -> str:
     fence = "```"
     while fence in output:
         fence += "`"

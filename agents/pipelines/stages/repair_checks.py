@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agents.loop.conversation import Conversation, beside
-from agents.pipelines.stages.check_summary import wrote
+from agents.loop.conversation import Conversation, prompt_path
+from agents.pipelines.stages.check_summary import format_output
 from agents.pipelines.stages.run_checks import CheckComparison
 from agents.run import StageContext, stage
 from agents.tools.base import Capability
@@ -24,7 +24,7 @@ class FixDone(Submission, tool="submit_fix_done"):
 
 QUALITY_FIX = Conversation(
     name="quality_fix",
-    prompt=beside(__file__, "quality_fix.md"),
+    prompt=prompt_path(__file__, "quality_fix.md"),
     output=FixDone,
     capability=Capability.CHANGE,
     resumes="implement",
@@ -40,7 +40,7 @@ async def quality_fix(run: StageContext, quality: CheckComparison) -> FixDone:
             "command": check.command,
             "exit_code": check.exit_code,
             "red_before": quality.red_before(check),
-            "output": run.fenced(wrote(check)),
+            "output": run.fenced(format_output(check)),
         }
         for check in quality.failing
     ]

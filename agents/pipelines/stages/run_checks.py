@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 
 from agents.analysis.check_commands import SETTINGS_FILES, SuggestedCheck, detect
-from agents.analysis.check_failures.compare import both, newly
+from agents.analysis.check_failures.compare import confirm_failures, find_new_failures
 from agents.analysis.check_failures.read import read
 from agents.analysis.check_failures.reported import FailuresByProgram
 from agents.analysis.repository_files import RepositoryFiles
@@ -126,12 +126,12 @@ async def _told_apart(
 
     A check that failed before is run once more first: a flaky test may have passed there.
     """
-    new = newly(before, now)
+    new = find_new_failures(before, now)
     if not new or not any(each.exit_code for each in before):
         return now.model_copy(update={"new": new})
     check = Check(name=now.name, run=now.command, timeout=now.timeout)
     again = await _run_check(await run.tree(run.head, changing=True), check)
-    certain = both(new, newly(before, again))
+    certain = confirm_failures(new, find_new_failures(before, again))
     flaky = tuple(name for name in new if name not in certain)
     return now.model_copy(update={"new": certain, "flaky": flaky})
 
@@ -196,12 +196,12 @@ async def _run_check(tree: WorkTree, check: Check) -> CheckResult:
         timeout=check.timeout,
         exit_code=result.exit_code,
         seconds=round(result.seconds, 2),
-        output=_kept(result, check),
+        output=_shorten_output(result, check),
         failures=failures,
     )
 
 
-def _kept(result: CommandResult, check: Check) -> str:
+def _shorten_output(result: CommandResult, check: Check) -> str:
     text = printable(plain_output(result.output)).strip() + _STOPPED[result.why].format(check=check)
     if len(text) <= OUTPUT_KEPT:
         return text
@@ -211,10 +211,10 @@ def _kept(result: CommandResult, check: Check) -> str:
 
 
 def _say(runs: Sequence[CheckResult]) -> str:
-    return ", ".join(f"{r.name} {_said(r)}" for r in runs)
+    return ", ".join(f"{r.name} {_format_result(r)}" for r in runs)
 
 
-def _said(run: CheckResult) -> str:
+def _format_result(run: CheckResult) -> str:
     if not run.exit_code:
         return "passed"
     return f"failed ({len(run.new)} new)" if run.new else "failed"

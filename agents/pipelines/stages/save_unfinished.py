@@ -65,7 +65,7 @@ async def keep_work(run: StageContext, stopped: EarlyEnd) -> Outcome:
         run.summarize("nothing may be pushed")
         return Outcome(kind=stopped.kind, text=f"{stopped.text} {_FOREIGN}")
     try:
-        return await _published(run, stopped)
+        return await _publish_branch(run, stopped)
     except RunError as error:
         return Outcome(kind=stopped.kind, text=f"{stopped.text} {_LOST.format(why=error)}")
 
@@ -78,7 +78,7 @@ async def _commit_what_is_left(run: StageContext) -> None:
     await run.commit(_UNCOMMITTED.format(stage=run.left_by))
 
 
-async def _published(run: StageContext, stopped: EarlyEnd) -> Outcome:
+async def _publish_branch(run: StageContext, stopped: EarlyEnd) -> Outcome:
     draft = await _draft(run) if stopped.draft else ""
     branch = draft or await unfinished_branch(run)
     url = await run.ports.publisher.push(branch, run.head)

@@ -56,7 +56,7 @@ def checks_table(quality: CheckComparison, *, other: str = "") -> str:
     rows = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
     for number, (before, after) in enumerate(quality.compared):
         runs = (before, *((others[number],) if others else ()), after)
-        rows.append(f"| {code(after.name)} | {' | '.join(map(_ended, runs))} |")
+        rows.append(f"| {code(after.name)} | {' | '.join(map(_format_ending, runs))} |")
     return "\n".join(rows)
 
 
@@ -67,5 +67,5 @@ def _worse(quality: CheckComparison) -> str:
     return " ".join(text.format(checks=", ".join(checks)) for text, checks in said if checks)
 
 
-def _ended(run: CheckResult) -> str:
+def _format_ending(run: CheckResult) -> str:
     return f"failed ({tally(run) or f'exit {run.exit_code}'})" if run.exit_code else "passed"

@@ -40,13 +40,13 @@ def section(findings: Sequence[Finding], verdict: str) -> str:
     light = [each for each in findings if not each.grave]
     parts = []
     if grave:
-        parts += [publish(f"**{one_line(verdict, REASON)}**"), _listed(grave)]
+        parts += [publish(f"**{one_line(verdict, REASON)}**"), _format_findings(grave)]
     if light:
-        parts += ["To look at, though nobody was asked:", _listed(light)]
+        parts += ["To look at, though nobody was asked:", _format_findings(light)]
     return "\n\n".join(parts)
 
 
-def _listed(findings: Sequence[Finding]) -> str:
+def _format_findings(findings: Sequence[Finding]) -> str:
     shown, rest = findings[:SHOWN], findings[SHOWN:]
     lines = [f"- {_code(each.place)}: {each.what}: {_code(each.text)}" for each in shown]
     if rest:

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from agents.analysis.weakening.finding import Finding
-from agents.pipelines.stages.inspect_weakening import Inspection, findings, judged
-from agents.pipelines.update.lost_tests import Versions, lost
+from agents.pipelines.stages.inspect_weakening import Inspection, findings, judge
+from agents.pipelines.update.lost_tests import Versions, find_lost_tests
 from agents.pipelines.update.merge import BaseMerge
 from agents.run import StageContext, stage
 
@@ -28,11 +28,13 @@ async def inspect_merge(
     if merge.conflicts:
         places = await _lost_of(run, merge, merge.ours, merge.theirs)
         places += await _lost_of(run, merge, merge.theirs, merge.ours)
-        places += lost({path: await _versions(run, merge, path) for path in merge.conflicts})
+        places += find_lost_tests(
+            {path: await _versions(run, merge, path) for path in merge.conflicts}
+        )
     else:
         places = list(await findings(run, merge.tree, run.head))
     unique = {_subject(each): each for each in reversed(places)}
-    return await judged(run, tuple(reversed(unique.values())), earlier)
+    return await judge(run, tuple(reversed(unique.values())), earlier)
 
 
 async def _versions(run: StageContext, merge: BaseMerge, path: str) -> Versions:
@@ -46,10 +48,10 @@ async def _lost_of(run: StageContext, merge: BaseMerge, side: str, other: str) -
     before = await blended(merge.tree, side, merge.conflicts)
     theirs = await blended(merge.fork, other, merge.conflicts)
     taken = await findings(run, merge.fork, theirs)
-    return list(_without(await findings(run, before, run.head), taken))
+    return list(_subtract_known(await findings(run, before, run.head), taken))
 
 
-def _without(places: Sequence[Finding], known: Sequence[Finding]) -> Iterator[Finding]:
+def _subtract_known(places: Sequence[Finding], known: Sequence[Finding]) -> Iterator[Finding]:
     """Yield the findings that are not among the known ones, wherever their lines are now."""
     left = Counter(_subject(each) for each in known)
     for each in places:

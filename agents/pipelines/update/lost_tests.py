@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from agents.analysis.weakening.diff_views import LONGEST, ViewLine
-from agents.analysis.weakening.finding import Finding, found
-from agents.analysis.weakening.test_cases import cases, named
+from agents.analysis.weakening.finding import Finding, make_finding
+from agents.analysis.weakening.test_cases import cases, select_tests
 from agents.analysis.which_are_tests import is_test_code, language
 
 
@@ -25,7 +25,7 @@ class Versions(NamedTuple):
     now: bytes | None
 
 
-def lost(files: Mapping[str, Versions]) -> Iterator[Finding]:
+def find_lost_tests(files: Mapping[str, Versions]) -> Iterator[Finding]:
     """Yield the tests that should be there and are nowhere in these files."""
     tests = {
         path: [_names(path, text) for text in versions]
@@ -36,10 +36,10 @@ def lost(files: Mapping[str, Versions]) -> Iterator[Finding]:
     for path, (fork, ours, theirs, _) in tests.items():
         taken_away = (fork - ours) | (fork - theirs)
         for name in sorted((ours | theirs) - taken_away - there):
-            yield found(path, 0, "removed", name)
+            yield make_finding(path, 0, "removed", name)
 
 
 def _names(path: str, text: bytes | None) -> set[str]:
     lines = (text or b"").decode("utf-8", "replace").splitlines()
     view = tuple(ViewLine(number, line[:LONGEST]) for number, line in enumerate(lines, 1))
-    return {case.name for case in named(cases(view, language(path)))}
+    return {case.name for case in select_tests(cases(view, language(path)))}

@@ -20,7 +20,9 @@ def marks(merged: bytes | None, parents: Iterable[bytes | None]) -> Counter[byte
     return _lines(merged) - known
 
 
-def left(text: bytes | None, put: Counter[bytes], before: Iterable[bytes | None]) -> list[int]:
+def find_remaining_marks(
+    text: bytes | None, put: Counter[bytes], before: Iterable[bytes | None]
+) -> list[int]:
     """Return the numbers of the lines that are still such marks.
 
     `put`: the lines that the merge put there. `before`: the file in both branches.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.pipelines.stages.verification import code
 from agents.pipelines.update.merge import BaseMerge
 from agents.policy import NEVER, Policy
-from agents.ports import Pull
+from agents.ports import PullSnapshot
 from agents.requests import UpdateBranch
 from agents.run import StageContext, stage
 from agents.run.merge_commit import merge
@@ -32,7 +32,7 @@ Settle these by hand: merge {base} on your machine, and push. What else has to b
 
 
 @stage
-async def merge_base(run: StageContext, request: UpdateBranch, pull: Pull) -> BaseMerge:
+async def merge_base(run: StageContext, request: UpdateBranch, pull: PullSnapshot) -> BaseMerge:
     """Merge the base branch."""
     found = BaseMerge(title=request.title, base=pull.base, branch=pull.branch, ours=run.head)
     if pull.why_not:
@@ -42,10 +42,10 @@ async def merge_base(run: StageContext, request: UpdateBranch, pull: Pull) -> Ba
     if theirs is None:
         run.summarize("the base branch is gone")
         return found.ended(_GONE.format(base=code(pull.base)))
-    return await _merged(run, found.model_copy(update={"theirs": theirs}))
+    return await _merge_branches(run, found.model_copy(update={"theirs": theirs}))
 
 
-async def _merged(run: StageContext, found: BaseMerge) -> BaseMerge:
+async def _merge_branches(run: StageContext, found: BaseMerge) -> BaseMerge:
     source, theirs = run.ports.source, found.theirs
     fork = await source.fork_point(run.head, theirs)
     if fork == theirs:

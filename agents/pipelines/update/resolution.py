@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.update.merge import FileStatement
 from agents.tools.base import Capability
 from agents.tools.submit import Submission
@@ -73,7 +73,7 @@ class Resolution(Submission, tool="submit_resolution"):
 
 IMPLEMENT = Conversation(
     name="implement",
-    prompt=beside(__file__, "resolve_conflicts.md"),
+    prompt=prompt_path(__file__, "resolve_conflicts.md"),
     output=Resolution,
     capability=Capability.CHANGE,
     max_turns=80,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from agents.pipelines.stages.check_summary import wrote
-from agents.pipelines.stages.checkout_pull_request import reviewing
-from agents.pipelines.stages.install_dependencies import told
+from agents.pipelines.stages.check_summary import format_output
+from agents.pipelines.stages.checkout_pull_request import reviewing_port
+from agents.pipelines.stages.install_dependencies import describe_setup
 from agents.pipelines.stages.instruction_files import instructions
 from agents.pipelines.stages.run_checks import CheckComparison, CheckResult
 from agents.pipelines.stages.verification import code
-from agents.pipelines.update.marks import left, marks
+from agents.pipelines.update.marks import find_remaining_marks, marks
 from agents.pipelines.update.merge import BaseMerge
 from agents.pipelines.update.merge_base import commit_merge
 from agents.pipelines.update.resolution import IMPLEMENT, Resolution, objection
@@ -77,7 +77,7 @@ async def _settle(
         IMPLEMENT,
         objection=objects,
         begin=begin,
-        setup=told(run, setup),
+        setup=describe_setup(run, setup),
         instructions=await instructions(run),
         names={"ours": merge.ours[:12], "theirs": merge.theirs[:12], "fork": merge.fork[:12]},
         branches=run.fenced(clean(_BRANCHES.format(merge=merge)).text),
@@ -86,7 +86,8 @@ async def _settle(
         conflicts=run.fenced("\n".join(merge.conflicts)) if merge.conflicts else "",
         sides=await conflicts.sides(),
         checks=[
-            {"name": e.name, "command": e.command, "output": run.fenced(wrote(e))} for e in failing
+            {"name": e.name, "command": e.command, "output": run.fenced(format_output(e))}
+            for e in failing
         ],
     )
 
@@ -112,7 +113,8 @@ class _Conflicts:
             put |= marks(await self.show(self.merge.tree, path), await self._parents(path))
         paths = (*self.merge.conflicts, *await self.beside(now))  # a file may have been moved
         found = {
-            path: left(await self.show(now, path), put, await self._parents(path)) for path in paths
+            path: find_remaining_marks(await self.show(now, path), put, await self._parents(path))
+            for path in paths
         }
         return {path: lines for path, lines in found.items() if lines}
 
@@ -135,7 +137,7 @@ class _Conflicts:
 
 async def _remarks(run: StageContext) -> str:
     """Return what people with write access said lately, fenced; they may have been asked."""
-    said = (await reviewing(run).feedback()).remarks
+    said = (await reviewing_port(run).feedback()).remarks
     words = [f"{each.author} ({each.role}):\n{clean(each.body).text}" for each in said]
     return run.fenced("\n\n".join(words), limit=REMARKS_LIMIT) if words else ""
 

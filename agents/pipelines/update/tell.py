@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.pipelines.stages.push_update import PushResult
 from agents.pipelines.stages.save_unfinished import keep_apart
 from agents.pipelines.stages.verification import VerifiedChange, checks_table, code
@@ -44,12 +44,12 @@ async def keep_back(
     run.lets_out()
     verified = verified.after(landing) if landing else verified
     why = verified.why_not(landing)
-    kept = await _kept(run, merge)
+    kept = await _publish_attempt(run, merge)
     head = _KEPT_BACK.format(base=merge.named, why=why)
     body = _sections(head, kept, *_what_was_done(run, merge, verified))
     url = await run.ports.publisher.comment(KEY, body)
     batch = Batch(kind="update", head=merge.ours, kept_back=True)
-    await reviewing(run).dealt_with(batch)
+    await reviewing_port(run).dealt_with(batch)
     run.summarize("not pushed")
     return Outcome(kind="failed", text=f"{why} {kept}", url=url)
 
@@ -66,12 +66,12 @@ async def report(
     body = _sections(head, replayed, *_what_was_done(run, merge, verified.after(landing)))
     url = await run.ports.publisher.comment(KEY, body)
     batch = Batch(kind="update", head=merge.ours, pushed="" if run.unchanged else run.head)
-    await reviewing(run).dealt_with(batch)
+    await reviewing_port(run).dealt_with(batch)
     run.summarize(f"{merge.named} is in")
     return Outcome(kind="comment", text=f"Merged {merge.named} into this branch.", url=url)
 
 
-async def _kept(run: StageContext, merge: BaseMerge) -> str:
+async def _publish_attempt(run: StageContext, merge: BaseMerge) -> str:
     """Put what was made beside git's own merge on a branch; say where it is."""
     tree = await run.tree()
     if not await tree.changed(merge.tree, run.head):
@@ -84,8 +84,8 @@ def _what_was_done(run: StageContext, merge: BaseMerge, verified: VerifiedChange
     url, baseline = run.request.repository_url, verified.quality.baseline
     problems = "\n".join(f"- {one_line(each, PROBLEM)}" for each in baseline.setup.problems)
     return (
-        _listed("Conflicts, and how they were settled", merge.settled, url),
-        _listed("Changed besides", merge.besides, url),
+        _format_statements("Conflicts, and how they were settled", merge.settled, url),
+        _format_statements("Changed besides", merge.besides, url),
         f"**Checks**\n\n{checks_table(verified.quality, other=code(merge.base))}",
         _FAILS_BOTH if any(run.exit_code for run in (*baseline.runs, *baseline.other)) else "",
         f"**Set-up failed,** so checks mean less:\n\n{publish(problems)}" if problems else "",
@@ -93,7 +93,7 @@ def _what_was_done(run: StageContext, merge: BaseMerge, verified: VerifiedChange
     )
 
 
-def _listed(title: str, told: Sequence[FileStatement], url: str) -> str:
+def _format_statements(title: str, told: Sequence[FileStatement], url: str) -> str:
     if not told:
         return ""
     lines = [f"- {code(each.path)}: {_words(each.words, url)}" for each in told[:SHOWN]]

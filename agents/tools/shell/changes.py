@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from agents.tools.shell.command import Command
-from agents.tools.shell.git import Git
+from agents.tools.shell.git import GitCommand
 from agents.tools.shell.options import has, operands, values, word_set
 from agents.tools.shell.places import is_one_file, is_pattern, is_unclear, relative_path
 from agents.tools.shell.variables import UNKNOWN
@@ -145,7 +145,7 @@ def _edit_by_awk(command: Command) -> Iterator[Change]:
 
 
 def _change_by_git(command: Command) -> Iterator[Change]:
-    git = Git.of(command)
+    git = GitCommand.of(command)
     for path in git.changed_paths():
         yield Change(path, wide=_is_hidden(path) and not is_one_file(path))
     yield from (Change(path) for path in values(git.words, "--output"))

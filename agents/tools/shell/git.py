@@ -27,7 +27,7 @@ _SECRETS = ("credential", "credential-store", "credential-cache")
 
 
 @dataclass(frozen=True)
-class Git:
+class GitCommand:
     """One git command."""
 
     verb: str
@@ -41,7 +41,7 @@ class Git:
     """It is told which repository, or which work tree, it is about."""
 
     @classmethod
-    def of(cls, command: Command) -> Git:
+    def of(cls, command: Command) -> GitCommand:
         """Return the command without git's own options."""
         words = command.words[1:]
         at = first_operand(words, _GLOBAL)
@@ -140,13 +140,13 @@ class Git:
         return many and not self._makes_branch() and not (self.verb == "restore" and staged)
 
 
-def _loses_branch(git: Git) -> bool:
+def _loses_branch(git: GitCommand) -> bool:
     words = git.words
     deleted = has(words, "D") or (has(words, "d", "--delete") and git.is_forced())
     return deleted or has(words, "MC") or (git.is_forced() and bool(git.operands))
 
 
-def _cleans(git: Git) -> bool:
+def _cleans(git: GitCommand) -> bool:
     """Return whether untracked files go; `-X` takes only what is ignored, which is build output."""
     words = git.words
     told = git.is_forced() or has(words, "i", "--interactive")
@@ -157,7 +157,7 @@ def _cleans(git: Git) -> bool:
 
 _UNFORCED = [f"clean.requireforce={no}" for no in ("false", "no", "off", "0")]
 _ALL = (".", "./", "*", ":/", ":", ROOT)
-_REWRITING: Mapping[str, Callable[[Git], bool]] = {
+_REWRITING: Mapping[str, Callable[[GitCommand], bool]] = {
     "rebase": lambda git: not any(word in _ENDINGS for word in git.words),
     "branch": _loses_branch,
     "checkout": lambda git: has(git.words, "B"),
@@ -167,7 +167,7 @@ _REWRITING: Mapping[str, Callable[[Git], bool]] = {
     "gc": lambda git: has(git.words, "", "--prune", "--aggressive"),
     "symbolic-ref": lambda git: len(git.operands) > 1 or has(git.words, "d", "--delete"),
 }
-_DISCARDING: Mapping[str, Callable[[Git], bool]] = {
+_DISCARDING: Mapping[str, Callable[[GitCommand], bool]] = {
     "reset": lambda git: has(git.words, "", "--hard", "--merge", "--keep") or UNKNOWN in git.words,
     "clean": _cleans,
     "checkout": lambda git: git.is_forced() or git.takes_back_all(),

@@ -11,12 +11,12 @@ from agents.tools.rules import Finding
 from agents.tools.shell import places
 from agents.tools.shell.changes import Change, changes
 from agents.tools.shell.command import Command
-from agents.tools.shell.git import Git
+from agents.tools.shell.git import GitCommand
 from agents.tools.shell.interpreters import PIPE, is_opaque, is_piped
 from agents.tools.shell.network import needs_network
 from agents.tools.shell.options import first_operand, has, operands, values, word_set
 from agents.tools.shell.programs import rule_of
-from agents.tools.shell.script import Reading
+from agents.tools.shell.script import ScriptAnalysis
 from agents.tools.shell.variables import UNKNOWN
 from agents.tools.shell.wrappers import SHELLS, given_script, script_operand
 
@@ -32,7 +32,7 @@ _SEARCH_VALUED = word_set(
 _MESSAGES = ("-m", "--message", "--grep", "-S", "-G", "--author")
 
 
-def judge(reading: Reading, policy: Policy) -> Iterator[Finding]:
+def judge(reading: ScriptAnalysis, policy: Policy) -> Iterator[Finding]:
     """Yield everything that the gate's own rules have against the script."""
     if not reading.readable:
         yield Finding("shell/unreadable")
@@ -90,7 +90,7 @@ def _runs_module(command: Command) -> bool:
 
 
 def _git_rule(command: Command) -> str | None:
-    git = Git.of(command)
+    git = GitCommand.of(command)
     return git.rule(command.place(git.folder) if git.folder else command.folder)
 
 

@@ -28,7 +28,7 @@ from agents.tools.shell.variables import UNKNOWN, Variables
 from agents.tools.shell.words import Words
 from agents.tools.shell.wrappers import unfold
 
-__all__ = ["Command", "Reading", "read"]
+__all__ = ["Command", "ScriptAnalysis", "read"]
 
 DEEPEST = 90  # parts within parts
 MOST_COMMANDS = 800
@@ -42,7 +42,7 @@ _ASSIGNS = re.compile(r"[A-Za-z_]\w*=")
 
 
 @dataclass(frozen=True)
-class Reading:
+class ScriptAnalysis:
     """What can be told of a script before it runs."""
 
     commands: tuple[Command, ...]
@@ -58,7 +58,7 @@ class _TooMuch(Exception):
 
 
 @lru_cache(maxsize=64)
-def read(text: str) -> Reading:
+def read(text: str) -> ScriptAnalysis:
     """Return what the script would run."""
     variables = Variables()
     try:
@@ -68,8 +68,8 @@ def read(text: str) -> Reading:
             reader = _Reader(variables, bomb=reader.bomb)
             reader.script(text)
     except (_TooMuch, RecursionError):
-        return Reading(commands=(), readable=False)
-    return Reading(tuple(reader.commands), bomb=reader.bomb)
+        return ScriptAnalysis(commands=(), readable=False)
+    return ScriptAnalysis(tuple(reader.commands), bomb=reader.bomb)
 
 
 class _Reader:

@@ -22,7 +22,7 @@ from app.cli.options import JsonObject, add
 from app.cli.policy.check import check, content_of, schema
 
 if TYPE_CHECKING:
-    from app.cli.policy.replay import Compared, RecordedCall, Rulebook, Said
+    from app.cli.policy.replay import Compared, RecordedCall, ReplayedVerdict, Rulebook
 
 # ruff: noqa: PLC0415 - imports of seconds wait until they are needed, so that `--help` is quick
 
@@ -195,7 +195,7 @@ def _call(each: Compared) -> Text:
     return Text.assemble(printable(call), (f"\n{printable(reason)}" if reason else "", "dim"))
 
 
-def _rule(said: Said) -> Text:
+def _rule(said: ReplayedVerdict) -> Text:
     return Text.assemble(said.verdict.rule, (f"\n{said.file}:{said.line}", "dim"))
 
 

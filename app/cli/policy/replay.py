@@ -66,7 +66,7 @@ class Rulebook:
 
 
 @dataclass(frozen=True)
-class Said:
+class ReplayedVerdict:
     """A verdict, and where its rule stands."""
 
     verdict: gate.Verdict
@@ -86,8 +86,8 @@ class Compared:
 
     call: RecordedCall
     subject: str
-    before: Said
-    after: Said
+    before: ReplayedVerdict
+    after: ReplayedVerdict
 
     @property
     def change(self) -> Change:
@@ -128,7 +128,7 @@ def _tool(call: RecordedCall) -> Tool | None:
         return None
 
 
-def _judge(tool: Tool, call: RecordedCall, book: Rulebook) -> Said:
+def _judge(tool: Tool, call: RecordedCall, book: Rulebook) -> ReplayedVerdict:
     where = Circumstances(
         capability=call.capability,
         stage=call.stage.split("/")[0],
@@ -136,7 +136,7 @@ def _judge(tool: Tool, call: RecordedCall, book: Rulebook) -> Said:
         manner=_WORST if isinstance(tool, Mcp) else None,
     )
     verdict = gate.decide(tool, book.policy, where)
-    return Said(verdict, *book.place(verdict.rule))
+    return ReplayedVerdict(verdict, *book.place(verdict.rule))
 
 
 # --- where calls come from ----------------------------------------------------------------------

@@ -20,7 +20,13 @@ from app.clone.result import CloneResult
 from app.clone.run import CloneRequest
 from app.git.objects import GitObjects
 from app.git.ref_names import any_branch
-from app.operator.remediation_report import GroupReport, Report, RepositoryReport, ended, left_alone
+from app.operator.remediation_report import (
+    GroupReport,
+    Report,
+    RepositoryReport,
+    left_alone,
+    report_ended,
+)
 from app.operator.repository_reference import RepositoryName
 from app.operator.scan_file import Scan
 
@@ -102,7 +108,7 @@ class RemediatingClone(Seat):
     ) -> GroupReport:
         usage, usd, _ = result.spent
         spent = (sum(usage.model_dump().values()), usd)
-        group = ended(found.group, "", result.outcome, spent)
+        group = report_ended(found.group, "", result.outcome, spent)
         progress.end("failed" if result.outcome.kind == "failed" else "done")
         kept = {"text": KEPT.format(text=group.text, folder=result.kept)} if result.kept else {}
         return group.model_copy(update={"url": "", "branch": result.branch or "", **kept})

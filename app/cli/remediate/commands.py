@@ -55,7 +55,7 @@ FromScan = Annotated[
 Shape = Annotated[Formats, typer.Option("--format", help="How to print the report.")]
 
 
-class Said(NamedTuple):
+class RemediationArguments(NamedTuple):
     """What was typed, as far as both commands have it."""
 
     place: str | None
@@ -83,7 +83,9 @@ def scan(
     shape: Shape = "table",
 ) -> None:
     """Look at alerts."""
-    said = Said(place, org, user, alert or [], severity, package or [], None, model, shape)
+    said = RemediationArguments(
+        place, org, user, alert or [], severity, package or [], None, model, shape
+    )
     options: Options = {"base": base, "assess": assess}
     _run("scan", said, options)
 
@@ -110,13 +112,15 @@ def remediate(
     shape: Shape = "table",
 ) -> None:
     """Mend alerts."""
-    said = Said(place, org, user, alert or [], severity, package or [], from_scan, model, shape)
+    said = RemediationArguments(
+        place, org, user, alert or [], severity, package or [], from_scan, model, shape
+    )
     options: Options = {"base": base, "branch": branch, "dry_run": dry_run, "no_pr": no_pr}
     options |= {"skip_verify": skip_verify, "assess": assess, "max_iterations": max_iterations}
     _run("remediate", said, options)
 
 
-def _run(command: Command, said: Said, options: Options) -> None:
+def _run(command: Command, said: RemediationArguments, options: Options) -> None:
     from app.cli.remediate.execute import run
 
     sys.exit(asyncio.run(run(command, said, options)))

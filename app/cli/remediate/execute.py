@@ -11,7 +11,7 @@ from agents.errors import ConfigError, FettleError
 from agents.requests import Severity
 from app.cli.exit_codes import STOPPED, say
 from app.cli.remediate.clone_batch import RemediatingClone
-from app.cli.remediate.commands import Command, Options, Said
+from app.cli.remediate.commands import Command, Options, RemediationArguments
 from app.cli.remediate.github_batch import Remediating
 from app.cli.remediate.one_repository import Wanted
 from app.cli.remediate.show import show
@@ -19,10 +19,10 @@ from app.cli.safe_text import redactor_of
 from app.clone.preconditions import start_at
 from app.config.settings import Settings, load_settings
 from app.github.transport.client import GitHub
-from app.operator.find_clone import Found, Places, clone_at
+from app.operator.find_clone import FoundClone, Places, clone_at
 from app.operator.open_alerts import Choice
 from app.operator.remediation_report import EXIT_CODES, Report
-from app.operator.remediation_requests import Asked
+from app.operator.remediation_requests import RemediationOptions
 from app.operator.repositories import Installed, repositories_of, repository_at
 from app.operator.repository_reference import RepositoryName, no_folder, repository_named
 from app.operator.scan_file import Scan, read_scan
@@ -33,7 +33,7 @@ HERE = "."
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,99})")
 
 
-async def run(command: Command, said: Said, options: Options) -> int:
+async def run(command: Command, said: RemediationArguments, options: Options) -> int:
     """Do what was typed, print the report, and return the exit code."""
     asked = _read_request(command, said, options)
     settings = load_settings(serving=False)
@@ -50,8 +50,10 @@ async def run(command: Command, said: Said, options: Options) -> int:
     return report.exit_code if report.complete else STOPPED
 
 
-async def _report(settings: Settings, redactor: Redactor, wanted: Wanted, said: Said) -> Report:
-    place: RepositoryName | Found | None = None
+async def _report(
+    settings: Settings, redactor: Redactor, wanted: Wanted, said: RemediationArguments
+) -> Report:
+    place: RepositoryName | FoundClone | None = None
     if said.org is None and said.user is None:
         what = said.place or HERE
         path = _folder(settings, wanted.asked.command, what)
@@ -68,7 +70,9 @@ async def _report(settings: Settings, redactor: Redactor, wanted: Wanted, said: 
 # --- what was typed -----------------------------------------------------------------------------
 
 
-def _read_request(command: Command, said: Said, options: Options) -> Asked:
+def _read_request(
+    command: Command, said: RemediationArguments, options: Options
+) -> RemediationOptions:
     batch = said.org is not None or said.user is not None
     if sum(each is not None for each in (said.place, said.org, said.user)) > 1:
         raise ConfigError("Name a repository, --org or --user: one of them.")
@@ -82,7 +86,7 @@ def _read_request(command: Command, said: Said, options: Options) -> Asked:
         packages=tuple(dict.fromkeys(said.packages)),
     )
     scan = read_scan(said.from_scan) if said.from_scan is not None else None
-    return Asked(command, choice, scan=scan, **options).named()  # type: ignore[arg-type] # as typed
+    return RemediationOptions(command, choice, scan=scan, **options).named()  # type: ignore[arg-type] # as typed
 
 
 def _severities(said: str | None) -> tuple[Severity, ...]:
@@ -125,10 +129,12 @@ def _here_alone(settings: Settings, wanted: Wanted) -> bool:
 # --- where it is done ---------------------------------------------------------------------------
 
 
-async def _on_github(seat: Remediating, said: Said, place: RepositoryName | Found | None) -> Report:
+async def _on_github(
+    seat: Remediating, said: RemediationArguments, place: RepositoryName | FoundClone | None
+) -> Report:
     settings = seat.settings
     places = Places(settings.github_url, settings.clones, Path.cwd(), Path.home())
-    if isinstance(place, Found):
+    if isinstance(place, FoundClone):
         places = Places(settings.github_url, here=place.path)
         place = place.name
     async with seat.github() as github:
@@ -139,7 +145,9 @@ async def _on_github(seat: Remediating, said: Said, place: RepositoryName | Foun
         return await seat.report(github, [one], places, batch=False)
 
 
-async def _of_account(github: GitHub, said: Said, scan: Scan | None) -> Sequence[Installed]:
+async def _of_account(
+    github: GitHub, said: RemediationArguments, scan: Scan | None
+) -> Sequence[Installed]:
     login = said.org or said.user or ""
     if not _LOGIN.fullmatch(login):
         raise ConfigError(f"`{login}` is no name of an account. Write it as in its page's address.")

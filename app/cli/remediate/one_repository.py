@@ -26,8 +26,8 @@ from app.operator.find_clone import Places
 from app.operator.follow_run import Companion, Deserted
 from app.operator.lend_clone import lend
 from app.operator.open_alerts import open_alerts
-from app.operator.remediation_report import GroupReport, RepositoryReport, ended, left_alone
-from app.operator.remediation_requests import Asked, same
+from app.operator.remediation_report import GroupReport, RepositoryReport, left_alone, report_ended
+from app.operator.remediation_requests import RemediationOptions, is_same_request
 from app.operator.repositories import Installed, newest_commit
 from app.operator.repository_reference import RepositoryName
 from app.operator.submit import hand_over, is_served
@@ -68,7 +68,7 @@ class Interrupted(Exception):
 class Wanted:
     """What is asked for."""
 
-    asked: Asked
+    asked: RemediationOptions
     model: str = ""
     """The model that writes code, in the place of the one in the settings."""
     machine_readable: bool = False
@@ -129,7 +129,7 @@ class OneByOne:
     """Called when something was handed over that this process has to take."""
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> RemediationOptions:
         """Return what is to be done."""
         return self.seat.wanted.asked
 
@@ -236,7 +236,7 @@ class OneByOne:
         live = await Lanes(self.database).live(request)
         for run in live:
             stored = request_of(await Runs(self.database).request(run.id))
-            if isinstance(stored, RemediateAlert) and same(stored, request):
+            if isinstance(stored, RemediateAlert) and is_same_request(stored, request):
                 return run.id, False
         if live:
             return live[0].id, True
@@ -265,7 +265,7 @@ class OneByOne:
             text = WAITS.format(run=run_id[:SHORT])
             return left_alone(group, text, "waits").model_copy(update={"run": run_id})
         usage, usd, _ = await StoredJournal(self.database, run_id).spent()
-        done = ended(group, run_id, outcome, (sum(usage.model_dump().values()), usd))
+        done = report_ended(group, run_id, outcome, (sum(usage.model_dump().values()), usd))
         progress.end("done" if done.result in ("fixed", "scanned", "nothing_to_do") else "failed")
         return done
 

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from agents.text import printable
-from agents.text.literal import literal, spelled
+from agents.text.literal import literal, to_literal
 from app.cli.exit_codes import say
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def show_question(stored: StoredApproval) -> None:
         console.print(Panel(Text(shown.text), title=Text(printable(title)), padding=(1, 2)))
     else:
         say(f"{printable(title)}\n{shown.text}")
-    say(printable(f"Why it asks: {spelled(asking.reason)} (rule {asking.rule})"))
+    say(printable(f"Why it asks: {to_literal(asking.reason)} (rule {asking.rule})"))
     say(f"It stands on commit {asking.head}.")
     if shown.escaped:
         say(f"Look twice: {shown.escaped} characters that nobody can see are written as escapes.")

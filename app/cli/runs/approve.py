@@ -20,7 +20,7 @@ from agents.text.literal import literal
 from app.cli.exit_codes import DONE, FAILED, say
 from app.cli.options import DatabaseFile, Json
 from app.cli.runs.approval_prompt import place_of, show_question
-from app.cli.storage.databases import Place, of_each, open_database, places
+from app.cli.storage.databases import RunDatabase, of_each, open_database, places
 from app.config.system_user import operator
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Decide without being ask
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundApproval:
     """An approval, and where it was found."""
 
     stored: StoredApproval
-    place: Place
+    place: RunDatabase
 
 
 def approvals(*, json: Json = False, database: DatabaseFile = None) -> None:
@@ -73,32 +73,34 @@ def deny(
 # --- where they are -------------------------------------------------------------------------------
 
 
-def _places(file: Path | None) -> list[Place]:
+def _places(file: Path | None) -> list[RunDatabase]:
     from app.config.settings import load_settings
 
     return places(load_settings(serving=False), file)
 
 
-async def _find_waiting(where: list[Place]) -> list[Found]:
+async def _find_waiting(where: list[RunDatabase]) -> list[FoundApproval]:
     from app.store.runs.approvals import StoredApprovals
 
     told = await of_each(where, lambda database: StoredApprovals(database).waiting())
-    return [Found(each, place) for place, waiting in told for each in waiting]
+    return [FoundApproval(each, place) for place, waiting in told for each in waiting]
 
 
-async def _find(ident: str, where: list[Place]) -> Found | None:
+async def _find(ident: str, where: list[RunDatabase]) -> FoundApproval | None:
     from app.store.runs.approvals import StoredApprovals
 
     name = ident.strip().lower()
     told = await of_each(where, lambda database: StoredApprovals(database).get(name))
-    return next((Found(stored, place) for place, stored in told if stored is not None), None)
+    return next(
+        (FoundApproval(stored, place) for place, stored in told if stored is not None), None
+    )
 
 
 # --- deciding -------------------------------------------------------------------------------------
 
 
 async def _decide(
-    ident: str, verdict: Decision, reason: str, *, yes: bool, where: list[Place]
+    ident: str, verdict: Decision, reason: str, *, yes: bool, where: list[RunDatabase]
 ) -> int:
     from app.store.runs.approvals import StoredApprovals
 
@@ -141,7 +143,7 @@ def _confirm(verdict: Decision) -> bool:
     return typer.confirm(question, default=False, err=True)
 
 
-def _next(found: Found, verdict: Decision) -> str:
+def _next(found: FoundApproval, verdict: Decision) -> str:
     what = "with this call" if verdict == "approved" else "without this call"
     if found.place.clone:
         return f"Give the same `fettle resolve` once more: it goes on from there, {what}."
@@ -151,7 +153,7 @@ def _next(found: Found, verdict: Decision) -> str:
 # --- what people see ------------------------------------------------------------------------------
 
 
-def _list(found: list[Found]) -> None:
+def _list(found: list[FoundApproval]) -> None:
     console = Console()
     if not console.is_terminal:
         for each in found:
@@ -173,7 +175,7 @@ def _list(found: list[Found]) -> None:
     say("`fettle approve ID` shows all of it, then asks; `fettle deny ID REASON` refuses it.")
 
 
-def _line(found: Found) -> str:
+def _line(found: FoundApproval) -> str:
     """Return the call in one line: enough to know it again, not to decide on."""
     asking = found.stored.asking
     if asking is None:
@@ -183,11 +185,11 @@ def _line(found: Found) -> str:
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
 
 
-def _spell_deadline(found: Found) -> str:
+def _spell_deadline(found: FoundApproval) -> str:
     return found.stored.standing.removeprefix("waits for an answer until ")
 
 
-def _describe(found: Found) -> dict[str, Any]:
+def _describe(found: FoundApproval) -> dict[str, Any]:
     stored, asking = found.stored, found.stored.asking
     return {
         "id": stored.id,

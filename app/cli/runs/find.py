@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from agents.errors import ConfigError
 from app.cli.exit_codes import say
 from app.cli.safe_text import line
-from app.cli.storage.databases import Place, of_each, open_database, places
+from app.cli.storage.databases import RunDatabase, of_each, open_database, places
 
 if TYPE_CHECKING:
     from app.config.settings import Settings
@@ -29,7 +29,7 @@ class FoundRun:
     """A run, where it is kept, and as much of its id as tells it from all others."""
 
     run: KeptRun
-    place: Place
+    place: RunDatabase
     short: str
 
 

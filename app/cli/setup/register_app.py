@@ -82,7 +82,7 @@ def setup(
 def _require_room(settings: Settings, *, replace: bool) -> None:
     """Raise ConfigError when what is written would not count, or would be written over."""
     from app.config.settings import process_environment
-    from app.secrets.files import CREDENTIALS, already, app_folder
+    from app.secrets.files import CREDENTIALS, app_folder, describe_existing_app
 
     variables = process_environment()
     if standing := [name for name in CREDENTIALS if variables.get(name, "").strip()]:
@@ -93,7 +93,7 @@ def _require_room(settings: Settings, *, replace: bool) -> None:
         )
     folder = app_folder(settings.data_dir)
     if (folder.exists() or folder.is_symlink()) and not replace:
-        raise ConfigError(already(settings.data_dir))
+        raise ConfigError(describe_existing_app(settings.data_dir))
 
 
 # --- what is wanted -----------------------------------------------------------------------------

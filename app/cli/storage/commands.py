@@ -12,7 +12,7 @@ from agents.errors import ConfigError
 from app.cli.exit_codes import say
 
 if TYPE_CHECKING:
-    from app.cli.storage.databases import Place
+    from app.cli.storage.databases import RunDatabase
     from app.config.settings import Settings
     from app.store.database import Database
 
@@ -133,14 +133,14 @@ async def _encrypt(settings: Settings, *, undo: bool) -> None:
         say(f"Now take {KEYS} away, before the server is started again.")
 
 
-async def _reseal(database: Database, place: Place, *, alone: bool, undo: bool) -> None:
+async def _reseal(database: Database, place: RunDatabase, *, alone: bool, undo: bool) -> None:
     from app.cli.storage.database_lock import Rewritten, at_work, rewrite_database
     from app.secrets.encryption import OPEN
-    from app.store.encryption.keys import behind, forget_others
+    from app.store.encryption.keys import find_outdated_workers, forget_others
     from app.store.encryption.reencrypt import reseal
 
     to = OPEN if undo else place.seal
-    late = [] if alone else await database.read(lambda c: behind(c, to))
+    late = [] if alone else await database.read(lambda c: find_outdated_workers(c, to))
     if names := ", ".join(await at_work(place, late)):
         raise ConfigError(
             f"The server {names} was last started without the newest key, and goes on storing"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from agents.errors import ConfigError
 
 if TYPE_CHECKING:
-    from app.cli.storage.databases import Place
+    from app.cli.storage.databases import RunDatabase
     from app.config.settings import Settings
     from app.store.database import Database
     from app.store.process_lock import Claim
@@ -29,7 +29,9 @@ class Rewritten(Enum):
 
 
 @asynccontextmanager
-async def hold_database(settings: Settings, place: Place) -> AsyncIterator[tuple[Database, bool]]:
+async def hold_database(
+    settings: Settings, place: RunDatabase
+) -> AsyncIterator[tuple[Database, bool]]:
     """Hold a database, up to date, and tell whether nobody else is at work on it."""
     from app.cli.storage.databases import open_database
     from app.store.encryption.keys import workers
@@ -50,7 +52,7 @@ async def hold_database(settings: Settings, place: Place) -> AsyncIterator[tuple
             await claim.release()
 
 
-async def at_work(place: Place, workers: Iterable[str]) -> list[str]:
+async def at_work(place: RunDatabase, workers: Iterable[str]) -> list[str]:
     """Return those of these workers that are at work on the database now."""
     from app.store.process_lock import Claim
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Place:
+class RunDatabase:
     """A database with runs."""
 
     url: str
@@ -49,7 +49,7 @@ class Place:
         return found if (found.gitdir / "HEAD").is_file() else None
 
 
-def places(settings: Settings, file: Path | None) -> list[Place]:
+def places(settings: Settings, file: Path | None) -> list[RunDatabase]:
     """Return the places to look in. Raises ConfigError when there is none."""
     if file is None:
         if found := known_places(settings):
@@ -65,10 +65,10 @@ def places(settings: Settings, file: Path | None) -> list[Place]:
         raise ConfigError(f"`{file}` is no file. Name the database of a run or of the server.")
     file = file.absolute()
     clone = file.name == DATABASE
-    return [Place(f"sqlite:///{file}", file.parent, clone=clone, seal=settings.seal)]
+    return [RunDatabase(f"sqlite:///{file}", file.parent, clone=clone, seal=settings.seal)]
 
 
-def known_places(settings: Settings) -> list[Place]:
+def known_places(settings: Settings) -> list[RunDatabase]:
     """Return the places that the settings name, and that are there."""
     from sqlalchemy import make_url
 
@@ -76,18 +76,20 @@ def known_places(settings: Settings) -> list[Place]:
 
     data = settings.data_dir
     seal = settings.seal
-    server = [Place(settings.database, data, clone=False, seal=seal)]
+    server = [RunDatabase(settings.database, data, clone=False, seal=seal)]
     url = make_url(settings.database)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
         server = []  # nothing was ever served from here; looking must not make a database
     # Those of runs that failed as well: nothing else tells what became of them.
     found = sorted((data / CLONES).glob(f"*/{DATABASE}"))
-    clones = (Place(f"sqlite:///{path}", path.parent, clone=True, seal=seal) for path in found)
+    clones = (
+        RunDatabase(f"sqlite:///{path}", path.parent, clone=True, seal=seal) for path in found
+    )
     return [*server, *clones]
 
 
 @contextmanager
-def open_database(place: Place) -> Iterator[Database]:
+def open_database(place: RunDatabase) -> Iterator[Database]:
     """Open the database for a while. Raises ConfigError when it does not do its part."""
     from sqlalchemy.exc import DBAPIError
 
@@ -110,8 +112,8 @@ def open_database(place: Place) -> Iterator[Database]:
 
 
 async def of_each(
-    found: Sequence[Place], ask: Callable[[Database], Awaitable[T]]
-) -> list[tuple[Place, T]]:
+    found: Sequence[RunDatabase], ask: Callable[[Database], Awaitable[T]]
+) -> list[tuple[RunDatabase, T]]:
     """Return what each database answers; one that cannot be read is named and left out.
 
     Raises ConfigError when none can be read.

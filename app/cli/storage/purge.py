@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from app.cli.storage.database_lock import Rewritten
-    from app.cli.storage.databases import Place
+    from app.cli.storage.databases import RunDatabase
     from app.config.settings import Settings
     from app.maintenance.purge import PurgedCounts
     from app.store.database import Database
@@ -76,7 +76,7 @@ async def _forget(settings: Settings, name: str, *, cancel: bool, untold: bool, 
     return _tell_what_is_left(place, made)
 
 
-def _tell_what_is_left(place: Place, made: Rewritten) -> int:
+def _tell_what_is_left(place: RunDatabase, made: Rewritten) -> int:
     from app.cli.storage.database_lock import Rewritten
 
     if made is Rewritten.BUSY:

@@ -66,7 +66,7 @@ class PreparedAlertCase:
 async def real_cases() -> list[PreparedAlertCase]:
     """Return the cases whose packages an index offers that this machine is configured for."""
     every = [_read(folder) for folder in sorted(CASES.iterdir())]
-    offered = await asyncio.gather(*(_offered(each.about) for each in every))
+    offered = await asyncio.gather(*(_is_published(each.about) for each in every))
     return [each for each, there in zip(every, offered, strict=True) if there]
 
 
@@ -129,16 +129,16 @@ def _read(folder: Path) -> PreparedAlertCase:
     return PreparedAlertCase(about, files)
 
 
-async def _offered(about: AlertCase) -> bool:
+async def _is_published(about: AlertCase) -> bool:
     """Ask the index that pip or npm is configured for here."""
     if about.ecosystem == "npm":
         npm = ("npm", "view", f"{about.package}@{about.patched}", "version", _ONCE)
-        return shutil.which("npm") is not None and about.patched in await _said(npm)
+        return shutil.which("npm") is not None and about.patched in await _run_command(npm)
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--retries", "0")
-    return about.patched in await _said((*pip, "index", "versions", about.package))
+    return about.patched in await _run_command((*pip, "index", "versions", about.package))
 
 
-async def _said(command: Sequence[str]) -> str:
+async def _run_command(command: Sequence[str]) -> str:
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
     )

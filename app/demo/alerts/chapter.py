@@ -145,7 +145,7 @@ class Chapter:
         database: Database,
         laboratory: ExploitSandbox,
     ) -> AlertOutcome:
-        run = next((run for run in runs if _about(run) == case.package), None)
+        run = next((run for run in runs if _package_of(run) == case.package), None)
         details = run.outcome.details if run and run.outcome else {}
         made = run.outcome.pull_request if run and run.outcome else None
         pull = next((p for p in self.pulls() if made and p.issue.number == made.number), None)
@@ -158,7 +158,7 @@ class Chapter:
             manifest=case.manifest,
             number=pull.issue.number if pull else 0,
             title=pull.issue.title if pull else "",
-            by=_by(details),
+            by=_list_changed_files(details),
             exploit=exploit,
             tokens=sum(usage.model_dump().values()) if usage else 0,
             outcome=run.outcome.text if run and run.outcome else "No run has ended.",
@@ -171,13 +171,13 @@ def passed_on() -> dict[str, str]:
     return {n: text for n, text in environ.items() if n.startswith(_PASSED_ON) or n == "HOME"}
 
 
-def _about(run: KeptRun) -> str:
+def _package_of(run: KeptRun) -> str:
     details: Mapping[str, Any] = run.outcome.details if run.outcome else {}
     found = details.get("found", details)
     return str(found.get("group", {}).get("package", ""))
 
 
-def _by(details: Mapping[str, Any]) -> str:
+def _list_changed_files(details: Mapping[str, Any]) -> str:
     bump = details.get("bump") or {}
     files = [str(file).rsplit("/", 1)[-1] for file in bump.get("files", ())]
     return f"{' and '.join(files)} alone" if files else ""

@@ -12,7 +12,7 @@ import aiohttp
 
 from agents.text.markdown import HtmlReader
 from app.dependencies.indexes.result import Index
-from app.dependencies.origins import Place, place_of
+from app.dependencies.origins import OriginKey, place_of
 
 LARGEST = 8 * 1024 * 1024
 MOST_PLACES = 4
@@ -25,13 +25,13 @@ _NPM_NAME = re.compile(r"(@[a-z0-9._~-]{1,100}/)?[a-z0-9][a-z0-9._~-]{0,213}", r
 _JSON_PAGE = "application/vnd.pypi.simple.v1+json"
 
 
-class Silent(Exception):
+class IndexUnanswered(Exception):
     """The index named no file; the text says why."""
 
 
 async def file_places(
     session: aiohttp.ClientSession, index: Index, name: str | None
-) -> tuple[Place, ...]:
+) -> tuple[OriginKey, ...]:
     """Return the origins of the files that the index names. Raises Silent.
 
     `name` is one of the repository's packages, for indexes that hold only their owner's packages.
@@ -41,7 +41,7 @@ async def file_places(
     reasons = []
     for url in _questions(index, name):
         try:
-            page = await _asked(session, index, url)
+            page = await _download(session, index, url)
             found = _places(index, url, page)
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             reasons.append(str(error) or type(error).__name__)
@@ -49,7 +49,7 @@ async def file_places(
         if found:
             return tuple(found)[:MOST_PLACES]
         reasons.append("it named no file")
-    raise Silent(reasons[0] if reasons else "it was asked nothing")
+    raise IndexUnanswered(reasons[0] if reasons else "it was asked nothing")
 
 
 def _questions(index: Index, name: str | None) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _questions(index: Index, name: str | None) -> Iterator[str]:
                 yield f"{base}/{each.replace('/', '%2f')}{end}"
 
 
-async def _asked(session: aiohttp.ClientSession, index: Index, url: str) -> bytes:
+async def _download(session: aiohttp.ClientSession, index: Index, url: str) -> bytes:
     headers = {"Accept": f"{_JSON_PAGE}, text/html;q=0.5, application/json;q=0.4"}
     if index.keys:
         headers["Authorization"] = index.keys[0].header.get_secret_value()
@@ -81,8 +81,8 @@ async def _asked(session: aiohttp.ClientSession, index: Index, url: str) -> byte
         return page
 
 
-def _places(index: Index, url: str, page: bytes) -> Iterable[Place]:
-    found: dict[Place, None] = {}
+def _places(index: Index, url: str, page: bytes) -> Iterable[OriginKey]:
+    found: dict[OriginKey, None] = {}
     for link in _links(index, page):
         try:
             found[place_of(urljoin(url, link))] = None
@@ -99,7 +99,7 @@ def _links(index: Index, page: bytes) -> Iterator[str]:
     if index.kind == "simple":
         yield from (str(file["url"]) for file in _entries(content, "files") if "url" in file)
     elif index.kind == "npm":
-        yield from _at(content, "dist", "tarball")
+        yield from _find_text(content, "dist", "tarball")
     elif index.kind == "cargo":
         yield str(content.get("dl", ""))
 
@@ -119,7 +119,7 @@ def _entries(content: Any, name: str) -> list[dict[str, Any]]:
     return [entry for entry in listed or () if isinstance(entry, dict)]
 
 
-def _at(content: Any, *names: str) -> Iterator[str]:
+def _find_text(content: Any, *names: str) -> Iterator[str]:
     for name in names:
         content = content.get(name) if isinstance(content, dict) else None
     if isinstance(content, str):

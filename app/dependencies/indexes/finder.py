@@ -20,7 +20,7 @@ from app.dependencies.indexes.origins_of import Places
 from app.dependencies.indexes.pip import pip_indexes, unconfigured_index
 from app.dependencies.indexes.result import Configured, Index, Indexes
 from app.dependencies.indexes.uv import uv_indexes
-from app.dependencies.origins import scrubbed
+from app.dependencies.origins import remove_credentials
 from app.network.addresses import Resolver, system_resolver
 
 Reader = Callable[[Operator], Awaitable[Configured]]
@@ -118,7 +118,7 @@ class IndexFinder:
         operator, found = read.operator, read.found
         notes = [note for each in found for note in each.notes if names or each.indexes]
         notes += [_unknown(tool) for tool in names if tool not in READERS]
-        indexes = _together(index for each in found for index in each.indexes)
+        indexes = _merge_indexes(index for each in found for index in each.indexes)
         for index in indexes:
             for secret in (secret for key in index.keys for secret in key.secrets):
                 self._conceal(secret.get_secret_value())
@@ -138,7 +138,7 @@ class IndexFinder:
         )
 
 
-def _together(indexes: Iterable[Index]) -> list[Index]:
+def _merge_indexes(indexes: Iterable[Index]) -> list[Index]:
     """Return each index once; pip's and uv's are mostly the same."""
     return list({(index.url, index.kind, index.keys): index for index in indexes}.values())
 
@@ -163,7 +163,7 @@ def _environment(
                 "set-ups run what strangers wrote. Fettle sends the credentials of indexes itself."
             )
         elif name in operator.environ:
-            environment[name] = scrubbed(operator.environ[name])
+            environment[name] = remove_credentials(operator.environ[name])
     return environment
 
 

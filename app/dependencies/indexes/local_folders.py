@@ -43,7 +43,9 @@ def _require_mountable(folder: Path, owner: tuple[int, int]) -> None:
 def _files_of(folder: Path) -> Iterator[Path]:
     """Yield the folder that holds the files, where the index's pages name another."""
     files = [
-        path for page in sorted(folder.glob("*/index.html"))[:_PAGES_READ] for path in _named(page)
+        path
+        for page in sorted(folder.glob("*/index.html"))[:_PAGES_READ]
+        for path in _list_links(page)
     ]
     if files:
         common = Path(os.path.commonpath(files))
@@ -52,7 +54,7 @@ def _files_of(folder: Path) -> Iterator[Path]:
             yield common
 
 
-def _named(page: Path) -> Iterator[Path]:
+def _list_links(page: Path) -> Iterator[Path]:
     try:
         with page.open("rb") as opened:
             text = opened.read(_PAGE_LARGEST)

@@ -47,7 +47,7 @@ async def npm_indexes(operator: Operator) -> Configured:
         for clean in add(made, operator, [url], "npm"):
             lines.append(f"{name}={clean}")
             if name == "registry":
-                made.environment |= _leading(clean)
+                made.environment |= _registry_variables(clean)
     secrets = dict(_secrets(operator, options))
     made.indexes = [_with_key(index, secrets) for index in made.indexes]
     made.files[RC] = "\n".join([*lines, ""])
@@ -71,7 +71,7 @@ async def yarn_indexes(operator: Operator) -> Configured:
     return made
 
 
-def _leading(registry: str) -> dict[str, str]:
+def _registry_variables(registry: str) -> dict[str, str]:
     """Return the variables by which npm and its relatives are led to a registry."""
     names = ("npm_config_registry", "YARN_NPM_REGISTRY_SERVER", "COREPACK_NPM_REGISTRY")
     return dict.fromkeys(names, registry)
@@ -113,14 +113,14 @@ def _key(where: str, given: Mapping[str, str]) -> Key | None:
     if given.get("_authToken"):
         return Key.bearer(path, given["_authToken"])
     if given.get("_auth"):
-        user, _, password = _decoded(given["_auth"]).partition(":")
+        user, _, password = _decode(given["_auth"]).partition(":")
         return Key.basic(path, user, password)
     if given.get("username") and given.get("_password"):
-        return Key.basic(path, given["username"], _decoded(given["_password"]))
+        return Key.basic(path, given["username"], _decode(given["_password"]))
     return None
 
 
-def _decoded(text: str) -> str:
+def _decode(text: str) -> str:
     try:
         return base64.b64decode(text, validate=True).decode()
     except ValueError:

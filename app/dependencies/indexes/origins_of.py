@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 
 from agents.errors import ConfigError
 from app.dependencies.index_client import Checked, web_session
-from app.dependencies.indexes.file_hosts import Silent, file_places
+from app.dependencies.indexes.file_hosts import IndexUnanswered, file_places
 from app.dependencies.indexes.result import Index
-from app.dependencies.origins import Origin, Place, place_of, scrubbed
+from app.dependencies.origins import Origin, OriginKey, place_of, remove_credentials
 from app.network.addresses import AddressRefused, Resolver, is_public, resolve_public
 
 _SECONDS = 60.0
@@ -53,7 +53,7 @@ class Places:
         try:
             async with session, asyncio.timeout(_SECONDS):
                 files = await file_places(session, index, packages.get(index.kind))
-        except (Silent, TimeoutError) as error:
+        except (IndexUnanswered, TimeoutError) as error:
             notes.append(
                 f"The index {place} of {index.tool} did not say where its files are "
                 f"({error or 'no answer in time'}), so its own host alone is allowed."
@@ -64,7 +64,7 @@ class Places:
         others = [Origin(each, why, private_ok=private) for each in files if each != place]
         return [origin, *others]
 
-    async def _is_private(self, place: Place, notes: list[str]) -> bool:
+    async def _is_private(self, place: OriginKey, notes: list[str]) -> bool:
         """Tell whether the place is private now: what is public today may not turn private."""
         try:
             found = await resolve_public(
@@ -76,7 +76,7 @@ class Places:
         return not all(is_public(address.ip) for address in found)
 
 
-def _operators_place(text: str) -> Place:
+def _operators_place(text: str) -> OriginKey:
     url = text if "://" in text else f"https://{text}"
     try:
         place = place_of(url)
@@ -86,7 +86,7 @@ def _operators_place(text: str) -> Place:
         problem = str(error)
     if problem:
         raise ConfigError(
-            f"FETTLE_SETUP_HOSTS: `{scrubbed(text)[:100]}` names no host ({problem}). Write whole "
-            "names, like mirror.example.com; patterns are not allowed."
+            f"FETTLE_SETUP_HOSTS: `{remove_credentials(text)[:100]}` names no host ({problem}). "
+            "Write whole names, like mirror.example.com; patterns are not allowed."
         )
     return place

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from app.dependencies.indexes.operator_config import Operator
 from app.dependencies.indexes.result import Configured, Index, Kind, index_of, key_path
-from app.dependencies.origins import Key, place_of, scrubbed, without_credentials
+from app.dependencies.origins import Key, place_of, remove_credentials, without_credentials
 
 
 def add(
@@ -25,7 +25,7 @@ def add(
             added.append(_add(made, operator, url, kind, login))
         except ValueError as error:
             made.notes.append(
-                f"{made.tool} is configured for `{scrubbed(url)}`, left out: {error}."
+                f"{made.tool} is configured for `{remove_credentials(url)}`, left out: {error}."
             )
     return added
 

@@ -42,7 +42,7 @@ async def pip_indexes(operator: Operator) -> Configured:
     }
     listed["PIP_TRUSTED_HOST"] = [*options.get("trusted-host", "").split(), *plain_hosts(made)]
     made.environment = {name: " ".join(values) for name, values in listed.items() if values}
-    made.environment |= _settled(options)
+    made.environment |= _option_variables(options)
     if urls and listed["PIP_INDEX_URL"]:
         names = ("PDM_PYPI_URL", "PIPENV_PYPI_MIRROR")
         made.environment |= dict.fromkeys(names, listed["PIP_INDEX_URL"][0])
@@ -82,7 +82,7 @@ async def _ask_pip(operator: Operator, *arguments: str) -> str | None:
     return None
 
 
-def _settled(options: dict[str, str]) -> dict[str, str]:
+def _option_variables(options: dict[str, str]) -> dict[str, str]:
     passed = {f"PIP_{k.upper().replace('-', '_')}": options[k] for k in _PASSED_ON if k in options}
     return {**passed, "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 

@@ -18,7 +18,7 @@ async def push(
     if now == commit:
         return
     if now != expected:
-        raise _moved(ref, _place(now), expected)
+        raise _branch_moved_error(ref, _place(now), expected)
     lease = f"--force-with-lease={ref}:{expected or ''}"
     quiet = ("--porcelain", "--no-verify", "--no-signed", "--no-follow-tags")
     try:
@@ -38,9 +38,9 @@ async def push(
         if now == commit:
             return
         if now != expected:
-            raise _moved(ref, _place(now), expected) from error
+            raise _branch_moved_error(ref, _place(now), expected) from error
         if "stale info" in str(error):  # it moved, and is back by now
-            raise _moved(ref, "another commit", expected) from error
+            raise _branch_moved_error(ref, "another commit", expected) from error
         raise RunError(f"GitHub did not take `{ref}`: {_reason(str(error))}") from error
 
 
@@ -54,7 +54,7 @@ async def remote_id(git: Git, url: str, token: str | None, ref: str) -> str | No
     return None
 
 
-def _moved(ref: str, now: str, expected: str | None) -> Moved:
+def _branch_moved_error(ref: str, now: str, expected: str | None) -> Moved:
     return Moved(
         f"The branch `{ref.removeprefix('refs/heads/')}` is at {now}, not at {_place(expected)}: "
         f"somebody else changed it while Fettle was at work. Nothing was overwritten. Ask again, "

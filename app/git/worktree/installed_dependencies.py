@@ -118,7 +118,7 @@ class DependencyInstaller(Protocol):
         ...
 
 
-async def unfurnished() -> CommandMounts:
+async def make_empty_mounts() -> CommandMounts:
     """Return no dependencies, for work trees in which no agent works."""
     return CommandMounts()
 

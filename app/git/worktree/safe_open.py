@@ -71,7 +71,7 @@ def write_file(root: Path, path: str, data: bytes, owner: tuple[int, int]) -> No
     Raises ToolError for a path that leaves root, or that is something other than a regular file.
     """
     *folders, name = _parts(path)
-    with _folder(root) as top, _made(top, folders, owner, path) as parent:
+    with _folder(root) as top, _make_folders(top, folders, owner, path) as parent:
         mode = _mode_of(parent, name, path)
         fresh = f".fettle-{secrets.token_hex(8)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -92,7 +92,7 @@ def write_file(root: Path, path: str, data: bytes, owner: tuple[int, int]) -> No
 
 def make_folder(root: Path, path: str, owner: tuple[int, int]) -> None:
     """Create a folder if it is missing. Raises ToolError when something else is in the way."""
-    with _folder(root) as top, _made(top, _parts(path), owner, path):
+    with _folder(root) as top, _make_folders(top, _parts(path), owner, path):
         pass
 
 
@@ -143,12 +143,12 @@ def _folder(root: Path) -> Iterator[int]:
 
 
 @contextmanager
-def _made(top: int, folders: list[str], owner: tuple[int, int], path: str) -> Iterator[int]:
+def _make_folders(top: int, folders: list[str], owner: tuple[int, int], path: str) -> Iterator[int]:
     """Give the folder that these names lead to, making those that are missing."""
     current = os.dup(top)
     try:
         for folder in folders:
-            below = _entered(current, folder, owner, path)
+            below = _enter_folder(current, folder, owner, path)
             os.close(current)
             current = below
         yield current
@@ -169,7 +169,7 @@ def _entered_all(top: int, folders: list[str], path: str) -> Iterator[int]:
         os.close(fd)
 
 
-def _entered(parent: int, folder: str, owner: tuple[int, int], path: str) -> int:
+def _enter_folder(parent: int, folder: str, owner: tuple[int, int], path: str) -> int:
     made = True
     try:
         os.mkdir(folder, 0o755, dir_fd=parent)

@@ -18,9 +18,9 @@ from app.git.ref_names import commit_ref, object_id, run_refs, tree_refs
 from app.git.worktree.change_limits import ChangeLimits, require_harmless
 from app.git.worktree.installed_dependencies import (
     CommandMounts,
+    make_empty_mounts,
     nothing_to_add_to,
     nothing_to_lend,
-    unfurnished,
 )
 from app.git.worktree.overlay import lay_copies
 from app.git.worktree.run_folders import built_for, lay_out, remove_tree
@@ -236,7 +236,7 @@ async def open_work_tree(
     policy: Policy,
     identity: CommitIdentity,
     limits: ChangeLimits | None = None,
-    furnish: Furnish = unfurnished,
+    furnish: Furnish = make_empty_mounts,
     add: Add | None = None,
     lend: Lend | None = None,
     conceal: Callable[[str], str] = str,

@@ -44,7 +44,7 @@ async def pull_facts(
             author=author,
             head=pull["headRefOid"],
             covered=covered,
-            **await _about(client, request, own),
+            **await _describe_request(client, request, own),
         )
     except Suspended:
         return PullFacts(installation_suspended=True)
@@ -65,7 +65,9 @@ async def _label_on(client: InstallationClient, request: OnPull, pull: Mapping[s
     return (await role_of(client, request.repository, labeler)).may_write
 
 
-async def _about(client: InstallationClient, request: OnPull, own: BotIdentity) -> dict[str, Any]:
+async def _describe_request(
+    client: InstallationClient, request: OnPull, own: BotIdentity
+) -> dict[str, Any]:
     """Return what matters for this way of asking alone."""
     where = {"owner": request.repository.owner, "repo": request.repository.name}
     numbered = {**where, "number": str(request.number)}

@@ -52,13 +52,13 @@ def question(
     stored: StoredApproval, action: ToolCallText, wording: OutgoingText, *, login: str
 ) -> str:
     """Return the text of the comment as of now. `login`: on whose request the run works."""
-    parts = [_standing(stored, wording, login), *_call(stored, action, wording)]
+    parts = [_describe_state(stored, wording, login), *_call(stored, action, wording)]
     if stored.state == "waiting":
         parts.append(HOW.format(id=stored.id))
     return wording.text("\n\n".join(parts))
 
 
-def _standing(stored: StoredApproval, wording: OutgoingText, login: str) -> str:
+def _describe_state(stored: StoredApproval, wording: OutgoingText, login: str) -> str:
     at = _moment(stored.decided_at or stored.expires_at)
     by, via = wording.quoted(stored.decided_by, LONGEST_NAME), VIA.get(stored.decided_via, "")
     said = wording.quoted(stored.reason, LONGEST_REASON)
@@ -69,14 +69,14 @@ def _standing(stored: StoredApproval, wording: OutgoingText, login: str) -> str:
         case "approved":
             return APPROVED.format(by=by, via=via, at=at)
         case "denied":
-            return _because(DENIED.format(by=by, via=via, at=at), said)
+            return _add_reason(DENIED.format(by=by, via=via, at=at), said)
         case "expired":
             return EXPIRED.format(at=at)
         case "void":
-            return _because(VOID.format(at=at), wording.line(stored.reason, LONGEST_REASON))
+            return _add_reason(VOID.format(at=at), wording.line(stored.reason, LONGEST_REASON))
 
 
-def _because(told: str, reason: str) -> str:
+def _add_reason(told: str, reason: str) -> str:
     return f"{told} Reason: {reason}" if reason else told
 
 

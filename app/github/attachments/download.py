@@ -77,7 +77,7 @@ class AssetLoader:
                 url, headers=headers, allow_redirects=False, timeout=TIMEOUT
             ) as answer:
                 if answer.status in REDIRECTS and "Location" in answer.headers:
-                    return _joined(url, answer.headers["Location"])
+                    return _join(url, answer.headers["Location"])
                 if answer.status != 200:
                     raise await _refusal(answer, ours=token is not None)
                 return await _body(answer, most)
@@ -87,7 +87,7 @@ class AssetLoader:
             raise UnusableImage("cannot be loaded: its place does not answer") from error
 
 
-def _joined(url: URL, location: str) -> URL:
+def _join(url: URL, location: str) -> URL:
     try:
         return url.join(URL(location))
     except ValueError:

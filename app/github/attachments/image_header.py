@@ -36,7 +36,7 @@ class ImageHeader:
     """The file up to the end of the picture."""
 
 
-def measured(data: bytes) -> ImageHeader:
+def read_header(data: bytes) -> ImageHeader:
     """Return format and size of a complete image. Raises UnusableImage."""
     for magic, (media_type, read) in _KINDS.items():
         if data.startswith(magic):
@@ -131,14 +131,14 @@ def _webp(data: bytes) -> tuple[int, int, int]:
 
 
 def _big(data: bytes, at: int, count: int) -> int:
-    return int.from_bytes(_exactly(data, at, count), "big")
+    return int.from_bytes(_read_exactly(data, at, count), "big")
 
 
 def _little(data: bytes, at: int, count: int) -> int:
-    return int.from_bytes(_exactly(data, at, count), "little")
+    return int.from_bytes(_read_exactly(data, at, count), "little")
 
 
-def _exactly(data: bytes, at: int, count: int) -> bytes:
+def _read_exactly(data: bytes, at: int, count: int) -> bytes:
     found = data[at : at + count]
     if len(found) < count:
         raise IndexError

@@ -16,8 +16,8 @@ from agents.ports.issues import Picture, Pictures
 from app.github.access.run_reader import RunReader
 from app.github.attachments.allowed_hosts import AllowedHosts, ImageLocation
 from app.github.attachments.download import AssetLoader
-from app.github.attachments.image_header import UnusableImage, measured
-from app.github.attachments.markdown_links import Image, seen
+from app.github.attachments.image_header import UnusableImage, read_header
+from app.github.attachments.markdown_links import Image, parse_links
 from app.github.transport.incoming_text import line
 
 MOST_SHOWN = 5
@@ -41,7 +41,7 @@ _SOURCE = re.compile(r"""\bsrc=["']([^"'\s<>]{1,4000})["']""")
 
 async def read_pictures(reading: RunReader, text: str, number: int) -> Pictures:
     """Return the images in a text of the issue `number`, in order."""
-    images = _each_once(seen(text).images)
+    images = _each_once(parse_links(text).images)
     if not images:
         return Pictures()
     client = await reading.client()
@@ -92,7 +92,7 @@ class _Album:
         self._tried += 1
         async with asyncio.timeout(SECONDS):
             data = await self._loader.load(await self._signed.instead_of(place), MOST_BYTES)
-        found = measured(data)
+        found = read_header(data)
         if self._bytes + len(found.data) > MOST_TOGETHER:
             raise UnusableImage("is too large together with those before it")
         self._bytes += len(found.data)

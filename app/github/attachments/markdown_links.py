@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from markdown_it.token import Token
 
-from agents.text.markdown import HtmlReader, parsed
+from agents.text.markdown import HtmlReader, parse_markdown
 
 LONGEST = 70_000
 """Characters that are looked at; GitHub's own limit is lower."""
@@ -31,10 +31,10 @@ class MarkdownLinks:
     images: list[Image] = field(default_factory=list)
 
 
-def seen(text: str) -> MarkdownLinks:
+def parse_links(text: str) -> MarkdownLinks:
     """Return what people see of the text."""
     found = MarkdownLinks()
-    for token in parsed(text[:LONGEST]):
+    for token in parse_markdown(text[:LONGEST]):
         if token.type == "html_block":
             _read_html(token.content, found)
         for child in token.children or []:

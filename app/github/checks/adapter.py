@@ -123,13 +123,13 @@ class GitHubCiChecks:
             return {}
 
     async def _check(self, client: InstallationClient, attempts: list[Run]) -> ForeignCheck:
-        run, ended = attempts[-1], _ended(attempts[-1])
+        run, ended = attempts[-1], _to_ending(attempts[-1])
         return ForeignCheck(
             id=run["id"],
             name=line(run["name"]),
             app=line(_app(run)["name"]),
             ended=ended,
-            attempts=tuple(each for each in map(_ended, attempts[:-1]) if each),
+            attempts=tuple(each for each in map(_to_ending, attempts[:-1]) if each),
             summary=await self._summary(client, run) if ended not in FINE else "",
             url=run["html_url"] or run["details_url"] or "",
             has_log=_app(run)["slug"] == ACTIONS and ended not in ("", "skipped"),
@@ -176,7 +176,7 @@ def _suite(run: Run) -> object:
     return (run["check_suite"] or {}).get("id")
 
 
-def _ended(run: Run) -> Ending:
+def _to_ending(run: Run) -> Ending:
     """Return how it ended; what GitHub may come to call endings some day counts as neither."""
     said = run["conclusion"] or ""
     return next((each for each in ENDINGS if each == said), "neutral")

@@ -63,7 +63,9 @@ async def read_part_log(reading: RunReader, number: object, *, keep: int) -> Job
     client, where = await reading.client(Profile.LOGS), reading.where(part=number)
     told = await client.getitem(PART, where)
     run = reading.where(run=told["run_id"])
-    if not await _ours(reading, await client.getitem(f"{REPOSITORY}/actions/runs/{{run}}", run)):
+    if not await _is_trusted(
+        reading, await client.getitem(f"{REPOSITORY}/actions/runs/{{run}}", run)
+    ):
         return None
     data = await client.tail(f"{PART}/logs", where, keep=keep, most=MOST)
     text, whole = plain_output(data.decode("utf-8", "replace")).rstrip(), len(data) < keep
@@ -75,7 +77,7 @@ async def read_part_log(reading: RunReader, number: object, *, keep: int) -> Job
     return JobLog(tuple(lines), whole, tuple(told.get("steps") or ()))
 
 
-async def _ours(reading: RunReader, run: Mapping[str, Any]) -> bool:
+async def _is_trusted(reading: RunReader, run: Mapping[str, Any]) -> bool:
     """Tell whether it ran on a commit of this repository, for somebody who may write to it.
 
     Whoever pushes may write. Other events outsiders cause as well, with words of their own.

@@ -136,9 +136,9 @@ class LabelledIssues:
         }
         payload = {
             "action": "labeled",
-            "issue": {**_only(Issue, candidate.item), **shown},
+            "issue": {**_select_fields(Issue, candidate.item), **shown},
             "label": {"name": label},
-            "repository": _only(RepositoryView, repository),
+            "repository": _select_fields(RepositoryView, repository),
             "sender": {"id": asker["databaseId"], "login": asker["login"], "type": "User"},
             "installation": {"id": candidate.installation.id},
         }
@@ -209,6 +209,8 @@ async def _text(
     return await asked.text({**issue, "author": event["actor"]})
 
 
-def _only(shape: type[Issue | RepositoryView], thing: Mapping[str, Json]) -> dict[str, Json]:
+def _select_fields(
+    shape: type[Issue | RepositoryView], thing: Mapping[str, Json]
+) -> dict[str, Json]:
     """Return the parts that handlers read."""
     return {name: thing[name] for name in shape.model_fields if name in thing}

@@ -10,7 +10,7 @@ from agents.ports.issues import LinkedIssue
 from agents.requests import Repository
 from agents.tools.base import truncate
 from app.github.access.run_reader import REPOSITORY, RunReader
-from app.github.attachments.markdown_links import seen
+from app.github.attachments.markdown_links import parse_links
 from app.github.transport.errors import NotFound
 from app.github.transport.incoming_text import BODY
 
@@ -32,7 +32,7 @@ def references(text: str, repository: Repository, web: str) -> list[int]:
         rf"|(?<![\w.-]){re.escape(web)}/{name}/(?:issues|pull)/(?P<url>[1-9]\d{{0,8}})(?![\w-])",
         re.IGNORECASE | re.ASCII,
     )
-    words = seen(text).words
+    words = parse_links(text).words
     found = (each for word in words for each in pattern.finditer(word))
     return list(dict.fromkeys(int(each["short"] or each["url"]) for each in found))
 
@@ -53,11 +53,11 @@ async def read_linked(reading: RunReader, text: str, *, limit: int) -> tuple[Lin
             )
         except NotFound:
             continue
-        linked.append(await _linked(reading, thing))
+        linked.append(await _to_linked_issue(reading, thing))
     return tuple(linked)
 
 
-async def _linked(reading: RunReader, thing: Mapping[str, Any]) -> LinkedIssue:
+async def _to_linked_issue(reading: RunReader, thing: Mapping[str, Any]) -> LinkedIssue:
     pull = thing.get("pull_request")
     return LinkedIssue(
         number=thing["number"],

@@ -32,10 +32,10 @@ async def read_remarks(
     comments since the run was asked for, one for each person, and one for the policy.
     """
     client, request = await reading.client(), reading.request
-    heard, newest = await _heard(reading, client, after)
+    heard, newest = await _read_remarks(reading, client, after)
     roles = await roles_of(client, request, heard)
     if roles and policy is not None:
-        roles = _among(await policy(), roles, heard)
+        roles = _filter_roles(await policy(), roles, heard)
     inside = [each for each in heard if _person(each) in roles]
     outside = [each for each in heard if _person(each) not in roles]
     author = [each for each in outside if _person(each) == request.author.id != 0]
@@ -50,7 +50,9 @@ async def read_remarks(
     )
 
 
-def _among(found: Found, roles: dict[int, Role], heard: list[dict[str, Any]]) -> dict[int, Role]:
+def _filter_roles(
+    found: Found, roles: dict[int, Role], heard: list[dict[str, Any]]
+) -> dict[int, Role]:
     """Return the roles of those whom the policy lets steer; of one that is not valid, nobody's."""
     if isinstance(found, InvalidPolicy):
         return {}
@@ -62,7 +64,7 @@ def _among(found: Found, roles: dict[int, Role], heard: list[dict[str, Any]]) ->
     }
 
 
-async def _heard(
+async def _read_remarks(
     reading: RunReader, client: InstallationClient, after: int
 ) -> tuple[list[dict[str, Any]], int]:
     """Return what others said beyond `after`, oldest first, and the newest comment's id."""

@@ -44,7 +44,7 @@ async def sub_issues_of(reading: RunReader, client: InstallationClient) -> list[
     return found
 
 
-def elsewhere(reading: RunReader, thing: Mapping[str, Any]) -> str:
+def find_other_repository(reading: RunReader, thing: Mapping[str, Any]) -> str:
     """Return the `owner/name` of an issue in another repository; empty for the run's own."""
     full_name = "/".join(str(thing["repository_url"]).split("/")[-2:])
     ours = reading.request.repository
@@ -70,7 +70,7 @@ async def sub_issue(
 
 
 async def _whole(reading: RunReader, thing: Mapping[str, Any], blockers: _Blockers) -> SubIssue:
-    if not (other := elsewhere(reading, thing)):
+    if not (other := find_other_repository(reading, thing)):
         return await sub_issue(reading, thing, await blockers.of(thing))
     return SubIssue(
         number=thing["number"],
@@ -105,5 +105,5 @@ class _Blockers:
         return tuple(
             each["number"]
             for each in found
-            if each["state"] == "open" and not elsewhere(self._reading, each)
+            if each["state"] == "open" and not find_other_repository(self._reading, each)
         )

@@ -91,7 +91,7 @@ class PolicyFile:
             return PolicyFault(
                 1, 1, f"`{FOLDER}` has more files than GitHub lists ({MOST_ENTRIES})"
             )
-        return listed_policy(map(_listed, found))
+        return listed_policy(map(_to_entry, found))
 
     async def read(
         self, listed: FolderEntry, origin: PolicyOrigin, ref: str = ""
@@ -155,7 +155,7 @@ async def _of_owner(github: GitHub, installation_id: int, repository: Repository
     return found
 
 
-def _listed(entry: Mapping[str, Any]) -> FolderEntry:
+def _to_entry(entry: Mapping[str, Any]) -> FolderEntry:
     kind = _KINDS.get(entry["type"], "folder")
     if kind == "file" and entry["download_url"] is None:  # how GitHub lists submodules
         kind = "submodule"

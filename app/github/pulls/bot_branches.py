@@ -57,7 +57,7 @@ def moves(author: str, branch: str, base: str, words: str, sought: SoughtPackage
     if author in DEPENDABOT:
         return any(
             _leads(rest, sought, separator) or (_GROUPED.fullmatch(rest) and names(words, sought))
-            for rest, separator in _behind(branch, base, sought)
+            for rest, separator in _parse_branch(branch, base, sought)
         )
     if author in RENOVATE and branch.startswith("renovate/"):
         return _topic(branch.removeprefix("renovate/"), sought) or names(words, sought)
@@ -75,7 +75,7 @@ def names(words: str, sought: SoughtPackage) -> bool:
     return said.search(words[:READ]) is not None
 
 
-def _behind(branch: str, base: str, sought: SoughtPackage) -> Iterator[tuple[str, str]]:
+def _parse_branch(branch: str, base: str, sought: SoughtPackage) -> Iterator[tuple[str, str]]:
     """Yield what follows tool, folder and, where it names it, the base; with the separator."""
     for separator in "/-_":
         for tool in _TOOLS.get(sought.ecosystem, ()):

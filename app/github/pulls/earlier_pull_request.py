@@ -44,7 +44,7 @@ async def read_earlier(reading: RunReader) -> EarlierPull | None:
     if not found:
         return None
     pull = max(found, key=lambda each: int(each["number"]))
-    return _earlier(pull, await _others(reading, client, own, pull["head"]["ref"]))
+    return _earlier(pull, await _find_other_pushers(reading, client, own, pull["head"]["ref"]))
 
 
 def _named_for(branch: str, number: int) -> bool:
@@ -71,7 +71,7 @@ def _is_ours(reading: RunReader, own: BotIdentity, pull: Mapping[str, Any]) -> b
     return home and own.wrote(pull) and MARKER.search(pull["body"] or "") is not None
 
 
-async def _others(
+async def _find_other_pushers(
     reading: RunReader, client: InstallationClient, own: BotIdentity, branch: str
 ) -> tuple[str, ...]:
     """Return who else has pushed there, by GitHub's record: what commits say anybody can write."""

@@ -37,13 +37,13 @@ async def read_checks(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     if not runs and not combined["statuses"]:
         return f"{head}\nNo checks and no statuses."
     if await _holds(reading, combined["sha"]):
-        return "\n".join([head, *_said(runs, combined["statuses"])])
+        return "\n".join([head, *_format_checks(runs, combined["statuses"])])
     states = [f"- a check: {_state(run)} (id {run['id']})" for run in runs]
     states += [f"- a status: {status['state']}" for status in combined["statuses"]]
     return "\n".join([head, *states, NOT_OURS])
 
 
-def _said(runs: list[dict[str, Any]], statuses: list[dict[str, Any]]) -> list[str]:
+def _format_checks(runs: list[dict[str, Any]], statuses: list[dict[str, Any]]) -> list[str]:
     lines = []
     for run in runs:
         output = run.get("output") or {}

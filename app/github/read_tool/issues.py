@@ -28,7 +28,7 @@ async def read_issue(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     return sections(
         [
             f"# Issue #{number} ({facts})",
-            await _opening(reading, issue),
+            await _format_opening(reading, issue),
             await reading.comments(number),
         ]
     )
@@ -45,7 +45,7 @@ async def read_pull_request(reading: RunReader, arguments: Mapping[str, Json]) -
     return sections(
         [
             f"# Pull request #{number} ({facts}; head {pull['head']['sha']})",
-            await _opening(reading, pull),
+            await _format_opening(reading, pull),
             await _reviews(reading, number),
             await reading.comments(number),
             await _files(reading, pull, diff=arguments["diff"]),
@@ -53,7 +53,7 @@ async def read_pull_request(reading: RunReader, arguments: Mapping[str, Json]) -
     )
 
 
-async def _opening(reading: RunReader, thing: Mapping[str, Any]) -> str:
+async def _format_opening(reading: RunReader, thing: Mapping[str, Any]) -> str:
     """Return title and description: the run's own issue as it was when the run was asked for."""
     request = reading.request
     if isinstance(request, ResolveIssue) and thing["number"] == request.number:

@@ -30,7 +30,7 @@ async def search(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     client = await reading.client()
     asked = {"q": " ".join([*words, *scope]), "per_page": str(MOST)}
     found = (await client.getitem(path, asked))["items"]
-    own = [each for each in found if _ours(reading, name, each)]
+    own = [each for each in found if _is_of_repository(reading, name, each)]
     lines, hidden = [], 0
     for each in own:
         if of == "code":
@@ -43,7 +43,7 @@ async def search(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     return "\n".join([f"# Found ({of}): {len(own)}", *lines, *([notes] if notes else [])])
 
 
-def _ours(reading: RunReader, name: str, item: Mapping[str, Any]) -> bool:
+def _is_of_repository(reading: RunReader, name: str, item: Mapping[str, Any]) -> bool:
     """Tell whether it is of this repository: the search might have a mind of its own."""
     if "repository" in item:
         return bool(item["repository"]["id"] == reading.request.repository.id)

@@ -13,7 +13,7 @@ from agents.ports import StepState, Usage
 from agents.requests import RemediateAlert, Request
 from agents.run import Outcome
 from app.github.alerts.issue_text import is_discreet, public_text
-from app.github.reporting.wording_by_kind import afresh, asked, words_of
+from app.github.reporting.wording_by_kind import describe_asker, describe_restart, words_of
 from app.github.transport.outgoing_text import OutgoingText
 
 LONGEST_SUMMARY = 160
@@ -188,7 +188,7 @@ def _headline(progress: Progress, wording: OutgoingText) -> str:
     else:
         headline, what = WORKING, ""
     it = "it" if headline is WORKING else "this"
-    return headline.format(asked=asked(request, it), what=what)
+    return headline.format(asked=describe_asker(request, it), what=what)
 
 
 def _report(progress: Progress, wording: OutgoingText) -> str:
@@ -228,7 +228,7 @@ def _next(progress: Progress) -> str:
     if outcome.rule:
         parts.append(RULE.format(rule=outcome.rule))
     if outcome.kind in AGAIN:
-        parts.append(AGAIN[outcome.kind].format(afresh=afresh(progress.request)))
+        parts.append(AGAIN[outcome.kind].format(afresh=describe_restart(progress.request)))
     return " ".join(parts)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agents.requests import RemediateAlert, Request
 from agents.text.inline import code_span
-from agents.text.literal import spelled
+from agents.text.literal import to_literal
 from handlers.access.issues import LABELS, VERBS
 
 LONGEST_NAME = 100
@@ -76,7 +76,7 @@ def words_of(request: Request) -> KindWording:
     return WORDS[request.kind]
 
 
-def asked(request: Request, it: str) -> str:
+def describe_asker(request: Request, it: str) -> str:
     """Return who asked and how, as the beginning of a sentence."""
     retires = request.via == "schedule" and getattr(request, "retire", None) is not None
     return (WITHOUT if retires else HOW[request.via]).format(
@@ -87,11 +87,11 @@ def asked(request: Request, it: str) -> str:
         verb="retry" if request.again else VERBS.get(request.kind, "retry"),
         review=getattr(request, "review_id", 0),
         head=getattr(request, "head", "")[:7],
-        package=code_span(spelled(getattr(request, "package", ""))[:LONGEST_NAME]),
+        package=code_span(to_literal(getattr(request, "package", ""))[:LONGEST_NAME]),
     )
 
 
-def afresh(request: Request) -> str:
+def describe_restart(request: Request) -> str:
     """Return how to start over, as the end of a sentence; empty where `/bot retry` is enough."""
     way = words_of(request).afresh.format(label=LABELS.get(request.kind, ""))
     return f"; to start afresh, {way}" if way else ""

@@ -8,7 +8,16 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from agents.errors import RunError
-from agents.ports import Batch, Feedback, Pull, Remark, ReviewText, Said, Suggested, Thread
+from agents.ports import (
+    Batch,
+    Feedback,
+    PullSnapshot,
+    Remark,
+    ReviewText,
+    Suggested,
+    Thread,
+    ThreadComment,
+)
 from agents.requests import AddressReview, OnPull, Person
 from app.github.access.authors import Authors
 from app.github.access.edit_history import EditHistory
@@ -66,13 +75,13 @@ class GitHubReviews:
             self._reading, run_id, wording, conceal=redactor.clean, settle=settle
         )
 
-    async def pull(self) -> Pull:
+    async def pull(self) -> PullSnapshot:
         """Return the pull request as it is now."""
         client, repository = await self._reading.client(), self._request.repository
         found = await self._settled(client)
         own = (await self._github.identity(client)).wrote(found)
         foreign = is_foreign(found, repository)
-        return Pull(
+        return PullSnapshot(
             number=found["number"],
             title=found["title"],
             body=found["body"] or "",
@@ -111,7 +120,7 @@ class GitHubReviews:
             dealt_with=frozenset(ident for batch in done for ident in batch.reviews),
             newest_remark=max((batch.newest_remark for batch in done), default=0),
         )
-        spoken: list[tuple[Said | ReviewText | Remark, Person]] = [
+        spoken: list[tuple[ThreadComment | ReviewText | Remark, Person]] = [
             *threads.said_by,
             *texts.reviews,
             *texts.remarks,

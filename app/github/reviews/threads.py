@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.ports import Said, Thread
+from agents.ports import Thread, ThreadComment
 from agents.requests import Person
 from app.github.access.authors import Author, Authors
 from app.github.access.edit_history import EditHistory, edited_by_author, said_at
@@ -35,7 +35,7 @@ class Threads:
     """The threads that were found, and how many were left out."""
 
     open: list[Thread] = field(default_factory=list)
-    said_by: list[tuple[Said, Person]] = field(default_factory=list)
+    said_by: list[tuple[ThreadComment, Person]] = field(default_factory=list)
     """People's comments in the threads."""
     resolved: int = 0
     by_outsiders: int = 0
@@ -144,11 +144,11 @@ class ThreadReader:
             items = [first, *items[-MOST_SAID + 1 :]]
         return first, items, max(0, newest["totalCount"] - len(items))
 
-    async def _said(self, item: Mapping[str, Any], speaker: Author) -> Said:
+    async def _said(self, item: Mapping[str, Any], speaker: Author) -> ThreadComment:
         text = await self._texts.text(item)
         mark = VERDICT.match(text) if speaker.own else None
         untouched = item["lastEditedAt"] is None or edited_by_author(item)
-        return Said(
+        return ThreadComment(
             id=int(item["fullDatabaseId"]),
             author=speaker.person,
             role=speaker.role,

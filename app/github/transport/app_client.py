@@ -12,7 +12,7 @@ from agents.errors import FettleError
 from app.github.transport.app_jwt import AppJwt
 from app.github.transport.errors import fault
 from app.github.transport.http import HttpApi, RequestFailed
-from app.github.transport.rate_limits import TRIES, Call, Reply, again, limit_wait
+from app.github.transport.rate_limits import TRIES, Call, Reply, limit_wait, plan_retry
 
 Meaning = Callable[[Call, Reply], FettleError]
 
@@ -79,7 +79,7 @@ class AppClient:
         wait = limit_wait(reply, strikes=0, now=self.jwt.now())
         if wait is not None:
             raise fault(call, reply, wait=wait) from refused
-        retry = again(call, reply, tries=tries, token_age=inf, reminted=True)
+        retry = plan_retry(call, reply, tries=tries, token_age=inf, reminted=True)
         if retry is None:
             raise meaning(call, reply) from refused
         return retry.after

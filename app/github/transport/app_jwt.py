@@ -37,7 +37,7 @@ class AppJwt:
         renewed: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._issuer = str(app_id)
-        self._key = _parsed(private_key)
+        self._key = _parse_key(private_key)
         self._clock = clock
         self._offset = 0.0
         self._made = ("", 0.0)
@@ -48,7 +48,7 @@ class AppJwt:
         """Take up a key that was replaced; return whether one was."""
         if (private_key := self._renewed()) is None:
             return False
-        self._key = _parsed(private_key)
+        self._key = _parse_key(private_key)
         self._made = ("", 0.0)
         return True
 
@@ -78,7 +78,7 @@ class AppJwt:
         return abs(self._offset - before) > 1
 
 
-def _parsed(private_key: str) -> RSAPrivateKey:
+def _parse_key(private_key: str) -> RSAPrivateKey:
     try:
         key = load_pem_private_key(private_key.encode(), password=None)
     except (ValueError, TypeError) as error:

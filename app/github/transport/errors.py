@@ -36,7 +36,7 @@ class Suspended(InstallationGone):
 def fault(call: Call, reply: Reply, *, wait: float | None = None) -> FettleError:
     """Return the error for this reply; `wait` is set (in seconds) for a rate limit."""
     asked = f"`{call.method} {call.path}`"
-    said = _said(reply)
+    said = _quote_message(reply)
     if wait is not None:
         return TransientError(f"GitHub asks for a pause of {wait:.0f} s.{said}", retry_after=wait)
     if reply.status == NO_ANSWER:
@@ -47,16 +47,16 @@ def fault(call: Call, reply: Reply, *, wait: float | None = None) -> FettleError
     if reply.status >= 500:
         return TransientError(f"GitHub failed at {asked} with status {reply.status}.{said}")
     if reply.status == 401 or _no_such_app(call, reply):
-        return _unauthorized(call, said)
+        return _to_unauthorized(call, said)
     if reply.status in {403, 404, 410, 422}:
-        return _refused(reply, asked, said)
+        return _to_refusal(reply, asked, said)
     return RunError(
         f"GitHub answered {asked} with status {reply.status}, which Fettle does not expect.{said} "
         "Please report this to those who run Fettle."
     )
 
 
-def _said(reply: Reply) -> str:
+def _quote_message(reply: Reply) -> str:
     """Return GitHub's own words as a sentence, to go between others."""
     words = reply.message.strip()
     return f" GitHub says: {words}{'' if words.endswith(('.', '!', '?')) else '.'}" if words else ""
@@ -66,7 +66,7 @@ def _no_such_app(call: Call, reply: Reply) -> bool:
     return call.as_app and reply.status == 404 and "integration" in reply.message.lower()
 
 
-def _unauthorized(call: Call, said: str) -> FettleError:
+def _to_unauthorized(call: Call, said: str) -> FettleError:
     if call.as_app:
         return ConfigError(
             f"GitHub does not accept the App's signature.{said} Check that FETTLE_APP_ID is the id "
@@ -76,7 +76,7 @@ def _unauthorized(call: Call, said: str) -> FettleError:
     return TransientError(f"GitHub does not accept a token that it has just made.{said}")
 
 
-def _refused(reply: Reply, asked: str, said: str) -> RunError:
+def _to_refusal(reply: Reply, asked: str, said: str) -> RunError:
     if "suspended" in reply.message.lower():
         return Suspended(
             f"The App's installation is suspended, so it may not act here.{said} An owner can lift "
@@ -113,7 +113,7 @@ def permissions_text(header: str) -> str:
 
 def mint_fault(call: Call, reply: Reply, permissions: dict[str, str]) -> FettleError:
     """Return the error for a refused installation token."""
-    said = _said(reply)
+    said = _quote_message(reply)
     if reply.status in {404, 410} and not _no_such_app(call, reply):
         return InstallationGone(
             "The App is not installed here any more, so it may not act. An owner can install it "

@@ -94,7 +94,7 @@ class HttpApi(GitHubAPI):
                 if status == 302 and there != address:
                     return there
                 if status not in KEEPS_METHOD or _origin(there) not in self._origins:
-                    sansio.decipher_response(*_tidied(status, said, body))
+                    sansio.decipher_response(*_normalize_failure(status, said, body))
                     break
                 address = there  # the repository was renamed
         raise RequestFailed(Reply(502, "It leads nowhere."))
@@ -162,7 +162,7 @@ class HttpApi(GitHubAPI):
             if not follow or "location" not in said:
                 break
             url = urljoin(url, said["location"])
-        return _tidied(*answer)
+        return _normalize_failure(*answer)
 
     async def _once(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
@@ -182,7 +182,7 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except HTTPException as error:
-        reply = Reply(int(error.status_code), str(error), _lowered(error.headers))
+        reply = Reply(int(error.status_code), str(error), _lower_names(error.headers))
         raise RequestFailed(reply) from error
     except (aiohttp.ClientError, TimeoutError) as error:
         raise RequestFailed(Reply(NO_ANSWER, type(error).__name__)) from error
@@ -190,7 +190,7 @@ def _refusals() -> Iterator[None]:
         raise RequestFailed(Reply(502, "The answer cannot be read.")) from error
 
 
-def _tidied(
+def _normalize_failure(
     status: int, headers: Mapping[str, str], body: bytes
 ) -> tuple[int, Mapping[str, str], bytes]:
     """Give a failure the form gidgethub expects: a status Python knows, a JSON object.
@@ -208,11 +208,11 @@ def _tidied(
     if not isinstance(said, dict):
         said = {}
     said.setdefault("message", "")
-    plain = {**_lowered(headers), "content-type": "application/json"}
+    plain = {**_lower_names(headers), "content-type": "application/json"}
     return status, plain, json.dumps(said).encode()
 
 
-def _lowered(headers: Mapping[str, str]) -> dict[str, str]:
+def _lower_names(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 

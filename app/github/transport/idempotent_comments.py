@@ -69,7 +69,7 @@ class MarkedComments:
             posted = await client.post(
                 COMMENTS, self._where, data={"body": body}, yielding=yielding
             )
-            return _posted(posted, marker(self._run_id, key))
+            return _to_posted(posted, marker(self._run_id, key))
 
         return await made_once(lambda: self.find(key), create, settle=self._settle)
 
@@ -79,14 +79,14 @@ class MarkedComments:
         own = await self._github.identity(client)
         async for comment in client.getiter(COMMENTS, self._where):
             if mark in (comment["body"] or "") and own.wrote(comment):
-                return _posted(comment, mark)
+                return _to_posted(comment, mark)
         return None
 
     async def get(self, comment_id: int, key: str) -> Posted:
         """Return the comment of this id. Raises NotFound when somebody has deleted it."""
         client = await self._client()
         comment = await client.getitem(COMMENT, {**self._where, "id": str(comment_id)})
-        return _posted(comment, marker(self._run_id, key))
+        return _to_posted(comment, marker(self._run_id, key))
 
     async def change(self, comment_id: int, key: str, text: str, *, yielding: bool) -> None:
         """Replace the comment's text. Raises NotFound when somebody has deleted it."""
@@ -123,6 +123,6 @@ async def made_once(
     return await create()
 
 
-def _posted(comment: dict[str, Any], mark: str) -> Posted:
+def _to_posted(comment: dict[str, Any], mark: str) -> Posted:
     text = (comment["body"] or "").replace(mark, "", 1).lstrip("\n")
     return Posted(comment["id"], comment["html_url"], text, comment["created_at"])

@@ -12,7 +12,7 @@ from gidgethub import sansio
 
 from app.github.transport.errors import TooManyPages, fault
 from app.github.transport.http import HttpApi, RequestFailed
-from app.github.transport.rate_limits import TRIES, Call, again, limit_wait
+from app.github.transport.rate_limits import TRIES, Call, limit_wait, plan_retry
 from app.github.transport.throttle import PATIENCE, Throttle
 from app.github.transport.tokens import Token, TokenBroker
 from app.observability.tracing import CLIENT, span
@@ -208,7 +208,7 @@ class InstallationClient:
             if call.repeatable and tries < TRIES and wait <= PATIENCE:
                 return False  # the next turn comes after the pause
             raise fault(call, reply, wait=wait) from refused
-        retry = again(
+        retry = plan_retry(
             call, reply, tries=tries, token_age=self._broker.age(token), reminted=reminted
         )
         if retry is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.requests import Command, Request
 from agents.text import one_line, publish
 from agents.text.inline import code_span
-from agents.text.literal import spelled
+from agents.text.literal import to_literal
 from agents.text.outgoing import LIMIT
 from app.github.transport.urls import Urls
 from app.secrets.redaction import Redactor
@@ -43,7 +43,7 @@ class OutgoingText:
 
     def quoted(self, text: str, limit: int) -> str:
         """Return foreign words, marked so that nobody takes them for Fettle's own."""
-        seen = spelled(self._redactor.clean(text))
+        seen = to_literal(self._redactor.clean(text))
         return code_span(seen if len(seen) <= limit else f"{seen[: limit - 1]}…")
 
     def line(self, text: str, limit: int) -> str:

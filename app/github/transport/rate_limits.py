@@ -72,7 +72,7 @@ class RetryAfter:
     """With a new token."""
 
 
-def again(
+def plan_retry(
     call: Call, reply: Reply, *, tries: int, token_age: float, reminted: bool
 ) -> RetryAfter | None:
     """Return how to repeat the call, or None: the failure stands.

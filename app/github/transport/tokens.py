@@ -226,7 +226,7 @@ class TokenBroker:
         permit = await self.installed.permit(scope.installation_id, scope.repository_ids)
         permissions = permit.narrowed(dict(scope.permissions))
 
-        def meaning(call: Call, reply: Reply) -> FettleError:
+        def to_error(call: Call, reply: Reply) -> FettleError:
             found = mint_fault(call, reply, permissions)
             if permit.doubt and isinstance(found, NotPermitted):
                 return InstallationGone(permit.doubt)
@@ -237,7 +237,7 @@ class TokenBroker:
             "/app/installations/{installation_id}/access_tokens",
             url_vars={"installation_id": str(permit.installation_id)},
             data={**scope.repositories, "permissions": permissions},
-            meaning=meaning,
+            meaning=to_error,
         )
         minted, now = _Minted.model_validate(answer), self._app.jwt.now()
         value, expires_at = minted.token.get_secret_value(), minted.expires_at.timestamp()

@@ -69,7 +69,7 @@ def not_found() -> ApiError:
     return ApiError(404, "Not Found")
 
 
-def there(found: T | None) -> T:
+def require_found(found: T | None) -> T:
     """Return what was found. Raises Refused when that is nothing."""
     if found is None:
         raise not_found()

@@ -12,7 +12,7 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.simulator.github.accounts import Actor, App
-from app.simulator.github.answers import Answer, ApiError, not_found, there
+from app.simulator.github.answers import Answer, ApiError, not_found, require_found
 from app.simulator.github.changes.alerts import AlertChanges
 from app.simulator.github.changes.checks import CheckChanges
 from app.simulator.github.changes.issues import IssueChanges
@@ -117,7 +117,7 @@ class Call:
 
     def issue(self) -> Issue:
         """Return the issue or pull request that the path names."""
-        return there(self.repository.issues.get(self.number()))
+        return require_found(self.repository.issues.get(self.number()))
 
     def sent(self, shape: type[Sent]) -> Sent:
         """Return the JSON body; 400 when it is none, 422 when it does not fit."""

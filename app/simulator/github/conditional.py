@@ -16,7 +16,7 @@ def conditional(request: web.Request, response: web.Response) -> web.Response:
         return response
     tag = _tag(request, response.body)
     headers = CACHED | {"ETag": f'W/"{tag}"'}
-    if _known(request, tag):
+    if _matches_tag(request, tag):
         return web.Response(status=304, headers=headers)
     response.headers.update(headers)
     return response
@@ -36,6 +36,6 @@ def _tag(request: web.Request, body: bytes) -> str:
     return digest.hexdigest()
 
 
-def _known(request: web.Request, tag: str) -> bool:
+def _matches_tag(request: web.Request, tag: str) -> bool:
     named = request.headers.get("If-None-Match", "").split(",")
     return any(each.strip().removeprefix("W/") in (f'"{tag}"', "*") for each in named)

@@ -29,8 +29,8 @@ def cursor_page(
     window = [
         (key, shape)
         for key, shape in ordered
-        if (after is None or _behind(key, after, descending))
-        and (before is None or _behind(before, key, descending))
+        if (after is None or _follows(key, after, descending))
+        and (before is None or _follows(before, key, descending))
     ]
     page = window[-size:] if before and not after else window[:size]
     links = []
@@ -42,7 +42,7 @@ def cursor_page(
     return Answer(200, [shape for _, shape in page], headers)
 
 
-def _behind(key: Key, place: Key, descending: bool) -> bool:
+def _follows(key: Key, place: Key, descending: bool) -> bool:
     return key < place if descending else key > place
 
 

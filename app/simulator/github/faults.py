@@ -122,12 +122,12 @@ class Faults:
     def after(self, method: str, path: str, hook: Hook, *, times: int = 1) -> None:
         """Call the hook once the request has taken effect, before its answer is sent."""
 
-        async def then(request: web.Request, go_on: GoOn) -> web.StreamResponse:
+        async def respond_first(request: web.Request, go_on: GoOn) -> web.StreamResponse:
             response = await go_on()
             await hook(request)
             return response
 
-        self.add(method, path, then, times=times)
+        self.add(method, path, respond_first, times=times)
 
     def take(self, request: web.Request) -> Fault | None:
         """Return the fault that is due for this request, and count it."""

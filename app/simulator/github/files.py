@@ -31,7 +31,7 @@ def in_full(call: Call, shape: Json) -> Json:
     if ".full+json" not in call.request.headers.get("Accept", ""):
         return shape
     html: str = MarkdownIt("commonmark", {"html": True}).render(shape["body"] or "")
-    sealed = _ADDRESS.sub(lambda found: _sealed(call.world, found[1]) or found[0], html)
+    sealed = _ADDRESS.sub(lambda found: _signed_url(call.world, found[1]) or found[0], html)
     return shape | {"body_html": sealed}
 
 
@@ -44,7 +44,7 @@ def register_files(app: web.Application, parts: Parts) -> None:
         kept = world.attachments.get(request.match_info["ident"])
         if kept is None or not _may_see(parts, request, kept):
             return web.Response(status=404, text="Not Found")
-        where = _sealed(world, request.match_info["ident"]) or ""
+        where = _signed_url(world, request.match_info["ident"]) or ""
         return web.Response(status=302, headers={"Location": where})
 
     async def store(request: web.Request) -> web.Response:
@@ -60,7 +60,7 @@ def register_files(app: web.Application, parts: Parts) -> None:
     app.router.add_get(f"{STORAGE}/{{ident}}", store)
 
 
-def _sealed(world: World, ident: str) -> str | None:
+def _signed_url(world: World, ident: str) -> str | None:
     kept = world.attachments.get(ident)
     return f"{world.url}{STORAGE}/{ident}?jwt={kept.seal}" if kept else None
 

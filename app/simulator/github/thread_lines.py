@@ -39,10 +39,10 @@ class Diff:
     def check(self, inline: Inline) -> DiffPosition:
         """Return where a new remark goes; Refused as GitHub words it."""
         if inline.path not in self._files:
-            raise _unresolved("Path")
+            raise _unresolved_error("Path")
         found = self.place(inline.path, inline.side, inline.line)
         if found is None:
-            raise _unresolved("Line")
+            raise _unresolved_error("Line")
         if inline.start_line is not None:
             self._check_start(inline, inline.start_line, found)
         return found
@@ -54,7 +54,7 @@ class Diff:
             raise ApiError(422, "Unprocessable Entity", errors=[reason])
         found = self.place(inline.path, side, start)
         if found is None:
-            raise _unresolved("Start line")
+            raise _unresolved_error("Start line")
         if found.hunk.split("\n")[0] != end.hunk.split("\n")[0]:
             reason = "Pull request review thread start line must be part of the same hunk as the"
             raise ApiError(422, "Unprocessable Entity", errors=[f"{reason} line."])
@@ -74,7 +74,7 @@ def _number(line: Line, side: Side) -> int | None:
     return found
 
 
-def _unresolved(what: str) -> ApiError:
+def _unresolved_error(what: str) -> ApiError:
     return ApiError(422, "Unprocessable Entity", errors=[f"{what} could not be resolved"])
 
 

@@ -122,7 +122,7 @@ class Tokens:
             text=_token_text(installation.app),
             installation=installation,
             repositories=None if repositories is None else list(repositories),
-            permissions=_narrowed(installation.permissions, permissions),
+            permissions=_narrow_permissions(installation.permissions, permissions),
             expires_at=self._world.now() + self.lifetime,
             used=self.used,
         )
@@ -166,7 +166,9 @@ def _claims_of(bearer: str) -> dict[str, Any]:
     return claims
 
 
-def _narrowed(held: Mapping[str, str], wanted: Mapping[str, str] | None) -> dict[str, str]:
+def _narrow_permissions(
+    held: Mapping[str, str], wanted: Mapping[str, str] | None
+) -> dict[str, str]:
     if wanted is None:
         return {**held, "metadata": "read"}
     for permission, level in wanted.items():

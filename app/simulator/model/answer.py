@@ -48,7 +48,7 @@ def _content(request: Mapping[str, Any], cue: Cue, prefix: str) -> list[dict[str
         signature = sign(request["model"], messages, thinking)
         content.append({"type": "thinking", "thinking": thinking, "signature": signature})
     if cue.turn.say:
-        content.append({"type": "text", "text": _filled(cue.turn.say, messages)})
+        content.append({"type": "text", "text": _fill(cue.turn.say, messages)})
     for index, call in enumerate(cue.turn.call):
         [(tool, arguments)] = call.items()
         mark = hashlib.sha256(f"{prefix} {index}".encode()).hexdigest()[:24]
@@ -57,24 +57,24 @@ def _content(request: Mapping[str, Any], cue: Cue, prefix: str) -> list[dict[str
                 "type": "tool_use",
                 "id": f"toolu_{mark}",
                 "name": tool,
-                "input": _filled(arguments, messages),
+                "input": _fill(arguments, messages),
             }
         )
     return content
 
 
-def _filled(value: Any, messages: Sequence[Message]) -> Any:
+def _fill(value: Any, messages: Sequence[Message]) -> Any:
     """Replace `{{ match: REGEX }}` by what the newest fitting tool result holds there."""
     if isinstance(value, dict):
-        return {key: _filled(item, messages) for key, item in value.items()}
+        return {key: _fill(item, messages) for key, item in value.items()}
     if isinstance(value, list):
-        return [_filled(item, messages) for item in value]
+        return [_fill(item, messages) for item in value]
     if isinstance(value, str):
-        return _CAPTURE.sub(lambda capture: _captured(capture[1], messages), value)
+        return _CAPTURE.sub(lambda capture: _capture(capture[1], messages), value)
     return value
 
 
-def _captured(pattern: str, messages: Sequence[Message]) -> str:
+def _capture(pattern: str, messages: Sequence[Message]) -> str:
     for text in result_texts(messages):
         if found := re.search(pattern, text, re.MULTILINE):
             return found[1] if found.re.groups else found[0]

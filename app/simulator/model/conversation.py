@@ -44,16 +44,16 @@ def canonical(value: Any) -> bytes:
 
     The order of keys is kept on purpose: a client that loses it loses the real cache as well.
     """
-    return orjson.dumps(_unmarked(value))
+    return orjson.dumps(_strip_cache_marks(value))
 
 
-def _unmarked(value: Any) -> Any:
+def _strip_cache_marks(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {
-            key: item if key == "input" else _unmarked(item)
+            key: item if key == "input" else _strip_cache_marks(item)
             for key, item in value.items()
             if key != "cache_control"
         }
     if isinstance(value, list):
-        return [_unmarked(item) for item in value]
+        return [_strip_cache_marks(item) for item in value]
     return value

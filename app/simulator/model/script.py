@@ -147,10 +147,10 @@ def load_script(path: Path) -> Script:
     except yaml.YAMLError as error:
         raise ScriptError(f"{path}: not YAML: {error}") from error
     except ValidationError as error:
-        raise ScriptError(_explained(path, text, error)) from error
+        raise ScriptError(_explain_faults(path, text, error)) from error
 
 
-def _explained(path: Path, text: str, error: ValidationError) -> str:
+def _explain_faults(path: Path, text: str, error: ValidationError) -> str:
     return "\n".join(
         f"{path}:{_line(text, fault['loc'])}: "
         f"{'.'.join(map(str, fault['loc'])) or 'script'}: {fault['msg']}"

@@ -107,7 +107,7 @@ class LocalModel:
                 await hook(asked)
             return await self._answer(request, body, asked)
         except ErrorAnswer as refusal:
-            return _refused(asked, str(refusal), refusal.status, {})
+            return _refuse(asked, str(refusal), refusal.status, {})
 
     async def _answer(
         self, request: web.Request, body: Mapping[str, Any], asked: LoggedRequest
@@ -115,7 +115,7 @@ class LocalModel:
         fault = self._faults.popleft() if self._faults else None
         asked.fault = fault.kind if fault else None
         if fault and fault.kind in STATUS:
-            return _refused(asked, fault.kind, STATUS[fault.kind], fault.headers)
+            return _refuse(asked, fault.kind, STATUS[fault.kind], fault.headers)
         cue = self._script.cue(body["messages"])
         asked.part, asked.turn = cue.part, cue.number
         message = message_for(body, cue, self._cache.account(body))
@@ -189,7 +189,7 @@ class LocalModel:
         )
 
 
-def _refused(
+def _refuse(
     asked: LoggedRequest, text: str, status: int, headers: Mapping[str, str]
 ) -> web.Response:
     asked.status, asked.error = status, text

@@ -37,14 +37,16 @@ def events_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _block_events(index: int, block: Mapping[str, Any], *, cut: bool) -> Iterator[dict[str, Any]]:
-    start, deltas = _opened(block, cut=cut)
+    start, deltas = _split_block(block, cut=cut)
     yield {"type": "content_block_start", "index": index, "content_block": start}
     for delta in deltas:
         yield {"type": "content_block_delta", "index": index, "delta": delta}
     yield {"type": "content_block_stop", "index": index}
 
 
-def _opened(block: Mapping[str, Any], *, cut: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _split_block(
+    block: Mapping[str, Any], *, cut: bool
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     if block["type"] == "thinking":
         deltas = [{"type": "thinking_delta", "thinking": t} for t in _pieces(block["thinking"])]
         deltas.append({"type": "signature_delta", "signature": block["signature"]})

@@ -72,7 +72,7 @@ class Overrides:
                 row.installation_id,
                 repository_of(row.id, row.full_name, row.default_branch, private=row.private),
                 PERMISSION in json.loads(row.permissions),
-                _overruled(row.overruled),
+                _parse_override(row.overruled),
                 tuple(sorted(int(alert) for alert in json.loads(row.found))),
                 row.override_until,
             )
@@ -106,7 +106,7 @@ def day_of(day: date) -> float:
     return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
 
 
-def _overruled(text: str | None) -> Overruled | None:
+def _parse_override(text: str | None) -> Overruled | None:
     try:
         return Overruled.model_validate_json(text or "")
     except ValidationError:

@@ -100,7 +100,7 @@ class Remediations:
             declined = cancelled and _by_people(connection, run_id)
             if cancelled and not declined:
                 return
-            if not number and _denied(connection, run_id):
+            if not number and _was_denied(connection, run_id):
                 declined = True
             insert = dialect.insert(remediations).values(declined=declined, **row)
             connection.execute(insert.on_conflict_do_nothing())
@@ -111,13 +111,15 @@ class Remediations:
 
     async def of(self, run_id: str) -> Remediation | None:
         """Return the outcome of this run; None: it ended before it scanned."""
-        found = await self._list(_all().where(remediations.c.run_id == run_id))
+        found = await self._list(_select_remediations().where(remediations.c.run_id == run_id))
         return found[0] if found else None
 
     async def of_lane(self, lane: str) -> list[Remediation]:
         """Return the newest outcomes of fixes in the lane, newest first; at most `TRIES`."""
         newest = (remediations.c.ended_at.desc(), remediations.c.run_id.desc())
-        mine = _all().where(remediations.c.lane == lane, remediations.c.retires.is_(None))
+        mine = _select_remediations().where(
+            remediations.c.lane == lane, remediations.c.retires.is_(None)
+        )
         return await self._list(mine.order_by(*newest).limit(TRIES))
 
     async def since(self, run_id: str) -> list[Remediation]:
@@ -137,10 +139,10 @@ class Remediations:
         """Record that the pull request was closed or merged; return the runs that opened it."""
 
         def note(connection: Connection) -> list[str]:
-            query = _all().where(*_pull(repository_id, number)).with_for_update()
+            query = _select_remediations().where(*_pull(repository_id, number)).with_for_update()
             found = [_remediation(row) for row in connection.execute(query).mappings()]
             for each in found:
-                _set(connection, each.run_id, _after(each, merged=merged))
+                _set(connection, each.run_id, _columns_after_close(each, merged=merged))
                 if merged and each.retires:
                     _set(connection, each.retires, {"override_until": None})
                 if not merged and not each.retires:
@@ -155,7 +157,7 @@ class Remediations:
         def note(connection: Connection) -> list[str]:
             mine = (remediations.c.repository_id == repository_id,)
             waiting = remediations.c.state.in_(WAITING)
-            query = _all().where(*mine, waiting).with_for_update()
+            query = _select_remediations().where(*mine, waiting).with_for_update()
             settled = []
             for each in [_remediation(row) for row in connection.execute(query).mappings()]:
                 left = [alert for alert in each.open_alerts if alert not in alerts]
@@ -176,7 +178,9 @@ class Remediations:
         """
         state, merged_at = remediations.c.state, remediations.c.merged_at
         waits = (state == "merged") & (merged_at < before) & (merged_at > merged_after)
-        query = _all().where(remediations.c.looked_at < before, (state == "open") | waits)
+        query = _select_remediations().where(
+            remediations.c.looked_at < before, (state == "open") | waits
+        )
         return await self._list(query.order_by(remediations.c.looked_at).limit(AT_ONCE))
 
     async def looked(self, run_id: str, *, told: bool = False) -> None:
@@ -190,7 +194,7 @@ class Remediations:
         return [_remediation(row) for row in rows]
 
 
-def _all() -> Select[Any]:
+def _select_remediations() -> Select[Any]:
     return select(*(remediations.c[name] for name in Remediation._fields))
 
 
@@ -202,7 +206,7 @@ def _pull(repository_id: int, number: int) -> tuple[Any, ...]:
     )
 
 
-def _after(each: Remediation, *, merged: bool) -> dict[str, Any]:
+def _columns_after_close(each: Remediation, *, merged: bool) -> dict[str, Any]:
     if not merged:
         return {"state": "closed", "declined": True}
     now = time.time()
@@ -218,7 +222,7 @@ def _by_people(connection: Connection, run_id: str) -> bool:
     return connection.scalar(select(steers.c.number).where(*cancelled).limit(1)) is not None
 
 
-def _denied(connection: Connection, run_id: str) -> bool:
+def _was_denied(connection: Connection, run_id: str) -> bool:
     """Tell whether people said no to what the pipeline itself asked for, like a major version."""
     ours = approvals.c.rule.startswith(PREFIX, autoescape=True)
     denied = (approvals.c.run_id == run_id, approvals.c.state == "denied", ours)

@@ -58,7 +58,7 @@ class AlertRuns:
         query = _of_lane(lane)
         query = query.where(runs.c.id < before) if before else query
         rows = await self._database.read(lambda c: c.execute(query).all())
-        unasked = [row for row in rows if _unasked(row.request)]
+        unasked = [row for row in rows if _is_automatic(row.request)]
         return [row.id for row in unasked if not (fixes and _retires(row.request))]
 
 
@@ -74,7 +74,7 @@ def _cover(connection: Connection, ask_id: str, request: RemediateAlert) -> str:
     if connection.scalar(select(runs.c.id).where(runs.c.id == ask_id)) is not None:
         return ""  # its run was made before a crash: it has to be handed over once more
     for row in there:
-        if not _unasked(row.request):
+        if not _is_automatic(row.request):
             continue
         if request.via == "schedule":  # what is under way comes to an end before the next pass
             return str(row.id)
@@ -92,7 +92,7 @@ def _close(connection: Connection, run_id: str, seen: int) -> bool:
     mine = (told_alerts.c.run_id == run_id, told_alerts.c.alert != NO_MORE)
     if (connection.scalar(select(func.count()).where(*mine)) or 0) > seen:
         return False
-    if not _closed(connection, run_id):
+    if not _is_closed(connection, run_id):
         _tell(connection, f"{run_id}!"[-100:], run_id, Told(alert=NO_MORE, severity="low"))
     return True
 
@@ -101,10 +101,10 @@ def _is_over(connection: Connection, run_id: str) -> bool:
     """Tell whether the run will not look at what it is left: it was called off, or has judged."""
     mine = (steers.c.run_id == run_id, steers.c.kind == "cancel")
     called_off = connection.scalar(select(steers.c.number).where(*mine).limit(1)) is not None
-    return called_off or _closed(connection, run_id)
+    return called_off or _is_closed(connection, run_id)
 
 
-def _closed(connection: Connection, run_id: str) -> bool:
+def _is_closed(connection: Connection, run_id: str) -> bool:
     shut = (told_alerts.c.run_id == run_id, told_alerts.c.alert == NO_MORE)
     return connection.scalar(select(told_alerts.c.ask_id).where(*shut).limit(1)) is not None
 
@@ -124,6 +124,6 @@ def _retires(request: str) -> bool:
     return json.loads(request).get("retire") is not None
 
 
-def _unasked(request: str) -> bool:
+def _is_automatic(request: str) -> bool:
     """Tell whether nobody asked for the run but alerts and the clock: people may want less."""
     return json.loads(request).get("via") in ("alert", "schedule")

@@ -7,7 +7,7 @@ import time
 from sqlalchemy import Connection, delete, inspect, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from app.secrets.encryption import Cipher, shut
+from app.secrets.encryption import Cipher, make_locked_error
 from app.store.tables import seals
 
 PLAIN = ""
@@ -22,7 +22,7 @@ def require_keys(connection: Connection, seal: Cipher) -> None:
         return  # of an older version, which sealed nothing
     used: set[str] = set(connection.scalars(select(seals.c.fingerprint).distinct()))
     if missing := sorted(used - {PLAIN, *seal.fingerprints}):
-        raise shut(missing[0])
+        raise make_locked_error(missing[0])
 
 
 def enrol(connection: Connection, seal: Cipher, worker: str) -> None:
@@ -44,7 +44,7 @@ def workers(connection: Connection) -> list[str]:
     return list(connection.scalars(query))
 
 
-def behind(connection: Connection, seal: Cipher) -> list[str]:
+def find_outdated_workers(connection: Connection, seal: Cipher) -> list[str]:
     """Return the workers that last started with another newest key than this cipher's.
 
     A worker in the list may be gone. On SQLite one process works at a time, so only the last

@@ -60,7 +60,11 @@ async def reseal(database: Database, to: Cipher) -> int:
 
 def _places(connection: Connection) -> Iterator[_Place]:
     for each in metadata.sorted_tables:
-        sealed = {c.name: _stored(c.type) for c in each.columns if _stored(c.type) is not None}
+        sealed = {
+            c.name: _find_raw_type(c.type)
+            for c in each.columns
+            if _find_raw_type(c.type) is not None
+        }
         if sealed:
             keys = tuple(c.name for c in each.primary_key)
             columns: list[ColumnClause[Any]] = [column(name) for name in keys]
@@ -71,7 +75,7 @@ def _places(connection: Connection) -> Iterator[_Place]:
             yield _Place(found, keys, TEXTS[name])
 
 
-def _stored(kind: TypeEngine[Any]) -> TypeEngine[Any] | None:
+def _find_raw_type(kind: TypeEngine[Any]) -> TypeEngine[Any] | None:
     """Return the type of what is in the file; None for a column that is not sealed."""
     if isinstance(kind, SealedText):
         return Text()

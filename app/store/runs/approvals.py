@@ -55,7 +55,7 @@ class StoredApprovals:
         Where the commit has moved since, the same call is another question: the old row becomes
         void. Raises RunError when the row was damaged, so that it no longer says what was asked.
         """
-        return await self._database.write(lambda c: _asked(c, run_id, asking))
+        return await self._database.write(lambda c: _insert_question(c, run_id, asking))
 
     async def comment_is(self, ident: str, comment_id: int) -> None:
         """Remember the id of the comment that asks for this approval."""
@@ -111,7 +111,7 @@ class StoredApprovals:
         `now` is in unix seconds.
         """
         now = time.time() if now is None else now
-        query = select(func.count()).where(*_overdue(now))
+        query = select(func.count()).where(*_expired_conditions(now))
         if not await self._database.read(lambda c: c.scalar(query)):
             return 0  # the usual answer, which needs no writer
         return await self._database.write(lambda c: _expire(c, now))
@@ -157,7 +157,7 @@ class StoredApprovals:
 # --- inside one transaction ---------------------------------------------------------------------
 
 
-def _asked(connection: Connection, run_id: str, asking: Asking) -> StoredApproval:
+def _insert_question(connection: Connection, run_id: str, asking: Asking) -> StoredApproval:
     which = (
         approvals.c.run_id == run_id,
         approvals.c.session == asking.session,
@@ -218,12 +218,12 @@ def _settle(connection: Connection, ident: str, now: float, **values: Any) -> bo
 
 
 def _expire(connection: Connection, now: float, *only: Any) -> int:
-    change = update(approvals).where(*_overdue(now), *only)
+    change = update(approvals).where(*_expired_conditions(now), *only)
     values = {"state": "expired", "decided_at": now, "decision_reason": _OVERDUE}
     return connection.execute(change.values(**values)).rowcount
 
 
-def _overdue(now: float) -> tuple[Any, ...]:
+def _expired_conditions(now: float) -> tuple[Any, ...]:
     return (approvals.c.state == "waiting", approvals.c.expires_at <= now)
 
 
@@ -252,7 +252,7 @@ def approval_in(row: Row[Any]) -> StoredApproval:
         repository=row.repository,
         repository_id=row.repository_id,
         number=row.number,
-        asking=_asking(row),
+        asking=_to_asking(row),
         tool=row.tool,
         binding=row.binding,
         branch=row.branch,
@@ -269,7 +269,7 @@ def approval_in(row: Row[Any]) -> StoredApproval:
     )
 
 
-def _asking(row: Row[Any]) -> Asking | None:
+def _to_asking(row: Row[Any]) -> Asking | None:
     """Return what was asked; None when the row does not say it any more."""
     with suppress(ValueError, ValidationError):
         asking = Asking(

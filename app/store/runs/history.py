@@ -173,7 +173,7 @@ def _run(row: Row[Any]) -> KeptRun:
     outcome = None
     with suppress(ValueError):  # a ValidationError is one, too
         outcome = Outcome.model_validate_json(row.outcome) if row.outcome else None
-    asked = _loaded(row.request)
+    asked = _parse_json(row.request)
     return KeptRun(
         id=row.id,
         repository=row.repository,
@@ -206,7 +206,7 @@ def _turn(row: Row[Any], *, content: bool) -> KeptTurn:
     usage = Usage()
     with suppress(ValueError):
         usage = Usage.model_validate_json(row.usage)
-    said = _loaded(row.content) if content else None
+    said = _parse_json(row.content) if content else None
     whole = isinstance(said, list) and all(isinstance(block, dict) for block in said)
     return KeptTurn(
         session=row.session,
@@ -235,7 +235,7 @@ def _steps(connection: Connection, run_id: str) -> list[KeptStep]:
             name=row.function_name,
             started_at=row.started_at_epoch_ms / 1000,
             ended_at=row.completed_at_epoch_ms / 1000,
-            record=_value(_loaded(row.output)),
+            record=_value(_parse_json(row.output)),
         )
         for row in connection.execute(query)
         if row.started_at_epoch_ms and row.completed_at_epoch_ms
@@ -249,7 +249,7 @@ def _value(output: Json) -> Json:
     return {"error": str(output.get("given_up") or output.get("broken") or "")}
 
 
-def _loaded(text: str | None) -> Json:
+def _parse_json(text: str | None) -> Json:
     with suppress(ValueError, RecursionError):
         return json.loads(text or "")
     return None

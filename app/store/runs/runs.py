@@ -145,7 +145,7 @@ class Runs:
     async def request(self, run_id: str) -> Any:
         """Return the run's request as JSON values; None where it cannot be read."""
         query = select(runs.c.request).where(runs.c.id == run_id)
-        return _loaded(await self._database.read(lambda c: c.scalar(query)))
+        return _parse_json(await self._database.read(lambda c: c.scalar(query)))
 
     async def latest(self) -> tuple[str, Outcome | None] | None:
         """Return id and outcome of the newest run; the outcome is None while it is under way."""
@@ -160,7 +160,7 @@ class Runs:
         await self._database.write(lambda c: c.execute(change))
 
 
-def _loaded(text: str | None) -> Any:
+def _parse_json(text: str | None) -> Any:
     with suppress(ValueError):
         return json.loads(text or "")
     return None

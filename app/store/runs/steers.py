@@ -57,7 +57,7 @@ class StoredSteers:
             "url": url,
         }
         rows = [{"run_id": each, "key": _key(key, each), **row} for each in meant]
-        return await self._database.write(lambda c: _put(c, meant, rows)) > 0
+        return await self._database.write(lambda c: _insert_rows(c, meant, rows)) > 0
 
     async def told(self, key: str) -> str | None:
         """Return a run that got the steer of this key, if any did."""
@@ -75,7 +75,7 @@ class StoredSteers:
         def cancel(connection: Connection) -> int:
             older = select(runs.c.id).where(*in_lane(request), LIVE, runs.c.id < run_id)
             ids: list[str] = list(connection.scalars(older.order_by(runs.c.id)))
-            return _put(connection, ids, [_anew(each, request) for each in ids])
+            return _insert_rows(connection, ids, [_restart_row(each, request) for each in ids])
 
         return await self._database.write(cancel)
 
@@ -118,7 +118,7 @@ class StoredSteers:
 # --- inside one transaction ---------------------------------------------------------------------
 
 
-def _put(connection: Connection, run_ids: list[str], rows: Iterable[dict[str, Any]]) -> int:
+def _insert_rows(connection: Connection, run_ids: list[str], rows: Iterable[dict[str, Any]]) -> int:
     """Keep these; return how many are kept by now.
 
     The runs stay locked until the end: numbers grow in the order in which others see the rows, so
@@ -139,7 +139,7 @@ def _put(connection: Connection, run_ids: list[str], rows: Iterable[dict[str, An
     return kept
 
 
-def _anew(older: str, request: ResolveIssue) -> dict[str, Any]:
+def _restart_row(older: str, request: ResolveIssue) -> dict[str, Any]:
     return {
         "run_id": older,
         "key": _key("anew", older),

@@ -6,16 +6,19 @@ from agents.analysis.check_commands import detect
 from agents.analysis.repository_files import RepositoryFiles
 
 
-def of(paths, texts=None):
+def detect_commands(paths, texts=None):
     return [c.check.run for c in detect(RepositoryFiles(frozenset(paths), texts or {}))]
 
 
 def test_python_tests_run_with_pytest_first_and_unittest_last():
-    assert of(["tests/test_a.py"]) == ["python3 -m pytest -q", "python3 -m unittest -q"]
+    assert detect_commands(["tests/test_a.py"]) == [
+        "python3 -m pytest -q",
+        "python3 -m unittest -q",
+    ]
 
 
 def test_tox_and_nox_stand_between():
-    assert of(["test_a.py", "tox.ini", "noxfile.py"]) == [
+    assert detect_commands(["test_a.py", "tox.ini", "noxfile.py"]) == [
         "python3 -m pytest -q",
         "tox run -q",
         "nox",
@@ -41,7 +44,7 @@ def test_tox_and_nox_stand_between():
     ],
 )
 def test_settings_files_suggest_their_tools(path, text, expected):
-    assert expected in of([path], {path: text})
+    assert expected in detect_commands([path], {path: text})
 
 
 @pytest.mark.parametrize(
@@ -57,7 +60,7 @@ def test_settings_files_suggest_their_tools(path, text, expected):
     ],
 )
 def test_broken_or_unrelated_files_suggest_nothing(path, text):
-    assert of([path], {path: text}) == []
+    assert detect_commands([path], {path: text}) == []
 
 
 def test_each_candidate_says_how_to_see_whether_it_can_run():

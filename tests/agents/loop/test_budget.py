@@ -12,26 +12,26 @@ OPERATOR = RunLimits(usd=10, turns=100, minutes=60, usd_per_day=100)
 POLICY = Budget(usd=5, usd_per_day=40)
 
 
-def spent(today):
+def make_spent(today):
     return Spent(usd=1, turns=1, minutes=1, usd_today=today)
 
 
 def test_runs_that_people_ask_for_have_the_whole_day():
-    spent(39).check(OPERATOR.within(POLICY))
+    make_spent(39).check(OPERATOR.within(POLICY))
     with pytest.raises(DayOver, match="used up the budget of the day"):
-        spent(40).check(OPERATOR.within(POLICY))
+        make_spent(40).check(OPERATOR.within(POLICY))
 
 
 def test_runs_that_only_alerts_ask_for_leave_half_of_it():
     limits = OPERATOR.within(POLICY, unasked=True)
-    spent(19).check(limits)
+    make_spent(19).check(limits)
     with pytest.raises(DayOver, match="kept for what people ask for"):
-        spent(20).check(limits)
+        make_spent(20).check(limits)
 
 
 def test_they_are_told_to_wrap_up_before_that():
-    assert spent(18).share(OPERATOR.within(POLICY, unasked=True)) == 0.9
-    assert spent(18).share(OPERATOR.within(POLICY)) == 0.45
+    assert make_spent(18).share(OPERATOR.within(POLICY, unasked=True)) == 0.9
+    assert make_spent(18).share(OPERATOR.within(POLICY)) == 0.45
 
 
 def test_what_a_run_uses_up_by_itself_is_not_the_days():

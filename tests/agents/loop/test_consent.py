@@ -48,7 +48,7 @@ def script(use, *answers):
     return [*head, *answers, *tail]
 
 
-def heard(world, session="implement/1"):
+def list_results(world, session="implement/1"):
     """Return the results that the session heard, answer by answer."""
     turns = world.journal.sessions[session]
     return [json.loads(text) for turn, text in turns if turn.kind == "results"]
@@ -70,7 +70,7 @@ async def test_a_call_waits_for_a_yes_and_the_others_of_its_answer_with_it(
     assert (asking.stage, asking.session) == ("implement/1", "implement/1")
     assert "It deploys." in asking.reason
     assert asking.head == world.base
-    [written, deployed] = heard(world)[0]
+    [written, deployed] = list_results(world)[0]
     assert "is_error" not in written
     assert "deployed" in deployed["content"]
     assert ran == ["deploy"]
@@ -148,7 +148,7 @@ async def test_a_killed_call_runs_again_under_the_same_yes(make_world, request_,
     assert approvals.used_up == ["id1"]
     await world.resolve(request_)
 
-    assert "deployed" in heard(world)[0][0]["content"]
+    assert "deployed" in list_results(world)[0][0]["content"]
     assert len(approvals.askings) == 1
     assert approvals.used_up == ["id1"]
 
@@ -199,7 +199,7 @@ async def test_a_killed_call_that_acts_outside_is_not_repeated(make_world, reque
     await world.resolve(request_)
 
     assert world.toolsets.called == [CLOSES]
-    [result] = heard(world)[0]
+    [result] = list_results(world)[0]
     assert result["is_error"]
     assert "may already have run" in result["content"]
     assert len(approvals.askings) == 1
@@ -229,7 +229,7 @@ async def test_nor_when_the_call_beside_it_was_interrupted(make_world, request_,
     await world.resolve(request_)
 
     assert world.toolsets.called == [CLOSES]
-    closed, seen = heard(world)[0]
+    closed, seen = list_results(world)[0]
     assert "may already have run" in closed["content"]
     assert "seen" in seen["content"]
 
@@ -241,7 +241,7 @@ async def test_two_calls_of_one_answer_are_decided_each(make_world, request_, ta
 
     await world.resolve(request_)
 
-    denied, approved = heard(world)[0]
+    denied, approved = list_results(world)[0]
     assert denied["is_error"]
     assert denied["content"].startswith("mara denied this: not on a Friday")
     assert "is_error" not in approved
@@ -257,7 +257,7 @@ async def test_the_same_call_later_is_another_question(make_world, request_, tal
 
     await world.resolve(request_)
 
-    first, second = heard(world)[:2]
+    first, second = list_results(world)[:2]
     assert "is_error" not in first[0]
     assert "denied" in second[0]["content"]
     names = [name for name in world.steps.names if "implement" in name]
@@ -277,7 +277,10 @@ async def test_what_is_void_is_said_and_does_not_run(make_world, request_, talk)
 
     await world.resolve(request_)
 
-    assert "no longer holds, because the branch has new commits" in heard(world)[0][0]["content"]
+    assert (
+        "no longer holds, because the branch has new commits"
+        in list_results(world)[0][0]["content"]
+    )
     assert not any("deploy" in run for tree in world.source.opened for run in tree.ran)
 
 
@@ -288,7 +291,7 @@ async def test_a_yes_to_another_call_is_no_yes(make_world, request_, talk):
 
     await world.resolve(request_)
 
-    assert "nobody has approved exactly this call" in heard(world)[0][0]["content"]
+    assert "nobody has approved exactly this call" in list_results(world)[0][0]["content"]
     assert not any("deploy" in run for tree in world.source.opened for run in tree.ran)
 
 
@@ -315,7 +318,7 @@ async def test_where_nobody_can_be_asked_the_call_is_refused(make_world, request
 
     await world.resolve(request_)
 
-    assert "this run cannot ask one" in heard(world)[0][0]["content"]
+    assert "this run cannot ask one" in list_results(world)[0][0]["content"]
 
 
 async def test_a_call_that_cannot_be_shown_to_anybody_is_refused(make_world, request_, talk):
@@ -328,7 +331,7 @@ async def test_a_call_that_cannot_be_shown_to_anybody_is_refused(make_world, req
 
     await world.resolve(request_)
 
-    assert "too long to be shown" in heard(world)[0][0]["content"]
+    assert "too long to be shown" in list_results(world)[0][0]["content"]
 
 
 # --- protected paths ----------------------------------------------------------------------------
@@ -424,7 +427,7 @@ async def test_no_command_runs_beside_the_approved_call(make_world, request_, ta
 
     await world.resolve(request_)
 
-    edited, refused = heard(world)[0]
+    edited, refused = list_results(world)[0]
     assert "is_error" not in edited
     assert refused["is_error"]
     assert "no command may run beside it" in refused["content"]
@@ -447,7 +450,7 @@ async def test_one_yes_after_another_to_the_same_file(make_world, request_, talk
 # --- what was heard from outside ----------------------------------------------------------------
 
 
-class Pages:
+class SamePages:
     """The port Web: every page says the same."""
 
     async def fetch(self, url, *, allowed):
@@ -465,13 +468,13 @@ async def test_once_outsiders_were_heard_what_carries_something_out_is_asked(
     use, approvals = talk.use, talk.Approvals([NO, NO])
     fetch = use("webfetch", url=CARRIES)
     world = make_world(LISTED, script(use, [fetch], [fetch]), approvals=approvals)
-    world.web = Pages()
+    world.web = SamePages()
 
     await world.resolve(request_)
 
     assert [asking.rule for asking in approvals.askings] == ["web/carries"]
-    assert "Nothing is there." in heard(world)[0][0]["content"]
-    assert "denied" in heard(world)[1][0]["content"]
+    assert "Nothing is there." in list_results(world)[0][0]["content"]
+    assert "denied" in list_results(world)[1][0]["content"]
 
 
 async def test_it_holds_for_the_stages_after_it(make_world, request_, talk):
@@ -480,7 +483,7 @@ async def test_it_holds_for_the_stages_after_it(make_world, request_, talk):
     answers = script(use, [fetch])
     answers.insert(0, [fetch])
     world = make_world(LISTED, answers, approvals=approvals)
-    world.web = Pages()
+    world.web = SamePages()
 
     await world.resolve(request_)
 
@@ -494,7 +497,7 @@ async def test_a_request_of_somebody_who_may_not_write_is_heard_from_the_start(
     answers = script(use)
     answers.insert(0, [use("webfetch", url=CARRIES)])
     world = make_world(LISTED, answers, approvals=approvals)
-    world.web = Pages()
+    world.web = SamePages()
     world.tainted = True
 
     await world.resolve(request_)

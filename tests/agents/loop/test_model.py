@@ -92,7 +92,7 @@ def query(*messages: dict, **changes) -> Query:
     )
 
 
-def grown(messages: list[dict], answer: Answer) -> list[dict]:
+def extend(messages: list[dict], answer: Answer) -> list[dict]:
     results = [
         {"type": "tool_result", "tool_use_id": block["id"], "content": f"file {i} " * 20}
         for i, block in enumerate(answer.content)
@@ -139,7 +139,7 @@ async def test_each_turn_reads_the_whole_earlier_prefix_from_the_cache(ask, loca
         answer = await model.answer(query(*messages))
         assert answer.usage.cache_read == known
         known += answer.usage.cache_write_1h + answer.usage.cache_write_5m
-        messages = grown(messages, answer)
+        messages = extend(messages, answer)
     assert [request.status for request in local.requests] == [200] * 5
 
 
@@ -152,7 +152,7 @@ async def test_many_parallel_calls_still_hit_the_cache(ask, local):
         answer = await model.answer(query(*messages))
         assert answer.usage.cache_read == known
         known += answer.usage.cache_write_1h + answer.usage.cache_write_5m
-        messages = grown(messages, answer)
+        messages = extend(messages, answer)
         # A stage that ends here: the next one's prompt follows as a message of its own.
         messages.append({"role": "user", "content": [{"type": "text", "text": "And now?"}]})
     assert json.dumps(messages).startswith(before[:-1])
@@ -162,7 +162,7 @@ async def test_many_parallel_calls_still_hit_the_cache(ask, local):
 async def test_a_changed_history_is_refused_as_the_real_api_would(ask):
     model = ask()
     answer = await model.answer(query())
-    messages = grown(list(query().messages), answer)
+    messages = extend(list(query().messages), answer)
     messages[0] = {"role": "user", "content": [{"type": "text", "text": "# Go\nplease!"}]}
     with pytest.raises(RunError, match="signature"):
         await model.answer(query(*messages))

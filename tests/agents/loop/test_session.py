@@ -99,7 +99,7 @@ async def test_near_the_limit_the_model_is_told_once_to_wrap_up(make_world, requ
     assert world.model.asked[-1]["messages"].count(WRAP_UP[:40]) == 1
 
 
-def stuck(world):
+def was_warned(world):
     return "this very call" in str(last_user_message(world))
 
 
@@ -109,7 +109,7 @@ async def test_the_same_call_with_the_same_result_is_remarked_upon(make_world, r
 
     await world.resolve(request_)
 
-    assert stuck(world)
+    assert was_warned(world)
 
 
 async def test_a_call_that_fails_again_and_again_is_remarked_upon(make_world, request_, talk):
@@ -118,7 +118,7 @@ async def test_a_call_that_fails_again_and_again_is_remarked_upon(make_world, re
 
     await world.resolve(request_)
 
-    assert stuck(world)
+    assert was_warned(world)
 
 
 async def test_how_long_a_command_took_makes_its_result_no_other_one(make_world, request_, talk):
@@ -129,7 +129,7 @@ async def test_how_long_a_command_took_makes_its_result_no_other_one(make_world,
 
     await world.resolve(request_)
 
-    assert stuck(world)
+    assert was_warned(world)
 
 
 async def test_failing_calls_that_speak_of_a_submission_are_no_faulty_submissions(

@@ -17,7 +17,7 @@ ARROW = re.compile(r"^    (\w+) -->(?:\|(\w+)\|)? (\w+)$")
 def chart(tmp_path):
     """Write a pipeline, draw it, return its arrows as `from -label-> to` with the boxes' texts."""
 
-    def drawn(body: str) -> set[str]:
+    def draw_chart(body: str) -> set[str]:
         place = tmp_path / "sample" / "pipeline.py"
         place.parent.mkdir()
         head = 'async def sample(run: Run, request: Asked) -> Outcome:\n    """Do it."""\n'
@@ -30,7 +30,7 @@ def chart(tmp_path):
         assert len(boxes) + len(arrows) + 1 == len(lines), "a line is neither box nor arrow"
         return {f"{boxes[a]} -{label or ''}-> {boxes[b]}" for a, label, b in arrows}
 
-    return drawn
+    return draw_chart
 
 
 def test_stages_follow_each_other_from_the_request_to_the_outcome(chart):

@@ -13,7 +13,7 @@ from agents.pipelines.resolve.decision.log import find_log
 from agents.pipelines.resolve.sub_issues.order import BlockedPart, Order
 
 
-def called(prompt):
+def name_of(prompt):
     """Return what a prompt is called here: several pipelines have an engineer of their own."""
     return (
         "implement a review"
@@ -23,7 +23,7 @@ def called(prompt):
 
 
 CONVERSATIONS = {
-    called(each.prompt): each for pipeline in PIPELINES.values() for each in pipeline.conversations
+    name_of(each.prompt): each for pipeline in PIPELINES.values() for each in pipeline.conversations
 }
 HEADINGS = {
     "triage": "# Triage",

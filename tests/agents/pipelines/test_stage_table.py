@@ -37,20 +37,20 @@ FILES = {"lib.py": "wrong"}
 BY_NAME = {conversation.name: conversation for conversation in CONVERSATIONS}
 
 
-def specified():
+def read_table():
     for line in TABLE.strip().splitlines():
         name, session = line.split()
         resumed = session.removeprefix("resume:")
         yield NAMES.get(name, name), NAMES.get(resumed, resumed)
 
 
-@pytest.mark.parametrize(("name", "resumes"), [*specified(), *OURS.items()])
+@pytest.mark.parametrize(("name", "resumes"), [*read_table(), *OURS.items()])
 def test_each_conversation_goes_on_where_the_table_says(name, resumes):
     assert BY_NAME[name].resumes == resumes
 
 
 def test_the_table_is_complete():
-    assert {name for name, _ in specified()} | set(OURS) == set(BY_NAME)
+    assert {name for name, _ in read_table()} | set(OURS) == set(BY_NAME)
 
 
 def test_a_stage_that_only_reads_is_declared_so():

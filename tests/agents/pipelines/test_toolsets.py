@@ -20,7 +20,7 @@ decisions: {record: false}
 FILES = {"lib.py": "x = 1\n", ".github/fettle.yml": POLICY}
 
 
-class Toolsets:
+class ChangingToolsets:
     """The port Toolsets over a server that changes its mind each time it is asked."""
 
     def __init__(self, asked, called):
@@ -70,20 +70,20 @@ def resolve(request_, asked, called):
 
     async def go(world):
         run = world.run(request_)
-        run.context.ports = replace(run.context.ports, toolsets=Toolsets(asked, called))
+        run.context.ports = replace(run.context.ports, toolsets=ChangingToolsets(asked, called))
         return await PIPELINES[type(request_)].work(run, request_)
 
     return go
 
 
-def triaged(talk, *before):
+def submit_triage(talk, *before):
     submitted = talk.use(
         "submit_triage", decision="decline", kind="bug", reasoning="no", detail="No, because."
     )
     return [*([each] for each in before), [submitted]]
 
 
-def offered(world):
+def list_offered(world):
     """Return what each query offered the model, as it went out."""
     return [each["tools"] for each in world.model.asked]
 
@@ -91,12 +91,12 @@ def offered(world):
 async def test_the_servers_are_asked_once_and_their_tools_stand_in_their_place(
     make_world, talk, resolve, asked, called
 ):
-    world = make_world(FILES, triaged(talk, talk.use("mcp_far_look", at="x")))
+    world = make_world(FILES, submit_triage(talk, talk.use("mcp_far_look", at="x")))
 
     await resolve(world)
 
     assert asked == [["far"]]
-    names = [each["name"] for each in json.loads(offered(world)[0])]
+    names = [each["name"] for each in json.loads(list_offered(world)[0])]
     assert names == sorted(names)
     assert "mcp_far_look" in names
     assert called == [("mcp_far_look", {"at": "x"})]
@@ -106,20 +106,20 @@ async def test_a_run_that_goes_on_has_the_tools_it_began_with(
     make_world, talk, resolve, asked, called
 ):
     look = talk.use("mcp_far_look", at="x")
-    world = make_world(FILES, [[look], talk.Killed(), *triaged(talk)])
+    world = make_world(FILES, [[look], talk.Killed(), *submit_triage(talk)])
 
     with pytest.raises(talk.Killed):
         await resolve(world)
     await resolve(world)
 
     assert asked == [["far"]]
-    assert len(set(offered(world))) == 1
-    assert "version 1" in offered(world)[-1]
+    assert len(set(list_offered(world))) == 1
+    assert "version 1" in list_offered(world)[-1]
 
 
 async def test_another_stage_may_not_call_what_this_one_may(make_world, talk, resolve, called):
     files = FILES | {".github/fettle.yml": POLICY.replace("[triage]", "[implement]")}
-    world = make_world(files, triaged(talk, talk.use("mcp_far_look", at="x")))
+    world = make_world(files, submit_triage(talk, talk.use("mcp_far_look", at="x")))
 
     await resolve(world)
 
@@ -128,7 +128,7 @@ async def test_another_stage_may_not_call_what_this_one_may(make_world, talk, re
 
 
 async def test_a_tool_that_was_not_learnt_does_not_exist(make_world, talk, resolve, called):
-    world = make_world(FILES, triaged(talk, talk.use("mcp_far_other", at="x")))
+    world = make_world(FILES, submit_triage(talk, talk.use("mcp_far_other", at="x")))
 
     await resolve(world)
 

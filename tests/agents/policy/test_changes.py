@@ -8,7 +8,7 @@ from agents.policy import Policy, parse_policy
 from agents.policy.changes import MOST, changes
 
 
-def told(old, new):
+def describe_changes(old, new):
     return changes(parse_policy(old.encode()), parse_policy(new.encode()))
 
 
@@ -49,12 +49,12 @@ def told(old, new):
     ids=range(10),
 )
 def test_each_change_is_a_line(old, new, lines):
-    assert told(old, new) == lines
+    assert describe_changes(old, new) == lines
 
 
 def test_of_very_many_some_are_told():
     hosts = ", ".join(f"h{n}" for n in range(100))
-    found = told("{}", f"web: {{hosts: [{hosts}]}}")
+    found = describe_changes("{}", f"web: {{hosts: [{hosts}]}}")
     assert len(found) == MOST + 1
     assert found[-1] == "and 60 more"
 

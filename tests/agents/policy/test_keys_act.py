@@ -15,18 +15,18 @@ from agents.tools.rules_policy import owners_word
 from tests.agents.pipelines.resolve.test_pipeline import (
     CHECK,
     FILES,
-    ending,
     run_checks,
     story,
     subjects,
+    submit_pull_request,
 )
 
 WIDE = RunLimits(usd=100, turns=1000, minutes=1000, usd_per_day=100)
 
 
-async def resolved(make_world, talk, request, policy):
+async def resolve_under(make_world, talk, request, policy):
     """Resolve an issue under this policy; return the world and the pull request."""
-    answers = [*story(talk.use, talk.say), ending(talk.use)]
+    answers = [*story(talk.use, talk.say), submit_pull_request(talk.use)]
     commands = {CHECK: run_checks, "own": run_checks}
     world = make_world({**FILES, POLICY_PATH: policy}, answers, commands=commands)
     outcome = await world.resolve(request)
@@ -38,13 +38,15 @@ async def resolved(make_world, talk, request, policy):
 )
 async def test_branches_lie_in_the_folder(make_world, talk, request_, folder, start):
     policy = f"branches: {{folder: {folder}}}\n" if folder else "{}"
-    world, pull = await resolved(make_world, talk, request_, policy)
+    world, pull = await resolve_under(make_world, talk, request_, policy)
     assert pull.branch.startswith(start)
     assert list(world.publisher.pushed) == [pull.branch]
 
 
 async def test_commits_and_titles_have_their_type(make_world, talk, request_):
-    world, pull = await resolved(make_world, talk, request_, "commits: {style: conventional}\n")
+    world, pull = await resolve_under(
+        make_world, talk, request_, "commits: {style: conventional}\n"
+    )
     assert subjects(world, pull.head) == [
         "feat: step 1/2: Add without one",
         "feat: step 2/2: Test the sum",
@@ -74,7 +76,7 @@ def test_a_type_is_what_the_change_is_about(subject, said, expected):
 
 async def test_quality_is_what_it_says(make_world, talk, request_):
     policy = "quality: [{name: ours, run: own, timeout: 61}]\n"
-    world, pull = await resolved(make_world, talk, request_, policy)
+    world, pull = await resolve_under(make_world, talk, request_, policy)
     assert CHECK not in pull.body
     assert "`own` | passed (exit 0" in pull.body
     assert "ours" in pull.body

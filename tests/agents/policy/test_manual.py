@@ -18,11 +18,11 @@ def example():
     return found.encode()
 
 
-def shown(value, name=""):
+def list_leaves(value, name=""):
     if isinstance(value, dict):
-        return [leaf for key, each in value.items() for leaf in shown(each, f"{name}.{key}")]
+        return [leaf for key, each in value.items() for leaf in list_leaves(each, f"{name}.{key}")]
     if value and isinstance(value, tuple) and isinstance(value[0], dict):
-        return [leaf for each in value for leaf in shown(each, f"{name}[]")]
+        return [leaf for each in value for leaf in list_leaves(each, f"{name}[]")]
     return [name.lstrip(".")]
 
 
@@ -31,7 +31,7 @@ def test_it_is_valid():
 
 
 def test_it_shows_every_key():
-    found = set(shown(read_document(example()).value))
+    found = set(list_leaves(read_document(example()).value))
     twice = {each.replace("ask[]", "deny[]") for each in found} | found  # they have the same keys
     twice |= {each.replace("deny[]", "ask[]") for each in twice}
     assert sorted(twice) == leaves()

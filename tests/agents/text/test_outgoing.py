@@ -16,7 +16,7 @@ OWN = "https://github.com/octo/parse"
 WJ = "\u2060"
 
 
-def out(text, **options):
+def publish_text(text, **options):
     settings_ = {
         "repository_url": OWN,
         "mention_ok": frozenset({"Asker"}),
@@ -109,9 +109,9 @@ TABLE = [
 
 @pytest.mark.parametrize(("text", "expected"), TABLE)
 def test_what_acts_is_defused(text, expected):
-    published = out(text)
+    published = publish_text(text)
     assert published == expected
-    assert out(published) == published
+    assert publish_text(published) == published
 
 
 def test_an_ordinary_text_is_published_byte_for_byte():
@@ -121,7 +121,7 @@ def test_an_ordinary_text_is_published_byte_for_byte():
         "\n---\n"
         "\n```diff\n- old @x\n+ new\n```\nDone, 50% at $5!"
     )
-    assert out(text) == text
+    assert publish_text(text) == text
 
 
 def test_without_a_repository_no_absolute_link_lives():
@@ -133,7 +133,7 @@ def test_without_a_repository_no_absolute_link_lives():
     "text", ["```\nx", "~~~~\n```", "> ```\n> x", "- a\n  ```\n  x", "<pre>\nx", "<!-- x"]
 )
 def test_what_follows_is_not_swallowed(text):
-    tokens = MarkdownIt("commonmark").parse(f"{out(text)}\n\nResolves #7")
+    tokens = MarkdownIt("commonmark").parse(f"{publish_text(text)}\n\nResolves #7")
     assert [t.content for t in tokens if t.type == "inline"][-1] == "Resolves #7"
     assert tokens[-1].level == 0
 
@@ -141,10 +141,10 @@ def test_what_follows_is_not_swallowed(text):
 @pytest.mark.parametrize("unit", ["word ", "<b>@x*_", "line\n", "```\n"])
 def test_long_text_is_shortened_and_says_so(unit):
     text = unit * (80_000 // len(unit))
-    published = out(text)
+    published = publish_text(text)
     assert len(published) <= LIMIT
     assert re.search(r"\[[\d,]+ more characters left out\]$", published)
-    assert out(published) == published
+    assert publish_text(published) == published
 
 
 # --- whatever comes -----------------------------------------------------------------------------
@@ -243,7 +243,7 @@ CLOSING = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(?!7\b)\
 COMMAND = re.compile(r"^\s*/[a-z]+(?=\s|$)", re.IGNORECASE | re.MULTILINE)
 
 
-def shown(block):
+def visible_text(block):
     breaks = {"softbreak": "\n", "hardbreak": "\n", "code_inline": "`"}
     children = block.children or []
     return "".join(breaks.get(c.type, c.content if c.type == "text" else "") for c in children)
@@ -255,8 +255,8 @@ def referee(text):
     for block in md.parse(text):
         if block.type == "html_block":
             yield "html", block.content
-        yield from (("closing", found) for found in CLOSING.findall(shown(block)))
-        yield from (("command", found) for found in COMMAND.findall(shown(block)))
+        yield from (("closing", found) for found in CLOSING.findall(visible_text(block)))
+        yield from (("command", found) for found in COMMAND.findall(visible_text(block)))
         for child in block.children or []:
             if child.type in ("image", "html_inline"):
                 yield child.type, child.content
@@ -271,12 +271,12 @@ def referee(text):
 
 @given(hostile)
 def test_nothing_lives_and_doing_it_again_changes_nothing(text):
-    published = out(text)
+    published = publish_text(text)
     assert list(referee(published)) == []
-    assert out(published) == published
+    assert publish_text(published) == published
 
 
 @given(hostile)
 def test_words_after_it_are_read_as_they_stand(text):
-    tokens = MarkdownIt("commonmark").parse(f"{out(text)}\n\nResolves #7\n")
+    tokens = MarkdownIt("commonmark").parse(f"{publish_text(text)}\n\nResolves #7\n")
     assert [t.content for t in tokens if t.type == "inline"][-1] == "Resolves #7"

@@ -17,14 +17,14 @@ TOOL_MODULES = {tool.__module__ for tool in TOOLS}
 OTHERS_THAT_RUN = {"tree", "session"}  # commands of the work tree, conversations
 
 
-def used(module, kinds):
+def find_parts(module, kinds):
     return [part for part in ast.walk(module) if isinstance(part, kinds)]
 
 
 def imports(module):
-    parts = used(module, ast.ImportFrom)
+    parts = find_parts(module, ast.ImportFrom)
     return {f"{part.module}.{alias.name}" for part in parts for alias in part.names} | {
-        alias.name for part in used(module, ast.Import) for alias in part.names
+        alias.name for part in find_parts(module, ast.Import) for alias in part.names
     }
 
 
@@ -32,7 +32,7 @@ def test_only_the_gate_runs_a_tool():
     runs = {
         (path, ast.unparse(part.func))
         for path, module in MODULES.items()
-        for part in used(module, ast.Call)
+        for part in find_parts(module, ast.Call)
         if isinstance(part.func, ast.Attribute)
         and part.func.attr == "run"
         and ast.unparse(part.func.value).split(".")[-1] not in OTHERS_THAT_RUN
@@ -44,7 +44,7 @@ def test_only_a_tool_calls_other_servers_and_only_the_gate_runs_it():
     callers = {
         path
         for path, module in MODULES.items()
-        for part in used(module, ast.Call)
+        for part in find_parts(module, ast.Call)
         if isinstance(part.func, ast.Attribute)
         and part.func.attr == "call"
         and ast.unparse(part.func.value).split(".")[-1] in ("toolsets", "_toolsets")
@@ -67,13 +67,13 @@ def test_nobody_else_holds_a_tool():
     judges = {"agents/tools/objections.py", "agents/tools/rules_policy.py"}
     assert holders - makers - judges == {"agents/tools/gate.py", "agents/loop/conversation.py"}
     conversation = MODULES["agents/loop/conversation.py"]  # hands their definitions to the model
-    assert {part.attr for part in used(conversation, ast.Attribute)}.isdisjoint({"run"})
+    assert {part.attr for part in find_parts(conversation, ast.Attribute)}.isdisjoint({"run"})
 
 
 def test_no_method_is_called_by_a_name_in_a_string():
     reaching = {"getattr", "operator.methodcaller", "importlib.import_module", "__import__"}
     for path, module in MODULES.items():
-        for part in used(module, ast.Call):
+        for part in find_parts(module, ast.Call):
             if ast.unparse(part.func) in reaching:
                 names = {a.value for a in part.args if isinstance(a, ast.Constant)}
                 assert "run" not in names, path

@@ -17,7 +17,7 @@ from agents.tools.base import Effect
 from agents.tools.mcp import Mcp, is_permitted, manner, tool_class, tool_name
 
 
-class Toolsets:
+class OneToolset:
     """The port Toolsets with one tool."""
 
     def __init__(self):
@@ -53,7 +53,7 @@ def test_other_names_are_no_tools(name):
 
 
 async def test_a_call_hands_on_what_it_was_given_and_fences_what_comes_back(reading):
-    toolsets = Toolsets()
+    toolsets = OneToolset()
     call = tool_class("mcp_far_look").model_validate({"name": "x", "run": 1, "none": None})
 
     text = await call.run(replace(reading, toolsets=toolsets))
@@ -76,7 +76,7 @@ async def test_endless_arguments_are_refused(reading):
     call = tool_class("mcp_far_look").model_validate({"text": "x" * 100_001})
 
     with pytest.raises(ToolError, match="too long"):
-        await call.run(replace(reading, toolsets=Toolsets()))
+        await call.run(replace(reading, toolsets=OneToolset()))
 
 
 @pytest.mark.parametrize("arguments", ["text", [], {"a": "b\0c"}])
@@ -113,7 +113,7 @@ def test_the_policy_says_which_stage_may_call_what(name, stage, may):
 
 
 def test_of_a_tool_that_nobody_knows_the_worst_is_thought(reading):
-    bench = replace(reading, toolsets=Toolsets())
+    bench = replace(reading, toolsets=OneToolset())
 
     assert manner("mcp_far_look", bench) == Manner(only_reads=True, outside=False)
     assert manner("mcp_far_other", bench) == Manner(only_reads=False, outside=True)

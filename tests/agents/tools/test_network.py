@@ -30,7 +30,7 @@ def tree(tree):
     return tree
 
 
-def yes(arguments):
+def approve(arguments):
     asking = Asking(
         call_id="1", session="s", stage="implement/1", tool="bash", arguments=arguments,
         rule="r", reason="", head="",
@@ -39,7 +39,7 @@ def yes(arguments):
 
 
 async def test_what_was_approved_as_a_new_dependency_reaches_the_indexes_once(bench, tree):
-    await call("bash", INSTALL, bench=bench, grant=yes(INSTALL))
+    await call("bash", INSTALL, bench=bench, grant=approve(INSTALL))
     await call("bash", {"command": "true"}, bench=bench)
     assert tree.networks == ["indexes", "none"]
 
@@ -47,7 +47,7 @@ async def test_what_was_approved_as_a_new_dependency_reaches_the_indexes_once(be
 @pytest.mark.parametrize("command", ["git reset --hard", "rm -rf folder", "pip install ."])
 async def test_no_other_call_does_whatever_people_said(bench, tree, command):
     arguments = {"command": command}
-    await call("bash", arguments, bench=bench, grant=yes(arguments))
+    await call("bash", arguments, bench=bench, grant=approve(arguments))
     assert tree.networks == ["none"]
 
 
@@ -56,7 +56,7 @@ async def test_without_a_yes_it_does_not_run(bench, tree):
         await call("bash", INSTALL, bench=bench)
     other = {"command": INSTALL["command"] + " # more"}
     with pytest.raises(ToolError, match="nobody has approved exactly this call"):
-        await call("bash", other, bench=bench, grant=yes(INSTALL))
+        await call("bash", other, bench=bench, grant=approve(INSTALL))
     assert tree.networks == []
 
 
@@ -66,14 +66,14 @@ async def test_without_a_yes_it_does_not_run(bench, tree):
 async def test_what_is_denied_is_not_let_out_beside_it(bench, tree, more):
     arguments = {"command": f"pip install tinypkg && {more}"}
     with pytest.raises(ToolError, match="Refused"):
-        await call("bash", arguments, bench=bench, grant=yes(arguments))
+        await call("bash", arguments, bench=bench, grant=approve(arguments))
     assert tree.networks == []
 
 
 async def test_a_stage_that_only_reads_installs_nothing(bench, tree):
     reading = replace(bench, capability=Capability.READ_ONLY)
     with pytest.raises(ToolError, match="stage/read-only"):
-        await call("bash", INSTALL, bench=reading, grant=yes(INSTALL))
+        await call("bash", INSTALL, bench=reading, grant=approve(INSTALL))
     assert tree.networks == []
 
 
@@ -92,7 +92,7 @@ def test_an_ask_of_the_owners_keeps_what_the_call_is_about(bench):
     assert "may read from the package indexes" in verdict.reason
 
 
-def mentioning(pattern):
+def find_files(pattern):
     folder = Path(tools.__file__).parents[1]
     return {
         str(path.relative_to(folder))
@@ -104,5 +104,5 @@ def mentioning(pattern):
 def test_nothing_else_asks_for_it():
     ladder = {"npm_tools.py", "provided.py"}  # code that no model has a word in: fixed commands
 
-    assert mentioning(r"""["']indexes["']""") == {"ports/repository.py", "tools/gate.py"}
-    assert mentioning(r"""\btree\.ask\(""") == {f"pipelines/remediate/ladder/{n}" for n in ladder}
+    assert find_files(r"""["']indexes["']""") == {"ports/repository.py", "tools/gate.py"}
+    assert find_files(r"""\btree\.ask\(""") == {f"pipelines/remediate/ladder/{n}" for n in ladder}

@@ -139,11 +139,11 @@ async def test_an_alert_that_is_left_to_the_run_just_then_keeps_it_going(alerted
     again = request.model_copy(update={"told": (Told(alert=1, severity="high"),), "via": "alert"})
     await alerted.server.fix_alert(alert)
 
-    async def reopen():
+    async def reopen_alert():
         await alerted.server.reintroduce_alert(alert)
         assert await AlertRuns(alerted.database).cover("later", again) == run_id
 
-    closed.meanwhile = reopen
+    closed.meanwhile = reopen_alert
     assert (await closed(notice(alerted, state="fixed")))["left"] == 1
     assert await cancel_of(alerted, run_id) is None
 

@@ -21,7 +21,7 @@ __all__ = ["alerted", "key", "scene", "signer"]  # fixtures
 COMMIT = "c" * 40
 
 
-class Source:
+class DefaultBranchSource:
     """The default branch, as far as it is read."""
 
     def __init__(self, files):
@@ -37,7 +37,7 @@ class Source:
         return self.held.get(path)
 
 
-class Equipment:
+class FixEquipment:
     """What a run is given, and let go of."""
 
     def __init__(self, alerts, source):
@@ -70,7 +70,7 @@ async def merged(alerted, remediations):
     async def equip(run_id, request, _steps):
         if run_id in look.breaks:
             raise TransientError("GitHub did not answer.")
-        made.append(Equipment(alerted.alerts(run_id, request), look.source))
+        made.append(FixEquipment(alerted.alerts(run_id, request), look.source))
         return made[-1]
 
     async def look(days=1.1):
@@ -87,7 +87,7 @@ async def merged(alerted, remediations):
         return await remediations.of(run_id)
 
     look.breaks = set()
-    look.now, look.source, look.alert, look.pull = time.time(), Source({}), alert, pull
+    look.now, look.source, look.alert, look.pull = time.time(), DefaultBranchSource({}), alert, pull
     look.said = lambda: [comment.body for comment in pull.issue.comments]
     look.merge = lambda: remediations.pull_closed(
         alerted.repository.id, pull.issue.number, merged=True
@@ -117,7 +117,7 @@ async def test_a_merge_that_nobody_told_of_is_seen(alerted, merged):
 
 async def test_people_are_told_once_which_copy_is_still_in_which_range(merged):
     await merged.merge()
-    merged.source = Source({"requirements.txt": "jinja2==3.1.3\n"})
+    merged.source = DefaultBranchSource({"requirements.txt": "jinja2==3.1.3\n"})
     assert (await merged()).told_at is not None
     [said] = merged.said()
     assert "The alert 1 is open a day after this was merged" in said
@@ -128,7 +128,7 @@ async def test_people_are_told_once_which_copy_is_still_in_which_range(merged):
 
 async def test_people_are_told_that_github_has_not_looked(merged):
     await merged.merge()
-    merged.source = Source({"requirements.txt": "jinja2==3.1.4\n"})
+    merged.source = DefaultBranchSource({"requirements.txt": "jinja2==3.1.4\n"})
     await merged()
     [said] = merged.said()
     assert "outside of the vulnerable ranges (3.1.4)" in said
@@ -147,7 +147,7 @@ async def test_people_are_told_that_it_was_another_branch(alerted, merged, remed
 
 async def test_files_that_cannot_be_read_are_said_to_be(merged):
     await merged.merge()
-    merged.source = Source({"go.mod": "module x\n"})
+    merged.source = DefaultBranchSource({"go.mod": "module x\n"})
     await merged()
     [said] = merged.said()
     assert "cannot read the lock file" in said
@@ -156,7 +156,9 @@ async def test_files_that_cannot_be_read_are_said_to_be(merged):
 async def test_what_fettle_says_is_made_of_names_that_nobody_acts_on(alerted, merged):
     """A version and a folder are whatever somebody wrote into a file."""
     await merged.merge()
-    merged.source = Source({"requirements.txt": "jinja2==3.1.3 # @mara `/bot approve`\n"})
+    merged.source = DefaultBranchSource(
+        {"requirements.txt": "jinja2==3.1.3 # @mara `/bot approve`\n"}
+    )
     await merged()
     [said] = merged.said()
     assert "@mara" not in said
@@ -165,7 +167,7 @@ async def test_what_fettle_says_is_made_of_names_that_nobody_acts_on(alerted, me
 
 async def test_after_a_month_nobody_looks_any_more(alerted, merged):
     await merged.merge()
-    merged.source = Source({"requirements.txt": "jinja2==3.1.3\n"})
+    merged.source = DefaultBranchSource({"requirements.txt": "jinja2==3.1.3\n"})
     await merged(31)
     assert merged.said() == []
 
@@ -189,7 +191,7 @@ async def test_only_what_is_left_open_is_told(alerted, merged, remediations):
     await remediations.remember(run_id, request, number=number, **kept)
     await merged.merge()
     await alerted.server.fix_alert(merged.alert)
-    merged.source = Source({"requirements.txt": "jinja2==3.1.4\n"})
+    merged.source = DefaultBranchSource({"requirements.txt": "jinja2==3.1.4\n"})
     await merged()
     [said] = merged.said()
     assert "`3.1.4` in `< 3.1.5`" in said

@@ -49,7 +49,7 @@ GROUP = Group(
 SCAN = {"output": AlertGroup(commit="c" * 40, group=GROUP).model_dump(mode="json")}
 
 
-class History:
+class EngineHistory:
     """What the engine recorded."""
 
     def __init__(self, *records):
@@ -64,17 +64,17 @@ class History:
 
 @pytest.fixture
 def ends(database):
-    async def ending(outcome, *records, **changes):
+    async def end_run(outcome, *records, **changes):
         about = request(7).model_copy(update=changes)
         await Runs(database).create("0001", about)
         remediations = Remediations(database)
         record = AlertOutcomes(
-            remediations, Overrides(database), History(*records), clock=lambda: 1000.0
+            remediations, Overrides(database), EngineHistory(*records), clock=lambda: 1000.0
         )
         await record.remember("0001", about, outcome)
         return await remediations.of("0001")
 
-    return ending
+    return end_run
 
 
 async def test_the_pull_request_and_what_each_alert_said(ends):
@@ -148,7 +148,7 @@ async def test_a_fix_without_one_has_no_day(ends):
 def retired(database, ends):
     """Have a run about an override come to this; return when that is looked at next."""
 
-    async def ending(rule, **found):
+    async def retire_override(rule, **found):
         about = request(7)
         await Runs(database).create("0000", about)
         kept = {"cancelled": False, "commit": "c", "found": {7: "m"}, "overruled": MADE}
@@ -163,7 +163,7 @@ def retired(database, ends):
         assert await remediations.of_lane(about.lane) == [await remediations.of("0000")]
         return (await remediations.of("0000")).override_until
 
-    return ending
+    return retire_override
 
 
 async def test_what_is_needed_still_is_looked_at_after_as_many_days(retired):
@@ -181,7 +181,7 @@ async def test_a_run_that_never_got_there_says_nothing(retired):
 async def test_a_pull_request_is_noted_as_soon_as_it_is_known(database):
     about, remediations = request(7), Remediations(database)
     await Runs(database).create("0001", about)
-    steps = History(("stage/scan/1", SCAN), ("stage/fix/1", FIX))
+    steps = EngineHistory(("stage/scan/1", SCAN), ("stage/fix/1", FIX))
     record = AlertOutcomes(remediations, Overrides(database), steps)
     for _ in range(2):
         await record.opened("0001", about, 31)
@@ -195,7 +195,7 @@ async def test_a_pull_request_is_noted_as_soon_as_it_is_known(database):
 async def test_people_may_still_end_a_run_that_has_opened_one(database):
     about, remediations = request(7), Remediations(database)
     await Runs(database).create("0001", about)
-    record = AlertOutcomes(remediations, Overrides(database), History(("stage/scan/1", SCAN)))
+    record = AlertOutcomes(remediations, Overrides(database), EngineHistory(("stage/scan/1", SCAN)))
     await record.opened("0001", about, 31)
     await StoredSteers(database).put("0001", "k", kind="cancel", via="terminal", by="mara")
     await record.remember("0001", about, Outcome(kind="cancelled", text="Called off."))

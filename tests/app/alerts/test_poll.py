@@ -13,7 +13,7 @@ import handlers
 from agents.errors import TransientError
 from agents.run import Outcome
 from app.alerts.outcomes import mark
-from app.alerts.poll import DAY, MOST_RUNS, AlertPoll, mark_of, why
+from app.alerts.poll import DAY, MOST_RUNS, AlertPoll, explain_retry, mark_of
 from app.github.alerts.list_open import OpenAlerts
 from app.github.policy.file import read_policy
 from app.records.installations import KnownInstallation, KnownRepository
@@ -47,7 +47,7 @@ async def known(alerted):
 def look(alerted, known):
     """Return a function that lets time pass, makes a pass, and returns all requests so far."""
 
-    async def looking(after=0.0):
+    async def poll_alerts(after=0.0):
         database = alerted.database
         await database.write(
             lambda c: (
@@ -72,7 +72,7 @@ def look(alerted, known):
         await sweep.run()
         return await requests(database)
 
-    return looking
+    return poll_alerts
 
 
 async def requests(database):
@@ -81,7 +81,7 @@ async def requests(database):
     return [handlers.route(event, orjson.loads(lz4.frame.decompress(body))) for event, body in rows]
 
 
-async def tried(alerted, request, *, name="tried", number=0, cancelled=False, changed=False):
+async def record_try(alerted, request, *, name="tried", number=0, cancelled=False, changed=False):
     """Note that a run has tried it, and has found what is open now."""
     run_id, about = await alerted.about(name, told=request.told, via=request.via)
     await alerted.runs.ended(run_id, Outcome(kind="failed", text="No fix was found."))
@@ -185,7 +185,7 @@ async def test_the_policy_decides(alerted, look, open_alert, text):
 async def test_a_weekly_rhythm_waits_for_a_week(alerted, look, open_alert):
     await policy(alerted, "remediation: {schedule: weekly}\n")
     [first] = await look()
-    await tried(alerted, first, changed=True)
+    await record_try(alerted, first, changed=True)
     assert len(await look(after=2 * DAY)) == 1
     assert len(await look(after=6 * DAY)) == 2
 
@@ -194,7 +194,7 @@ async def test_what_failed_is_tried_again_when_the_lock_file_is_another_one(
     alerted, look, open_alert
 ):
     [first] = await look()
-    await tried(alerted, first)
+    await record_try(alerted, first)
     assert len(await look(after=2 * DAY)) == 1
     files, ada = {"requirements.txt": "jinja2==3.1.3\nflask\n"}, alerted.scene.people["ada"]
     await alerted.server.commit(
@@ -207,9 +207,9 @@ async def test_a_lock_file_that_changes_every_day_is_no_reason_for_a_run_every_d
     alerted, look, open_alert
 ):
     [first] = await look()
-    await tried(alerted, first, name="one", changed=True)
+    await record_try(alerted, first, name="one", changed=True)
     assert len(await look(after=2 * DAY)) == 2
-    await tried(alerted, first, name="two", changed=True)
+    await record_try(alerted, first, name="two", changed=True)
     assert len(await look(after=1.5 * DAY)) == 2
     assert len(await look(after=1.5 * DAY)) == 3
 
@@ -279,7 +279,7 @@ async def test_one_installation_that_is_out_of_requests_does_not_stop_the_others
 
 async def test_other_files_change_every_day_and_mean_nothing(alerted, look, open_alert):
     [first] = await look()
-    await tried(alerted, first)
+    await record_try(alerted, first)
     ada = alerted.scene.people["ada"]
     await alerted.server.commit(
         alerted.repository, {"a.py": "1\n"}, author=ada, message="Work", branch="main"
@@ -289,7 +289,7 @@ async def test_other_files_change_every_day_and_mean_nothing(alerted, look, open
 
 async def test_what_failed_is_tried_again_when_a_fix_may_have_come(alerted, look, open_alert):
     [first] = await look()
-    await tried(alerted, first)
+    await record_try(alerted, first)
     assert len(await look(after=8 * DAY)) == 2
 
 
@@ -392,5 +392,5 @@ def remediation(state="over", *, days=1.5, found=None, declined=False, merged=No
     ],
 )
 def test_what_was_tried_is_tried_again_for_a_reason_alone(tried, marks, reason):
-    said = why(tried, marks, time.time())
+    said = explain_retry(tried, marks, time.time())
     assert (reason in said) if reason else said == ""

@@ -36,11 +36,11 @@ REPOSITORY = ABOUT.repository.id
 WEB = "https://github.example"
 
 
-def said(**parts):
+def valid_policy(**parts):
     return ValidPolicy(Policy.model_validate(parts), "", PolicyOrigin())
 
 
-class Scene:
+class OverrideScene:
     def __init__(self, database):
         self.database = database
         self.remediations, self.overrides = Remediations(database), Overrides(database)
@@ -94,7 +94,7 @@ async def scene(database):
     await stored.keep(KnownInstallation(1, **account, permissions=granted, since=1.0))
     place = {"owner": "octo", "name": "renamed", "default_branch": "main"}
     await stored.keep_repositories(1, [KnownRepository(REPOSITORY, 1, **place)], whole=True)
-    return Scene(database)
+    return OverrideScene(database)
 
 
 async def test_once_its_day_has_come_it_is_asked_for_once(scene):
@@ -116,7 +116,7 @@ async def test_once_its_day_has_come_it_is_asked_for_once(scene):
 
 
 async def test_the_policy_says_how_long_one_that_is_needed_is_left_alone(scene):
-    scene.policy = said(remediation={"override_days": 7})
+    scene.policy = valid_policy(remediation={"override_days": 7})
     await scene.made()
     [asked] = await scene.look()
     assert asked.retire.days == 7
@@ -177,8 +177,8 @@ async def test_where_nothing_can_be_done_nothing_is_asked(scene, table, values):
 @pytest.mark.parametrize(
     "policy",
     [
-        said(remediation={"schedule": "never"}),
-        said(triggers={"alerts": False}),
+        valid_policy(remediation={"schedule": "never"}),
+        valid_policy(triggers={"alerts": False}),
         InvalidPolicy((), PolicyOrigin()),
         TransientError("GitHub did not answer."),
     ],

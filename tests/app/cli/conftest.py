@@ -8,7 +8,7 @@ import os
 import pytest
 
 from app.cli import main
-from tests.app.cli.runs.runs_scene import Store
+from tests.app.cli.runs.runs_scene import RunStore
 
 
 @pytest.fixture
@@ -38,4 +38,4 @@ def fettle(monkeypatch, capsys, tmp_path):
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(f"sqlite:///{tmp_path / 'fettle.db'}")
+    return RunStore(f"sqlite:///{tmp_path / 'fettle.db'}")

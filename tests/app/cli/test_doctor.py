@@ -146,12 +146,12 @@ def findings(monkeypatch, capsys):
     """Run all checks with what they find given; exit code and output."""
 
     def run(*args, found=()):
-        async def examined(*_, **options):
+        async def record_examine(*_, **options):
             asked.append(options["ask_models"])
             return list(found)
 
         asked = []
-        monkeypatch.setattr("app.doctor.run_all.examine", examined)
+        monkeypatch.setattr("app.doctor.run_all.examine", record_examine)
         monkeypatch.setenv("COLUMNS", "120")
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-hush-hush-hush")
         monkeypatch.setattr("sys.argv", ["fettle", "doctor", *args])

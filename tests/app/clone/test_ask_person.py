@@ -31,7 +31,7 @@ def databases(data):
     return [f"sqlite:///{path}" for path in found if not path.parent.name.startswith("failed-")]
 
 
-def only(data):
+def open_only_database(data):
     [url] = databases(data)
     return Database(url)
 
@@ -52,7 +52,7 @@ async def test_a_run_that_waits_ends_the_command_and_the_next_one_goes_on(bench,
         await bench.resolve(calc)
     assert len(model.requests) == asked
 
-    database = only(bench.data)
+    database = open_only_database(bench.data)
     await StoredApprovals(database).decide(
         ident, verdict="approved", by="ada", by_id=None, via="terminal"
     )
@@ -81,11 +81,11 @@ async def test_whoever_sits_there_is_asked_and_the_run_goes_on_at_once(bench, ca
 
 
 async def test_who_wants_to_decide_later_may(bench, calc):
-    async def later(_waiting):
+    async def decide_later(_waiting):
         return None
 
     await bench.play(SCRIPT)
     with pytest.raises(CloneWaits):
-        await bench.resolve(calc, decide=later)
+        await bench.resolve(calc, decide=decide_later)
     [folder] = bench.left()
     assert (folder / "run.db").exists()

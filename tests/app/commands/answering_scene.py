@@ -28,7 +28,7 @@ SECRET = "s3cret"
 RUN = "run-1"
 
 
-def asking(call_id="c1", **changes):
+def make_asking(call_id="c1", **changes):
     return Asking(
         **{
             "call_id": call_id,
@@ -117,7 +117,7 @@ class Office:
 
     async def ask(self, call_id="c1", **changes):
         """Have the run ask; return the approval's id."""
-        return (await self.approvals.ask(asking(call_id, **self.pulled, **changes))).id
+        return (await self.approvals.ask(make_asking(call_id, **self.pulled, **changes))).id
 
     async def state(self, ident):
         return (await self.store.get(ident)).state

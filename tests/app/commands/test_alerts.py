@@ -9,7 +9,7 @@ from agents.requests import RemediateAlert
 from agents.run import Outcome
 from app.store.runs.lanes import Lanes
 from app.store.runs.turns import StoredJournal
-from tests.app.commands.answering_scene import asking, open_office
+from tests.app.commands.answering_scene import make_asking, open_office
 from tests.app.github.conftest import alerted, key, scene, signer
 
 __all__ = ["alerted", "key", "scene", "signer"]  # fixtures
@@ -25,7 +25,7 @@ async def waiting(alerted, office):
     """A run about alerts that has asked something."""
     await alerted.alert()
     run = await alerted.speaking("0001")
-    found = await run.ask(asking())
+    found = await run.ask(make_asking())
     [issue] = alerted.issues()
     return run, found.id, issue
 
@@ -64,7 +64,7 @@ async def test_attack_what_the_public_must_not_learn_no_command_tells_it(office,
     alerted.repository.private = private
     await alerted.alert()
     run = await alerted.speaking("0001")
-    await run.ask(asking())
+    await run.ask(make_asking())
     [issue] = alerted.issues()
     said = {"decision": "reachable", "reasoning": "GHSA-x is reached by login.py"}
     call = {"type": "tool_use", "id": "t1", "name": "submit_assessment", "input": said}

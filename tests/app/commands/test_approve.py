@@ -12,7 +12,7 @@ from sqlalchemy import update
 import handlers
 from app.simulator.github.schemas.common import account_json, repository_json
 from app.store.tables import approvals
-from tests.app.commands.answering_scene import asking, open_office, open_pulled
+from tests.app.commands.answering_scene import make_asking, open_office, open_pulled
 from tests.app.github.conftest import key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures
@@ -318,7 +318,7 @@ async def test_an_answer_is_void_when_the_branch_has_moved(pulled):
 async def test_what_the_terminal_decided_is_shown_once_the_run_goes_on(office):
     ident = await office.ask()
     await office.store.decide(ident, verdict="approved", by="root", by_id=None, via="terminal")
-    assert (await office.approvals.ask(asking())).state == "approved"
+    assert (await office.approvals.ask(make_asking())).state == "approved"
 
     [text] = office.texts()
     assert "**Approved** by `root` on the machine that Fettle runs on" in text

@@ -7,7 +7,7 @@ import pytest
 from app.simulator.github.accounts import Actor
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
-from tests.app.commands.answering_scene import asking, open_office
+from tests.app.commands.answering_scene import make_asking, open_office
 from tests.app.github.conftest import key, scene, signer
 
 __all__ = ["key", "scene", "signer"]  # fixtures
@@ -234,7 +234,7 @@ async def test_an_id_of_another_repository_tells_nothing(office, database):
     elsewhere = scene.request.repository.model_copy(update={"id": 4711, "name": "secret"})
     other = scene.request.model_copy(update={"repository": elsewhere})
     await Runs(database).create("run-2", other)
-    hidden = await StoredApprovals(database).ask_once("run-2", asking())
+    hidden = await StoredApprovals(database).ask_once("run-2", make_asking())
     await office.say("bob", f"/bot approve {hidden.id}\n/bot approve aaaaaa")
 
     assert await office.state(hidden.id) == "waiting"

@@ -22,7 +22,7 @@ async def office(scene, database, aiohttp_server):
     return await open_office(scene, database, aiohttp_server)
 
 
-async def answered(office, number, stage, *calls, usd=0.25):
+async def append_answer(office, number, stage, *calls, usd=0.25):
     """Have the model answer with these calls."""
     content = [
         {"type": "tool_use", "id": f"t{n}", "name": name, "input": arguments}
@@ -41,7 +41,7 @@ async def test_at_work(office):
     runs = Runs(office.database)
     await runs.started(RUN, "stage/check_quality/2~1")
     await runs.comment_is(RUN, 77)
-    await answered(office, 0, "check_quality/2", ("bash", {}))
+    await append_answer(office, 0, "check_quality/2", ("bash", {}))
     await office.steers.put(RUN, "k", kind="budget", usd=1.5, by="bob", via="comment")
     await runs.create("run-2", office.scene.request)
     text = await status(office)
@@ -119,7 +119,7 @@ async def test_of_what_never_was_there_is_nothing_to_tell(office, verb):
 # --- why ----------------------------------------------------------------------------------------
 
 
-async def why(office):
+async def ask_why(office):
     await office.say("bob", "/bot why")
     return office.texts()[-1]
 
@@ -127,18 +127,18 @@ async def why(office):
 async def test_what_was_decided_so_far_and_why(office):
     first = {"decision": "ask", "reasoning": "No.", "detail": "x"}
     triage = {"decision": "action_direct", "kind": "bug", "reasoning": "`%f` takes six digits."}
-    await answered(office, 0, "triage/1", ("submit_triage", first))
-    await answered(office, 1, "triage/1", ("read", {"path": "a"}), ("submit_triage", triage))
-    await answered(office, 0, "implement/1", ("submit_step", {"title": "Accept nine"}))
+    await append_answer(office, 0, "triage/1", ("submit_triage", first))
+    await append_answer(office, 1, "triage/1", ("read", {"path": "a"}), ("submit_triage", triage))
+    await append_answer(office, 0, "implement/1", ("submit_step", {"title": "Accept nine"}))
     verdict = {"verdict": "needs_context", "missing": "Which limit is right?"}
-    await answered(office, 0, "evaluation/2", ("submit_evaluation", verdict))
+    await append_answer(office, 0, "evaluation/2", ("submit_evaluation", verdict))
     ident = await office.ask()
     await office.say("bob", f"/bot deny {ident} keep the history")
     await office.say("ada", "Mind the tests.")
     await office.say("ada", "/bot budget 2")
     await office.say("bob", "/bot cancel wrong issue")
     await office.end("cancelled", text="`bob` cancelled the run: wrong issue")
-    text = await why(office)
+    text = await ask_why(office)
 
     lines = [line.partition(", ")[2] for line in text.splitlines() if line.startswith("- ")]
     assert lines[:2] == [
@@ -158,14 +158,14 @@ async def test_what_was_decided_so_far_and_why(office):
 
 
 async def test_before_anything_was_decided(office):
-    assert "No decision has been made yet." in await why(office)
+    assert "No decision has been made yet." in await ask_why(office)
 
 
 async def test_what_a_model_or_a_person_said_is_bounded_and_does_nothing(office):
     said = {"decision": BAD, "reasoning": BAD * 200}
-    await answered(office, 0, "triage/1", ("submit_triage", said))
+    await append_answer(office, 0, "triage/1", ("submit_triage", said))
     await office.say("ada", BAD.replace("/bot", "/ bot") * 50)
-    text = await why(office)
+    text = await ask_why(office)
 
     assert len(text) < 4_000
     assert not [line for line in text.splitlines() if line.lstrip("- ").startswith("/bot")]
@@ -180,7 +180,7 @@ async def test_of_very_much_the_newest_is_told(office):
         await office.steers.put(
             RUN, f"k{number}", kind="remark", words=f"word {number}", by="bob", via="comment"
         )
-    text = await why(office)
+    text = await ask_why(office)
     assert "- 10 older ones are left out." in text
     assert "word 9`" not in text
     assert "word 29" in text
@@ -188,5 +188,7 @@ async def test_of_very_much_the_newest_is_told(office):
 
 async def test_a_damaged_turn_hides_no_other(office):
     said = {"decision": "decline", "reasoning": "Out of scope."}
-    await answered(office, 0, "triage/1", ("submit_triage", "no object"), ("submit_triage", said))
-    assert "**decline**. Out of scope." in await why(office)
+    await append_answer(
+        office, 0, "triage/1", ("submit_triage", "no object"), ("submit_triage", said)
+    )
+    assert "**decline**. Out of scope." in await ask_why(office)

@@ -13,7 +13,7 @@ from tests.app.github.conftest import key, scene, signer
 __all__ = ["key", "scene", "signer"]  # fixtures
 
 
-async def opened(scene, author, app=None):
+async def open_pull(scene, author, app=None):
     files, ada = {"a.py": "1\n"}, scene.people["ada"]
     await scene.server.commit(
         scene.repository, files, author=ada, message="Fix", branch="bot/9-fix"
@@ -43,14 +43,14 @@ async def office_at(scene, pull, database, aiohttp_server):
 async def office(scene, database, aiohttp_server):
     """At Fettle's own pull request."""
     app = scene.server.world.apps[scene.app.app_id]
-    pull = await opened(scene, app.bot, app)
+    pull = await open_pull(scene, app.bot, app)
     return await office_at(scene, pull, database, aiohttp_server)
 
 
 @pytest.fixture
 async def foreign(scene, database, aiohttp_server):
     """At a pull request of somebody who may not write, with the label on."""
-    pull = await opened(scene, scene.people["mallory"])
+    pull = await open_pull(scene, scene.people["mallory"])
     found = await office_at(scene, pull, database, aiohttp_server)
     number = pull.issue.number
     await scene.server.label_issue(scene.repository, number, "bot:address", scene.people["bob"])
@@ -206,11 +206,11 @@ async def test_merging_it_calls_the_run_back(office):
 async def test_one_that_is_open_again_by_then_calls_nothing_back(office):
     scene = office.scene
 
-    async def reopen(_request):
+    async def reopen_issue(_request):
         scene.issue.state = "open"
 
     number = scene.request.number
-    scene.server.faults.before("GET", f"/issues/{number}$", reopen)
+    scene.server.faults.before("GET", f"/issues/{number}$", reopen_issue)
     await scene.server.close_issue(scene.repository, number, scene.people["ada"])
     assert await office.said() == []
 

@@ -25,7 +25,7 @@ def faces(comment):
     return [(face.user.login, face.content) for face in comment.reactions]
 
 
-def did(office, *names):
+def record_steps(office, *names):
     """Have the last run done these steps, as the engine records them."""
 
     async def steps(run_id):
@@ -102,7 +102,7 @@ async def test_where_no_run_was_there_is_nothing_to_retry(office):
 
 
 async def test_it_can_begin_at_a_stage(office):
-    did(office, "access/1", "stage/triage/1", "stage/implement/1", "stage/implement/2~1")
+    record_steps(office, "access/1", "stage/triage/1", "stage/implement/1", "stage/implement/2~1")
     await office.end()
     await office.say("bob", "/bot retry from implement")
     assert office.asked[0][1].again == Again(run_id=RUN, stage="implement")
@@ -110,7 +110,7 @@ async def test_it_can_begin_at_a_stage(office):
 
 @pytest.mark.parametrize("said", ["from deploy", "from access", "please", "from ../triage"])
 async def test_an_unknown_beginning_is_answered_with_what_there_is(office, said):
-    did(office, "access/1", "stage/triage/1", "stage/implement/1", "stage/implement/2~1")
+    record_steps(office, "access/1", "stage/triage/1", "stage/implement/1", "stage/implement/2~1")
     await office.end()
     await office.say("bob", f"/bot retry {said}")
     assert office.asked == []
@@ -157,10 +157,10 @@ async def test_where_it_takes_the_request_people_hear_what_to_do_instead(office,
 async def test_from_a_stage_of_a_run_that_is_sealed_it_is_said_what_there_is(office):
     await office.end()
 
-    async def shut(_run_id):
+    async def refuse_sealed(_run_id):
         raise ConfigError("sealed")
 
-    object.__setattr__(office.desk._asking.history, "steps", shut)
+    object.__setattr__(office.desk._asking.history, "steps", refuse_sealed)
     await office.say("bob", "/bot retry from implement")
     assert office.asked == []
     assert "none that is still known" in office.refusals[0]

@@ -177,12 +177,12 @@ async def test_a_label_that_is_on_again_by_then_calls_nothing_back(office):
     """Its own delivery ends the run before; this one may come late, in any order."""
     scene = office.scene
 
-    async def again(_request):
+    async def relabel(_request):
         scene.server.parts.issues.add_labels(
             scene.issue, Actor(scene.people["bob"]), [scene.request.label]
         )
 
-    scene.server.faults.before("GET", rf"/issues/{scene.issue.number}$", again)
+    scene.server.faults.before("GET", rf"/issues/{scene.issue.number}$", relabel)
     await office.unlabel("bob")
     assert [what for _, what in office.became] == [{"dropped": "it was undone"}]
     assert await office.said() == []
@@ -191,10 +191,10 @@ async def test_a_label_that_is_on_again_by_then_calls_nothing_back(office):
 async def test_an_issue_that_is_open_again_by_then_calls_nothing_back(office):
     scene = office.scene
 
-    async def again(_request):
+    async def reopen_issue(_request):
         scene.issue.state = "open"
 
-    scene.server.faults.before("GET", rf"/issues/{scene.issue.number}$", again)
+    scene.server.faults.before("GET", rf"/issues/{scene.issue.number}$", reopen_issue)
     await scene.server.close_issue(scene.repository, scene.issue.number, scene.people["ada"])
     assert [what for _, what in office.became] == [{"dropped": "it was undone"}]
     assert await office.said() == []

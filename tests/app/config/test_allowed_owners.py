@@ -10,47 +10,47 @@ from app.webhooks.receiver import Delivery, OwnIdentity, WebhookReceiver
 OCTO, EVE = ("octo-org", 3), ("eve", 66)
 
 
-def of(login, ident):
+def repository_of(login, ident):
     return {"repository": {"owner": {"login": login, "id": ident}}}
 
 
-def installed(login, ident):
+def installation_of(login, ident):
     return {"installation": {"id": 1, "account": {"login": login, "id": ident}}}
 
 
 def test_an_empty_list_means_everybody():
-    assert AllowedOwners().allow(of(*EVE))
+    assert AllowedOwners().allow(repository_of(*EVE))
     assert AllowedOwners().allow({})
 
 
 @pytest.mark.parametrize("listed", ["octo-org", "OCTO-Org", "3"])
 def test_logins_in_any_case_and_ids(listed):
     owners = AllowedOwners([listed, "other"])
-    assert owners.allow(of(*OCTO))
-    assert owners.allow(of("Octo-ORG", 3))
-    assert owners.allow(installed(*OCTO))
+    assert owners.allow(repository_of(*OCTO))
+    assert owners.allow(repository_of("Octo-ORG", 3))
+    assert owners.allow(installation_of(*OCTO))
     assert owners.allow({"account": {"login": "octo-org", "id": 3}, "installation": {"id": 1}})
-    assert not owners.allow(of(*EVE))
-    assert not owners.allow(installed(*EVE))
+    assert not owners.allow(repository_of(*EVE))
+    assert not owners.allow(installation_of(*EVE))
 
 
 def test_digits_are_an_id_and_no_login():
-    assert not AllowedOwners(["66"]).allow(of("66", 3))
+    assert not AllowedOwners(["66"]).allow(repository_of("66", 3))
 
 
 def test_attack_a_letter_that_is_plain_only_when_small_is_another_one():
     owners = AllowedOwners(["kelvin"])
-    assert not owners.allow(of("\N{KELVIN SIGN}elvin", 66))
+    assert not owners.allow(repository_of("\N{KELVIN SIGN}elvin", 66))
     assert owners.unknown("\N{KELVIN SIGN}elvin") == ""
-    assert owners.allow(of("Kelvin", 3))
+    assert owners.allow(repository_of("Kelvin", 3))
 
 
 def test_a_login_that_was_given_up_lets_nobody_else_in():
     owners = AllowedOwners(["octo-org"])
     owners.learn({"octo-org": 3, "never-listed": 66})
-    assert owners.allow(of("called-otherwise-by-now", 3))
-    assert not owners.allow(of("octo-org", 66))
-    assert not owners.allow(of("never-listed", 66))
+    assert owners.allow(repository_of("called-otherwise-by-now", 3))
+    assert not owners.allow(repository_of("octo-org", 66))
+    assert not owners.allow(repository_of("never-listed", 66))
 
 
 def test_the_first_account_counts():
@@ -59,7 +59,7 @@ def test_the_first_account_counts():
     owners.learn({"octo-org": 3})
     owners.learn({"octo-org": 66})
     assert owners.unknown("octo-org") == ""
-    assert not owners.allow(of("octo-org", 66))
+    assert not owners.allow(repository_of("octo-org", 66))
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_the_first_account_counts():
         {"repository": [], "installation": {"account": []}},
         {"organization": {"login": "octo-org", "id": 3}},
         {"sender": {"login": "octo-org", "id": 3}},
-        of(*OCTO) | installed(*EVE),
-        of(*EVE) | installed(*OCTO),
-        of(*OCTO) | {"account": {"login": "eve", "id": 66}},
-        of("octo-org\n", 66),
-        of("octo-org/../eve", 66),
-        of("\uff4fcto-org", 66),
+        repository_of(*OCTO) | installation_of(*EVE),
+        repository_of(*EVE) | installation_of(*OCTO),
+        repository_of(*OCTO) | {"account": {"login": "eve", "id": 66}},
+        repository_of("octo-org\n", 66),
+        repository_of("octo-org/../eve", 66),
+        repository_of("\uff4fcto-org", 66),
     ],
 )
 def test_attack_nothing_else_in_a_payload_lets_it_in(payload):

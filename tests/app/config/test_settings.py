@@ -42,7 +42,7 @@ def environ(key):
     }
 
 
-def refused(environ, **options):
+def refuse_settings(environ, **options):
     with pytest.raises(ConfigError) as caught:
         load_settings(environ, **options)
     return str(caught.value)
@@ -99,7 +99,7 @@ def test_bad_keys_name_the_variable_and_never_the_content(environ, key):
     public = "-----BEGIN PUBLIC KEY-----\nQUJDREVG\n-----END PUBLIC KEY-----"
     broken = pem(key)[:200]
     for text in ("tiptop+secret", "äöü", pem(curve), locked, public, broken):
-        said = refused(environ | {"FETTLE_PRIVATE_KEY": text})
+        said = refuse_settings(environ | {"FETTLE_PRIVATE_KEY": text})
         assert "- FETTLE_PRIVATE_KEY: is" in said
         assert "BEGIN RSA PRIVATE KEY" in said
         assert text[30:60] not in said or not text[30:60]
@@ -108,18 +108,18 @@ def test_bad_keys_name_the_variable_and_never_the_content(environ, key):
 
 def test_key_file_that_cannot_be_read(environ, tmp_path):
     del environ["FETTLE_PRIVATE_KEY"]
-    said = refused(environ | {"FETTLE_PRIVATE_KEY_FILE": str(tmp_path / "none")})
+    said = refuse_settings(environ | {"FETTLE_PRIVATE_KEY_FILE": str(tmp_path / "none")})
     assert "FETTLE_PRIVATE_KEY_FILE" in said
     assert "No such file" in said
     (tmp_path / "bin").write_bytes(b"\xff\xfe\x00")
-    said = refused(environ | {"FETTLE_PRIVATE_KEY_FILE": str(tmp_path / "bin")})
+    said = refuse_settings(environ | {"FETTLE_PRIVATE_KEY_FILE": str(tmp_path / "bin")})
     assert "not a text file" in said
 
 
 def test_key_twice_is_refused(environ, tmp_path, key):
     path = tmp_path / "key.pem"
     path.write_text(pem(key))
-    assert "Take one away" in refused(environ | {"FETTLE_PRIVATE_KEY_FILE": str(path)})
+    assert "Take one away" in refuse_settings(environ | {"FETTLE_PRIVATE_KEY_FILE": str(path)})
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,13 @@ def test_one_or_more_secrets(environ, text, secrets):
 
 @pytest.mark.parametrize("text", ["", "  ", ",", "one,,two", "one,", '[""]', "[]", "[one]", '["a"'])
 def test_empty_or_broken_secrets_are_refused(environ, text):
-    said = refused(environ | {"FETTLE_WEBHOOK_SECRETS": text})
+    said = refuse_settings(environ | {"FETTLE_WEBHOOK_SECRETS": text})
     assert "FETTLE_WEBHOOK_SECRETS" in said
     assert "one" not in said.split("Expected")[0].replace("without one", "")
 
 
 def test_every_problem_is_told_at_once(key):
-    said = refused(
+    said = refuse_settings(
         {
             "FETTLE_PORT": "eighty",
             "FETTLE_HOSTS": "0.0.0.0",
@@ -180,7 +180,7 @@ def test_every_problem_is_told_at_once(key):
     ],
 )
 def test_slips_of_the_pen_are_found(environ, name, meant):
-    assert f"{name}: is no setting of Fettle. Did you mean {meant}?" in refused(
+    assert f"{name}: is no setting of Fettle. Did you mean {meant}?" in refuse_settings(
         environ | {name: "x"}
     )
 
@@ -194,7 +194,7 @@ def test_a_local_run_needs_no_app():
 
 def test_a_server_without_any_model_is_refused(environ):
     del environ["ANTHROPIC_API_KEY"]
-    assert "ANTHROPIC_API_KEY: is missing" in refused(environ)
+    assert "ANTHROPIC_API_KEY: is missing" in refuse_settings(environ)
     url = "http://127.0.0.1:9"
     assert load_settings(environ | {"ANTHROPIC_BASE_URL": url}).anthropic_base_url == url
 
@@ -216,7 +216,7 @@ def test_databases(environ, text, url):
     "text", ["mysql://me:hush@h/d", "sqlite://", "sqlite:///x.db", "hush", "sqlite:///:memory:"]
 )
 def test_other_databases_are_refused_without_telling_the_password(environ, text):
-    said = refused(environ | {"FETTLE_DATABASE_URL": text})
+    said = refuse_settings(environ | {"FETTLE_DATABASE_URL": text})
     assert "- FETTLE_DATABASE_URL: " in said
     assert "hush" not in said
 
@@ -225,7 +225,7 @@ def test_toolchains_are_folders(environ, tmp_path):
     two = f"{tmp_path},{tmp_path}"
     assert load_settings(environ | {"FETTLE_TOOLCHAINS": two}).toolchains == (tmp_path, tmp_path)
     for bad in ("relative", str(tmp_path / "none")):
-        assert "FETTLE_TOOLCHAINS" in refused(environ | {"FETTLE_TOOLCHAINS": bad})
+        assert "FETTLE_TOOLCHAINS" in refuse_settings(environ | {"FETTLE_TOOLCHAINS": bad})
 
 
 def test_secrets_are_never_printed(environ):
@@ -255,10 +255,12 @@ def test_where_clones_are(environ, said, meant):
 
 
 def test_where_clones_are_in_no_way_that_can_be_read(environ):
-    assert "FETTLE_CLONES: begins with { but" in refused({**environ, "FETTLE_CLONES": "{octo"})
+    assert "FETTLE_CLONES: begins with { but" in refuse_settings(
+        {**environ, "FETTLE_CLONES": "{octo"}
+    )
 
 
 def test_an_allowlist_that_names_nobody_is_refused_instead_of_letting_everybody_in(environ):
-    said = refused(environ | {"FETTLE_OWNERS": "[]"})
+    said = refuse_settings(environ | {"FETTLE_OWNERS": "[]"})
 
     assert "FETTLE_OWNERS: names nobody" in said

@@ -149,7 +149,7 @@ async def address(scene, review, *, silent=0):
     return await collect_review(scene, review, head, outcome, DemoCost(4.5, {}, Usage(), 0.1, 2))
 
 
-async def mended(scene, tmp_path):
+async def mend_alert(scene, tmp_path):
     """Do on GitHub what a run does about an alert."""
     case = AlertCase.model_validate(
         yaml.safe_load((CASES / "sqlparse" / "alert.yml").read_text("utf-8"))
@@ -313,7 +313,7 @@ async def show(scene, store, console, *, stay=False):
     review = await submit(scene, pull, POINTS)
     await view.review(scene, review)
     addressed = await address(scene, review, silent=1)
-    chapter = await mended(scene, scene.github.world.root)
+    chapter = await mend_alert(scene, scene.github.world.root)
     await view.alerts(chapter)
     view.mended("sqlparse in octo-org/tools", "Opened pull request #1: Update sqlparse")
     await view.result(scene, await finish(scene, addressed, alerts()), chapter)

@@ -33,7 +33,7 @@ def few_authorities(tmp_path, monkeypatch):
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
 
 
-class Index:
+class LoopbackIndex:
     """A server on loopback that answers like an index and remembers who asked for what."""
 
     def __init__(self, host, authority=None):
@@ -65,7 +65,7 @@ async def index():
     runners = []
 
     async def start(host="index.example", *, tls=True):
-        made = Index(host, authority if tls else None)
+        made = LoopbackIndex(host, authority if tls else None)
         runner = web.ServerRunner(web.Server(made.answer))
         await runner.setup()
         runners.append(runner)
@@ -89,11 +89,11 @@ async def canary():
         visits = 0
         port = 0
 
-    def visited(reader, writer):
+    def count_visit(reader, writer):
         Canary.visits += 1
         writer.close()
 
-    server = await asyncio.start_server(visited, "127.0.0.1", 0)
+    server = await asyncio.start_server(count_visit, "127.0.0.1", 0)
     Canary.port = server.sockets[0].getsockname()[1]
     yield Canary
     server.close()

@@ -31,7 +31,7 @@ def origin(index, **options):
 
 
 @asynccontextmanager
-async def proxied(*origins, certificates=(), **options):
+async def open_client(*origins, certificates=(), **options):
     """Open a proxy; names lead to loopback unless told otherwise."""
     options.setdefault("resolver", Names())
     async with open_proxy(origins, OWNER, certificates=certificates, **options) as proxy:

@@ -22,7 +22,7 @@ def hello(name="index.example"):
     return outgoing.read()
 
 
-def extended(raw, kind, data):
+def extend_hello(raw, kind, data):
     """The same hello with one extension more."""
     message = bytearray(raw[5:])
     position = 4 + 34
@@ -65,13 +65,13 @@ async def test_a_hello_cut_into_many_records():
 
 
 async def test_a_second_hello_inside_is_noticed():
-    assert (await read(extended(hello(), 0xFE0D, b"hidden")))[1].encrypted
+    assert (await read(extend_hello(hello(), 0xFE0D, b"hidden")))[1].encrypted
 
 
 async def test_two_names_are_none():
     names = b"\x00\x0e\x00\x00\x0bother.test"
     with pytest.raises(NotTls):
-        await read(extended(hello(), 0, names))
+        await read(extend_hello(hello(), 0, names))
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from app.dependencies.index_proxy import BUNDLE
-from app.dependencies.loopback_bridge import INSIDE, bridged
-from tests.app.dependencies.scene import Names, origin, proxied
+from app.dependencies.loopback_bridge import INSIDE, bridge
+from tests.app.dependencies.scene import Names, open_client, origin
 
 PYTHON = "/usr/bin/python3"
 FETCH = (
@@ -33,11 +33,11 @@ async def inside(sandbox, command, index, monkeypatch):
     made = await index()
     made.page("/simple/", "the page")
     certificates = [index.authority.pem]
-    async with proxied(origin(made), certificates=certificates, resolver=Names()) as client:
+    async with open_client(origin(made), certificates=certificates, resolver=Names()) as client:
 
         async def run(script, *, bare=False, **options):
             asked = command(script, **options)
-            asked = asked if bare else bridged(asked, client.proxy.socket, BUNDLE)
+            asked = asked if bare else bridge(asked, client.proxy.socket, BUNDLE)
             return await sandbox.run(asked)
 
         run.index, run.client = made, client
@@ -124,23 +124,23 @@ async def test_other_sockets_of_this_machine_cannot_be_reached(inside, open_fold
     """Neither by their path, nor by their name where they have no path, nor those of other runs."""
     visits = []
 
-    def visited(reader, writer):
+    def count_visit(reader, writer):
         visits.append(1)
         writer.close()
 
     path = open_folder / "other.sock"
-    server = await asyncio.start_unix_server(visited, path)
+    server = await asyncio.start_unix_server(count_visit, path)
     path.chmod(0o777)
     nameless = socket.socket(socket.AF_UNIX)
     nameless.bind(f"\0fettle-test-{os.getpid()}")
     nameless.listen()
     nameless.setblocking(False)
-    listening = await asyncio.start_unix_server(visited, sock=nameless)
+    listening = await asyncio.start_unix_server(count_visit, sock=nameless)
     code = (
         "use Socket; for my $name (@ARGV) { socket(my $s, AF_UNIX, SOCK_STREAM, 0);"
         r" $name =~ s/^@/\0/; print connect($s, sockaddr_un($name)) ? q(in ) : q(out ) }"
     )
-    async with server, listening, proxied() as other:
+    async with server, listening, open_client() as other:
         names = (
             f"{path} @fettle-test-{os.getpid()} {other.proxy.socket} {inside.client.proxy.socket}"
         )
@@ -164,7 +164,7 @@ async def test_without_the_bridge_there_is_no_way(inside):
 
 
 async def test_a_command_that_is_not_there(sandbox, command, inside):
-    asked = bridged(command("true"), inside.client.proxy.socket)
+    asked = bridge(command("true"), inside.client.proxy.socket)
     argv = (*asked.argv[:5], "/nowhere/at-all")
     result = await sandbox.run(replace(asked, argv=argv))
     assert result.exit_code == 127

@@ -8,7 +8,7 @@ from app.dependencies.origins import (
     Origin,
     is_host,
     place_of,
-    scrubbed,
+    remove_credentials,
     without_credentials,
 )
 
@@ -80,7 +80,7 @@ def test_credentials_come_off():
         ("u", "p@ss"),
     )
     assert without_credentials("https://a.example/x@y") == ("https://a.example/x@y", None)
-    assert scrubbed("see https://u:p@a.example and http://t@b.example/x@y") == (
+    assert remove_credentials("see https://u:p@a.example and http://t@b.example/x@y") == (
         "see https://a.example and http://b.example/x@y"
     )
 

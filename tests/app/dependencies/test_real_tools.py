@@ -12,7 +12,7 @@ import pytest
 from app.dependencies.index_proxy import BUNDLE, open_proxy
 from app.dependencies.indexes.finder import IndexFinder
 from app.dependencies.indexes.operator_config import Operator
-from app.dependencies.loopback_bridge import bridged
+from app.dependencies.loopback_bridge import bridge
 from app.sandbox.port import Mount
 from tests.app.dependencies.scene import Names
 
@@ -62,7 +62,7 @@ async def open_way(sandbox, command, indexes, **options):
         async def run(script, mounts=()):
             environment, mounts = indexes.environment, (*indexes.mounts, *mounts)
             asked = command(script, environment=environment, mounts=mounts, timeout=120)
-            return await sandbox.run(bridged(asked, proxy.socket, BUNDLE))
+            return await sandbox.run(bridge(asked, proxy.socket, BUNDLE))
 
         run.proxy = proxy
         yield run
@@ -102,7 +102,7 @@ def real(sandbox):
     return IndexFinder(Operator(dict(os.environ)), sandbox.owner, conceal=lambda _: None)
 
 
-async def found(finder, tools):
+async def find_reachable(finder, tools):
     indexes = await finder.find(tools)
     reachable = not any("cannot be reached" in n or "did not say" in n for n in indexes.notes)
     if not indexes.allowed or not reachable:
@@ -112,7 +112,7 @@ async def found(finder, tools):
 
 @has_pip
 async def test_pip_downloads_from_the_index_of_this_machine(real, sandbox, command):
-    indexes = await found(real, {"pip": "six"})
+    indexes = await find_reachable(real, {"pip": "six"})
     async with open_way(sandbox, command, indexes) as run:
         script = f"{PIP} download -q --no-deps --no-cache-dir -d got iniconfig && ls got"
         result = await run(script)
@@ -127,7 +127,7 @@ async def test_uv_installs_from_the_index_of_this_machine(real, sandbox, command
     if not uv.exists():
         pytest.skip("uv is not installed beside the tests")
     shutil.copy2(uv, open_folder / "uv")
-    indexes = await found(real, {"uv": "six"})
+    indexes = await find_reachable(real, {"uv": "six"})
     async with open_way(sandbox, command, indexes) as run:
         script = "/opt/uv pip install -q --no-cache --link-mode copy --target got iniconfig; ls got"
         mounts = (Mount(open_folder / "uv", "/opt/uv"),)
@@ -137,7 +137,7 @@ async def test_uv_installs_from_the_index_of_this_machine(real, sandbox, command
 
 @has_npm
 async def test_npm_installs_from_the_registry_of_this_machine(real, sandbox, command):
-    indexes = await found(real, {"npm": ""})
+    indexes = await find_reachable(real, {"npm": ""})
     (command.tree / "package.json").write_text('{"dependencies": {"is-number": "7.0.0"}}')
     (command.tree / ".npmrc").write_text("registry=https://example.com/\n")
     async with open_way(sandbox, command, indexes) as run:

@@ -11,13 +11,13 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from app.config.settings import AppCredentials
-from app.doctor.github_client import asking
+from app.doctor.github_client import open_client
 from app.registration.manifest import app_manifest
 from app.simulator.github import LocalGitHub
 
 
 @dataclass
-class Receiver:
+class StatusReceiver:
     """Answers webhooks with `status`, and a GET as Fettle does."""
 
     url: str = ""
@@ -26,13 +26,13 @@ class Receiver:
 
 
 @dataclass
-class Scene:
+class DoctorScene:
     github: LocalGitHub
     repository: Any
     ada: Any
     made: Any
     installation: Any
-    receiver: Receiver
+    receiver: StatusReceiver
 
     @property
     def app(self):
@@ -49,7 +49,7 @@ class Scene:
             return None
 
         chosen = credentials or self.credentials
-        async with asking(self.github.url, chosen, sleep=at_once) as as_app:
+        async with open_client(self.github.url, chosen, sleep=at_once) as as_app:
             yield as_app
 
     async def label(self, name):
@@ -59,7 +59,7 @@ class Scene:
 
 @pytest.fixture
 async def receiver():
-    made = Receiver()
+    made = StatusReceiver()
 
     async def take(request):
         status = made.get_status if request.method == "GET" else made.status
@@ -92,7 +92,7 @@ async def scene(tmp_path, receiver):
     installation = await github.install(made.app_id, [repository])
     await github.create_issue(repository, ada, "It breaks", "")
     await github.webhooks.settled()
-    yield Scene(github, repository, ada, made, installation, receiver)
+    yield DoctorScene(github, repository, ada, made, installation, receiver)
     await github.stop()
 
 

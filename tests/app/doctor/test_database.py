@@ -15,7 +15,7 @@ def settings(tmp_path, url=None):
     return read_settings(environ).settings
 
 
-def changed(url, statement):
+def execute(url, statement):
     engine = create_engine(url)
     with engine.begin() as connection:
         connection.execute(text(statement))
@@ -42,10 +42,10 @@ def test_the_password_is_not_shown(postgresql_url, tmp_path):
 
 
 def test_a_newer_and_an_older_one(store_url, tmp_path):
-    changed(store_url, "UPDATE alembic_version SET version_num = 'zzzz'")
+    execute(store_url, "UPDATE alembic_version SET version_num = 'zzzz'")
     found = database_finding(settings(tmp_path, store_url))
     assert (found.level, "newer Fettle" in found.said) == ("failed", True)
-    changed(store_url, "UPDATE alembic_version SET version_num = '0001'")
+    execute(store_url, "UPDATE alembic_version SET version_num = '0001'")
     found = database_finding(settings(tmp_path, store_url))
     assert (found.level, "older Fettle" in found.said) == ("warning", True)
 
@@ -71,7 +71,7 @@ def test_no_database_at_all(tmp_path):
 
 def test_read_only_on_postgresql(postgresql_url, tmp_path):
     name = make_url(postgresql_url).database
-    changed(postgresql_url, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    execute(postgresql_url, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     found = database_finding(settings(tmp_path, postgresql_url))
     assert (found.level, "may not write" in found.said) == ("failed", True)
 

@@ -18,7 +18,7 @@ def sandboxes(monkeypatch):
     monkeypatch.setattr(choosing, "make_backend", lambda name, _: Faked(name, "full", held=True))
 
 
-async def examined(environ, *, ask_models=False):
+async def examine_settings(environ, *, ask_models=False):
     return await examine(read_settings(environ), environ, ask_models=ask_models)
 
 
@@ -40,7 +40,7 @@ async def test_what_setup_wrote_is_all_it_takes(scene, tmp_path):
     keep(scene, data)
     await scene.label("bot:resolve")
     environ = {"FETTLE_DATA_DIR": str(data), "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
-    found = await examined(environ)
+    found = await examine_settings(environ)
     assert {each.level for each in found} <= {"ok", "skipped", "warning"}, found
     assert list(levels(found))[:2] == ["settings", "App's key"]
     for subject in ("webhook", "deliveries", "sandbox", "git", "programs", "disk", "database"):
@@ -51,7 +51,7 @@ async def test_what_setup_wrote_is_all_it_takes(scene, tmp_path):
 
 
 async def test_with_nothing_each_missing_thing_is_named_and_the_rest_is_checked(tmp_path):
-    found = await examined({"FETTLE_DATA_DIR": str(tmp_path / "data")})
+    found = await examine_settings({"FETTLE_DATA_DIR": str(tmp_path / "data")})
     said = " ".join(each.said for each in found if each.level == "failed")
     for name in ("FETTLE_APP_ID", "FETTLE_PRIVATE_KEY", "FETTLE_WEBHOOK_SECRETS", "ANTHROPIC_API"):
         assert name in said
@@ -64,7 +64,7 @@ async def test_with_nothing_each_missing_thing_is_named_and_the_rest_is_checked(
 async def test_a_wrong_setting_hides_nothing_else(scene, tmp_path):
     keep(scene, tmp_path)
     environ = {"FETTLE_DATA_DIR": str(tmp_path), "FETTLE_PORT": "many", "ANTHROPIC_API_KEY": "sk"}
-    found = await examined(environ)
+    found = await examine_settings(environ)
     assert [each.said.split()[0] for each in found if each.about == "setting"] == ["FETTLE_PORT"]
     assert levels(found)["App's key"] == "ok"
 
@@ -72,12 +72,12 @@ async def test_a_wrong_setting_hides_nothing_else(scene, tmp_path):
 async def test_a_key_that_github_does_not_take_leaves_the_webhook_waiting(scene, tmp_path):
     keep(scene, tmp_path)
     (tmp_path / "secrets/app/FETTLE_APP_ID").write_text("424242\n")
-    found = await examined({"FETTLE_DATA_DIR": str(tmp_path), "ANTHROPIC_API_KEY": "sk"})
+    found = await examine_settings({"FETTLE_DATA_DIR": str(tmp_path), "ANTHROPIC_API_KEY": "sk"})
     assert (levels(found)["App's key"], levels(found)["webhook"]) == ("failed", "skipped")
 
 
 async def test_no_sandbox_holds(tmp_path, monkeypatch):
     monkeypatch.setattr(choosing, "make_backend", lambda name, _: Faked(name, "full", held=False))
-    found = by_subject(await examined({"FETTLE_DATA_DIR": str(tmp_path)}))["sandbox"]
+    found = by_subject(await examine_settings({"FETTLE_DATA_DIR": str(tmp_path)}))["sandbox"]
     assert (found.level, "an old kernel" in found.said) == ("failed", True)
     assert "fettle doctor sandbox" in found.remedy

@@ -8,39 +8,39 @@ from app.doctor.webhook import hook_findings
 from tests.app.doctor.conftest import by_subject, levels
 
 
-async def examined(scene, expected=None):
+async def examine_hook(scene, expected=None):
     async with scene.asking() as github:
         return await hook_findings(github, expected)
 
 
 async def test_all_is_well(scene):
     await scene.label("bot:resolve")
-    found = await examined(scene, scene.receiver.url)
+    found = await examine_hook(scene, scene.receiver.url)
     assert levels(found) == {"webhook": "ok", "webhook from here": "ok", "deliveries": "ok"}
     assert scene.receiver.url in by_subject(found)["webhook"].said
 
 
 async def test_nothing_is_written_or_sent_again(scene):
-    await examined(scene)
+    await examine_hook(scene)
     assert {each.method for each in scene.github.requests} == {"GET"}
 
 
 async def test_no_url(scene):
     scene.app.webhook_url = None
-    found = by_subject(await examined(scene))
+    found = by_subject(await examine_hook(scene))
     assert found["webhook"].level == "failed"
     assert "webhook from here" not in found
 
 
 async def test_another_url_than_ours(scene):
-    found = by_subject(await examined(scene, "https://fettle.example.com/webhook"))["webhook"]
+    found = by_subject(await examine_hook(scene, "https://fettle.example.com/webhook"))["webhook"]
     assert found.level == "failed"
     assert "https://fettle.example.com/webhook" in found.said
 
 
 async def test_no_secret(scene):
     scene.app.webhook_secret = ""
-    found = by_subject(await examined(scene))["webhook"]
+    found = by_subject(await examine_hook(scene))["webhook"]
     assert (found.level, "unsigned" in found.said) == ("failed", True)
 
 
@@ -58,7 +58,7 @@ async def test_what_failed_is_named_with_its_reason(scene, status, words):
     await scene.label("a")
     scene.receiver.status = status
     await scene.label("bot:resolve")
-    found = by_subject(await examined(scene))["deliveries"]
+    found = by_subject(await examine_hook(scene))["deliveries"]
     assert found.level == "failed"
     assert "issues.labeled at 20" in found.said
     assert f"Invalid HTTP Response: {status}" in found.said
@@ -68,7 +68,7 @@ async def test_what_failed_is_named_with_its_reason(scene, status, words):
 async def test_nobody_listens(scene):
     scene.app.webhook_url = "http://127.0.0.1:9/webhook"
     await scene.label("bot:resolve")
-    found = by_subject(await examined(scene))
+    found = by_subject(await examine_hook(scene))
     assert found["webhook from here"].level == "warning"
     assert "failed to connect to host" in found["deliveries"].said
     assert "did not reach" in found["deliveries"].remedy
@@ -81,19 +81,19 @@ async def test_a_failure_that_is_over_is_a_warning_and_one_that_was_sent_again_i
     await scene.label("other")
     last = scene.github.webhooks.log[-1]
     object.__setattr__(last, "delivered_at", last.delivered_at.replace(year=2100))
-    assert by_subject(await examined(scene))["deliveries"].level == "warning"
+    assert by_subject(await examine_hook(scene))["deliveries"].level == "warning"
     for each in [each for each in scene.github.webhooks.log if not each.ok]:
         scene.github.webhooks.redeliver(each)
     await scene.github.webhooks.settled()
-    assert by_subject(await examined(scene))["deliveries"].level == "ok"
+    assert by_subject(await examine_hook(scene))["deliveries"].level == "ok"
 
 
 async def test_nothing_was_sent_yet(scene):
     scene.github.webhooks.log.clear()
-    assert by_subject(await examined(scene))["deliveries"].level == "skipped"
+    assert by_subject(await examine_hook(scene))["deliveries"].level == "skipped"
 
 
 async def test_something_else_answers_in_our_place(scene):
     scene.receiver.get_status = 200
-    found = by_subject(await examined(scene))["webhook from here"]
+    found = by_subject(await examine_hook(scene))["webhook from here"]
     assert (found.level, "200" in found.said) == ("warning", True)

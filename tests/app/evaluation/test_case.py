@@ -19,27 +19,33 @@ HASH = "0" * 64
 PACKAGE = {"package": "parse", "version": "1.0", "sha256": HASH}
 
 
-def changed(**parts):
+def change_case(**parts):
     judge = ABOUT["judge"] | parts.pop("judge", {})
     return ABOUT | {"judge": judge} | parts
 
 
 WRONG = [
-    (changed(source={}), "source: name exactly one of `package`, `folder`, `archive`"),
-    (changed(source={"folder": "a", "archive": "b"}), "source: name exactly one"),
-    (changed(source={"package": "parse"}), "source: a package needs its `version`"),
-    (changed(source={"archive": "a.tar.gz"}), "source: an archive needs its `sha256`"),
-    (changed(source=PACKAGE | {"sha256": "00"}), "source.sha256: String should match"),
-    (changed(source=PACKAGE | {"version": 1.0}), "source.version: Input should be a valid string"),
-    (changed(source=PACKAGE | {"package": "a --index-url=x"}), "source.package: String should"),
-    (changed(source=PACKAGE | {"version": "1\n--pre"}), "source.version: String should match"),
-    (changed(source=PACKAGE | {"leave_out": ["../x"]}), "leave_out.0: must be a path within"),
-    (changed(judge={"hidden": {}}), "judge.hidden: name either `take` or `folder`"),
-    (changed(judge={"hidden": {"take": ["/etc"]}}), "judge.hidden.take.0: must be a path within"),
-    (changed(judge={"must_pass": []}), "judge.must_pass: Tuple should have at least 1 item"),
-    (changed(judge={"command": "make test"}), "judge: a command without `$REPORT` is one test"),
-    (changed(judge={"hidden": {"take": ["tests"]}}, cured=None), "takes from `cured`"),
-    (changed(surprise=1), "surprise: Extra inputs are not permitted"),
+    (change_case(source={}), "source: name exactly one of `package`, `folder`, `archive`"),
+    (change_case(source={"folder": "a", "archive": "b"}), "source: name exactly one"),
+    (change_case(source={"package": "parse"}), "source: a package needs its `version`"),
+    (change_case(source={"archive": "a.tar.gz"}), "source: an archive needs its `sha256`"),
+    (change_case(source=PACKAGE | {"sha256": "00"}), "source.sha256: String should match"),
+    (
+        change_case(source=PACKAGE | {"version": 1.0}),
+        "source.version: Input should be a valid string",
+    ),
+    (change_case(source=PACKAGE | {"package": "a --index-url=x"}), "source.package: String should"),
+    (change_case(source=PACKAGE | {"version": "1\n--pre"}), "source.version: String should match"),
+    (change_case(source=PACKAGE | {"leave_out": ["../x"]}), "leave_out.0: must be a path within"),
+    (change_case(judge={"hidden": {}}), "judge.hidden: name either `take` or `folder`"),
+    (
+        change_case(judge={"hidden": {"take": ["/etc"]}}),
+        "judge.hidden.take.0: must be a path within",
+    ),
+    (change_case(judge={"must_pass": []}), "judge.must_pass: Tuple should have at least 1 item"),
+    (change_case(judge={"command": "make test"}), "judge: a command without `$REPORT` is one test"),
+    (change_case(judge={"hidden": {"take": ["tests"]}}, cured=None), "takes from `cured`"),
+    (change_case(surprise=1), "surprise: Extra inputs are not permitted"),
     (["a list"], "the file: Input should be a valid dictionary"),
 ]
 
@@ -89,7 +95,7 @@ def test_cases_are_found_by_name(tmp_path):
 # --- sources ------------------------------------------------------------------------------------
 
 
-def packed(folder):
+def pack_case(folder):
     write(folder / "calc-1.0", SOURCE)
     with tarfile.open(folder / "calc.tar.gz", "w:gz") as archive:
         archive.add(folder / "calc-1.0", "calc-1.0")
@@ -98,8 +104,12 @@ def packed(folder):
 
 async def test_an_archive_is_unpacked_once_without_its_outer_folder(tmp_path):
     (tmp_path / "calc").mkdir()
-    source = {"archive": "calc.tar.gz", "sha256": packed(tmp_path / "calc"), "leave_out": ["tests"]}
-    case = read_case(make_case(tmp_path / "calc", about=changed(source=source)))
+    source = {
+        "archive": "calc.tar.gz",
+        "sha256": pack_case(tmp_path / "calc"),
+        "leave_out": ["tests"],
+    }
+    case = read_case(make_case(tmp_path / "calc", about=change_case(source=source)))
     (tmp_path / "cache").mkdir()
     fetched = await fetch(case, tmp_path / "cache")
     assert sorted(path.name for path in fetched.before.iterdir()) == ["calc.py"]
@@ -109,9 +119,9 @@ async def test_an_archive_is_unpacked_once_without_its_outer_folder(tmp_path):
 
 async def test_an_archive_that_is_another_is_refused(tmp_path):
     (tmp_path / "calc").mkdir()
-    packed(tmp_path / "calc")
+    pack_case(tmp_path / "calc")
     source = {"archive": "calc.tar.gz", "sha256": HASH}
-    case = read_case(make_case(tmp_path / "calc", about=changed(source=source)))
+    case = read_case(make_case(tmp_path / "calc", about=change_case(source=source)))
     (tmp_path / "cache").mkdir()
     with pytest.raises(ConfigError, match="has not the `sha256`"):
         await fetch(case, tmp_path / "cache")
@@ -122,7 +132,7 @@ async def test_without_an_index_it_says_what_to_check(tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
-    case = read_case(make_case(tmp_path / "calc", about=changed(source=PACKAGE)))
+    case = read_case(make_case(tmp_path / "calc", about=change_case(source=PACKAGE)))
     (tmp_path / "cache").mkdir()
     with pytest.raises(ConfigError, match=r"`parse==1\.0` could not be fetched with pip"):
         await fetch(case, tmp_path / "cache")

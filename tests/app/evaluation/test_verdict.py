@@ -11,7 +11,7 @@ from app.evaluation.result import CaseResult, Evaluation
 from app.evaluation.verdict import JudgeRun, TestOutcomes, compare, unsound
 
 
-def ran(**results):
+def make_judge_run(**results):
     return JudgeRun({name.replace("__", "::"): result for name, result in results.items()}, 0, "")
 
 
@@ -24,13 +24,13 @@ def judge(*must_pass, may_fail=()):
     )
 
 
-EMPTY = ran()
+EMPTY = make_judge_run()
 
 
 def test_a_pattern_holds_for_all_that_it_matches():
-    before = TestOutcomes(EMPTY, ran(t__a1="failed", t__a2="failed"))
+    before = TestOutcomes(EMPTY, make_judge_run(t__a1="failed", t__a2="failed"))
     found = compare(
-        judge("t::a*"), before, TestOutcomes(EMPTY, ran(t__a1="passed", t__a2="failed"))
+        judge("t::a*"), before, TestOutcomes(EMPTY, make_judge_run(t__a1="passed", t__a2="failed"))
     )
     assert found.reasons == ["hidden tests fail: `t::a2`"]
     assert found.turned == {"t::a1": ("failed", "passed"), "t::a2": ("failed", "failed")}
@@ -40,39 +40,41 @@ def test_brackets_of_a_test_are_no_pattern():
     before = TestOutcomes(EMPTY, EMPTY)
     after = TestOutcomes(EMPTY, JudgeRun({"t::a[x-1 Bytes]": "passed"}, 0, ""))
     assert compare(judge("t::a[*-1 Bytes]"), before, after).solved
-    assert not compare(judge("t::a[xy]"), before, TestOutcomes(EMPTY, ran(t__ax="passed"))).solved
+    assert not compare(
+        judge("t::a[xy]"), before, TestOutcomes(EMPTY, make_judge_run(t__ax="passed"))
+    ).solved
 
 
 @pytest.mark.parametrize("now", ["failed", "skipped", None])
 def test_what_passed_must_go_on_passing(now):
-    before = TestOutcomes(ran(t__old="passed"), ran(t__new="failed"))
-    own = ran(**({"t__old": now} if now else {}))
-    found = compare(judge("t::new"), before, TestOutcomes(own, ran(t__new="passed")))
+    before = TestOutcomes(make_judge_run(t__old="passed"), make_judge_run(t__new="failed"))
+    own = make_judge_run(**({"t__old": now} if now else {}))
+    found = compare(judge("t::new"), before, TestOutcomes(own, make_judge_run(t__new="passed")))
     assert found.lost == ["t::old"]
     assert not found.solved
     allowed = judge("t::new", may_fail=("t::o*",))
-    assert compare(allowed, before, TestOutcomes(own, ran(t__new="passed"))).solved
+    assert compare(allowed, before, TestOutcomes(own, make_judge_run(t__new="passed"))).solved
 
 
 def test_what_failed_before_may_go_on_failing():
-    both = TestOutcomes(ran(t__old="failed"), EMPTY)
-    after = TestOutcomes(ran(t__old="failed"), ran(t__new="passed"))
+    both = TestOutcomes(make_judge_run(t__old="failed"), EMPTY)
+    after = TestOutcomes(make_judge_run(t__old="failed"), make_judge_run(t__new="passed"))
     assert compare(judge("t::new"), both, after).solved
 
 
 def test_many_reasons_are_cut_short():
-    before = TestOutcomes(ran(**{f"t__{n}": "passed" for n in range(9)}), EMPTY)
-    found = compare(judge("t::new"), before, TestOutcomes(EMPTY, ran(t__new="passed")))
+    before = TestOutcomes(make_judge_run(**{f"t__{n}": "passed" for n in range(9)}), EMPTY)
+    found = compare(judge("t::new"), before, TestOutcomes(EMPTY, make_judge_run(t__new="passed")))
     assert found.reasons[0].endswith("`t::4` and 4 more")
 
 
 def test_tests_that_give_no_result_are_told():
     silent = JudgeRun({}, 1, "", "wrote no report")
-    fine = TestOutcomes(ran(t__old="passed"), EMPTY)
+    fine = TestOutcomes(make_judge_run(t__old="passed"), EMPTY)
     found = compare(judge("t::new"), fine, TestOutcomes(silent, silent))
     assert found.reasons[0] == "the tests gave no result: wrote no report"
     assert unsound(judge("t::new"), TestOutcomes(EMPTY, silent), None) != []
-    cured = TestOutcomes(EMPTY, ran(t__new="passed"))
+    cured = TestOutcomes(EMPTY, make_judge_run(t__new="passed"))
     assert unsound(judge("t::new"), TestOutcomes(EMPTY, silent), cured) == []
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from agents.errors import ConfigError, RunError, TransientError
 from app.git.environment import CONFIG, trusted_environment
-from app.git.errors import GitFailed, cleaned, network_fault
+from app.git.errors import GitFailed, clean_error, network_fault
 from app.git.git_runner import Git
 from app.git.mirror.mirror import Mirror
 from app.git.remote import remote_of
@@ -197,7 +197,7 @@ def test_every_setting_is_in_the_environment():
 
 def test_errors_are_cleaned():
     said = b"fatal: unable to access 'https://u:p4ss@host/x': token " + TOKEN.encode() + b"\x1b[31m"
-    text = cleaned(said, TOKEN)
+    text = clean_error(said, TOKEN)
     assert TOKEN not in text
     assert "p4ss" not in text
     assert "\x1b" not in text

@@ -38,7 +38,7 @@ RUN_TESTS = (
 )
 
 
-class Silent:
+class UnheardReporter:
     """A reporter whom nobody hears."""
 
     def __getattr__(self, name):
@@ -74,11 +74,11 @@ def at_head(estate):
     async def make(files):
         upstream = estate.place / "somebody"
         write_files(upstream, {**FILES, "run_tests.py": RUN_TESTS})
-        base = _committed(upstream, "base")
+        base = _commit(upstream, "base")
         for path in (path for path, text in files.items() if text is None):
             (upstream / path).unlink()
         write_files(upstream, {path: text for path, text in files.items() if text is not None})
-        head = _committed(upstream, "head")
+        head = _commit(upstream, "head")
         git(upstream, "push", "-q", str(estate.upstream), "HEAD:main")
         await estate.mirror.fetch(estate.url, None)
         ports = Ports(
@@ -86,7 +86,7 @@ def at_head(estate):
             journal=None,
             source=Repositories(estate),
             publisher=None,
-            reporter=Silent(),
+            reporter=UnheardReporter(),
         )
         standing = Standing(trunk=base, base=base, start=base, head=head)
         limits = RunLimits(usd=1, turns=1, minutes=1)
@@ -106,7 +106,7 @@ def at_head(estate):
     return make
 
 
-def _committed(folder, words):
+def _commit(folder, words):
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", words)
     return git(folder, "rev-parse", "HEAD")
@@ -126,7 +126,7 @@ def _request():
     )
 
 
-def made(command):
+def make_steps(command):
     return (StepResult(title="t", summary="s", tried="", proof=command, commit="c"),)
 
 
@@ -151,7 +151,7 @@ def _needless(folder, names):
 async def test_a_bug_is_shown_by_the_repositorys_own_tests(estate, at_head):
     run = await at_head({"lib.py": RIGHT, "tests/test_sum.py": TEST, "build/x": "x"})
 
-    proof = await run.stage(prove, "bug", made(UNITTEST))
+    proof = await run.stage(prove, "bug", make_steps(UNITTEST))
 
     assert proof.shown, proof
     assert (proof.base.exit_code, proof.head.exit_code) == (1, 0)
@@ -164,8 +164,8 @@ async def test_a_bug_is_shown_by_the_repositorys_own_tests(estate, at_head):
 async def test_a_bug_is_shown_by_pytest_and_what_fails_otherwise_is_not(at_head):
     run = await at_head({"lib.py": RIGHT, "tests/test_sum.py": TEST})
 
-    none = await run.stage(prove, "bug", made(f"{PYTEST} -k nothing_of_that_name"))
-    shown = await run.stage(prove, "bug", made(PYTEST))
+    none = await run.stage(prove, "bug", make_steps(f"{PYTEST} -k nothing_of_that_name"))
+    shown = await run.stage(prove, "bug", make_steps(PYTEST))
 
     assert "pytest found no tests to run (exit code 5)" in none.why
     assert not none.shown
@@ -179,7 +179,7 @@ async def test_a_new_name_that_only_the_change_has_is_weaker_evidence(at_head):
     plus = "from lib import plus\n\n\ndef test_plus():\n    assert plus(1, 1) == 2\n"
     run = await at_head({"lib.py": f"{RIGHT}\n\nplus = add\n", "tests/test_sum.py": plus})
 
-    proof = await run.stage(prove, "bug", made(PYTEST))
+    proof = await run.stage(prove, "bug", make_steps(PYTEST))
 
     assert proof.shown, proof
     assert proof.base.exit_code == 2
@@ -190,7 +190,7 @@ async def test_a_test_that_passes_anyway_shows_nothing(at_head):
     weak = TEST.replace("assertEqual(lib.add(1, 1), 2)", "assertTrue(lib.add(1, 1))")
     run = await at_head({"lib.py": RIGHT, "tests/test_sum.py": weak})
 
-    proof = await run.stage(prove, "bug", made(UNITTEST))
+    proof = await run.stage(prove, "bug", make_steps(UNITTEST))
 
     assert not proof.shown
     assert "pass without the change, too" in proof.section
@@ -203,12 +203,12 @@ async def test_a_test_that_can_be_run_by_itself_can_be_so_before_as_well(estate,
     run = await at_head({"lib.py": RIGHT, "tests/sum.sh": script})
     upstream = estate.place / "somebody"
     (upstream / "tests/sum.sh").chmod(0o755)
-    head = _committed(upstream, "executable")
+    head = _commit(upstream, "executable")
     git(upstream, "push", "-q", str(estate.upstream), "HEAD:main")
     await estate.mirror.fetch(estate.url, None)
     run.context.standing = run.context.standing.model_copy(update={"head": head})
 
-    proof = await run.stage(prove, "bug", made("./tests/sum.sh"))
+    proof = await run.stage(prove, "bug", make_steps("./tests/sum.sh"))
 
     assert proof.shown, proof
 

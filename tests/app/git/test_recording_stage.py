@@ -24,7 +24,7 @@ NOTHING = [
 ]
 
 
-async def kept(estate, command):
+async def keep_after(estate, command):
     """Return what is kept after this command, and the paths of the commit made of it."""
     tree = await estate.open()
     bench = Bench(tree=tree, capability=Capability.CHANGE, policy=Policy(), stage="record")
@@ -41,7 +41,7 @@ async def kept(estate, command):
 
 @pytest.mark.parametrize("command", ELSEWHERE, ids=range(len(ELSEWHERE)))
 async def test_the_record_is_kept_and_nothing_beside_it(estate, command):
-    texts, changed = await kept(estate, command)
+    texts, changed = await keep_after(estate, command)
 
     assert texts == {"docs/decisions/0001-no-decimals.md": b"No decimals.\n"}
     assert changed == ["docs/decisions/0001-no-decimals.md"]
@@ -49,13 +49,13 @@ async def test_the_record_is_kept_and_nothing_beside_it(estate, command):
 
 @pytest.mark.parametrize("command", NOTHING, ids=range(len(NOTHING)))
 async def test_what_is_no_record_is_not_kept(estate, command):
-    assert await kept(estate, command) == ({}, [])
+    assert await keep_after(estate, command) == ({}, [])
 
 
 async def test_a_link_in_the_place_of_the_record_becomes_a_file_that_says_where_it_led(estate):
     link = "mkdir -p docs/decisions; ln -s /etc/passwd docs/decisions/0001-no-decimals.md; exit 0"
 
-    texts, changed = await kept(estate, link)
+    texts, changed = await keep_after(estate, link)
 
     assert texts == {"docs/decisions/0001-no-decimals.md": b"/etc/passwd"}
     assert changed == list(texts)

@@ -22,8 +22,8 @@ from tests.agents.conftest import (
     SilentReporter,
     use,
 )
-from tests.agents.pipelines.remediate.conftest import Acts, alert, lock, other
-from tests.agents.pipelines.remediate.ladder.conftest import Index
+from tests.agents.pipelines.remediate.conftest import RemediateActs, alert, lock, make_other_pull
+from tests.agents.pipelines.remediate.ladder.conftest import MadeUpEcosystem
 from tests.app.git.conftest import git
 from tests.app.git.test_update_stage import Somebody
 from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
@@ -39,7 +39,7 @@ FILES = {
 RELEASES = {"jinja2": ["3.1.3", "3.1.4"]}
 
 
-class Publisher:
+class OpeningPublisher:
     """Pushes to the repository of the test, and keeps what was opened."""
 
     def __init__(self, estate):
@@ -58,12 +58,12 @@ class Publisher:
 @pytest.fixture
 def remediate(estate, make, monkeypatch):  # noqa: F811 - the fixture
     somebody = Somebody(estate)
-    monkeypatch.setattr(ecosystem, "FINDERS", (lambda paths, group: Index(RELEASES),))
+    monkeypatch.setattr(ecosystem, "FINDERS", (lambda paths, group: MadeUpEcosystem(RELEASES),))
 
     async def run(answers=(), files=None, pulls=None):
         somebody.commits("main", FILES | (files or {}), "Set up")
         alerts = MemoryAlerts(advisories=(alert(),), pulls=pulls(somebody) if pulls else ())
-        publisher = Publisher(estate)
+        publisher = OpeningPublisher(estate)
         request = RemediateAlert(
             installation_id=1,
             repository=Repository(id=9, owner="octo", name="shop", default_branch="main"),
@@ -120,7 +120,7 @@ async def test_a_fix_becomes_one_commit_on_the_base_that_touches_the_lock_file_a
 async def test_code_that_has_to_follow_is_tried_looked_at_and_committed_by_itself(
     estate, remediate
 ):
-    acts = Acts(use)
+    acts = RemediateActs(use)
     look = [use("bash", command="sh check.sh", timeout=30), use("read", path="app.py")]
     answers = [
         *[acts.write("app.py", "import jinja2  # template\n"), acts.adapted()],
@@ -140,7 +140,7 @@ async def test_code_that_has_to_follow_is_tried_looked_at_and_committed_by_itsel
 
 async def test_anothers_branch_is_proved_where_it_lies(remediate):
     def pulls(somebody):
-        pull = other()
+        pull = make_other_pull()
         mends = {"lock.json": json.dumps({"versions": {"jinja2": "3.1.4"}})}
         somebody.commits(pull.branch, mends, "Bump jinja2", "main")
         return (pull,)

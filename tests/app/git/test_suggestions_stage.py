@@ -9,7 +9,7 @@ import pytest
 
 from agents.loop.budget import RunLimits
 from agents.pipelines.address.suggestions.apply_suggestions import apply_suggestions
-from agents.ports import Feedback, Said, Thread
+from agents.ports import Feedback, Thread, ThreadComment
 from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Ports, Run, StageContext
 from tests.app.git.conftest import git
@@ -23,7 +23,7 @@ FILES = {
 
 
 @dataclass
-class Source:
+class MirrorSource:
     """As much of the port Source as the stage needs, over a real mirror."""
 
     estate: object
@@ -45,7 +45,7 @@ class Steps:
 
 
 @dataclass
-class Reporter:
+class StageReporter:
     told: list = field(default_factory=list)
 
     def stage_started(self, stage, title):
@@ -77,9 +77,9 @@ def begin(estate, start):
         ports = Ports(
             model=None,
             journal=None,
-            source=Source(estate, start),
+            source=MirrorSource(estate, start),
             publisher=None,
-            reporter=Reporter(),
+            reporter=StageReporter(),
         )
         request = ResolveIssue(
             installation_id=1,
@@ -110,7 +110,7 @@ def begin(estate, start):
 
 
 def thread(number, path, line, shown, new, *, by=MARA):
-    said = Said(
+    said = ThreadComment(
         id=number,
         author=by,
         role="write",

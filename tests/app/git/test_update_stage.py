@@ -6,7 +6,7 @@ import pytest
 
 from agents.loop.budget import RunLimits
 from agents.pipelines import PIPELINES
-from agents.ports import Pull
+from agents.ports import PullSnapshot
 from agents.requests import Person, Repository, UpdateBranch
 from agents.run import Ports, Run, StageContext
 from tests.agents.conftest import (
@@ -31,14 +31,14 @@ FILES = {
 SETTLED = "one\nours and theirs\nthree\n"
 
 
-class Publisher:
+class CommentingPublisher:
     """Pushes to the repository of the test, and keeps what is said."""
 
     def __init__(self, estate, before):
         self.estate, self.before, self.comments = estate, before, {}
 
     async def push(self, branch, commit):
-        seen = at(self.estate, branch)
+        seen = tip_of(self.estate, branch)
         self.before()
         await self.estate.mirror.push(self.estate.url, None, commit, branch, seen)
         return f"url/{branch}"
@@ -52,10 +52,10 @@ class Reviewing(MemoryReviewing):
     """Its pull request is where the repository's branch is."""
 
     async def pull(self):
-        return self.is_now.model_copy(update={"head": at(self.estate, BRANCH)})
+        return self.is_now.model_copy(update={"head": tip_of(self.estate, BRANCH)})
 
 
-def at(estate, branch):
+def tip_of(estate, branch):
     return git(estate.upstream, "rev-parse", f"refs/heads/{branch}")
 
 
@@ -93,7 +93,7 @@ def update(estate, make):  # noqa: F811 - the fixture
             asked_by=Person(id=3, login="mara"),
             url="https://github.example/octo/lib/pull/31",
         )
-        pull = Pull(
+        pull = PullSnapshot(
             number=31,
             title="Add",
             body="",
@@ -109,7 +109,7 @@ def update(estate, make):  # noqa: F811 - the fixture
         )
         reviewing = Reviewing(pull)
         reviewing.estate = estate
-        publisher = Publisher(estate, before)
+        publisher = CommentingPublisher(estate, before)
         pipeline = PIPELINES[UpdateBranch]
         the_run = Run(
             StageContext(
@@ -146,7 +146,7 @@ def settle():
     ]
 
 
-def contradicting(somebody):
+def commit_contradiction(somebody):
     ours = somebody.commits(BRANCH, {"src/a.txt": "one\nours\nthree\n"}, "Ours", "main")
     theirs = somebody.commits(
         "main",
@@ -164,12 +164,12 @@ def contradicting(somebody):
 async def test_a_contradiction_is_settled_into_one_commit_with_two_parents(
     estate, somebody, update
 ):
-    ours, theirs = contradicting(somebody)
+    ours, theirs = commit_contradiction(somebody)
 
     outcome, publisher = await update(settle())
 
     assert outcome.kind == "comment", outcome.text
-    head = at(estate, BRANCH)
+    head = tip_of(estate, BRANCH)
     assert git(estate.upstream, "log", "-1", "--format=%P", head).split() == [ours, theirs]
     assert git(estate.upstream, "show", f"{head}:src/a.txt") == SETTLED.strip()
     changed = git(estate.upstream, "diff", "--name-only", theirs, head).split()
@@ -182,7 +182,7 @@ async def test_a_contradiction_is_settled_into_one_commit_with_two_parents(
 async def test_what_is_pushed_meanwhile_comes_first_and_the_merge_stays_one(
     estate, somebody, update
 ):
-    ours, theirs = contradicting(somebody)
+    ours, theirs = commit_contradiction(somebody)
     hands = []
 
     def push_by_hand():
@@ -192,7 +192,7 @@ async def test_what_is_pushed_meanwhile_comes_first_and_the_merge_stays_one(
     outcome, _ = await update(settle(), push_by_hand)
 
     assert outcome.kind == "comment", outcome.text
-    head = at(estate, BRANCH)
+    head = tip_of(estate, BRANCH)
     assert git(estate.upstream, "log", "-1", "--format=%P", head).split() == [*hands, theirs]
     assert git(estate.upstream, "show", f"{head}:src/a.txt") == SETTLED.strip()
     assert git(estate.upstream, "show", f"{head}:hand.txt") == "by hand"

@@ -73,7 +73,7 @@ def signer(key):
     return AppJwt(0, key.private_bytes(serialization.Encoding.PEM, form, plain).decode())
 
 
-def signing(signer, app_id):
+def sign_as(signer, app_id):
     mine = copy(signer)
     mine._issuer = str(app_id)
     return mine
@@ -106,7 +106,7 @@ async def scene(tmp_path, key, signer):
             server=server,
             github=GitHub(
                 Urls.of(server.url),
-                signing(signer, app.app_id),
+                sign_as(signer, app.app_id),
                 redactor,
                 session=session,
                 write_spacing=0,

@@ -17,7 +17,7 @@ async def problem(kept, ident):
     return (await kept.database.read(lambda c: c.execute(query).one())).policy_problem
 
 
-def made(kept):
+def count_created(kept):
     return len(kept.scene.calls("POST", "/labels"))
 
 
@@ -38,10 +38,10 @@ async def test_what_people_have_made_stays_as_it_is(kept, scene):
     await kept.life.labels.once()
     assert scene.repository.labels[LABEL] is theirs
     assert theirs.color == "ededed"
-    assert made(kept) == 2
+    assert count_created(kept) == 2
     await kept.follow()
     await kept.life.labels.once()
-    assert made(kept) == 2
+    assert count_created(kept) == 2
 
 
 async def test_hundreds_of_repositories_are_no_storm(kept, scene):
@@ -50,7 +50,7 @@ async def test_hundreds_of_repositories_are_no_storm(kept, scene):
     await kept.follow()
     await kept.life.labels.once()
     await kept.life.labels.once()  # within the same minute
-    assert 0 < made(kept) <= A_PASS
+    assert 0 < count_created(kept) <= A_PASS
     left = len(await kept.due())
     assert left >= 41 - A_PASS // len(LABELS)
     await an_hour_ago(kept, 61)
@@ -63,17 +63,17 @@ async def test_an_hour_has_its_limit_as_well(kept, scene):
     await kept.server.add_repositories(scene.installation, many)
     await kept.follow()
     await kept.life.labels.once()
-    before = made(kept)
+    before = count_created(kept)
     assert await kept.due() == []
     more = await kept.server.create_repository(scene.people["ada"], "more")
     await kept.server.add_repositories(scene.installation, [more])
     await kept.follow()
     await an_hour_ago(kept, 61, made=40)
     await kept.life.labels.once()
-    assert made(kept) == before
+    assert count_created(kept) == before
     await an_hour_ago(kept, 3600)
     await kept.life.labels.once()
-    assert made(kept) == before + len(LABELS)
+    assert count_created(kept) == before + len(LABELS)
 
 
 async def an_hour_ago(kept, seconds, **values):

@@ -15,7 +15,7 @@ from app.installations.sync import ARCHIVED
 from handlers.notifications import RepositoryChanged
 
 
-async def moved(kept, scene, change):
+async def move_repository(kept, scene, change):
     """Have the books told as a delivery would."""
     repository = scene.request.repository.model_copy(
         update={"owner": scene.repository.owner.login, "name": scene.repository.name}
@@ -32,26 +32,26 @@ async def look(kept, client):
     await kept.life.books.look(client, request.installation_id, request.repository)
 
 
-async def reading(scene):
+async def make_client(scene):
     """Return a client as a run has it when it looks."""
     args = (scene.installation.id, scene.repository.id, Profile.READ)
     return await scene.github.installation(*args)
 
 
-async def transferred(kept, scene):
+async def transfer_repository(kept, scene):
     """Move the repository to an organisation that has the App as well; return what it has."""
     owner = kept.server.create_organization("octo-org")
     seed = await kept.server.create_repository(owner, "seed")
     theirs = await kept.server.install(scene.app.app_id, [seed], selection="all")
     await kept.server.transfer_repository(scene.repository, owner)
-    await moved(kept, scene, "transferred")
+    await move_repository(kept, scene, "transferred")
     return theirs
 
 
 async def test_requests_and_links_follow_a_rename(kept, scene):
     await kept.follow()
     await kept.server.rename_repository(scene.repository, "sums")
-    await moved(kept, scene, "renamed")
+    await move_repository(kept, scene, "renamed")
     now = await kept.life.books.current(scene.request)
     assert now.repository.full_name == "ada/sums"
     assert now.url == scene.request.url.replace("/parse/", "/sums/")
@@ -77,7 +77,7 @@ async def test_calls_go_to_the_repository_and_not_to_who_took_its_name(kept, sce
     await kept.server.rename_repository(scene.repository, "sums")
     imposter = await kept.server.create_repository(scene.people["ada"], "parse")
     await kept.server.add_repositories(scene.installation, [imposter])
-    await moved(kept, scene, "renamed")
+    await move_repository(kept, scene, "renamed")
     where = {"owner": "ada", "repo": "parse", "number": "1"}
     path = "/repos/{owner}/{repo}/issues/{number}/comments"
     await client.post(path, where, data={"body": "Hello"})
@@ -112,7 +112,7 @@ async def test_a_name_from_before_the_books_is_learned_as_well(kept, scene):
 
 async def test_tokens_follow_a_repository_to_another_owner(kept, scene):
     await kept.follow()
-    theirs = await transferred(kept, scene)
+    theirs = await transfer_repository(kept, scene)
     scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
     assert (await scene.github.broker.token(scope)).value
     await kept.life.reconcile()  # the old owner's installation reaches nothing, which is no matter
@@ -134,7 +134,7 @@ async def test_tokens_follow_a_repository_to_another_owner(kept, scene):
 async def test_a_late_word_of_an_older_name_does_not_bring_it_back(kept, scene):
     await kept.follow()
     await kept.server.rename_repository(scene.repository, "sums")
-    await moved(kept, scene, "renamed")
+    await move_repository(kept, scene, "renamed")
     late = RepositoryChanged(
         installation_id=scene.installation.id,
         change="renamed",
@@ -146,7 +146,7 @@ async def test_a_late_word_of_an_older_name_does_not_bring_it_back(kept, scene):
 
 async def test_attack_a_late_word_of_a_former_owners_does_not_take_it_back(kept, scene):
     await kept.follow()
-    theirs = await transferred(kept, scene)
+    theirs = await transfer_repository(kept, scene)
     await kept.run()
     late = RepositoryChanged(
         installation_id=scene.installation.id,
@@ -179,7 +179,7 @@ async def test_what_was_given_back_is_worked_on_before_anybody_tells(kept, scene
     await kept.server.remove_repositories(scene.installation, [scene.repository])
     await kept.follow()
     await kept.server.add_repositories(scene.installation, [scene.repository])
-    await look(kept, await reading(scene))
+    await look(kept, await make_client(scene))
     assert (await kept.stored.repository(scene.repository.id)).removed_at is None
 
 
@@ -198,7 +198,7 @@ async def test_attack_who_took_the_name_of_one_nobody_knew_gets_nothing(kept, sc
     assert await kept.stored.repository(scene.repository.id) is None
     await kept.server.rename_repository(scene.repository, "sums")
     await kept.server.create_repository(scene.people["ada"], "parse")
-    client = await reading(scene)
+    client = await make_client(scene)
     await look(kept, client)
     where = {"owner": "ada", "repo": "parse"}
     assert (await client.getitem("/repos/{owner}/{repo}", where))["id"] == scene.repository.id
@@ -211,7 +211,7 @@ async def test_what_was_made_public_is_public_for_what_was_asked_before(kept, sc
     request = scene.request.model_copy(update={"repository": place})
     assert (await kept.life.books.current(request)).repository.private
     scene.repository.private = False
-    await moved(kept, scene, "publicized")
+    await move_repository(kept, scene, "publicized")
     assert not (await kept.life.books.current(request)).repository.private
     assert await kept.life.books.is_public(place.id)
 
@@ -221,14 +221,14 @@ async def test_a_run_that_looks_sees_what_was_made_public(kept, scene):
     await kept.follow()
     scene.repository.private = False
     assert not await kept.life.books.is_public(scene.repository.id)
-    await look(kept, await reading(scene))
+    await look(kept, await make_client(scene))
     assert await kept.life.books.is_public(scene.repository.id)
 
 
 async def test_attack_a_search_does_not_look_at_who_took_the_name(kept, scene):
     await kept.follow()
     await kept.server.rename_repository(scene.repository, "sums")
-    await moved(kept, scene, "renamed")
+    await move_repository(kept, scene, "renamed")
     forge = GitHubReads(scene.github, scene.request, "0" * 16 + "-1")
     await forge.read("search", {"of": "issues", "query": "six"})
     [asked] = [unquote(each.path) for each in kept.server.requests if "/search/" in each.path]
@@ -243,7 +243,7 @@ async def test_attack_who_took_the_owners_login_sets_no_policy(kept, scene):
     await kept.server.rename_account(scene.people["ada"], "ada-two")
     await kept.server.rename_account(scene.people["mallory"], "ada")
     await kept.server.create_repository(scene.people["mallory"], ".github", private=False)
-    await moved(kept, scene, "renamed")
+    await move_repository(kept, scene, "renamed")
     before = len(kept.server.requests)
     request = scene.request
     await read_policy(scene.github, request.installation_id, request.repository)

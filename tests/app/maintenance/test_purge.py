@@ -66,7 +66,7 @@ async def test_what_is_under_way_is_not_touched(database, tmp_path):
 
 
 async def test_what_is_asked_for_meanwhile_keeps_its_mirror(database, tmp_path):
-    class Asked(Database):
+    class CountingDatabase(Database):
         async def write(self, fn):
             done = await super().write(fn)
             if fresh:
@@ -76,7 +76,10 @@ async def test_what_is_asked_for_meanwhile_keeps_its_mirror(database, tmp_path):
     await run_of(database, GONE, age=1)
     mirror = tmp_path / "mirrors" / f"{IDS[GONE]}.git"
     mirror.mkdir(parents=True)
-    fresh, beside = [WAITING], Asked(database.engine.url.render_as_string(hide_password=False))
+    fresh, beside = (
+        [WAITING],
+        CountingDatabase(database.engine.url.render_as_string(hide_password=False)),
+    )
     ids = [IDS[GONE], IDS[WAITING]]
     assert (await forget(beside, tmp_path, ids, alone=False)).runs == 1
     beside.close()

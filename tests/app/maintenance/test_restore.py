@@ -36,7 +36,7 @@ async def backed_up(sqlite_url, tmp_path):
     database.close()
 
 
-def packed(path, *members):
+def pack(path, *members):
     """Make an archive of names and contents; None stands for a link."""
     with tarfile.open(path, "w:gz") as tar:
         for name, content in members:
@@ -83,7 +83,7 @@ async def test_secrets_are_in_it_on_demand_alone(backed_up, tmp_path):
     ],
 )
 async def test_what_is_no_backup_changes_nothing(members, tmp_path):
-    file, to = packed(tmp_path / "backup.tgz", *members), tmp_path / "to"
+    file, to = pack(tmp_path / "backup.tgz", *members), tmp_path / "to"
     with pytest.raises(ConfigError, match="is no backup of Fettle"):
         await restore(file, to, group=0)
     assert list(to.iterdir()) == []
@@ -96,7 +96,7 @@ async def test_refs_of_others_are_not_restored(backed_up, tmp_path):
         about, database = (tar.extractfile(name).read() for name in (ABOUT, "fettle.db"))
     refs = json.dumps({"refs/heads/main": "0" * 40}).encode()
     parts = [("mirrors/9-0.refs", refs), ("mirrors/9-0.pack", b"PACK")]
-    packed(file, (ABOUT, about), ("fettle.db", database), *parts)
+    pack(file, (ABOUT, about), ("fettle.db", database), *parts)
     with pytest.raises(ConfigError, match="is no backup"):
         await restore(file, tmp_path / "to", group=0)
     assert list((tmp_path / "to").iterdir()) == []

@@ -24,7 +24,7 @@ from app.store.repository_rows import ids_in
 from app.store.runs.history import History
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
-from app.store.schedule_leases import Reading, Sweeps
+from app.store.schedule_leases import LogPosition, Sweeps
 from app.store.tables import alert_looks, deliveries, installations, repositories, runs
 
 NOW = 1_800_000_000.0
@@ -106,7 +106,7 @@ def make_unused(mirror):
         os.utime(path, (NOW - 91 * DAY,) * 2)
 
 
-async def swept(database, data, *, days=DAYS, now=NOW):
+async def sweep_old(database, data, *, days=DAYS, now=NOW):
     sweep = Retention(
         database,
         Mirrors(data / "mirrors", group=os.getegid()),
@@ -125,7 +125,7 @@ async def bodies(database):
 
 
 async def test_texts_go_and_numbers_stay(database, data):
-    await swept(database, data)
+    await sweep_old(database, data)
     history = History(database)
     old, young = await history.run(OLD), await history.run(YOUNG)
     assert (old.title, old.asked_by, old.answers, old.usd) == ("", "", 1, 1.5)
@@ -140,7 +140,7 @@ async def test_texts_go_and_numbers_stay(database, data):
 
 
 async def test_what_waits_for_people_is_never_touched(database, data):
-    await swept(database, data, days=1)
+    await sweep_old(database, data, days=1)
     waiting = await History(database).run(WAITING)
     assert (waiting.state, waiting.title) == ("parked", WORD)
     mirrors = Mirrors(data / "mirrors", group=os.getegid())
@@ -149,14 +149,14 @@ async def test_what_waits_for_people_is_never_touched(database, data):
 
 async def test_mirrors_and_commits_nobody_needs_go(database, data):
     assert set(mirror_ids(data / "mirrors")) == {5, 7, 8, 9}
-    await swept(database, data)
+    await sweep_old(database, data)
     assert set(mirror_ids(data / "mirrors")) == {7, 8, 9}
     mirrors = Mirrors(data / "mirrors", group=os.getegid())
     assert await runs_kept(mirrors.of(9)) == {YOUNG}
 
 
 async def test_a_delivery_is_known_as_long_as_github_may_bring_it_again(database, data):
-    await swept(database, data, days=1, now=NOW + DAY)
+    await sweep_old(database, data, days=1, now=NOW + DAY)
     left = await bodies(database)
     assert set(left) == {f"d{GONE}"}
     assert WORD.encode() not in left[f"d{GONE}"]
@@ -174,7 +174,7 @@ async def test_a_repository_that_was_taken_off_is_forgotten_after_its_time(datab
         row | {"id": 9, "full_name": "octo/lib9", "removed_at": NOW - 29 * DAY},
     ]
     await database.write(lambda c: c.execute(insert(repositories), rows))
-    await swept(database, data)
+    await sweep_old(database, data)
     history = History(database)
     assert await history.run(GONE) is None
     assert await history.run(WAITING) is not None, "it is under way still"
@@ -209,7 +209,7 @@ async def test_of_a_suspended_installation_what_was_said_is_forgotten_and_the_bo
     database, data
 ):
     await suspended_and_gone(database)
-    await swept(database, data)
+    await sweep_old(database, data)
     history = History(database)
     assert await history.run(GONE) is None
     assert await history.run(WAITING) is not None, "it is under way still"
@@ -230,15 +230,15 @@ async def test_runs_on_clones_go_with_the_rest_unless_a_command_is_at_work_on_th
     async with file_lock(data / "clones" / "busy" / "lock"):
         os.utime(data / "clones" / "busy" / "lock", (NOW - 91 * DAY,) * 2)
         os.utime(data / "clones" / "busy", (NOW - 91 * DAY,) * 2)
-        await swept(database, data)
+        await sweep_old(database, data)
     assert {path.name for path in (data / "clones").iterdir()} == {"busy", "young"}
 
 
 async def test_a_pass_a_day_and_none_for_good(database, data):
-    await swept(database, data, days=0)
+    await sweep_old(database, data, days=0)
     assert (await History(database).run(OLD)).title == WORD
     done = await Sweeps(database, "one").done(NAME)
-    await swept(database, data, now=done + 0.5 * DAY)
+    await sweep_old(database, data, now=done + 0.5 * DAY)
     assert (await History(database).run(OLD)).title == WORD, "today one was made"
     assert kept_of(0) == kept_of(90) == KEPT
     assert kept_of(7).days == 7
@@ -287,7 +287,7 @@ async def test_a_pass_whose_time_is_up_is_gone_on_with_behind_where_it_was(datab
     assert (mirrors.looked_at.count(5), mirrors.looked_at.count(7)) == (1, 2)
     assert await sweeps.done(NAME) > 0
     assert await runs_kept(Mirrors(data / "mirrors", group=os.getegid()).of(9)) == {YOUNG}
-    await sweeps.note(NAME, Reading(cursor="8"), ())  # as after a kill
+    await sweeps.note(NAME, LogPosition(cursor="8"), ())  # as after a kill
     mirrors.looked_at.clear()
     await database.write(lambda c: c.exec_driver_sql("UPDATE sweeps SET done_at = 0"))
     await retention().run()

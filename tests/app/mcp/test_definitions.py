@@ -40,7 +40,7 @@ def test_references_are_put_in_place_and_titles_go():
     assert input_schema(schema) == {"type": "object", "properties": {"a": {"type": "string"}}}
 
 
-def nested(depth):
+def nest_schema(depth):
     schema = {"type": "string"}
     for _ in range(depth):
         schema = {"type": "array", "items": schema}
@@ -53,8 +53,8 @@ def nested(depth):
         None,
         [],
         "object",
-        nested(50),
-        nested(5_000),
+        nest_schema(50),
+        nest_schema(5_000),
         {"properties": {"a b": {}}},
         {"properties": {"": {}}},
         {"properties": {"x" * 65: {}}},

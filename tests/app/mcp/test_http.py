@@ -45,13 +45,13 @@ def real():
 
     app = server.streamable_http_app()
 
-    async def noting(scope, receive, send):
+    async def record_headers(scope, receive, send):
         if scope["type"] == "http":
             seen.append({key.decode(): value.decode() for key, value in scope["headers"]})
         await app(scope, receive, send)
 
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(noting, log_level="error", ws="none")
+    config = uvicorn.Config(record_headers, log_level="error", ws="none")
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
     thread.start()
@@ -62,7 +62,7 @@ def real():
 
 
 @asynccontextmanager
-async def serving(handle):
+async def open_server(handle):
     app = web.Application()
     app.router.add_route("*", "/{tail:.*}", handle)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -94,11 +94,11 @@ async def test_redirects_are_not_followed_to_anyone(real):
     url, seen = real
     before = len(seen)
 
-    async def elsewhere(request):
+    async def redirect(request):
         await request.read()
         return web.Response(status=307, headers={"Location": url})
 
-    async with serving(elsewhere) as port:
+    async with open_server(redirect) as port:
         toolsets = toolsets_of(f"http://127.0.0.1:{port}/mcp", {"Authorization": TOKEN})
         assert await toolsets.learn(POLICY) == []
         await toolsets.close()
@@ -134,7 +134,7 @@ async def test_a_name_that_changes_its_mind_is_checked_where_it_is_connected_to(
     async def resolver(host, port):
         return found.pop(0) if len(found) > 1 else found[0]
 
-    async with serving(refuse) as port:
+    async with open_server(refuse) as port:
         toolsets = toolsets_of(f"http://mcp.internal:{port}/mcp", resolver=resolver)
         assert await toolsets.learn(POLICY) == []
         await toolsets.close()
@@ -170,7 +170,7 @@ async def answers(kind):
 async def test_what_is_no_server_gives_no_tools(kind, monkeypatch):
     monkeypatch.setattr(connection, "START_SECONDS", 0.7)
 
-    async with serving(await answers(kind)) as port:
+    async with open_server(await answers(kind)) as port:
         toolsets = toolsets_of(f"http://127.0.0.1:{port}/mcp")
         async with asyncio.timeout(PATIENCE):
             assert await toolsets.learn(POLICY) == []
@@ -178,7 +178,7 @@ async def test_what_is_no_server_gives_no_tools(kind, monkeypatch):
 
 
 async def test_an_answer_without_end_is_left():
-    async with serving(await answers("endless")) as port, aiohttp.ClientSession() as session:
+    async with open_server(await answers("endless")) as port, aiohttp.ClientSession() as session:
         url = f"http://127.0.0.1:{port}/"
         asked = http._OneHost(url, session, http.system_resolver)
         answer = await asked.handle_async_request(http.httpx2.Request("GET", url))

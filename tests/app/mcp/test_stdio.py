@@ -17,7 +17,7 @@ from tests.patience import PATIENCE
 NAME = "mcp_test-server_"
 
 
-def running():
+def list_processes():
     """Return the processes that belong to our server."""
     found = []
     for entry in Path("/proc").iterdir():
@@ -103,7 +103,7 @@ async def test_without_a_word_in_the_policy_nothing_is_started(served):
     toolsets = served()
 
     assert await toolsets.learn(Policy()) == []
-    assert running() == []
+    assert list_processes() == []
 
 
 # --- hostile ------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ async def test_one_that_never_answers_is_given_up_and_ended(served, policy, monk
     with pytest.raises(ToolError, match="did not answer"):
         await toolsets.call(f"{NAME}hang", {})
 
-    assert running() == []
+    assert list_processes() == []
     monkeypatch.undo()
     assert await toolsets.call(f"{NAME}add", {"a": 1, "b": 1}) == "2"
 
@@ -168,23 +168,23 @@ async def test_a_server_that_does_not_speak_gives_no_tools_and_holds_nothing_up(
     async with asyncio.timeout(PATIENCE):
         assert await toolsets.learn(policy) == []
 
-    assert running() == []
+    assert list_processes() == []
 
 
 async def test_nothing_is_held_after_a_while(served, policy, monkeypatch):
     monkeypatch.setattr(connection, "IDLE_SECONDS", 0.2)
     toolsets = served()
     await toolsets.learn(policy)
-    assert running() == []
+    assert list_processes() == []
     await toolsets.call(f"{NAME}add", {"a": 1, "b": 1})
-    assert running()
+    assert list_processes()
 
     for _ in range(100):
-        if not running():
+        if not list_processes():
             break
         await asyncio.sleep(0.05)
 
-    assert running() == []
+    assert list_processes() == []
     assert await toolsets.call(f"{NAME}add", {"a": 1, "b": 1}) == "2"
 
 
@@ -192,9 +192,9 @@ async def test_closing_ends_it(served, policy):
     toolsets = served()
     await toolsets.learn(policy)
     await toolsets.call(f"{NAME}add", {"a": 1, "b": 1})
-    [*processes] = running()
+    [*processes] = list_processes()
     assert processes
 
     await toolsets.close()
 
-    assert not set(processes) & set(running())
+    assert not set(processes) & set(list_processes())

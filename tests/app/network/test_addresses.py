@@ -12,7 +12,7 @@ from app.network.addresses import (
     is_own,
     is_public,
     may_be_private,
-    parsed,
+    parse_address,
     resolve_public,
     system_resolver,
 )
@@ -57,7 +57,7 @@ NOT_PUBLIC = [
 ]
 
 
-def answering(*addresses):
+def resolve_to(*addresses):
     async def resolver(host, port):
         return addresses
 
@@ -132,7 +132,7 @@ async def test_the_system_is_asked():
 
 async def test_what_passed_is_what_one_connects_to():
     found = await resolve_public(
-        "a.example", 443, resolver=answering("::ffff:8.8.8.8", "2606:4700:4700::1111")
+        "a.example", 443, resolver=resolve_to("::ffff:8.8.8.8", "2606:4700:4700::1111")
     )
     assert found == (
         (socket.AF_INET, "8.8.8.8", 443),
@@ -142,15 +142,15 @@ async def test_what_passed_is_what_one_connects_to():
 
 async def test_one_bad_address_among_good_ones_refuses_the_name():
     with pytest.raises(AddressRefused, match=r"10\.0\.0\.1"):
-        await resolve_public("a.example", 443, resolver=answering("8.8.8.8", "10.0.0.1"))
+        await resolve_public("a.example", 443, resolver=resolve_to("8.8.8.8", "10.0.0.1"))
 
 
 async def test_private_addresses_pass_on_request_and_metadata_still_does_not():
-    private = answering("10.0.0.1")
+    private = resolve_to("10.0.0.1")
     assert await resolve_public("a.example", 443, private_ok=True, resolver=private)
     with pytest.raises(AddressRefused):
         await resolve_public(
-            "a.example", 443, private_ok=True, resolver=answering("10.0.0.1", "169.254.169.254")
+            "a.example", 443, private_ok=True, resolver=resolve_to("10.0.0.1", "169.254.169.254")
         )
 
 
@@ -158,7 +158,7 @@ async def test_a_name_without_addresses_is_refused():
     async def unknown(host, port):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    for resolver in (unknown, answering()):
+    for resolver in (unknown, resolve_to()):
         with pytest.raises(AddressRefused):
             await resolve_public("a.example", 443, resolver=resolver)
     with pytest.raises(AddressRefused):
@@ -166,4 +166,4 @@ async def test_a_name_without_addresses_is_refused():
 
 
 def test_ipv4_in_ipv6_is_ipv4():
-    assert str(parsed("::ffff:1.2.3.4")) == "1.2.3.4"
+    assert str(parse_address("::ffff:1.2.3.4")) == "1.2.3.4"

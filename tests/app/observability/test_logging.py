@@ -36,12 +36,12 @@ def restored():
 
 @pytest.fixture
 def start():
-    def starting(style="json", level="info"):
+    def start_logging(style="json", level="info"):
         out = Terminal()
         configure_logging(style=style, level=level, cleaner=Cleaner(), stream=out)
         return structlog.get_logger("x"), out
 
-    return starting
+    return start_logging
 
 
 def lines(out):

@@ -11,11 +11,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from agents.errors import TransientError
-from app.observability.otlp import provided
+from app.observability.otlp import make_provider
 from app.observability.tracing import (
     NoTracing,
     OpenTracing,
-    past,
+    record_past,
     root_of,
     run_ended,
     span,
@@ -32,7 +32,7 @@ def kept():
 
 @pytest.fixture
 def tracing(kept):
-    provider: TracerProvider = provided(SimpleSpanProcessor(kept))
+    provider: TracerProvider = make_provider(SimpleSpanProcessor(kept))
     yield OpenTracing(provider.get_tracer("test"))
     provider.shutdown()
 
@@ -45,8 +45,8 @@ async def test_all_that_a_delivery_causes_hangs_from_one_root(tracing, kept):
     tracing.delivered(RUN, "issues", {"fettle.delivery": "d1"})
     with tracing.followed(RUN), span("stage/triage/1"):
         async with asyncio.TaskGroup() as group:
-            group.create_task(_called())
-        past("command", 2.0)
+            group.create_task(_make_call())
+        record_past("command", 2.0)
     with tracing.followed(f"{RUN}-address"):  # what a command in that delivery asked for
         run_ended(f"{RUN}-address", "run", fettle__outcome="pull_request")
 
@@ -63,7 +63,7 @@ async def test_all_that_a_delivery_causes_hangs_from_one_root(tracing, kept):
     assert spans["run"].parent.span_id == root_of(RUN)
 
 
-async def _called():
+async def _make_call():
     with span("github GET", url__template="/repos/{owner}/{repo}") as note:
         note(http__response__status_code=200)
 
@@ -104,7 +104,7 @@ def test_outside_of_a_run_and_where_nobody_looks_nothing_is_made(tracing, kept):
     with span("alone") as note:
         note(answer=42)
     with NoTracing().followed(RUN), span("unseen"):
-        past("command", 1.0)
+        record_past("command", 1.0)
     NoTracing().delivered(RUN, "issues", {})
 
     assert not kept.get_finished_spans()

@@ -65,7 +65,7 @@ GOOD = (TRIAGE, PLAN, IMPLEMENT, JUDGE, DOCS, PULL)
 
 
 @dataclass
-class Place:
+class OperatorPlace:
     """All of it on loopback; the server is not started."""
 
     github: LocalGitHub
@@ -179,4 +179,4 @@ async def _settle(github, model, server, source):
     )
     await github.install(app.app_id, [repository])
     issue = await github.create_issue(repository, people["jonas"], *ISSUE)
-    return Place(github, model, server, app, repository, issue, people)
+    return OperatorPlace(github, model, server, app, repository, issue, people)

@@ -28,7 +28,7 @@ def clone(tmp_path):
     return clone
 
 
-async def found(places):
+async def find_path(places):
     """Return the folder of the clone that is found."""
     got = await places.clone_of(LIB)
     return got.path if got else None
@@ -39,12 +39,12 @@ async def test_where_it_is_looked_for_in_order(clone, tmp_path):
     common = clone("home/src/octo/lib")
     configured = clone("configured/lib")
     everywhere = Places(GITHUB, [tmp_path / "configured"], here, home)
-    assert await found(everywhere) == here
-    assert await found(Places(GITHUB, [tmp_path / "configured"], home=home)) == configured
-    assert await found(Places(GITHUB, {"Octo/Lib": configured}, home=home)) == configured
-    assert await found(Places(GITHUB, {"octo/other": configured}, home=home)) == common
-    assert await found(Places(GITHUB, home=home)) == common
-    assert await found(Places(GITHUB)) is None
+    assert await find_path(everywhere) == here
+    assert await find_path(Places(GITHUB, [tmp_path / "configured"], home=home)) == configured
+    assert await find_path(Places(GITHUB, {"Octo/Lib": configured}, home=home)) == configured
+    assert await find_path(Places(GITHUB, {"octo/other": configured}, home=home)) == common
+    assert await find_path(Places(GITHUB, home=home)) == common
+    assert await find_path(Places(GITHUB)) is None
 
 
 async def test_a_name_is_not_believed(clone, tmp_path):
@@ -53,7 +53,7 @@ async def test_a_name_is_not_believed(clone, tmp_path):
     (tmp_path / "home" / "dev" / "lib").mkdir(parents=True)
     broken = clone("home/work/lib")
     (broken / ".git" / "config").write_text("[remote \x00")
-    assert await found(Places(GITHUB, home=tmp_path / "home")) is None
+    assert await find_path(Places(GITHUB, home=tmp_path / "home")) is None
 
 
 async def test_the_remote_of_that_repository_among_many(clone):

@@ -11,7 +11,7 @@ LIB = IssueName("octo", "lib", 25)
 SHORT = {"lib": "octo/lib", "wrong": "https://github.com/octo/lib"}
 
 
-def named(what, more=None, url="https://github.com"):
+def parse_name(what, more=None, url="https://github.com"):
     return issue_named(what, more, github_url=url, repositories=SHORT)
 
 
@@ -28,16 +28,16 @@ def named(what, more=None, url="https://github.com"):
     ],
 )
 def test_an_issue(what, more):
-    assert named(what, more) == LIB
+    assert parse_name(what, more) == LIB
 
 
 def test_the_address_of_another_server():
     page = "http://git.example.com:8080/octo/lib/issues/25"
-    assert named(page, url="http://git.example.com:8080") == LIB
+    assert parse_name(page, url="http://git.example.com:8080") == LIB
     with pytest.raises(ConfigError, match="FETTLE_GITHUB_URL"):
-        named(page)
+        parse_name(page)
     with pytest.raises(ConfigError, match="FETTLE_GITHUB_URL"):
-        named(page, url="http://git.example.com")
+        parse_name(page, url="http://git.example.com")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_address_of_another_server():
     ],
 )
 def test_a_folder(what, more):
-    assert named(what, more) is None
+    assert parse_name(what, more) is None
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_folder(what, more):
 )
 def test_what_is_nearly_an_issue(what, more, told):
     with pytest.raises(ConfigError, match=told):
-        named(what, more)
+        parse_name(what, more)
 
 
 # --- pull requests --------------------------------------------------------------------------------

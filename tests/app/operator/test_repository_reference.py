@@ -16,7 +16,7 @@ GITHUB = "https://github.com"
 SHORT = {"parse": "octo-org/parse", "bad": "octo"}
 
 
-def named(what, github=GITHUB):
+def parse_name(what, github=GITHUB):
     return repository_named(what, github_url=github, repositories=SHORT)
 
 
@@ -37,7 +37,7 @@ def named(what, github=GITHUB):
     ],
 )
 def test_what_is_meant(what, full):
-    assert named(what) == (RepositoryName(*full.split("/")) if full else None)
+    assert parse_name(what) == (RepositoryName(*full.split("/")) if full else None)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_is_meant(what, full):
 )
 def test_what_is_nearly_one(what, told):
     with pytest.raises(ConfigError, match=told):
-        named(what)
+        parse_name(what)
 
 
 def test_a_slip_of_the_pen_has_a_hint():
@@ -87,6 +87,6 @@ def test_what_a_remote_leads_to(address, full):
 
 def test_a_github_on_a_port_of_its_own():
     here = "http://127.0.0.1:8123"
-    assert named(f"{here}/octo/lib", here) == RepositoryName("octo", "lib")
+    assert parse_name(f"{here}/octo/lib", here) == RepositoryName("octo", "lib")
     assert repository_of_remote(f"{here}/octo/lib.git", here) == RepositoryName("octo", "lib")
     assert repository_of_remote("http://127.0.0.1:9/octo/lib.git", here) is None

@@ -93,12 +93,12 @@ async def test_a_question_on_the_issue_ends_the_watching_and_a_cancel_ends_the_r
     assert await _cancel(place.settings(), None, run.id[:16], "the wrong issue") == 2
     assert "Nobody works on the run" in capsys.readouterr().err
     await place.server.start(place.app)
-    await place.until(lambda: _ended(place))
+    await place.until(lambda: _has_ended(place))
     assert (await place.newest()).state == "cancelled"
     assert await _cancel(place.settings(), None, run.id, "") == 0
 
 
-async def _ended(place):
+async def _has_ended(place):
     return (await place.newest()).outcome is not None
 
 

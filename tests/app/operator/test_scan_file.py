@@ -10,7 +10,7 @@ import pytest
 from agents.errors import ConfigError
 from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy, TriageResult
 from agents.pipelines.remediate.ladder import Group
-from app.operator.remediation_report import GroupReport, Report, RepositoryReport, about
+from app.operator.remediation_report import GroupReport, Report, RepositoryReport, group_fields
 from app.operator.repository_reference import RepositoryName
 from app.operator.scan_file import LARGEST, LONGEST, read_scan
 from tests.agents.pipelines.remediate.ladder.conftest import advisory
@@ -19,7 +19,7 @@ COMMIT = "c" * 40
 SHOP = RepositoryName("octo", "shop")
 
 
-def found(**more):
+def make_scan(**more):
     one = advisory(
         "jinja2", "< 3.1.4", "GHSA-h75v-3vvj-5mfj", alert=5, manifest="api/poetry.lock",
         cve_id="CVE-2024-34064", summary="<img src=x> \x1b[2J ![](http://evil.example/x) @everyone",
@@ -38,7 +38,9 @@ def found(**more):
 
 def scan_of(*groups, name="octo/shop"):
     each = [
-        GroupReport.model_validate({**about(g.group), "result": "scanned", "text": "t", "found": g})
+        GroupReport.model_validate(
+            {**group_fields(g.group), "result": "scanned", "text": "t", "found": g}
+        )
         for g in groups
     ]
     return Report.of("scan", [RepositoryReport(repository=name, commit=COMMIT, groups=each)])
@@ -56,23 +58,23 @@ def write(tmp_path):
 
 
 def test_it_comes_back_as_it_was(write):
-    scan = read_scan(write(scan_of(found()).as_json))
-    assert scan.of(RepositoryName("Octo", "Shop")) == (found(),)
+    scan = read_scan(write(scan_of(make_scan()).as_json))
+    assert scan.of(RepositoryName("Octo", "Shop")) == (make_scan(),)
     scan.require(SHOP, COMMIT)
     assert scan.only() == SHOP
 
 
 def test_it_has_to_fit_repository_and_commit(write):
-    scan = read_scan(write(scan_of(found()).as_json))
+    scan = read_scan(write(scan_of(make_scan()).as_json))
     with pytest.raises(ConfigError, match="is about octo/shop, and not about octo/lib"):
         scan.of(RepositoryName("octo", "lib"))
     with pytest.raises(ConfigError, match="looked at cccccccccccc of octo/shop, which stands at d"):
         scan.require(SHOP, "d" * 40)
 
 
-def changed(*path, value):
+def change_scan(*path, value):
     """Return a scan in which one thing was written otherwise."""
-    report = json.loads(scan_of(found()).as_json)
+    report = json.loads(scan_of(make_scan()).as_json)
     part = report["repositories"][0]["groups"][0]["found"]
     for name in path[:-1]:
         part = part[name]
@@ -112,7 +114,7 @@ def changed(*path, value):
 )
 def test_what_a_scan_cannot_say_is_refused(write, path, value):
     with pytest.raises(ConfigError) as caught:
-        read_scan(write(changed(*path, value=value)))
+        read_scan(write(change_scan(*path, value=value)))
     told = str(caught.value)
     assert "cannot be used" in told
     assert "fettle scan" in told
@@ -140,19 +142,19 @@ def test_what_is_no_scan_is_refused(write, content, told):
 
 def test_a_scan_is_of_one_commit_and_names_each_package_once(write):
     with pytest.raises(ConfigError, match="twice"):
-        read_scan(write(scan_of(found(), found()).as_json))
-    other = found().model_copy(update={"commit": "d" * 40})
+        read_scan(write(scan_of(make_scan(), make_scan()).as_json))
+    other = make_scan().model_copy(update={"commit": "d" * 40})
     other = other.model_copy(update={"group": other.group.model_copy(update={"directory": ""})})
     one = other.group.advisories[0].model_copy(update={"manifest": "poetry.lock"})
     other = other.model_copy(
         update={"group": other.group.model_copy(update={"advisories": (one,), "manifests": ()})}
     )
     with pytest.raises(ConfigError, match="several commits"):
-        read_scan(write(scan_of(found(), other).as_json))
+        read_scan(write(scan_of(make_scan(), other).as_json))
 
 
 def test_the_report_of_a_remediation_is_no_scan(write):
-    report = scan_of(found()).model_copy(update={"command": "remediate"})
+    report = scan_of(make_scan()).model_copy(update={"command": "remediate"})
     with pytest.raises(ConfigError, match="report of a remediation"):
         read_scan(write(report.as_json))
 

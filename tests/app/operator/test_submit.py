@@ -40,7 +40,7 @@ REQUEST = ResolveIssue(
 )
 
 
-class Engine:
+class SubmittingEngine:
     def __init__(self):
         self.taken = {}
 
@@ -53,7 +53,7 @@ async def test_it_waits_in_the_inbox_and_is_seen_at_once(database):
     [live] = await Lanes(database).live(REQUEST)
     assert (live.id, live.state) == (run_id, "queued")
 
-    inbox, engine = Inbox(database, limit=10), Engine()
+    inbox, engine = Inbox(database, limit=10), SubmittingEngine()
     await inbox.open()
     await Dispatcher(database, inbox, engine).once()
     assert engine.taken == {run_id: REQUEST}
@@ -61,7 +61,7 @@ async def test_it_waits_in_the_inbox_and_is_seen_at_once(database):
 
 
 async def test_what_another_process_put_in_is_not_counted_below_nothing(database):
-    inbox, engine = Inbox(database, limit=10), Engine()
+    inbox, engine = Inbox(database, limit=10), SubmittingEngine()
     await inbox.open()
     await hand_over(database, REQUEST)
     await Dispatcher(database, inbox, engine).once()

@@ -18,7 +18,7 @@ from agents.run import Outcome, stage
 from app.policies.gate import PolicyGate
 from app.runs.admission import Admission
 from handlers.access.issues import AskerFacts
-from tests.app.runs.test_conductor import asking, machine, wish
+from tests.app.runs.test_conductor import machine, make_asking, wish
 
 __all__ = ["machine", "wish"]  # fixtures
 
@@ -52,7 +52,7 @@ class Watching:
 async def test_the_policy_of_its_beginning_holds_to_its_end(machine, wish, monkeypatch):
     watching = Watching(machine)
     monkeypatch.setitem(PIPELINES, ResolveIssue, Pipeline(watching.work, ()))
-    machine.works, machine.admission = [asking()], admission(CHEAP)
+    machine.works, machine.admission = [make_asking()], admission(CHEAP)
     await machine.runner.submit("0001-run", wish)
     waiting = await machine.parked()
 
@@ -83,7 +83,7 @@ async def test_each_tier_is_the_model_that_is_named(machine, wish, monkeypatch, 
 
 
 async def test_what_is_found_is_kept_as_text_and_nothing_is_kept_of_what_is_wrong(wish):
-    async def judged(found):
+    async def judge(found):
         async def read():
             return found
 
@@ -91,14 +91,14 @@ async def test_what_is_found_is_kept_as_text_and_nothing_is_kept_of_what_is_wron
             AskerFacts(role_name="write", permission="write")
         )
 
-    assert await judged(MissingPolicy()) == (None, PinnedPolicy(text=None))
-    refusal, given = await judged(found_in(CHEAP, PolicyOrigin(repository="octo/lib")))
+    assert await judge(MissingPolicy()) == (None, PinnedPolicy(text=None))
+    refusal, given = await judge(found_in(CHEAP, PolicyOrigin(repository="octo/lib")))
     assert refusal is None
     assert (given.text, given.origin.repository) == (CHEAP.decode(), "octo/lib")
-    refusal, given = await judged(found_in(b"nonsense", PolicyOrigin()))
+    refusal, given = await judge(found_in(b"nonsense", PolicyOrigin()))
     assert isinstance(found_in(b"nonsense", PolicyOrigin()), InvalidPolicy)
     assert (refusal.rule, given) == ("policy-valid", None)
-    refusal, given = await judged(found_in(DEAR, PolicyOrigin()))
+    refusal, given = await judge(found_in(DEAR, PolicyOrigin()))
     assert isinstance(found_in(DEAR, PolicyOrigin()), ValidPolicy)
     assert refusal.rule == "models-allowed"
 

@@ -215,7 +215,7 @@ async def test_what_is_proposed_is_never_obeyed_and_its_words_never_act(proposal
 # --- from the door --------------------------------------------------------------------------------
 
 
-def routed(delivered, event):
+def route_delivered(delivered, event):
     return handlers.route(event, delivered)
 
 
@@ -240,7 +240,7 @@ def test_new_commits_are_told_of_whoever_made_them(action):
     sender = {"sender": {"id": 49699333, "login": "dependabot[bot]", "type": "Bot"}}
     delivered = pull(action, **sender)
     assert handlers.ROUTES["pull_request", action].people_only is False
-    told = routed(delivered, "pull_request")
+    told = route_delivered(delivered, "pull_request")
     assert (told.number, told.head, told.base, told.again) == (7, "a" * 40, "b" * 40, False)
 
 
@@ -249,7 +249,7 @@ def test_new_commits_are_told_of_whoever_made_them(action):
 )
 def test_a_check_of_ours_is_made_again_when_somebody_wants_it(ident, number):
     check = {"id": 5, "external_id": ident, "head_sha": "a" * 40}
-    told = routed(payload("rerequested", check_run=check), "check_run")
+    told = route_delivered(payload("rerequested", check_run=check), "check_run")
     if number is None:
         assert isinstance(told, Ignored)
     else:

@@ -109,7 +109,7 @@ async def labels(scene, number):
     return guids
 
 
-async def swept(scene, database, times=2, **more):
+async def sweep_repeatedly(scene, database, times=2, **more):
     for _ in range(times):
         await sweep_of(scene, database, **more).run()
         await scene.server.webhooks.settled()
@@ -124,7 +124,7 @@ async def test_what_the_lost_server_had_taken_comes_again_under_the_same_run_ids
     restored = await put_back_empty()
     await server.on(restored)
     server.asked.clear()
-    await swept(scene, restored)
+    await sweep_repeatedly(scene, restored)
     assert server.asked == guids
     assert await server.runs() == before
     assert scene.slept == [1.0, 1.0], "paced like all others"
@@ -135,7 +135,7 @@ async def test_what_the_lost_server_had_taken_comes_again_under_the_same_run_ids
 async def test_without_a_restore_nothing_that_arrived_is_asked_for(scene, server, database):
     await labels(scene, 2)
     server.asked.clear()
-    await swept(scene, database)
+    await sweep_repeatedly(scene, database)
     assert server.asked == []
 
 
@@ -144,7 +144,7 @@ async def test_what_the_backup_holds_is_not_asked_for(scene, server, put_back_em
     await server.on(restored)
     kept = await labels(scene, 1)
     server.asked.clear()
-    await swept(scene, restored)
+    await sweep_repeatedly(scene, restored)
     assert server.asked == []
     assert list(await server.runs()) == kept
 
@@ -154,16 +154,16 @@ async def test_cut_anywhere_it_goes_on(scene, server, put_back_empty, monkeypatc
     before, restored = await server.runs(), await put_back_empty()
     await server.on(restored)
 
-    async def killed(seconds):
+    async def cancel(seconds):
         raise asyncio.CancelledError
 
     for _ in range(6):  # each pass is cut after the one that it asks for first
         try:
-            await sweep_of(scene, restored, sleep=killed).run()
+            await sweep_of(scene, restored, sleep=cancel).run()
         except asyncio.CancelledError:
             await scene.server.webhooks.settled()
     assert await server.runs() == before
-    await swept(scene, restored)
+    await sweep_repeatedly(scene, restored)
     assert server.asked == [*guids, *guids], "each once by GitHub itself, and once again"
     assert await Recoveries(restored).pending() is None
 
@@ -188,11 +188,11 @@ async def test_as_long_as_one_does_not_arrive_it_is_not_over(scene, server, put_
     restored = await put_back_empty()
     await server.on(restored)
     server.answers = False
-    await swept(scene, restored)
+    await sweep_repeatedly(scene, restored)
     assert await Recoveries(restored).pending() is not None
     server.answers = True
     await restored.write(lambda c: c.exec_driver_sql("UPDATE missed SET next_at = 0"))
-    await swept(scene, restored)
+    await sweep_repeatedly(scene, restored)
     assert list(await server.runs()) == [guid]
     assert await Recoveries(restored).pending() is None
 
@@ -203,7 +203,7 @@ async def test_an_answer_that_names_another_delivery_is_not_believed(scene, serv
     log[:] = [replace(each, response_body=said) for each in log]
     restored = await put_back_empty()
     await server.on(restored)
-    await swept(scene, restored)
+    await sweep_repeatedly(scene, restored)
     [run_id] = (await server.runs()).values()
     assert run_id.endswith(f"-{guid}")
     assert not run_id.startswith("0" * 16)

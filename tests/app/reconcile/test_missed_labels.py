@@ -19,7 +19,7 @@ from app.github.transport.idempotent_comments import MarkedComments
 from app.github.transport.tokens import Profile
 from app.reconcile.missed_labels import MissedLabels
 from app.store.runs.runs import Runs
-from app.store.schedule_leases import Reading, Sweeps
+from app.store.schedule_leases import LogPosition, Sweeps
 from app.webhooks.inbox import Inbox
 from handlers.access import issues as access
 from tests.app.github.conftest import LABEL, key, scene, signer
@@ -54,7 +54,7 @@ def found(scene, database, sweeper):
         now = scene.github.app.jwt.now()
         sweeps = Sweeps(database, "one")
         async with sweeps.turn("deliveries", 1):
-            await sweeps.note("deliveries", Reading(mark=now if log_read else now - 86_400), [])
+            await sweeps.note("deliveries", LogPosition(mark=now if log_read else now - 86_400), [])
         await sweeper().run()
         return await requests(database)
 

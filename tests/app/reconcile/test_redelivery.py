@@ -23,7 +23,7 @@ from tests.app.github.conftest import LABEL, key, scene, signer
 __all__ = ["key", "scene", "signer"]  # fixtures, shared with the tests of the client
 
 
-class Receiver:
+class ScriptedReceiver:
     """Takes webhooks, or answers what it is told to."""
 
     def __init__(self):
@@ -38,7 +38,7 @@ class Receiver:
 
 @pytest.fixture
 async def receiver(scene, aiohttp_server):
-    made = Receiver()
+    made = ScriptedReceiver()
     app = web.Application()
     app.router.add_post("/webhook", made.take)
     url = str((await aiohttp_server(app)).make_url("/webhook"))
@@ -80,11 +80,11 @@ async def lose(scene, receiver, number, status=500):
     return guids
 
 
-def asked(scene):
+def count_asked(scene):
     return len(scene.calls("POST", "/attempts"))
 
 
-def listed(scene):
+def count_listed(scene):
     return len(scene.calls("GET", "/hook/deliveries"))
 
 
@@ -107,7 +107,7 @@ async def test_what_failed_is_delivered_again_in_its_order_and_once(scene, recei
     await sweep.run()
     await sweeper("another").run()
     await settle(scene)
-    assert (asked(scene), receiver.came) == (3, guids)
+    assert (count_asked(scene), receiver.came) == (3, guids)
 
 
 async def test_what_arrived_or_asks_for_nothing_is_left_alone(scene, receiver, sweeper, database):
@@ -116,7 +116,7 @@ async def test_what_arrived_or_asks_for_nothing_is_left_alone(scene, receiver, s
     await scene.server.create_issue(scene.repository, scene.people["bob"], "Just so")
     await scene.server.edit_issue(scene.repository, 1, scene.people["bob"], body="So it is.")
     await sweeper().run()
-    assert asked(scene) == 0
+    assert count_asked(scene) == 0
     assert await states(database) == {}
 
 
@@ -126,7 +126,7 @@ async def test_what_is_in_the_inbox_has_arrived_whatever_github_believes(
     [guid] = await lose(scene, receiver, 1)
     await Inbox(database, limit=9).put(Delivery(guid, "issues", "labeled", 1, "d", b"{}"))
     await sweeper().run()
-    assert asked(scene) == 0
+    assert count_asked(scene) == 0
     assert await states(database) == {"arrived": 1}
 
 
@@ -136,7 +136,7 @@ async def test_what_somebody_had_delivered_again_is_not_asked_for(scene, receive
         scene.server.webhooks.redeliver(failed)
     await settle(scene)
     await sweeper().run()
-    assert asked(scene) == 0
+    assert count_asked(scene) == 0
 
 
 async def test_one_that_fails_on_and_on_is_asked_for_ever_more_rarely(
@@ -149,7 +149,7 @@ async def test_one_that_fails_on_and_on_is_asked_for_ever_more_rarely(
         await sweep.run()
         await settle(scene)
         await sweep.run()  # not due yet
-        assert asked(scene) == number
+        assert count_asked(scene) == number
         due = await database.read(lambda c: c.scalar(select(missed.c.next_at)))
         pauses.append(due - time.time())
         await database.write(lambda c: c.execute(update(missed).values(next_at=0.0)))
@@ -181,19 +181,19 @@ async def test_a_long_log_is_read_over_several_passes_and_then_only_what_is_new(
     monkeypatch.setattr(module, "PAGES", 3)
     monkeypatch.setattr(module, "OVERLAP", -1.0)  # all of it happened within this second
     guids = await lose(scene, receiver, 8)  # with the issues that were opened, 16 and the ping
-    while asked(scene) < 8:
-        before = listed(scene)
+    while count_asked(scene) < 8:
+        before = count_listed(scene)
         await sweeper().run()  # each time a process that has just started
         await settle(scene)
-        assert 0 < listed(scene) - before <= 3
+        assert 0 < count_listed(scene) - before <= 3
     assert sorted(receiver.came) == sorted(guids)
     for _ in range(6):
         await sweeper().run()
-    before = listed(scene)
+    before = count_listed(scene)
     await asyncio.sleep(1.1)
     await sweeper().run()
-    assert listed(scene) - before == 1
-    assert asked(scene) == 8
+    assert count_listed(scene) - before == 1
+    assert count_asked(scene) == 8
 
 
 async def test_a_cursor_that_github_no_longer_knows_begins_anew(
@@ -206,7 +206,7 @@ async def test_a_cursor_that_github_no_longer_knows_begins_anew(
     change = "UPDATE sweeps SET cursor = 'v1_bad', top = 5"
     await database.write(lambda c: c.exec_driver_sql(change))
     await sweep.run()
-    assert asked(scene) == 2
+    assert count_asked(scene) == 2
 
 
 async def test_beyond_githubs_window_nothing_is_asked_for(scene, receiver, sweeper):
@@ -214,7 +214,7 @@ async def test_beyond_githubs_window_nothing_is_asked_for(scene, receiver, sweep
     scene.server.advance_clock(timedelta(days=4))
     await sweeper().run()
     await sweeper().run()  # the first one has learnt what GitHub's clock says
-    assert asked(scene) == 0
+    assert count_asked(scene) == 0
 
 
 async def test_one_that_github_will_not_deliver_stops_no_other(scene, receiver, sweeper, database):
@@ -246,11 +246,11 @@ async def test_only_one_process_sweeps_at_a_time(scene, receiver, sweeper, datab
     async with Sweeps(database, "one").turn("deliveries", 60) as held:
         assert held
         await sweeper("two").run()
-        assert asked(scene) == listed(scene) == 0
+        assert count_asked(scene) == count_listed(scene) == 0
         async with Sweeps(database, "one").turn("deliveries", 60) as again:
             assert again  # it was killed and is back
     await sweeper("two").run()
-    assert asked(scene) == 1
+    assert count_asked(scene) == 1
 
 
 async def test_who_dies_in_its_turn_loses_it_with_time(database):
@@ -268,8 +268,8 @@ async def test_two_passes_in_one_process_are_one(scene, receiver, sweeper):
     await lose(scene, receiver, 2)
     sweep = sweeper()
     await asyncio.gather(*(sweep.run() for _ in range(5)))
-    assert asked(scene) == 2
-    assert listed(scene) == 1
+    assert count_asked(scene) == 2
+    assert count_listed(scene) == 1
 
 
 async def test_the_memory_of_old_ones_goes_with_githubs(scene, receiver, sweeper, database):

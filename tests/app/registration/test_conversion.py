@@ -29,7 +29,7 @@ def good():
 
 
 @asynccontextmanager
-async def answering(*answers):
+async def open_server(*answers):
     """Serve these answers, one for each request: a status, or an object with 201."""
     asked = []
 
@@ -52,7 +52,7 @@ async def answering(*answers):
 
 
 async def test_a_good_answer(good):
-    async with answering(good) as (urls, asked):
+    async with open_server(good) as (urls, asked):
         made = await convert(urls, "c0de", pause=0)
     assert (made.id, made.pem.get_secret_value(), asked) == (7, good["pem"], ["c0de"])
     assert good["webhook_secret"] not in repr(made)
@@ -60,10 +60,10 @@ async def test_a_good_answer(good):
 
 
 async def test_no_answer_is_asked_for_again(good):
-    async with answering(502, good) as (urls, asked):
+    async with open_server(502, good) as (urls, asked):
         assert (await convert(urls, "c0de", pause=0)).id == 7
     assert len(asked) == 2
-    async with answering(502) as (urls, asked):
+    async with open_server(502) as (urls, asked):
         with pytest.raises(TransientError, match="--import"):
             await convert(urls, "c0de", pause=0)
     assert len(asked) == 3
@@ -71,7 +71,7 @@ async def test_no_answer_is_asked_for_again(good):
 
 @pytest.mark.parametrize("status", [404, 422, 401, 403])
 async def test_a_refusal_is_final_and_says_what_is_left(status):
-    async with answering(status) as (urls, asked):
+    async with open_server(status) as (urls, asked):
         with pytest.raises(RunError, match=f"status {status}.*--import"):
             await convert(urls, "c0de", pause=0)
     assert len(asked) == 1
@@ -94,7 +94,7 @@ async def test_a_refusal_is_final_and_says_what_is_left(status):
     ],
 )
 async def test_attack_an_answer_with_something_wrong_in_it_is_not_used(good, change):
-    async with answering({**good, **change}) as (urls, _):
+    async with open_server({**good, **change}) as (urls, _):
         with pytest.raises(RunError, match="cannot be used") as caught:
             await convert(urls, "c0de", pause=0)
     said = str(caught.value)
@@ -105,14 +105,14 @@ async def test_attack_an_answer_with_something_wrong_in_it_is_not_used(good, cha
 
 @pytest.mark.parametrize("answer", [[], "x", None, {}])
 async def test_attack_an_answer_of_another_shape(answer):
-    async with answering(answer) as (urls, _):
+    async with open_server(answer) as (urls, _):
         with pytest.raises(RunError, match="cannot be used"):
             await convert(urls, "c0de", pause=0)
 
 
 async def test_attack_a_name_cannot_speak_to_the_terminal(good):
     name = "Fettle\n\x1b[2J\x1b]8;;http://evil.example\x07click\u202e\u200b"
-    async with answering({**good, "name": name}) as (urls, _):
+    async with open_server({**good, "name": name}) as (urls, _):
         made = await convert(urls, "c0de", pause=0)
     shown = line(made.name, 60)
     assert shown.isprintable()
@@ -132,9 +132,9 @@ async def test_attack_a_name_cannot_speak_to_the_terminal(good):
     ],
 )
 async def test_attack_the_install_link_leads_to_this_github_alone(good, html_url, path):
-    async with answering(None) as (urls, _):
+    async with open_server(None) as (urls, _):
         address = html_url.format(web=urls.web)
-    async with answering({**good, "html_url": address}) as (urls, _):
+    async with open_server({**good, "html_url": address}) as (urls, _):
         made = await convert(urls, "c0de", pause=0)
         mine = made.model_copy(update={"html_url": html_url.format(web=urls.web)})
         assert mine.install_link(urls) == f"{urls.web}{path}/installations/new"

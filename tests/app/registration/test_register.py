@@ -69,7 +69,7 @@ def flow(github, tmp_path):
     """Start a registration: `async with flow() as under_way`."""
 
     @asynccontextmanager
-    async def started(*, data=None, **options):
+    async def start_flow(*, data=None, **options):
         data = data or tmp_path / "data"
         data.mkdir(exist_ok=True)
         urls = Urls.of(options.pop("github_url", github.url))
@@ -87,7 +87,7 @@ def flow(github, tmp_path):
                 with suppress(asyncio.CancelledError, Cancelled, Exception):
                     await running
 
-    return started
+    return start_flow
 
 
 async def test_from_the_page_to_an_app_whose_secrets_are_found(flow, github, tmp_path):

@@ -36,7 +36,7 @@ from tests.patience import PATIENCE
 OLD, WINDOW = "the-old-secret, with a comma", 300.0
 
 
-class Killed(BaseException):
+class RotationKilled(BaseException):
     """Stands for kill -9."""
 
 
@@ -76,7 +76,7 @@ async def tell_nobody(_secret):
 
 
 async def dies(_secret):
-    raise Killed
+    raise RotationKilled
 
 
 # --- step by step -------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ async def test_both_are_accepted_before_github_hears_of_it(data):
 
 
 async def test_killed_before_or_after_github_heard_it_goes_on_with_the_same_secret(data):
-    with pytest.raises(Killed):
+    with pytest.raises(RotationKilled):
         await rotate(data, dies, window=WINDOW, now=1000.0)
     new, old = secrets_in(data)
     assert old == OLD
@@ -219,7 +219,7 @@ async def fettle(*args, data, stdin=None, **variables):
     )
 
 
-async def ended(process, stdin=b""):
+async def wait_for_end(process, stdin=b""):
     async with asyncio.timeout(PATIENCE):
         out, _ = await process.communicate(stdin)
     return process.returncode, " ".join(out.decode().split())
@@ -257,7 +257,7 @@ async def test_200_deliveries_while_it_is_replaced_and_killed_on_the_way(
             if process.returncode is None:
                 process.kill()
             await process.wait()
-        codes.append(await ended(await fettle("rotate-secret", data=data)))
+        codes.append(await wait_for_end(await fettle("rotate-secret", data=data)))
         stopped.set()
 
     replacing = asyncio.create_task(replace())
@@ -286,26 +286,30 @@ async def test_secrets_in_a_variable_are_told_what_to_do_with(github, app, data)
         "FETTLE_GITHUB_URL": github.url,
     }
     one = {**given, "FETTLE_WEBHOOK_SECRETS": "first"}
-    code, said = await ended(await fettle("rotate-secret", data=data, **one))
+    code, said = await wait_for_end(await fettle("rotate-secret", data=data, **one))
     assert code == 2
     assert "1. Make one: openssl rand -hex 32" in said
     assert "After 7 days take the old one out" in said
     two = {**given, "FETTLE_WEBHOOK_SECRETS": "second,first"}
-    code, said = await ended(await fettle("rotate-secret", "--tell", data=data, **two))
+    code, said = await wait_for_end(await fettle("rotate-secret", "--tell", data=data, **two))
     assert code == 0, said
     assert github.world.apps[app.app_id].webhook_secret == "second"
 
 
 async def test_a_key_is_replaced_once_github_accepts_it(github, app, data):
     other = github.create_app("other")
-    code, said = await ended(await fettle("rotate-key", "-", data=data), other.private_key.encode())
+    code, said = await wait_for_end(
+        await fettle("rotate-key", "-", data=data), other.private_key.encode()
+    )
     assert code == 2
     assert "GitHub does not accept this key" in said
     assert (app_folder(data) / "FETTLE_PRIVATE_KEY").read_text().strip() == app.private_key.strip()
 
     github.world.apps[app.app_id].public_key = github.world.apps[other.app_id].public_key
     watch = watch_of(data, app.private_key)
-    code, said = await ended(await fettle("rotate-key", "-", data=data), other.private_key.encode())
+    code, said = await wait_for_end(
+        await fettle("rotate-key", "-", data=data), other.private_key.encode()
+    )
     assert code == 0, said
     assert said.count("SHA256:") == 2
     assert watch.new_key().strip() == other.private_key.strip()

@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @dataclass
-class Reporter:
+class KeepingReporter:
     """The port Reporter: keeps what was told."""
 
     told: list = field(default_factory=list)
@@ -78,7 +78,7 @@ class Approvals:
 
 
 @dataclass
-class Equipment:
+class FailingEquipment:
     """What a run is given here; errors in `finishing` are raised, one for each finish."""
 
     ports: Ports
@@ -168,8 +168,8 @@ class Machine:
             raise self.equipping.pop(0)
         approvals = Approvals(self.approvals, run_id)
         steering = RunSteering(self.steers, self.bells, run_id)
-        ports = Ports(None, Journal(), None, None, Reporter(), approvals, steering=steering)
-        self.given.append(Equipment(ports, self.admission, self.finishing))
+        ports = Ports(None, Journal(), None, None, KeepingReporter(), approvals, steering=steering)
+        self.given.append(FailingEquipment(ports, self.admission, self.finishing))
         return self.given[-1]
 
     async def pipeline(self, run, request):
@@ -340,7 +340,7 @@ async def test_what_stays_away_is_named_when_it_is_given_up(machine, wish):
 
 
 @dataclass
-class Publisher:
+class KeepingPublisher:
     """The port Publisher: keeps what was pushed."""
 
     pushed: dict = field(default_factory=dict)
@@ -352,7 +352,7 @@ class Publisher:
 
 @pytest.mark.parametrize("trouble", [TransientError("GitHub answers 502"), KeyError("a slip")])
 async def test_what_was_committed_until_then_is_kept_whoever_failed(machine, wish, trouble):
-    publisher = Publisher()
+    publisher = KeepingPublisher()
 
     async def pipeline(run, request):
         @stage
@@ -410,11 +410,11 @@ async def test_a_report_that_fails_does_not_hide_the_end(machine, wish):
 async def test_a_history_that_newer_code_cannot_follow_is_shown_as_failed(machine, wish):
     asked = asyncio.Event()
 
-    async def never():
+    async def hang():
         asked.set()
         await asyncio.sleep(60)
 
-    machine.works = [never]
+    machine.works = [hang]
     await machine.queue.submit("0001-run", wish)
     await machine.queue.submit("0002-run", wish)
     await asyncio.wait_for(asked.wait(), PATIENCE)
@@ -446,12 +446,12 @@ async def lose(machine, wish, spoil):
     """Have the engine give up a run that it does not hand to anybody any more."""
     begun, over = asyncio.Event(), asyncio.Event()
 
-    async def held():
+    async def hold():
         begun.set()
         await over.wait()
         return "held"
 
-    machine.works = [held]
+    machine.works = [hold]
     await machine.queue.submit("0001-run", wish)
     await asyncio.wait_for(begun.wait(), PATIENCE)
     await machine.queue.submit("0002-run", wish)
@@ -498,12 +498,12 @@ async def test_upkeep_finds_what_was_lost_by_itself(machine, wish):
     keeping = asyncio.create_task(Reaper(machine.conductor, machine.engine, look_seconds=0.1).run())
     begun, over = asyncio.Event(), asyncio.Event()
 
-    async def held():
+    async def hold():
         begun.set()
         await over.wait()
         return "held"
 
-    machine.works = [held]
+    machine.works = [hold]
     await machine.queue.submit("0001-run", wish)
     await asyncio.wait_for(begun.wait(), PATIENCE)
     await machine.queue.submit("0002-run", wish)
@@ -530,7 +530,7 @@ async def test_a_run_that_brings_the_process_down_again_and_again_is_put_aside(m
 # --- waiting for people -------------------------------------------------------------------------
 
 
-def asking(**changes):
+def make_asking(**changes):
     about = {
         "call_id": "1.0/toolu_1",
         "session": "work/1",
@@ -545,7 +545,7 @@ def asking(**changes):
 
 
 async def test_a_run_waits_for_a_yes_and_ends(machine, wish):
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     assert await state(machine) == "parked"
@@ -562,7 +562,7 @@ async def test_a_run_waits_for_a_yes_and_ends(machine, wish):
 
 
 async def test_a_request_that_was_called_back_while_it_waited_does_not_go_on(machine, wish):
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     [given] = machine.given
@@ -572,13 +572,13 @@ async def test_a_request_that_was_called_back_while_it_waited_does_not_go_on(mac
 
     assert outcome.kind == "cancelled"  # what it committed stays
     assert "the label was taken off. What waited was not done" in outcome.text
-    assert machine.works == [asking()]
+    assert machine.works == [make_asking()]
     assert machine.ends == [outcome]
     assert await state(machine) == "cancelled"
 
 
 async def test_a_request_that_may_no_longer_be_made_has_failed(machine, wish):
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     machine.given[0].admission = Refusal(rule="asker-may-write", text="Nothing was done.")
@@ -598,7 +598,7 @@ async def cancel(machine, run_id="0001-run", via="comment"):
 
 
 async def test_a_run_that_is_cancelled_in_the_queue_never_begins(machine, wish):
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     await machine.queue.submit("0002-run", wish)
@@ -636,7 +636,7 @@ async def test_a_run_that_is_cancelled_while_it_works_stops_at_once(machine, wis
 
 async def test_a_run_that_is_cancelled_while_it_waits_ends_as_cancelled(machine, wish):
     """Also when the label, which was taken off for it, makes the request stand no longer."""
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     machine.given[0].admission = Refusal(rule="label-on", text="It was taken off.")
@@ -650,7 +650,7 @@ async def test_a_run_that_is_cancelled_while_it_waits_ends_as_cancelled(machine,
 
 async def test_a_cancel_between_two_processes_does_not_mix_up_the_history(machine, wish):
     """The access check of the first process is on record, and stays what it was."""
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     await machine.parked()
     await machine.engine.drain(0)
@@ -663,7 +663,7 @@ async def test_a_cancel_between_two_processes_does_not_mix_up_the_history(machin
 
 
 async def test_a_run_that_was_cancelled_stays_so(machine, wish):
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     await machine.parked()
     await cancel(machine)
@@ -690,18 +690,18 @@ async def test_a_command_may_ask_for_a_run(machine, wish):
 
 async def test_nothing_goes_on_while_nobody_can_say_whether_it_may(machine, wish, monkeypatch):
     monkeypatch.setattr("app.runs.lifecycle.LONGEST_PAUSE", 0.0)
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     [given] = machine.given
     admit, faults = given.admit, [TransientError("GitHub answers 502")] * 8
 
-    async def away():
+    async def fail_or_admit():
         if faults:
             raise faults.pop()
         return await admit()
 
-    given.admit = away
+    given.admit = fail_or_admit
     await machine.decide(waiting)
 
     assert (await machine.end()).text == "approved by mara"
@@ -709,7 +709,7 @@ async def test_nothing_goes_on_while_nobody_can_say_whether_it_may(machine, wish
 
 
 async def test_a_waiting_run_is_neither_lost_nor_forgotten(machine, wish):
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     await machine.conductor.end_lost(machine.engine.ended)
@@ -719,7 +719,7 @@ async def test_a_waiting_run_is_neither_lost_nor_forgotten(machine, wish):
 
 
 async def test_a_restart_asks_nobody_anew_and_tells_nobody_what_they_know(machine, wish):
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     for _ in range(3):
@@ -738,7 +738,7 @@ async def test_a_restart_asks_nobody_anew_and_tells_nobody_what_they_know(machin
 
 
 async def test_a_decision_made_while_no_process_ran_is_found(machine, wish):
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     await machine.engine.drain(0)
@@ -750,7 +750,7 @@ async def test_a_decision_made_while_no_process_ran_is_found(machine, wish):
 
 
 async def test_another_process_decides_and_the_run_is_woken(machine, wish):
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     waking = asyncio.create_task(
         Waking(machine.approvals, machine.engine.wake, look_seconds=0.05).run()
@@ -766,7 +766,7 @@ async def test_another_process_decides_and_the_run_is_woken(machine, wish):
 
 
 async def test_what_nobody_answers_ends_the_run_with_a_report(machine, wish):
-    machine.works = [asking(days=0.5 / 86_400)]
+    machine.works = [make_asking(days=0.5 / 86_400)]
     await machine.queue.submit("0001-run", wish)
     waking = asyncio.create_task(
         Waking(machine.approvals, machine.engine.wake, look_seconds=0.05).run()
@@ -789,7 +789,7 @@ async def test_a_file_that_cannot_be_put_away_stops_no_run(machine, wish):
         return given
 
     machine.replace(equip=stubborn)
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     await machine.decide(await machine.parked())
     assert (await machine.end()).text == "approved by mara"
@@ -819,7 +819,7 @@ async def test_a_file_that_cannot_be_put_away_stops_no_run(machine, wish):
 async def test_a_history_that_broke_while_waiting_ends_the_run_and_frees_the_lane(
     machine, wish, spoil, says
 ):
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
     await machine.queue.submit("0002-run", wish)
@@ -830,7 +830,7 @@ async def test_a_history_that_broke_while_waiting_ends_the_run_and_frees_the_lan
     await machine.sql(f"{spoil} AND workflow_uuid = '0001-run'" if "WHERE" in spoil else spoil)
     await machine.restart()
     if says is None:  # it is asked anew, and waits: nobody's yes is on record
-        assert (await machine.parked()).asking == asking()
+        assert (await machine.parked()).asking == make_asking()
         await machine.decide(await machine.parked(), "denied")
         assert (await machine.end()).text == "denied by mara"
         return
@@ -871,7 +871,7 @@ async def test_a_command_is_carried_out_once_and_is_no_run(machine):
 
 
 async def test_a_command_does_not_wait_for_the_run_it_is_about(machine, wish):
-    machine.works = [asking()]
+    machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     await machine.parked()
     await machine.queue.submit("0002-run", command())

@@ -48,7 +48,7 @@ async def patience():
         yield
 
 
-async def until(true):
+async def wait_until(true):
     async with patience():
         while not true():
             await asyncio.sleep(0.01)
@@ -325,7 +325,7 @@ async def test_a_history_that_cannot_be_followed_is_an_error_that_can_be_caught(
     engine = await start(store_url, record)
     await engine.enqueue("1", "lane", {"lane": "lane"})
     await engine.enqueue("2", "lane", {"lane": "lane"})
-    await until(lambda: len(record.began) == 2)
+    await wait_until(lambda: len(record.began) == 2)
     await engine.drain(0)
     assert change(store_url, spoil) == 1
 
@@ -357,7 +357,7 @@ class Deciding:
         async def stage(number):
             self.stages.append((run_id, number))
 
-        async def over():
+        async def is_over():
             self.looks[run_id] += 1
             if self.failing:
                 raise self.failing.pop()
@@ -365,7 +365,7 @@ class Deciding:
 
         await steps.step("stage/a/1", lambda: stage(1))
         try:
-            await steps.wait("approval/a/1/1", over)
+            await steps.wait("approval/a/1/1", is_over)
         except StepBroken as error:
             return f"StepBroken: {error}"
         await steps.step("stage/a/1~1", lambda: stage(2))
@@ -377,7 +377,7 @@ async def test_a_waiting_run_holds_no_place_and_goes_on_when_it_is_woken(start, 
     engine = await start(store_url, deciding, stages_at_once=1)
     for run_id in ("1", "2", "3"):
         await engine.enqueue(run_id, run_id, {})
-    await until(lambda: len(engine.pool.waiting) == 3)
+    await wait_until(lambda: len(engine.pool.waiting) == 3)
     assert engine.pool.working == set()
     deciding.decided.add("2")
     engine.wake("2")
@@ -392,9 +392,9 @@ async def test_a_run_that_is_woken_too_early_goes_on_waiting(start, sqlite_url):
     deciding = Deciding()
     engine = await start(sqlite_url, deciding)
     await engine.enqueue("1", "1", {})
-    await until(lambda: engine.pool.waiting)
+    await wait_until(lambda: engine.pool.waiting)
     engine.wake("1")
-    await until(lambda: deciding.looks["1"] == 2)
+    await wait_until(lambda: deciding.looks["1"] == 2)
     await asyncio.sleep(0.1)
     assert set(engine.pool.waiting) == {"1"}
 
@@ -403,7 +403,7 @@ async def test_nobody_has_to_wake_a_run_that_looks_now_and_then(start, sqlite_ur
     deciding = Deciding()
     engine = await start(sqlite_url, deciding, look_seconds=0.1)
     await engine.enqueue("1", "1", {})
-    await until(lambda: deciding.looks["1"] > 2)
+    await wait_until(lambda: deciding.looks["1"] > 2)
     deciding.decided.add("1")
     async with patience():
         assert await engine.result("1") == "1"
@@ -415,11 +415,11 @@ async def test_a_drain_leaves_waiting_runs_as_if_nothing_had_been(start, store_u
     await engine.enqueue("1", "lane", {})
     await engine.enqueue("2", "lane", {})
     for _ in range(3):
-        await until(engine.pool.waiting.keys().__len__)
+        await wait_until(engine.pool.waiting.keys().__len__)
         async with patience():
             await engine.drain(NEVER)
         engine = await start(store_url, deciding)
-    await until(lambda: engine.pool.waiting)
+    await wait_until(lambda: engine.pool.waiting)
     deciding.decided |= {"1", "2"}
     engine.wake("1")
     async with patience():
@@ -439,7 +439,7 @@ async def test_what_was_decided_once_is_not_asked_again(start, store_url):
 
     engine = await start(store_url, conduct)
     await engine.enqueue("1", "1", {})
-    await until(lambda: second.began)
+    await wait_until(lambda: second.began)
     await engine.drain(0)
     deciding.decided.clear()
     second.seconds = 0
@@ -454,7 +454,7 @@ async def test_a_decision_during_the_shutdown_is_found_after_it(start, store_url
     deciding = Deciding()
     engine = await start(store_url, deciding)
     await engine.enqueue("1", "1", {})
-    await until(lambda: engine.pool.waiting)
+    await wait_until(lambda: engine.pool.waiting)
     engine.pool.gate.clear()
     deciding.decided.add("1")
     engine.wake("1")
@@ -470,7 +470,7 @@ async def test_a_database_that_is_away_ends_no_waiting(start, sqlite_url):
     deciding.failing = [TransientError("The database is away")]
     engine = await start(sqlite_url, deciding)
     await engine.enqueue("1", "1", {})
-    await until(lambda: deciding.looks["1"] == 1)
+    await wait_until(lambda: deciding.looks["1"] == 1)
     deciding.decided.add("1")
     engine.wake("1")
     async with patience():
@@ -493,7 +493,7 @@ async def test_any_number_of_restarts_is_survived(start, store_url):
     deciding = Deciding()
     engine = await start(store_url, deciding)
     await engine.enqueue("1", "1", {})
-    await until(lambda: engine.pool.waiting)
+    await wait_until(lambda: engine.pool.waiting)
     await engine.drain(0)
     many = "UPDATE workflow_status SET recovery_attempts = 5000 WHERE workflow_uuid = '1'"
     assert change(store_url, many) == 1
@@ -529,9 +529,9 @@ async def test_a_drain_waits_for_steps_lets_boundaries_go_and_begins_nothing(sta
     engine = await start(store_url, conduct, stages_at_once=2)
     await engine.enqueue("talks", "a", {"talks": True})
     await engine.enqueue("works", "b", {"talks": False})
-    await until(lambda: len(begun) == 2)
+    await wait_until(lambda: len(begun) == 2)
     await engine.enqueue("waits", "c", {"talks": False})  # for a place, then at the gate
-    await until(lambda: len(engine._conducting) == 3)
+    await wait_until(lambda: len(engine._conducting) == 3)
     async with patience():
         await engine.drain(NEVER)
     assert sorted(begun) == [("talks", 1), ("works", 1)]
@@ -563,7 +563,7 @@ async def test_a_drain_waits_neither_for_a_retry_nor_longer_than_its_grace(start
 
     engine = await start(sqlite_url, conduct)
     await engine.enqueue("1", "1", {})
-    await until(lambda: patient.tries)
+    await wait_until(lambda: patient.tries)
     async with patience():
         await engine.drain(NEVER)
 
@@ -571,7 +571,7 @@ async def test_a_drain_waits_neither_for_a_retry_nor_longer_than_its_grace(start
     async with patience():
         assert await engine.result("1") == "done"
     await engine.enqueue("2", "2", {"lane": "2"})
-    await until(lambda: endless.began)
+    await wait_until(lambda: endless.began)
     began = time.monotonic()
     async with patience():
         await engine.drain(0.5)
@@ -590,7 +590,7 @@ async def test_a_run_that_is_let_go_can_still_clean_up_with_threads(start, sqlit
 
     engine = await start(sqlite_url, conduct)
     await engine.enqueue("run", "lane", {})
-    await until(lambda: engine.pool.working)
+    await wait_until(lambda: engine.pool.working)
     await engine.drain(0)
     assert cleaned.is_set()
     assert await asyncio.to_thread(int, "2") == 2
@@ -614,7 +614,7 @@ async def test_after_kill_9_finished_steps_are_not_done_again(store_url, tmp_pat
         )
 
     with begin() as killed:
-        await until(lambda: notes.exists() and "begin 2" in notes.read_text())
+        await wait_until(lambda: notes.exists() and "begin 2" in notes.read_text())
         killed.kill()
     (tmp_path / "slow").unlink()
     with begin() as again:
@@ -637,7 +637,7 @@ async def test_old_runs_are_forgotten_and_no_others(start, store_url):
             await engine.result(run_id)
     record.seconds = 60
     await engine.enqueue("running", "running", {"lane": "running"})
-    await until(lambda: len(record.began) == 3)
+    await wait_until(lambda: len(record.began) == 3)
     days = int((time.time() - 31 * 86_400) * 1000)
     aged = "UPDATE workflow_status SET completed_at = :at WHERE workflow_uuid = 'old'"
     assert change(store_url, aged, at=days) == 1

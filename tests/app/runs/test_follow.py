@@ -31,7 +31,7 @@ class Heard:
         return [call[1:] for call in self.calls if call[0] == name]
 
 
-class Scene:
+class FollowedRun:
     """A run, as its process stores it."""
 
     def __init__(self, database):
@@ -57,7 +57,7 @@ class Scene:
 @pytest.fixture
 async def scene(database):
     await database.write(lambda c: c.execute(text(STEPS)))
-    return Scene(database)
+    return FollowedRun(database)
 
 
 def call(name, **arguments):

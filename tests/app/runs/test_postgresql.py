@@ -14,7 +14,7 @@ from agents.errors import ConfigError
 from app.config.settings import load_settings
 from app.runs.engine import Engine
 from app.store.database import Database
-from app.store.deliveries import Mark, counts, mark, waiting
+from app.store.deliveries import Mark, counts, list_waiting, mark
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
 from tests.patience import PATIENCE
@@ -50,17 +50,17 @@ async def test_a_delivery_is_stored_once_whichever_process_it_reaches(stores):
     assert claims.count("duplicate") == 40
     assert await inboxes[0].put(delivery("another", body="0")) == "duplicate"
     assert await stores[0].read(counts) == {"received": 40}
-    rows = await stores[1].read(lambda c: waiting(c, limit=100))
+    rows = await stores[1].read(lambda c: list_waiting(c, limit=100))
     assert {row.body for row in rows} == {b'{"nul": "\\u0000"}\0'}
 
 
 async def test_a_failed_delivery_waits_again_when_it_is_sent_again(stores):
     inbox = Inbox(stores[0], limit=10)
     await inbox.put(delivery("1"))
-    [first] = await stores[0].read(lambda c: waiting(c, limit=10))
+    [first] = await stores[0].read(lambda c: list_waiting(c, limit=10))
     await stores[1].write(lambda c: mark(c, [Mark("1", "failed", "why\n")]))
     assert await inbox.put(delivery("1")) == "again"
-    [second] = await stores[0].read(lambda c: waiting(c, limit=10))
+    [second] = await stores[0].read(lambda c: list_waiting(c, limit=10))
     assert second.run_id == first.run_id
 
 
@@ -96,7 +96,7 @@ def worker(postgresql_url, tmp_path):
         process.wait()
 
 
-def noted(notes, text):
+def wait_for_note(notes, text):
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if notes.exists() and text in notes.read_text():
@@ -109,7 +109,7 @@ def test_a_killed_worker_finds_its_run_again_and_nobody_else_touched_it(worker, 
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "slow").touch()
     killed, notes = worker("one")
-    assert noted(notes, "begin 2")
+    assert wait_for_note(notes, "begin 2")
     killed.kill()
     killed.wait()
     (tmp_path / "one" / "slow").unlink()

@@ -26,7 +26,7 @@ from tests.patience import PATIENCE
 STAGES = ("prepare/1", "triage/1", "implement/1", "implement/2", "docs_review/1")
 
 
-class Told:
+class ToldReporter:
     """Hears what people are told of the run."""
 
     def __init__(self):
@@ -48,7 +48,7 @@ class Conductor:
         self.head = head
         self.done = []
         self.fail = ""
-        self.told = Told()
+        self.told = ToldReporter()
 
     async def __call__(self, run_id, request, steps):
         again = request.get("again")
@@ -124,7 +124,7 @@ async def work(sqlite_url, mirror, head):
     engine = Engine(sqlite_url, executor="one", stages_at_once=4, retry_seconds=0.01)
     await engine.launch(conductor)
 
-    async def do(run_id, again=None):
+    async def run_work(run_id, again=None):
         await Runs(database).create(run_id, REQUEST)
         request = {"lane": run_id, "again": again and again.model_dump()}
         await engine.enqueue(run_id, run_id, request)
@@ -132,7 +132,7 @@ async def work(sqlite_url, mirror, head):
             await engine.result(run_id)
         return conductor.of(run_id)
 
-    conductor.do, conductor.engine = do, engine
+    conductor.do, conductor.engine = run_work, engine
     yield conductor
     await engine.drain(0)
     database.close()

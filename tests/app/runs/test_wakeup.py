@@ -10,7 +10,7 @@ from app.runs.wakeup import OVERLAP_SECONDS, Waking
 from tests.patience import PATIENCE
 
 
-class Decisions:
+class TimedDecisions:
     """What was decided, by when; `failing` is raised first."""
 
     def __init__(self, **decided):
@@ -31,7 +31,7 @@ class Decisions:
 
 
 async def test_each_decision_wakes_its_run_once():
-    decisions, woken = Decisions(a=time.time()), []
+    decisions, woken = TimedDecisions(a=time.time()), []
     waking = Waking(decisions, woken.append)
     await waking.once()
     decisions.decided["b"] = time.time()
@@ -42,7 +42,7 @@ async def test_each_decision_wakes_its_run_once():
 
 
 async def test_a_decision_of_a_clock_that_is_late_is_seen():
-    decisions, woken = Decisions(), []
+    decisions, woken = TimedDecisions(), []
     waking = Waking(decisions, woken.append)
     await waking.once()
     decisions.decided["a"] = time.time() - OVERLAP_SECONDS / 2
@@ -52,7 +52,7 @@ async def test_a_decision_of_a_clock_that_is_late_is_seen():
 
 
 async def test_no_trouble_ends_the_looking():
-    decisions, woken = Decisions(a=time.time()), []
+    decisions, woken = TimedDecisions(a=time.time()), []
     decisions.failing = [TransientError("The database is away"), KeyError("a slip")]
     looking = asyncio.create_task(Waking(decisions, woken.append, look_seconds=0.01).run())
     async with asyncio.timeout(PATIENCE):
@@ -74,7 +74,7 @@ class Steers:
 
 async def test_each_steer_rings_and_wakes_once():
     steers, woken, rung = Steers(a=time.time()), [], []
-    waking = Waking(Decisions(), woken.append, steers=steers, ring=rung.append)
+    waking = Waking(TimedDecisions(), woken.append, steers=steers, ring=rung.append)
     await waking.once()
     steers.said["b"] = time.time()
     await waking.once()
@@ -86,7 +86,7 @@ async def test_what_was_said_while_the_machine_slept_is_seen(monkeypatch):
     """A look reaches back behind the last one, however long ago that was."""
     now = time.time()
     steers, woken = Steers(), []
-    waking = Waking(Decisions(), woken.append, steers=steers)
+    waking = Waking(TimedDecisions(), woken.append, steers=steers)
     await waking.once()
     steers.said["a"] = now + 60
     monkeypatch.setattr("app.runs.wakeup.time.time", lambda: now + 10 * OVERLAP_SECONDS)

@@ -28,13 +28,13 @@ def bash(sandbox, open_folder):
 def running():
     """Return the processes whose command line carries a mark."""
 
-    def found(mark):
+    def find_process(mark):
         for entry in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 if mark.encode() in (entry / "cmdline").read_bytes().split(b"\0"):
                     yield int(entry.name)
 
-    return lambda mark: list(found(mark))
+    return lambda mark: list(find_process(mark))
 
 
 @pytest.fixture
@@ -55,11 +55,11 @@ def started(running):
 def none_left(running):
     """Tell whether every process with the mark is gone, within a moment."""
 
-    async def gone(mark):
+    async def wait_until_gone(mark):
         for _ in range(LOOKS):
             if not running(mark):
                 return True
             await asyncio.sleep(0.02)
         return False
 
-    return gone
+    return wait_until_gone

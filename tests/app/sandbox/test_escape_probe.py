@@ -34,7 +34,7 @@ class NoSandbox:
         return CommandResult(process.returncode, "exit", output.decode(), 0.0)
 
 
-class Broken(NoSandbox):
+class BrokenSandbox(NoSandbox):
     """Starts nothing and says why, or claims success without having done anything."""
 
     def __init__(self, output, error=None):
@@ -101,14 +101,14 @@ async def test_every_attack_that_can_work_without_a_sandbox_is_seen():
 
 
 async def test_success_without_deeds_is_no_proof():
-    report = await probe.attack(Broken("all good\n"))
+    report = await probe.attack(BrokenSandbox("all good\n"))
     assert not report.held
     assert not report.probes[0].held
 
 
 async def test_refusal_names_backend_probe_cause_and_remedy():
     error = ConfigError("x: No permissions to create\nLikely cause: seccomp\nRemedy: do this")
-    report = await probe.attack(Broken("", error))
+    report = await probe.attack(BrokenSandbox("", error))
     with pytest.raises(ConfigError) as caught:
         report.require()
     text = str(caught.value)
@@ -119,7 +119,7 @@ async def test_refusal_names_backend_probe_cause_and_remedy():
 
 
 async def test_a_missing_perl_is_named():
-    report = await probe.attack(Broken("perl: command not found\n"))
+    report = await probe.attack(BrokenSandbox("perl: command not found\n"))
     with pytest.raises(ConfigError, match="apt-get install perl-base"):
         report.require()
 

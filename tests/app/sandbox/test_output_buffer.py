@@ -6,13 +6,13 @@ import tempfile
 from app.sandbox.output_buffer import FileSink, FullBuffer, HeadTailBuffer
 
 
-def fed(sink, data, piece):
+def feed_pieces(sink, data, piece):
     return all(sink.feed(data[at : at + piece]) for at in range(0, len(data), piece))
 
 
 def test_short_output_is_kept_whole():
     kept = HeadTailBuffer(keep=100, flood=1000)
-    assert fed(kept, b"a" * 60 + b"b" * 39, 7)
+    assert feed_pieces(kept, b"a" * 60 + b"b" * 39, 7)
     assert kept.text() == "a" * 60 + "b" * 39
 
 
@@ -20,18 +20,18 @@ def test_long_output_keeps_head_and_tail_and_says_how_much_is_missing():
     for piece in (1, 3, 50, 1000):
         kept = HeadTailBuffer(keep=20, flood=10_000)
         data = bytes(range(97, 107)) + b"-" * 480 + bytes(range(107, 117))
-        assert fed(kept, data, piece)
+        assert feed_pieces(kept, data, piece)
         assert kept.text() == "abcdefghij\n[... 480 bytes left out ...]\nklmnopqrst"
 
 
 def test_memory_stays_bounded_for_many_small_pieces():
     kept = HeadTailBuffer(keep=100, flood=10**9)
-    fed(kept, b"x" * 100_000, 10)
+    feed_pieces(kept, b"x" * 100_000, 10)
     assert kept._tail_size <= 60
 
 
 def test_a_flood_is_told():
-    assert not fed(HeadTailBuffer(keep=10, flood=1000), b"y" * 1001, 100)
+    assert not feed_pieces(HeadTailBuffer(keep=10, flood=1000), b"y" * 1001, 100)
 
 
 def test_broken_utf8_at_the_cut_is_replaced():

@@ -26,7 +26,7 @@ def descriptors():
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-async def gone(pid):
+async def wait_until_gone(pid):
     for _ in range(LOOKS):
         if not alive(pid):
             return True
@@ -62,7 +62,7 @@ async def test_time_out_ends_the_whole_group():
         ["sh", "-c", "sleep 60 & echo $!; wait"], environment=PATH, timeout=0.3, out=out
     )
     assert ended.why == "timeout"
-    assert await gone(int(out.data()))
+    assert await wait_until_gone(int(out.data()))
 
 
 async def test_a_background_child_that_holds_the_pipe_does_not_block_beyond_the_time_out():
@@ -73,7 +73,7 @@ async def test_a_background_child_that_holds_the_pipe_does_not_block_beyond_the_
     )
     assert ended.why == "timeout"
     assert time.monotonic() - started < 600
-    assert await gone(int(out.data()))
+    assert await wait_until_gone(int(out.data()))
 
 
 async def test_flood_is_stopped():
@@ -95,7 +95,7 @@ async def test_cancelling_leaves_nothing_behind():
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert await gone(int(out.data()))
+    assert await wait_until_gone(int(out.data()))
 
 
 async def test_descriptors_are_closed_again():
@@ -120,7 +120,7 @@ async def test_the_watch_ends_the_group_and_says_so():
         watch=watch,
     )
     assert (ended.code, ended.why) == (-9, "watch")
-    assert await gone(int(out.data()))
+    assert await wait_until_gone(int(out.data()))
 
 
 async def test_what_the_watch_raises_is_raised_when_the_group_has_ended():
@@ -133,7 +133,7 @@ async def test_what_the_watch_raises_is_raised_when_the_group_has_ended():
         await run_group(
             ["sh", "-c", "echo $$; sleep 60"], environment=PATH, timeout=30, out=out, watch=watch
         )
-    assert await gone(int(out.data()))
+    assert await wait_until_gone(int(out.data()))
 
 
 async def test_a_watch_that_sees_nothing_costs_nothing():
@@ -144,10 +144,10 @@ async def test_a_watch_that_sees_nothing_costs_nothing():
 
 
 async def test_kernels_that_do_not_tell_of_an_end_are_asked(monkeypatch):
-    def refused(pid):
+    def refuse(pid):
         raise PermissionError
 
-    monkeypatch.setattr(os, "pidfd_open", refused)
+    monkeypatch.setattr(os, "pidfd_open", refuse)
     ended = await run_group(
         ["sh", "-c", "exit 5"], environment=PATH, timeout=10, out=FullBuffer(10)
     )

@@ -117,15 +117,15 @@ MODES = [  # call, arguments with None for the mode
     ],
 )
 def test_no_file_runs_as_its_owner(machine, number, arguments):
-    def asked(mode):
+    def find_verdict(mode):
         filled = (mode if each is None else each for each in arguments)
         return verdict(build_filter(machine), ARCHITECTURE[machine], number, *filled)
 
-    assert asked(SET_UID) == "EPERM"
-    assert asked(SET_GID) == "EPERM"
-    assert asked(SET_UID | 0xFFFF_0000_0000_0000) == "EPERM"
-    assert asked(STICKY) == ALLOW
-    assert asked(0o644) == ALLOW
+    assert find_verdict(SET_UID) == "EPERM"
+    assert find_verdict(SET_GID) == "EPERM"
+    assert find_verdict(SET_UID | 0xFFFF_0000_0000_0000) == "EPERM"
+    assert find_verdict(STICKY) == ALLOW
+    assert find_verdict(0o644) == ALLOW
 
 
 @pytest.mark.parametrize(("machine", "number"), [("x86_64", 257), ("aarch64", 56)])

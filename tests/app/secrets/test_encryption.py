@@ -22,8 +22,8 @@ from app.config.settings import load_settings
 from app.runs.engine import Engine
 from app.secrets.encryption import LITERAL, OPEN, SEALED, Cipher
 from app.store.database import Database
-from app.store.deliveries import Arrival, Mark, claim, mark, waiting
-from app.store.encryption.keys import behind, forget_others, workers
+from app.store.deliveries import Arrival, Mark, claim, list_waiting, mark
+from app.store.encryption.keys import find_outdated_workers, forget_others, workers
 from app.store.encryption.reencrypt import AT_ONCE, reseal
 from app.store.engine_tables import KEYS, TEXTS
 from app.store.runs.approvals import StoredApprovals
@@ -96,13 +96,13 @@ def test_settings_take_keys_and_nothing_else():
 # --- a database ---------------------------------------------------------------------------------
 
 
-def opened(url, *keys):
+def open_database(url, *keys):
     database = Database(url, Cipher(keys))
     database.migrate("one")
     return database
 
 
-async def filled(database):
+async def fill(database):
     """Put the word wherever people, models and tools may put theirs."""
     store = Runs(database)
     body = json.dumps({"issue": WORD, "repository": {"id": 1}}).encode()
@@ -128,10 +128,10 @@ async def filled(database):
     return asked.id
 
 
-async def seen(database, asked):
+async def read_all(database, asked):
     """Return all of it, as it is read."""
     history = History(database)
-    [delivery] = await database.read(lambda c: waiting(c, limit=5))
+    [delivery] = await database.read(lambda c: list_waiting(c, limit=5))
     [turn] = await history.turns(RUN, content=True)
     approval = await StoredApprovals(database).get(asked)
     [steer] = await StoredSteers(database).since(RUN)
@@ -150,25 +150,25 @@ def raw(tmp_path):
 
 
 async def test_it_is_in_no_byte_of_the_file_and_read_as_ever(sqlite_url, tmp_path):
-    database = opened(sqlite_url, FIRST)
-    asked = await filled(database)
-    assert await seen(database, asked) == [WORD] * 9
+    database = open_database(sqlite_url, FIRST)
+    asked = await fill(database)
+    assert await read_all(database, asked) == [WORD] * 9
     assert WORD.encode() not in raw(tmp_path)
     database.close()
     assert WORD.encode() not in raw(tmp_path)
 
 
 async def test_what_was_plain_is_sealed_then_sealed_anew_then_plain(store_url, tmp_path):
-    database = opened(store_url)
-    asked = await filled(database)
+    database = open_database(store_url)
+    asked = await fill(database)
     database.close()
     for keys, to in (
         ([FIRST], Cipher([FIRST])),
         ([SECOND, FIRST], Cipher([SECOND, FIRST])),
         ([SECOND], OPEN),
     ):
-        database = opened(store_url, *keys)
-        assert await seen(database, asked) == [WORD] * 9
+        database = open_database(store_url, *keys)
+        assert await read_all(database, asked) == [WORD] * 9
         assert await reseal(database, to) >= 10
         assert await reseal(database, to) == 0
         assert await database.compact()
@@ -176,28 +176,28 @@ async def test_what_was_plain_is_sealed_then_sealed_anew_then_plain(store_url, t
         if store_url.startswith("sqlite"):
             assert (WORD.encode() in raw(tmp_path)) is (to is OPEN)
         database.close()
-    database = opened(store_url)
-    assert await seen(database, asked) == [WORD] * 9
+    database = open_database(store_url)
+    assert await read_all(database, asked) == [WORD] * 9
     database.close()
 
 
 def test_without_the_key_it_does_not_start(sqlite_url):
-    opened(sqlite_url, FIRST).close()
+    open_database(sqlite_url, FIRST).close()
     for keys in ((), (SECOND,)):
         database = Database(sqlite_url, Cipher(keys))
         with pytest.raises(ConfigError, match=Cipher([FIRST]).fingerprints[0]):
             database.migrate("one")
         database.close()
-    opened(sqlite_url, SECOND, FIRST).close()
+    open_database(sqlite_url, SECOND, FIRST).close()
 
 
 async def test_a_server_that_goes_on_with_an_older_key_is_named(sqlite_url):
-    opened(sqlite_url, FIRST).close()
+    open_database(sqlite_url, FIRST).close()
     newer = Database(sqlite_url, Cipher([SECOND, FIRST]))
     newer.migrate()
-    assert await newer.read(lambda c: behind(c, newer.seal)) == ["one"]
+    assert await newer.read(lambda c: find_outdated_workers(c, newer.seal)) == ["one"]
     newer.migrate("one")
-    assert await newer.read(lambda c: behind(c, newer.seal)) == []
+    assert await newer.read(lambda c: find_outdated_workers(c, newer.seal)) == []
     newer.close()
 
 
@@ -218,7 +218,7 @@ async def test_the_engine_seals_what_it_remembers(sqlite_url, tmp_path):
     finally:
         await engine.drain(1)
     assert WORD.encode() not in raw(tmp_path)
-    database = opened(sqlite_url, FIRST)
+    database = open_database(sqlite_url, FIRST)
     [step] = await History(database).steps("r1")
     assert step.record == {"value": f"{WORD}-step"}
     assert await reseal(database, OPEN) >= 3
@@ -242,7 +242,7 @@ async def test_a_long_record_of_the_engine_is_sealed_to_its_end(store_url):
         await engine.result("r1")
     finally:
         await engine.drain(1)
-    database = opened(store_url, FIRST)
+    database = open_database(store_url, FIRST)
     assert await reseal(database, database.seal) >= AT_ONCE + 6
     assert await reseal(database, database.seal) == 0
     assert [step.record for step in await History(database).steps("r1")] == [WORD] * (AT_ONCE + 5)
@@ -255,7 +255,7 @@ async def test_what_fails_in_the_engine_says_nothing_of_what_was_asked(store_url
 
     engine = Engine(store_url, executor="one", stages_at_once=1)
     await engine.launch(conduct)
-    database = opened(store_url)
+    database = open_database(store_url)
     where = "" if store_url.startswith("sqlite") else "dbos."
     broken = text(f"ALTER TABLE {where}workflow_input RENAME TO gone")
     mended = text(f"ALTER TABLE {where}gone RENAME TO workflow_input")
@@ -289,12 +289,12 @@ def test_all_texts_of_the_engine_are_known(sqlite_url, tmp_path):
 
 
 async def test_a_server_that_seals_nothing_is_named_as_well(store_url):
-    opened(store_url).close()
+    open_database(store_url).close()
     keyed = Database(store_url, Cipher([FIRST]))
     keyed.migrate()
-    assert await keyed.read(lambda c: behind(c, keyed.seal)) == ["one"]
+    assert await keyed.read(lambda c: find_outdated_workers(c, keyed.seal)) == ["one"]
     keyed.migrate("one")
-    assert await keyed.read(lambda c: behind(c, keyed.seal)) == []
+    assert await keyed.read(lambda c: find_outdated_workers(c, keyed.seal)) == []
     await keyed.write(lambda c: forget_others(c, keyed.seal))
     assert await keyed.read(workers) == ["one"]
     keyed.close()

@@ -9,9 +9,9 @@ from app.store.deliveries import (
     Mark,
     claim,
     counts,
+    list_waiting,
     mark,
     oldest_waiting,
-    waiting,
 )
 
 
@@ -35,7 +35,7 @@ def write(database):
 
 async def test_new_ones_are_stored_as_they_came(database):
     assert await database.write(lambda c: claim(c, [arrival(1), arrival(2)])) == ["stored"] * 2
-    rows = await database.read(lambda c: waiting(c, limit=10))
+    rows = await database.read(lambda c: list_waiting(c, limit=10))
     assert [(r.id, r.run_id, r.event, r.body) for r in rows] == [
         ("id1", "0001-run", "issues", b'{"n": 1}'),
         ("id2", "0002-run", "issues", b'{"n": 2}'),
@@ -59,9 +59,9 @@ async def test_same_id_or_same_body_is_claimed_once(write):
 async def test_a_failed_one_is_received_again_under_its_run_id(write):
     await write(lambda c: claim(c, [arrival(1)]))
     await write(lambda c: mark(c, [Mark("id1", "failed", "boom")]))
-    assert await write(lambda c: waiting(c, limit=10)) == []
+    assert await write(lambda c: list_waiting(c, limit=10)) == []
     assert await write(lambda c: claim(c, [arrival(9, ident="id1", digest="digest1")])) == ["again"]
-    (row,) = await write(lambda c: waiting(c, limit=10))
+    (row,) = await write(lambda c: list_waiting(c, limit=10))
     assert row.run_id == "0001-run"
     assert await write(lambda c: claim(c, [arrival(10, ident="id1")])) == ["duplicate"]
 
@@ -76,8 +76,8 @@ async def test_others_are_not_received_again(write, state):
 
 async def test_waiting_is_in_order_of_arrival_limited_and_leaves_out(write):
     await write(lambda c: claim(c, [arrival(3), arrival(1), arrival(2)]))
-    assert [r.id for r in await write(lambda c: waiting(c, limit=2))] == ["id1", "id2"]
-    rest = await write(lambda c: waiting(c, limit=9, leave_out={"id1", "id3"}))
+    assert [r.id for r in await write(lambda c: list_waiting(c, limit=2))] == ["id1", "id2"]
+    rest = await write(lambda c: list_waiting(c, limit=9, leave_out={"id1", "id3"}))
     assert [r.id for r in rest] == ["id2"]
 
 

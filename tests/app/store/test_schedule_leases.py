@@ -6,7 +6,7 @@ import pytest
 
 from app.records.deliveries import Attempt
 from app.store.database import Database
-from app.store.schedule_leases import Missed, Reading, Sweeps
+from app.store.schedule_leases import LogPosition, Missed, Sweeps
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
 
@@ -40,7 +40,7 @@ async def test_one_process_has_the_turn(store):
 
 async def test_of_each_delivery_that_failed_the_first_attempt_is_due(store):
     sweeps = Sweeps(store, "one")
-    reading = Reading(mark=1.5, top=2.5, cursor="v1_7")
+    reading = LogPosition(mark=1.5, top=2.5, cursor="v1_7")
     async with sweeps.turn("deliveries", 60):
         page = [attempt(5, "b", at=50.0), attempt(4, "a", at=40.0), attempt(3, "b", at=30.0)]
         await sweeps.note("deliveries", reading, page)
@@ -64,13 +64,13 @@ async def test_what_arrived_at_last_is_not_due_in_whatever_order_it_is_told(stor
     pages = [[attempt(9, "a", ok=True, repeated=True, at=9.0)], [attempt(1, "a", at=1.0)]]
     async with sweeps.turn("deliveries", 60):
         for page in pages if newest_first else reversed(pages):
-            await sweeps.note("deliveries", Reading(), page)
+            await sweeps.note("deliveries", LogPosition(), page)
     assert await due(sweeps) == []
 
 
 async def test_what_is_in_the_inbox_is_not_due(store):
     sweeps = Sweeps(store, "one")
     async with sweeps.turn("deliveries", 60):
-        await sweeps.note("deliveries", Reading(), [attempt(1, "a"), attempt(2, "b")])
+        await sweeps.note("deliveries", LogPosition(), [attempt(1, "a"), attempt(2, "b")])
     await Inbox(store, limit=9).put(Delivery("a", "issues", "labeled", 1, "d", b"{}"))
     assert [each.guid for each in await due(sweeps)] == ["b"]

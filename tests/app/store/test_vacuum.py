@@ -19,21 +19,21 @@ def database(sqlite_url):
     made.close()
 
 
-def connected(tmp_path, *, timeout):
+def connect(tmp_path, *, timeout):
     return closing(sqlite3.connect(tmp_path / "fettle.db", timeout=timeout, isolation_level=None))
 
 
-async def wrote(database):
+async def write(database):
     await database.write(lambda c: c.execute(text("CREATE TABLE IF NOT EXISTS x (y)")))
     await database.write(lambda c: c.execute(text("INSERT INTO x VALUES (1)")))
 
 
 async def test_others_write_while_a_reader_holds_up_the_log(database, tmp_path):
-    await wrote(database)
-    with connected(tmp_path, timeout=0) as reader, connected(tmp_path, timeout=0.5) as writer:
+    await write(database)
+    with connect(tmp_path, timeout=0) as reader, connect(tmp_path, timeout=0.5) as writer:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM x").fetchall()
-        await wrote(database)
+        await write(database)
         emptying = asyncio.create_task(database.compact(rewrite=False))
         for _ in range(5):
             await asyncio.sleep(0.05)
@@ -45,9 +45,9 @@ async def test_others_write_while_a_reader_holds_up_the_log(database, tmp_path):
 
 
 async def test_a_file_that_cannot_be_rewritten_is_told(database, tmp_path):
-    await wrote(database)
+    await write(database)
     await database.read(lambda c: c.execute(text("PRAGMA busy_timeout=10")).all())
-    with connected(tmp_path, timeout=0) as other:
+    with connect(tmp_path, timeout=0) as other:
         other.execute("BEGIN IMMEDIATE")
         assert not await database.compact()
         other.execute("ROLLBACK")

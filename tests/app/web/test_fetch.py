@@ -52,7 +52,7 @@ class Site:
 
 
 @asynccontextmanager
-async def serving(address, answer=None, port=0, **more):
+async def open_site(address, answer=None, port=0, **more):
     made = Site()
     made.on("/", answer)
     app = web.Application()
@@ -75,7 +75,7 @@ async def stack():
 
 @pytest.fixture
 async def site():
-    async with serving("127.0.0.1") as made:
+    async with open_site("127.0.0.1") as made:
         yield made
 
 
@@ -94,7 +94,7 @@ def fetch(site, url=f"http://{HOST}/", *, allowed=lambda host: host == HOST, **m
     return WebFetcher(site.reach, **more).fetch(url, allowed=allowed)
 
 
-def streamed(*, piece, pause=0.0, count=None, **headers):
+def stream(*, piece, pause=0.0, count=None, **headers):
     async def answer(request):
         response = web.StreamResponse(headers={"Content-Type": "text/plain"} | headers)
         await response.prepare(request)
@@ -222,7 +222,7 @@ async def test_an_error_page_is_told_with_its_status(site):
 
 
 async def test_an_endless_body_is_left_after_50_kb(site):
-    site.on("/", streamed(piece=b"x" * 4096))
+    site.on("/", stream(piece=b"x" * 4096))
 
     page = await fetch(site)
 
@@ -232,7 +232,7 @@ async def test_an_endless_body_is_left_after_50_kb(site):
 
 async def test_endless_markup_is_left_too_and_its_text_is_bounded(site):
     piece = b"<p>" + b"word " * 200 + b"</p>"
-    site.on("/", streamed(piece=piece, **{"Content-Type": "text/html"}))
+    site.on("/", stream(piece=piece, **{"Content-Type": "text/html"}))
 
     page = await fetch(site)
 
@@ -281,18 +281,18 @@ async def test_what_is_not_packed_as_it_says_is_refused(site):
 
 
 async def test_a_slow_drip_ends_with_the_time(site):
-    site.on("/", streamed(piece=b".", pause=0.05))
+    site.on("/", stream(piece=b".", pause=0.05))
 
     with pytest.raises(ToolError, match="did not answer within"):
         await fetch(site, seconds=0.3)
 
 
 async def test_a_chain_of_slow_redirects_shares_the_time(site):
-    async def later(_request):
+    async def redirect_later(_request):
         await asyncio.sleep(0.2)
         return await go("/")(_request)
 
-    site.on("/", later)
+    site.on("/", redirect_later)
 
     with pytest.raises(ToolError, match="did not answer within"):
         await fetch(site, seconds=0.5)
@@ -320,7 +320,7 @@ async def test_a_body_shorter_than_it_claims_is_told_as_cut(site):
     "kind", ["application/octet-stream", "image/png", "application/pdf", "application/zip", ""]
 )
 async def test_other_kinds_are_refused_before_their_body(site, kind):
-    site.on("/", streamed(piece=b"x" * 1000, **{"Content-Type": kind}))
+    site.on("/", stream(piece=b"x" * 1000, **{"Content-Type": kind}))
 
     with pytest.raises(ToolError, match="only text and JSON"):
         await fetch(site)
@@ -398,7 +398,7 @@ def dns(*answers):
     return resolver
 
 
-def ruled(resolver):
+def make_fetcher(resolver):
     return WebFetcher(partial(resolve_public, resolver=resolver), seconds=3)
 
 
@@ -435,14 +435,14 @@ async def test_a_name_that_leads_inside_is_refused(answers):
     resolver = dns(answers)
 
     with pytest.raises(ToolError, match="not on the public web"):
-        await ruled(resolver).fetch(f"http://{HOST}/", allowed=lambda _: True)
+        await make_fetcher(resolver).fetch(f"http://{HOST}/", allowed=lambda _: True)
     assert resolver.asked == 1
 
 
 async def test_a_name_that_changes_its_mind_is_asked_once_and_read_where_it_was_checked(stack):
     """Rebinding: 127.0.0.2 stands for the public host, 127.0.0.1 for what it should not reach."""
-    public = await stack.enter_async_context(serving("127.0.0.2", text("public")))
-    inside = await stack.enter_async_context(serving("127.0.0.1", text("SECRET"), public.port))
+    public = await stack.enter_async_context(open_site("127.0.0.2", text("public")))
+    inside = await stack.enter_async_context(open_site("127.0.0.1", text("SECRET"), public.port))
     resolver = dns(["127.0.0.2"], ["127.0.0.1"])
 
     async def reach(host, port):
@@ -511,7 +511,7 @@ async def secure(tmp_path):
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     served.load_cert_chain(pem)
     served.sni_callback = lambda _socket, name, _context: names.append(name)
-    async with serving("127.0.0.1", ssl_context=served) as made:
+    async with open_site("127.0.0.1", ssl_context=served) as made:
         made.names = names
         made.trust = ssl.create_default_context(cafile=pem)
         yield made

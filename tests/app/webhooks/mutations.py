@@ -76,7 +76,7 @@ class Case:
         body = self.body
         if self.chunks is not None:
             lines.append(b"Transfer-Encoding: chunked")
-            body = _chunked(self.body, self.chunks)
+            body = _split(self.body, self.chunks)
         elif b"Content-Length" not in self.without:
             length = len(self.body) if self.length is None else self.length
             lines.append(b"Content-Length: %d" % length)
@@ -108,7 +108,7 @@ def _as_apps_get_it(payload, event, dice):
     return payload
 
 
-def _dumped(payload):
+def _to_json(payload):
     return json.dumps(payload).encode()
 
 
@@ -122,7 +122,7 @@ def _path(value, dice):
     return way
 
 
-def _at(payload, way):
+def _find_at(payload, way):
     for key in way[:-1]:
         payload = payload[key]
     return payload
@@ -132,21 +132,21 @@ def another_value(event, payload, dice):
     for _ in range(dice.randrange(1, 4)):
         way = _path(payload, dice)
         if way:
-            _at(payload, way)[way[-1]] = copy.deepcopy(dice.choice(ODD_VALUES))
-    return Case(event, _dumped(payload))
+            _find_at(payload, way)[way[-1]] = copy.deepcopy(dice.choice(ODD_VALUES))
+    return Case(event, _to_json(payload))
 
 
 def a_part_less(event, payload, dice):
     way = _path(payload, dice)
     if way:
-        del _at(payload, way)[way[-1]]
-    return Case(event, _dumped(payload))
+        del _find_at(payload, way)[way[-1]]
+    return Case(event, _to_json(payload))
 
 
 def another_at_the_top(event, payload, dice):
     parts = ["action", "issue", "label", "repository", "sender", "comment", "review"]
     payload[dice.choice([*parts, "pull_request"])] = copy.deepcopy(dice.choice(ODD_VALUES))
-    return Case(event, _dumped(payload))
+    return Case(event, _to_json(payload))
 
 
 def ghosts(event, payload, dice):
@@ -154,14 +154,14 @@ def ghosts(event, payload, dice):
         if isinstance(payload.get(name), dict):
             payload[name]["user"] = dice.choice(GHOSTS)
     payload["sender"] = dice.choice(GHOSTS)
-    return Case(event, _dumped(payload))
+    return Case(event, _to_json(payload))
 
 
 def installations(event, payload, dice):
     payload["installation"] = dice.choice(INSTALLATIONS)
     if dice.random() < 0.2:
         del payload["installation"]
-    return Case(event, _dumped(payload))
+    return Case(event, _to_json(payload))
 
 
 def encodings(event, payload, dice):
@@ -180,7 +180,7 @@ def encodings(event, payload, dice):
 
 
 def broken_json(event, payload, dice):
-    whole = bytearray(_dumped(payload))
+    whole = bytearray(_to_json(payload))
     for _ in range(dice.randrange(1, 5)):
         start = dice.randrange(len(whole))
         whole[start : start + dice.randrange(0, 9)] = dice.randbytes(dice.randrange(0, 9))
@@ -193,11 +193,11 @@ def no_object(event, _payload, dice):
     return Case(event, dice.choice([*texts, b"-", b'{"action":', b'{"action": Infinity}']))
 
 
-def nesting(event, payload, dice):
+def nest(event, payload, dice):
     depth = dice.choice([50, 900, 5_000, 200_000])
     begin, end = dice.choice([(b"[", b"]"), (b'{"a":', b"}")])
     deep = begin * depth + (b"1" if begin != b"[" else b"") + end * depth
-    whole = _dumped(payload)
+    whole = _to_json(payload)
     return Case(event, b'{"issue": ' + deep + b", " + whole[1:])
 
 
@@ -205,19 +205,19 @@ def sizes(event, payload, dice):
     payload["filler"] = dice.choice(["x", "\u0000", "\U0001f600"]) * dice.choice([10**5, 10**6])
     if dice.random() < 0.3:
         payload["many"] = {str(each): [] for each in range(50_000)}
-    return Case(event, _dumped(payload))
+    return Case(event, _to_json(payload))
 
 
 def doubled_keys(event, payload, dice):
     first = json.dumps({"action": dice.choice(["labeled", "x", 5]), "installation": 3})
-    return Case(event, first[:-1].encode() + b", " + _dumped(payload)[1:])
+    return Case(event, first[:-1].encode() + b", " + _to_json(payload)[1:])
 
 
 def signatures(event, payload, dice):
     given = [(b"X-Hub-Signature-256", dice.choice(SIGNATURES))]
     if dice.random() < 0.2:
         given = []
-    return Case(event, _dumped(payload), given, without={b"X-Hub-Signature-256"})
+    return Case(event, _to_json(payload), given, without={b"X-Hub-Signature-256"})
 
 
 def odd_headers(event, payload, dice):
@@ -225,7 +225,7 @@ def odd_headers(event, payload, dice):
         [(b"X-GitHub-Event", EVENTS), (b"X-GitHub-Delivery", IDS), (b"Content-Type", TYPES)]
     )
     given = [(name, dice.choice(values))] if dice.random() < 0.9 else []
-    return Case(event, _dumped(payload), given, without={name})
+    return Case(event, _to_json(payload), given, without={name})
 
 
 def doubled_headers(event, payload, dice):
@@ -241,32 +241,32 @@ def doubled_headers(event, payload, dice):
         (b"Expect", b"100-continue"),
         (b"Upgrade", b"h2c"),
     ]
-    return Case(event, _dumped(payload), dice.sample(more, dice.randrange(1, 3)))
+    return Case(event, _to_json(payload), dice.sample(more, dice.randrange(1, 3)))
 
 
 def lengths(event, payload, dice):
-    body = _dumped(payload)
+    body = _to_json(payload)
     length = dice.choice([0, 1, len(body) - 1, len(body) + 1, 27 * 2**20, 10**30, -1])
     return Case(event, body, length=length)
 
 
-def chunked(event, payload, dice):
+def send_in_chunks(event, payload, dice):
     sizes_ = [dice.choice([1, 7, 1000, 65_536]) for _ in range(dice.randrange(1, 30))]
-    return Case(event, _dumped(payload), chunks=sizes_)
+    return Case(event, _to_json(payload), chunks=sizes_)
 
 
 def broken_chunks(event, payload, dice):
-    case = Case(event, _dumped(payload), [(b"Transfer-Encoding", b"chunked")])
+    case = Case(event, _to_json(payload), [(b"Transfer-Encoding", b"chunked")])
     case.without.add(b"Content-Length")
     return case
 
 
 def slow(event, payload, dice):
-    return Case(event, _dumped(payload), pieces=dice.randrange(2, 6))
+    return Case(event, _to_json(payload), pieces=dice.randrange(2, 6))
 
 
 def cut_off(event, payload, dice):
-    return Case(event, _dumped(payload), cut=dice.random())
+    return Case(event, _to_json(payload), cut=dice.random())
 
 
 MUTATIONS = {
@@ -278,14 +278,14 @@ MUTATIONS = {
     encodings: 6,
     broken_json: 8,
     no_object: 4,
-    nesting: 4,
+    nest: 4,
     sizes: 3,
     doubled_keys: 3,
     signatures: 6,
     odd_headers: 6,
     doubled_headers: 5,
     lengths: 3,
-    chunked: 3,
+    send_in_chunks: 3,
     broken_chunks: 1,
     slow: 2,
     cut_off: 3,
@@ -293,7 +293,7 @@ MUTATIONS = {
 """How often each comes."""
 
 
-def _chunked(body, sizes_):
+def _split(body, sizes_):
     parts, at = [], 0
     for size in [*sizes_, len(body)]:
         piece = body[at : at + size]

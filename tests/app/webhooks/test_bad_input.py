@@ -106,7 +106,7 @@ async def server(tmp_path):
     await process.wait()
 
 
-def recorded(packages):
+def list_recorded(packages):
     index = packages / "webhooks-examples" / "api.github.com" / "index.json"
     for event in json.loads(index.read_text("utf-8")):
         for payload in event["examples"]:
@@ -118,16 +118,16 @@ async def all_sent(server, every):
     statuses = {}
     waiting = iter(enumerate(every))
 
-    async def some():
+    async def send_some():
         for number, case in waiting:
             statuses[number] = await server.send(case)
 
-    await asyncio.gather(*(some() for _ in range(AT_ONCE)))
+    await asyncio.gather(*(send_some() for _ in range(AT_ONCE)))
     return [statuses[number] for number in range(len(every))]
 
 
 async def test_a_thousand_kinds_of_bad_input_do_no_harm(server, packages):
-    payloads = list(recorded(packages))
+    payloads = list(list_recorded(packages))
     every = list(cases(payloads, NUMBER, SEED))
     await all_sent(server, list(cases(payloads, 100, SEED - 1)))  # what it needs once
     before, began = server.memory(), time.monotonic()

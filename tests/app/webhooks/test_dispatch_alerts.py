@@ -52,7 +52,7 @@ asyncio.run(main())
 """
 
 
-class Engine:
+class StoringEngine:
     """Takes requests as the real one does: a run is in the store before it is queued."""
 
     def __init__(self, database):
@@ -66,7 +66,7 @@ class Engine:
 
 @pytest.fixture
 def engine(database):
-    return Engine(database)
+    return StoringEngine(database)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def dispatcher(database, inbox, engine):
 
 @pytest.fixture
 def arrives(inbox):
-    async def put(number, *, action="created", state="open", package="minimist", **more):
+    async def insert_alert(number, *, action="created", state="open", package="minimist", **more):
         dependency = {
             "package": {"ecosystem": "npm", "name": package},
             "manifest_path": more.get("manifest", "package-lock.json"),
@@ -91,7 +91,7 @@ def arrives(inbox):
         ident = more.get("ident", f"{action}-{number}")
         return await inbox.put(Delivery(ident, "dependabot_alert", action, 1, f"h-{ident}", body))
 
-    return put
+    return insert_alert
 
 
 async def states(database):

@@ -22,7 +22,7 @@ from app.webhooks.receiver import Delivery
 from tests.patience import PATIENCE
 
 
-class Engine:
+class FailingEngine:
     """Takes requests, unless told to fail for a run or altogether."""
 
     def __init__(self):
@@ -45,7 +45,7 @@ class Engine:
 
 @pytest.fixture
 def engine():
-    return Engine()
+    return FailingEngine()
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def dispatcher(database, inbox, engine):
 
 @pytest.fixture
 def put(inbox, sender):
-    async def putting(body=None, **changes):
+    async def insert_delivery(body=None, **changes):
         payload = sender.payload(**changes)
         if body is None:
             body = json.dumps(payload).encode()
@@ -68,7 +68,7 @@ def put(inbox, sender):
         await inbox.put(Delivery(f"d{number}", "issues", "labeled", 1, f"h{number}", body))
         return number
 
-    return putting
+    return insert_delivery
 
 
 @pytest.fixture
@@ -83,14 +83,14 @@ async def running(dispatcher):
 
 @pytest.fixture
 def states(database):
-    async def reading():
+    async def read_states():
         query = "SELECT id, state, note FROM deliveries ORDER BY run_id"
         return await database.read(lambda c: [tuple(r) for r in c.exec_driver_sql(query)])
 
-    return reading
+    return read_states
 
 
-async def until(condition):
+async def wait_until(condition):
     async with asyncio.timeout(PATIENCE):
         while not await condition():
             await asyncio.sleep(0.005)
@@ -145,10 +145,10 @@ async def test_commands_of_which_one_is_not_taken_are_all_handed_over_again(
     engine.refuse[number] = 1
     await inbox.put(Delivery("d9", "issue_comment", "created", 1, "h9", raw))
 
-    async def both():
+    async def has_both():
         return len({run_id for run_id, _ in engine.taken}) == 2
 
-    await until(both)
+    await wait_until(has_both)
 
 
 async def test_what_asks_for_nothing_is_ignored_with_the_reason(dispatcher, put, engine, states):
@@ -189,10 +189,10 @@ async def test_a_request_that_is_not_taken_is_tried_again(running, put, engine, 
     second = await put()
     engine.down = False  # it takes up both at once, however long it took to put them
 
-    async def both():
+    async def has_both():
         return len(engine.taken) == 2
 
-    await until(both)
+    await wait_until(has_both)
     assert engine.numbers == [second, 1]  # the second did not wait for the first
 
 
@@ -200,10 +200,10 @@ async def test_it_is_given_up_after_some_attempts(running, put, engine, inbox, s
     engine.refuse[1] = 10**9
     await put()
 
-    async def failed():
+    async def has_failed():
         return (await states())[0][1] == "failed" and inbox.depth == 0
 
-    await until(failed)
+    await wait_until(has_failed)
     assert 10**9 - engine.refuse[1] == module.ATTEMPTS
     assert "RuntimeError: cannot take 1" in (await states())[0][2]
 
@@ -218,7 +218,7 @@ async def test_an_engine_out_of_reach_costs_nobody_an_attempt(running, put, engi
     async def all_taken():
         return engine.numbers == numbers
 
-    await until(all_taken)
+    await wait_until(all_taken)
 
 
 async def test_it_is_woken_at_once(running, put, engine, states, monkeypatch):
@@ -226,10 +226,10 @@ async def test_it_is_woken_at_once(running, put, engine, states, monkeypatch):
     began = asyncio.get_running_loop().time()
     await put()
 
-    async def taken():
+    async def has_taken():
         return bool(engine.taken)
 
-    await until(taken)
+    await wait_until(has_taken)
     assert asyncio.get_running_loop().time() - began < module.POLL_SECONDS / 5
 
 
@@ -243,7 +243,7 @@ async def test_what_a_crash_left_is_dispatched_at_start(database, put, engine):
     async def all_taken():
         return engine.numbers == numbers
 
-    await until(all_taken)
+    await wait_until(all_taken)
     going.cancel()
     await asyncio.wait([going])
 
@@ -253,11 +253,11 @@ async def test_a_crash_between_handing_over_and_marking_hands_over_again(
 ):
     await put()
 
-    async def lost(fn):
+    async def lose(fn):
         raise TransientError("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(database, "write", lost)
+        patch.setattr(database, "write", lose)
         with pytest.raises(TransientError):
             await dispatcher.once()
     await dispatcher.once()
@@ -278,16 +278,16 @@ def put_back(database, monkeypatch):
 async def test_rows_of_another_process_are_found_by_polling(running, put, put_back, engine, states):
     await put()
 
-    async def marked():
+    async def is_marked():
         return (await states())[0][1] == "dispatched"
 
-    await until(marked)
+    await wait_until(is_marked)
     await put_back()
 
     async def second():
         return len(engine.taken) == 2
 
-    await until(second)
+    await wait_until(second)
 
 
 # --- what is only heard by a run that is under way ------------------------------------------------
@@ -310,14 +310,14 @@ def remark(**changes):
 def tell(inbox, sender):
     """Put a delivery about issue 1 into the inbox."""
 
-    async def telling(ident, event, **changes):
+    async def insert_delivery(ident, event, **changes):
         payload = {**sender.payload(), **changes}
         payload["issue"] = {**payload["issue"], "number": 1}
         body = json.dumps(payload).encode()
         action = payload["action"]
         await inbox.put(Delivery(ident, event, action, 1, f"h{ident}", body))
 
-    return telling
+    return insert_delivery
 
 
 @pytest.fixture
@@ -325,12 +325,12 @@ def take(engine, database):
     """Have the engine create the runs it takes, as the runner does."""
     submit = engine.submit
 
-    async def taking(run_id, request):
+    async def take_request(run_id, request):
         await submit(run_id, request)
         if request.kind != "command":
             await Runs(database).create(run_id, request)
 
-    engine.submit = taking
+    engine.submit = take_request
 
 
 async def test_a_remark_that_no_run_could_hear_goes_no_further(
@@ -419,7 +419,7 @@ HEAD = "a" * 40
 def fail(inbox, sender):
     """Put into the inbox that checks have failed on the head of pull request 31."""
 
-    async def failing(ident, *, head=HEAD, branch="bot/9-fix"):
+    async def insert_failure(ident, *, head=HEAD, branch="bot/9-fix"):
         repository = {**sender.payload()["repository"], "html_url": "https://x.example/octo/hello"}
         base = {"repo": {"id": repository["id"]}}
         suite = {
@@ -432,7 +432,7 @@ def fail(inbox, sender):
         body = json.dumps({**payload, "check_suite": suite}).encode()
         await inbox.put(Delivery(ident, "check_suite", "completed", 1, f"h{ident}", body))
 
-    return failing
+    return insert_failure
 
 
 async def test_of_many_checks_that_fail_on_a_commit_one_run_looks(

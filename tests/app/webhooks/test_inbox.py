@@ -8,7 +8,7 @@ import pytest
 
 from agents.errors import DeliveryError
 from app.store.database import Database
-from app.store.deliveries import counts, waiting
+from app.store.deliveries import counts, list_waiting
 from app.webhooks import inbox as module
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
@@ -25,13 +25,13 @@ async def inbox(database):
     return made
 
 
-async def stored(database):
+async def read_counts(database):
     return await database.read(counts)
 
 
 async def test_each_is_on_disk_when_put_returns(inbox, database):
     assert await inbox.put(delivery("a")) == "stored"
-    assert await stored(database) == {"received": 1}
+    assert await read_counts(database) == {"received": 1}
     assert inbox.arrived.is_set()
     assert inbox.depth == 1
 
@@ -40,11 +40,11 @@ async def test_many_share_a_commit(inbox, database):
     commits = []
     write = database.write
 
-    async def counted(fn):
+    async def count_commit(fn):
         commits.append(1)
         return await write(fn)
 
-    database.write = counted
+    database.write = count_commit
     claims = await asyncio.gather(*(inbox.put(delivery(n)) for n in range(250)))
     assert claims == ["stored"] * 250
     assert len(commits) == 3
@@ -66,7 +66,7 @@ async def test_run_ids_are_in_order_of_arrival_even_if_the_clock_steps_back(
     for name in "dcba":
         await inbox.put(delivery(name))
     monkeypatch.undo()
-    rows = await database.read(lambda c: waiting(c, limit=9))
+    rows = await database.read(lambda c: list_waiting(c, limit=9))
     assert [row.id for row in rows] == ["d", "c", "b", "a"]
     assert rows[0].run_id == f"{1_000_000_000:016x}-d"
     assert len({row.run_id for row in rows}) == 4
@@ -78,7 +78,7 @@ async def test_a_poison_row_does_not_fail_its_neighbours(inbox, database):
     assert (first, last) == ("stored", "stored")
     assert isinstance(bad, DeliveryError)
     assert bad.status == 503
-    assert await stored(database) == {"received": 2}
+    assert await read_counts(database) == {"received": 2}
     assert inbox.depth == 2
 
 
@@ -120,7 +120,7 @@ async def test_a_sender_that_went_away_loses_nothing(inbox, database):
     await asyncio.sleep(0)
     gone.cancel()
     assert await inbox.put(delivery("b")) == "stored"
-    assert (await stored(database))["received"] == inbox.depth == 2
+    assert (await read_counts(database))["received"] == inbox.depth == 2
 
 
 async def test_a_database_out_of_reach_is_503_for_all_at_once(tmp_path):

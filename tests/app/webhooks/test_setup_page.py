@@ -14,7 +14,7 @@ from tests.patience import PATIENCE
 
 
 @asynccontextmanager
-async def waiting(found):
+async def open_page(found):
     stop = asyncio.Event()
     address = asyncio.get_running_loop().create_future()
     running = asyncio.create_task(
@@ -29,7 +29,7 @@ async def waiting(found):
 
 
 async def test_it_is_alive_and_not_ready_and_takes_no_webhook(sender):
-    async with waiting(asyncio.Event()) as (url, session, _, _):
+    async with open_page(asyncio.Event()) as (url, session, _, _):
         for path, status in (("/healthz", 200), ("/readyz", 503), ("/metrics", 503), ("/x", 404)):
             async with session.get(url + path) as answer:
                 assert answer.status == status
@@ -40,7 +40,7 @@ async def test_it_is_alive_and_not_ready_and_takes_no_webhook(sender):
 
 
 async def test_its_page_says_what_to_do_and_nothing_of_this_machine(tmp_path):
-    async with waiting(asyncio.Event()) as (url, session, _, _), session.get(f"{url}/") as answer:
+    async with open_page(asyncio.Event()) as (url, session, _, _), session.get(f"{url}/") as answer:
         text = await answer.text()
         assert answer.status == 503
         assert "fettle setup --import" in text
@@ -50,7 +50,7 @@ async def test_its_page_says_what_to_do_and_nothing_of_this_machine(tmp_path):
 
 
 async def test_a_port_that_is_taken_is_said_with_what_to_do():
-    async with waiting(asyncio.Event()) as (url, _, _, _):
+    async with open_page(asyncio.Event()) as (url, _, _, _):
         port = int(url.rpartition(":")[2])
         words = rf"127\.0\.0\.1 port {port}: Address already in use\. .* set FETTLE_PORT"
         with pytest.raises(ConfigError, match=words):
@@ -60,7 +60,7 @@ async def test_a_port_that_is_taken_is_said_with_what_to_do():
 
 
 async def test_a_large_body_is_answered_without_being_read():
-    async with waiting(asyncio.Event()) as (url, _, _, _):
+    async with open_page(asyncio.Event()) as (url, _, _, _):
         host, port = url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(b"POST /webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n")
@@ -71,7 +71,7 @@ async def test_a_large_body_is_answered_without_being_read():
 
 async def test_it_goes_on_once_there_is_an_app_and_ends_when_told():
     found = asyncio.Event()
-    async with waiting(found) as (url, session, running, _):
+    async with open_page(found) as (url, session, running, _):
         found.set()
         async with asyncio.timeout(PATIENCE):
             assert await running is True
@@ -81,7 +81,7 @@ async def test_it_goes_on_once_there_is_an_app_and_ends_when_told():
             pass
         else:
             raise AssertionError("the port is free for the server")
-    async with waiting(asyncio.Event()) as (_, _, running, stop):
+    async with open_page(asyncio.Event()) as (_, _, running, stop):
         stop.set()
         async with asyncio.timeout(PATIENCE):
             assert await running is False

@@ -65,7 +65,7 @@ class Client:
         return {"repository": {"databaseId": 9, "issueOrPullRequest": issue}}
 
 
-class Reporter:
+class StateReporter:
     """Says that the issue was seen; shows the newest state."""
 
     def __init__(self):
@@ -81,7 +81,7 @@ class Reporter:
         self.did.append(outcome.kind)
 
 
-class Source:
+class RemovableSource:
     """A repository whose work tree can be removed."""
 
     def __init__(self):
@@ -139,17 +139,17 @@ def equipment(author, client):
         label="bot:resolve",
         url="https://example.org/7",
     )
-    return equipped(wish, client)
+    return make_equipment(wish, client)
 
 
-def equipped(request, client, batches=None):
+def make_equipment(request, client, batches=None):
     github = GitHub(client)
     return GitHubEquipment(
         "r1",
         request,
         github,
-        Reporter(),
-        Source(),
+        StateReporter(),
+        RemovableSource(),
         PORTS,
         None,
         Questions(),
@@ -194,7 +194,7 @@ async def test_whoever_asks_again_about_an_alert_has_to_be_one_who_may_write(ask
         via="command",
     )
     client = Client()
-    admission = await equipped(asked, client).admit()
+    admission = await make_equipment(asked, client).admit()
     assert (admission.refusal.rule if admission.refusal else None) == rule
     assert client.asked
     assert admission.tainted  # who wrote the advisory is nobody's guess
@@ -247,7 +247,7 @@ class Publicized(UncachedInstallations):
 async def test_attack_what_was_begun_in_private_does_not_go_on_in_public(via, silent):
     place = Repository(id=9, owner="octo", name="lib", default_branch="main", private=True)
     changes = {"ecosystem": "npm", "package": "left-pad", "via": via}
-    given = equipped(on_pull(RemediateAlert, repository=place, **changes), Client())
+    given = make_equipment(on_pull(RemediateAlert, repository=place, **changes), Client())
     given.github.installed = Publicized()
     refusal = (await given.admit()).refusal
     assert (refusal.rule, refusal.silent) == ("stays-private", silent)
@@ -284,7 +284,7 @@ async def test_at_rest_it_holds_no_files_and_people_see_that_it_waits():
     assert given.source.discarded == [(False, True)]
 
 
-class Tracker:
+class WaitingTracker:
     """An issue that says that it waits for an answer; `error` stands in the way."""
 
     def __init__(self, error=None):
@@ -301,14 +301,14 @@ class Tracker:
 async def test_an_issue_whose_run_was_withdrawn_waits_for_no_answer(kind):
     """Which ends it without another stage, for example when somebody edits the issue."""
     given = equipment(MARA, Client())
-    given.ports = replace(PORTS, tracker=Tracker())
+    given.ports = replace(PORTS, tracker=WaitingTracker())
     await given.finish(Outcome(kind=kind, text="So it ended."))
     assert not given.ports.tracker.labels
 
 
 async def test_a_label_that_cannot_be_taken_off_hides_no_end():
     given = equipment(MARA, Client())
-    given.ports = replace(PORTS, tracker=Tracker(RunError("The App may not.")))
+    given.ports = replace(PORTS, tracker=WaitingTracker(RunError("The App may not.")))
     await given.finish(Outcome(kind="failed", text="So it ended."))
     assert given.source.discarded == [(False, False)]
 
@@ -383,7 +383,7 @@ def on_pull(kind=AddressReview, **changes):
 )
 async def test_the_code_of_who_may_not_write_taints_the_run(author, tainted):
     """Whoever asks: the work tree of the pull request holds what its author has written."""
-    given = equipped(on_pull(review_id=7), PullClient(author, "bot:address"))
+    given = make_equipment(on_pull(review_id=7), PullClient(author, "bot:address"))
     admission = await given.admit()
     assert (admission.refusal, admission.tainted) == (None, tainted)
     assert given.reporter.did == ["acknowledged"]
@@ -395,7 +395,7 @@ async def test_the_code_of_who_may_not_write_taints_the_run(author, tainted):
     ids=["a pull request that nobody let Fettle in to", "a review that was dealt with"],
 )
 async def test_of_what_is_passed_over_nobody_sees_anything(client, covered):
-    given = equipped(on_pull(review_id=7), client, Batches(*covered))
+    given = make_equipment(on_pull(review_id=7), client, Batches(*covered))
     admission = await given.admit()
     assert admission.refusal.silent
     assert admission.ending.kind == "covered"
@@ -403,7 +403,7 @@ async def test_of_what_is_passed_over_nobody_sees_anything(client, covered):
 
 
 async def test_whoever_wrote_a_command_is_told_why_not():
-    given = equipped(on_pull(via="command", asked_by=JONAS), PullClient(FETTLE))
+    given = make_equipment(on_pull(via="command", asked_by=JONAS), PullClient(FETTLE))
     admission = await given.admit()
     assert admission.ending.kind == "refused"
     assert given.reporter.did == ["acknowledged"]
@@ -413,13 +413,13 @@ async def test_checks_are_judged_without_anybody_who_asks():
     nobody = Person(id=0, login="failed checks")
     request = on_pull(FixChecks, asked_by=nobody, head="a" * 40)
     client = PullClient(FETTLE)
-    assert (await equipped(request, client).admit()).refusal is None
+    assert (await make_equipment(request, client).admit()).refusal is None
     assert client.asked == []
-    covered = await equipped(request, client, Batches("fix_checks")).admit()
+    covered = await make_equipment(request, client, Batches("fix_checks")).admit()
     assert covered.ending.rule == "not-covered"
 
 
-class Place:
+class SpokenPlace:
     """Where a run spoke to people."""
 
     def __init__(self):
@@ -431,7 +431,7 @@ class Place:
 
 async def test_where_it_spoke_to_people_is_left_last():
     given = equipment(MARA, Client())
-    given.place = Place()
+    given.place = SpokenPlace()
     await given.finish(Outcome(kind="pull_request", text="Opened."))
     assert given.place.left == ["pull_request"]
     assert given.reporter.did == ["pull_request"]

@@ -33,7 +33,7 @@ SECRET = "s3cret"
 FLOOD = 100
 
 
-class Source:
+class UnopenedSource:
     """A repository that nobody comes to open."""
 
     async def discard(self, *, forget, parked=False):
@@ -41,7 +41,7 @@ class Source:
         assert not parked
 
 
-class Machine:
+class GatedMachine:
     """All that stands between GitHub and the pipelines; none of its runs may get to one."""
 
     def __init__(self, scene, database, pull):
@@ -70,7 +70,7 @@ class Machine:
         reporter = GitHubReporter(
             scene.github, request, run_id, scene.redactor, remember=remember, interval=0.01
         )
-        source, place = Source(), (request.installation_id, request.repository)
+        source, place = UnopenedSource(), (request.installation_id, request.repository)
         equipment = GitHubEquipment(
             run_id,
             request,
@@ -115,7 +115,7 @@ async def machine(scene, database, aiohttp_server):
     begun = await server.submit_review(
         pull, scene.people["bob"], comments=[Inline("a.py", 1, "Why?")]
     )
-    made = Machine(scene, database, pull)
+    made = GatedMachine(scene, database, pull)
     made.thread = begun.remarks[0].thread
     application = aiohttp.web.Application()
     application.router.add_post("/webhook", made.take)

@@ -58,7 +58,7 @@ class Model:
         return Answer(content, "tool_use", Usage(input=9000), 0.01, "m", None, 0.1)
 
 
-class Source:
+class OneFileSource:
     """A repository of one file, and its work tree."""
 
     async def fetch(self):
@@ -89,7 +89,7 @@ class Source:
         return CommandResult(0, "exit", "deployed", 0.1)
 
 
-class Silent:
+class SilentOutlet:
     """Tells nobody, publishes nothing."""
 
     def __getattr__(self, name):
@@ -105,7 +105,7 @@ class Silent:
 
 
 @dataclass
-class Equipment:
+class ParkedEquipment:
     """What one run is given."""
 
     ports: Ports
@@ -156,10 +156,10 @@ class Parked:
 
     async def equip(self, run_id, _request):
         """Give the run what it works with."""
-        source, silent = Source(), Silent()
+        source, silent = OneFileSource(), SilentOutlet()
         journal = StoredJournal(self.database, run_id)
         approvals = CloneApprovals(self.approvals, run_id)
-        return Equipment(Ports(Model(), journal, source, silent, silent, approvals))
+        return ParkedEquipment(Ports(Model(), journal, source, silent, silent, approvals))
 
     async def park(self, first, number):
         """Submit so many runs, and wait until all of them wait for people."""

@@ -142,7 +142,7 @@ async def _measure(samples: Sequence[Sample], folder: Path) -> tuple[Measured, l
         lay_sources(folder / "sources", files)
         await asyncio.to_thread(shutil.copytree, folder / "locked", folder / "again")
         bare = await asyncio.to_thread(_bare, tools, samples, folder / "locked", index)
-        measured = await _mended(stack, warm, samples, index, folder)
+        measured = await _measure_mending(stack, warm, samples, index, folder)
         # The machine may have had other work meanwhile: so once before, and once after.
         return measured, bare + await asyncio.to_thread(
             _bare, tools, samples, folder / "again", index
@@ -175,7 +175,7 @@ def lay_sources(folder: Path, files: dict[str, dict[str, str]]) -> None:
             path.write_text(text)
 
 
-async def _mended(
+async def _measure_mending(
     stack: AsyncExitStack,
     warm: Sequence[Sample],
     samples: Sequence[Sample],
@@ -203,8 +203,8 @@ async def _mended(
     await server.start(app)
     stack.push_async_callback(server.stop)
     measured = Measured()
-    measured.warm, _ = await _raised(github, server, warm, repositories)
-    measured.seconds, measured.runs = await _raised(github, server, samples, repositories)
+    measured.warm, _ = await _raise_alerts(github, server, warm, repositories)
+    measured.seconds, measured.runs = await _raise_alerts(github, server, samples, repositories)
     database = Database(server.database_url)
     for run in measured.runs:
         usage, _, _ = await StoredJournal(database, run.id).spent()
@@ -213,7 +213,7 @@ async def _mended(
     return measured
 
 
-async def _raised(
+async def _raise_alerts(
     github: LocalGitHub,
     server: ServerProcess,
     samples: Sequence[Sample],

@@ -70,14 +70,14 @@ class Tools:
     def _fetch(self) -> None:
         self.wheels.mkdir(parents=True)
         self.pnpm.mkdir()
-        version = _said([_SYSTEM, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"])
+        version = _run([_SYSTEM, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"])
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary", ":all:"]
-        _said([*pip, "--python-version", version, "--dest", str(self.wheels), *_WHEELS])
-        _said([_SYSTEM, "-m", "venv", "--without-pip", str(self.programs)])
+        _run([*pip, "--python-version", version, "--dest", str(self.wheels), *_WHEELS])
+        _run([_SYSTEM, "-m", "venv", "--without-pip", str(self.programs)])
         install = [sys.executable, "-m", "pip", "--python", str(self.programs / "bin" / "python")]
         offline = ["install", "--quiet", "--no-index", "--find-links", str(self.wheels)]
-        _said([*install, *offline, *_WHEELS])
-        _said(["npm", "pack", "--silent", f"pnpm@{PNPM}"], self.pnpm)
+        _run([*install, *offline, *_WHEELS])
+        _run(["npm", "pack", "--silent", f"pnpm@{PNPM}"], self.pnpm)
         [packed] = self.pnpm.glob("*.tgz")
         with tarfile.open(packed) as archive:
             archive.extractall(self.pnpm, filter="data")
@@ -137,10 +137,10 @@ class Tools:
             "POETRY_VIRTUALENVS_CREATE": "false",
             "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
         }
-        _said(["bash", "-c", scripts + command], folder, environment)
+        _run(["bash", "-c", scripts + command], folder, environment)
 
 
-def _said(
+def _run(
     command: list[str], folder: Path | None = None, environment: dict[str, str] | None = None
 ) -> str:
     done = subprocess.run(

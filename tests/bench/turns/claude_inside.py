@@ -69,9 +69,9 @@ async def main(program: str, folder: Path, latency: float, turns: int) -> None:
         (work / name).write_text(text)
     model = await Tolerant.start(claude_script(turns, work), latency=latency)
     began = time.monotonic()
-    process = await _started(program, folder, work, model.url)
+    process = await _start(program, folder, work, model.url)
     async with Watch(process.pid, every=0.1) as watch:
-        said, last = await _ended(process)
+        said, last = await _wait_for_end(process)
     wall, used = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     await model.stop()
     refused = [asked.error for asked in model.requests if asked.error]
@@ -91,7 +91,7 @@ async def main(program: str, folder: Path, latency: float, turns: int) -> None:
     print(json.dumps(took))
 
 
-async def _started(program: str, folder: Path, work: Path, url: str) -> asyncio.subprocess.Process:
+async def _start(program: str, folder: Path, work: Path, url: str) -> asyncio.subprocess.Process:
     other: dict[str, Any] = {}
     if os.geteuid() == 0:
         other = {"user": OTHER_UID, "group": OTHER_UID, "extra_groups": []}
@@ -110,7 +110,7 @@ async def _started(program: str, folder: Path, work: Path, url: str) -> asyncio.
     )
 
 
-async def _ended(process: asyncio.subprocess.Process) -> tuple[str, float]:
+async def _wait_for_end(process: asyncio.subprocess.Process) -> tuple[str, float]:
     """Return what it printed, and the CPU of what it started, as of shortly before its end."""
     talking = asyncio.create_task(process.communicate())
     children, until = 0.0, time.monotonic() + SECONDS

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from app.simulator.model.ledger import LoggedRequest
-from tests.bench.turns.place import Place, Work, open_place
+from tests.bench.turns.place import BenchPlace, Work, open_place
 from tests.bench.turns.processes import Watch, pss_of
 from tests.bench.turns.script import fettle_script
 
@@ -35,7 +35,7 @@ class Crowd:
 class Meeting:
     """Lets no run finish its longest session until all of them are there."""
 
-    def __init__(self, place: Place, number: int) -> None:
+    def __init__(self, place: BenchPlace, number: int) -> None:
         self.memory = 0.0
         self._place, self._number = place, number
         self._there: set[str] = set()

@@ -49,7 +49,7 @@ class Work:
 
 
 @dataclass
-class Place:
+class BenchPlace:
     """Repositories with issues, watched over by the real server."""
 
     github: LocalGitHub
@@ -91,8 +91,8 @@ class Place:
             answers=len(self.model.requests) - asked,
             wall=wall,
             cpu=used - cpu,
-            model=_grown(numbers, now, "fettle_model_seconds_total"),
-            commands=_grown(numbers, now, "fettle_command_seconds_total"),
+            model=_difference(numbers, now, "fettle_model_seconds_total"),
+            commands=_difference(numbers, now, "fettle_command_seconds_total"),
             asked=self.model.requests[asked:],
         )
 
@@ -114,14 +114,14 @@ class Place:
             raise SystemExit(f"{len(wrong)} of {len(ended)} runs failed, one with {wrong[0]}")
 
 
-def _grown(before: dict[str, float], after: dict[str, float], name: str) -> float:
+def _difference(before: dict[str, float], after: dict[str, float], name: str) -> float:
     return after.get(name, 0.0) - before.get(name, 0.0)
 
 
 @asynccontextmanager
 async def open_place(
     *, latency: float, repositories: int = 1, at_once: int = 4, **settings: str
-) -> AsyncIterator[Place]:
+) -> AsyncIterator[BenchPlace]:
     """Set it up, with a model that takes `latency` seconds for an answer; clear it all away."""
     root = Path(tempfile.mkdtemp(prefix="fettle-bench-"))
     root.chmod(0o711)  # sandboxes are another user and must get through
@@ -130,7 +130,7 @@ async def open_place(
     more = {"FETTLE_STAGES_AT_ONCE": str(at_once), "FETTLE_LOG_LEVEL": "warning", **settings}
     server = ServerProcess(root / "fettle", github.url, model.url, more=more)
     try:
-        yield await _furnished(github, model, server, root / "source", repositories)
+        yield await _make_place(github, model, server, root / "source", repositories)
     finally:
         await server.stop()
         await model.stop()
@@ -138,9 +138,9 @@ async def open_place(
         shutil.rmtree(root, ignore_errors=True)
 
 
-async def _furnished(
+async def _make_place(
     github: LocalGitHub, model: LocalModel, server: ServerProcess, source: Path, number: int
-) -> Place:
+) -> BenchPlace:
     source.mkdir()
     for name, text in repository_files().items():
         (source / name).write_text(text)
@@ -156,4 +156,4 @@ async def _furnished(
     )
     await github.install(app.app_id, made)
     await server.start(app)
-    return Place(github, model, server, made, author, maintainer, Orphans())
+    return BenchPlace(github, model, server, made, author, maintainer, Orphans())

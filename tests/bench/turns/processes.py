@@ -40,7 +40,7 @@ def pss_of(pid: int) -> float:
     return next(int(line.split()[1]) for line in rollup.splitlines() if line[:4] == "Pss:") / 1024
 
 
-def below(pid: int, *, deep: bool = True) -> list[int]:
+def list_children(pid: int, *, deep: bool = True) -> list[int]:
     """Return the processes that it started and, if `deep`, those that these started."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
@@ -77,7 +77,7 @@ class Orphans:
 
     def reap(self) -> float:
         """Return the seconds of all that have ended so far; their parents have, too."""
-        for pid in below(os.getpid(), deep=False):
+        for pid in list_children(os.getpid(), deep=False):
             with contextlib.suppress(OSError):
                 if Path(f"/proc/{pid}/comm").read_text().strip() == SANDBOX:
                     ended, _, used = os.wait4(pid, os.WNOHANG)
@@ -114,7 +114,7 @@ class Watch:
         with contextlib.suppress(OSError, StopIteration):
             self.own = max(self.own, pss_of(self._pid))
         total = 0.0
-        for pid in below(self._pid):
+        for pid in list_children(self._pid):
             with contextlib.suppress(OSError, StopIteration):
                 if _command(pid) != _command(self._pid):  # else it is about to become another
                     total += pss_of(pid)

@@ -20,7 +20,7 @@ from agents.pipelines.resolve.pipeline import CONVERSATIONS
 from agents.pipelines.stages.implement import IMPLEMENT
 from app.store.database import Database
 from app.store.tables import turns
-from tests.bench.turns.place import Place, Work
+from tests.bench.turns.place import BenchPlace, Work
 from tests.bench.turns.processes import Watch, cpu_of
 from tests.bench.turns.script import KINDS, LONG_STAGE, fettle_script, kind_of
 
@@ -76,7 +76,7 @@ class Session:
         return [asked.usage for asked in self.long[-1].asked if asked.part == part]
 
 
-async def measure(place: Place, *, rounds: int, number: int, latency: float) -> Session:
+async def measure(place: BenchPlace, *, rounds: int, number: int, latency: float) -> Session:
     """Take turns: a short run, a long one, the floor. A first run warms everything up."""
     measured = Session(number, latency)
     await place.resolve(fettle_script(0))
@@ -93,14 +93,14 @@ async def measure(place: Place, *, rounds: int, number: int, latency: float) -> 
     return measured
 
 
-async def _idle(place: Place) -> float:
+async def _idle(place: BenchPlace) -> float:
     await asyncio.sleep(1)
     before = cpu_of(place.pid)
     await asyncio.sleep(IDLE_SECONDS)
     return (cpu_of(place.pid) - before).own / IDLE_SECONDS
 
 
-async def _long_session(place: Place) -> Sequence[Row[Any]]:
+async def _long_session(place: BenchPlace) -> Sequence[Row[Any]]:
     """Return the turns of the newest session that is as long as none before."""
     database = Database(place.server.database_url)
     try:
@@ -125,7 +125,7 @@ def _note_gaps(measured: Session, rows: Sequence[Row[Any]]) -> None:
         measured.gaps[kind_of(number)].append(1000 * (after.created_at - answer.created_at))
 
 
-async def _floor(place: Place, rows: Sequence[Row[Any]]) -> dict[str, float]:
+async def _floor(place: BenchPlace, rows: Sequence[Row[Any]]) -> dict[str, float]:
     prompt, *rest = [json.loads(row.content) for row in rows]
     results = [[block["content"] for block in told] for told in rest[1::2]]
     *tools, last = tool_list(IMPLEMENT, CONVERSATIONS)

@@ -139,8 +139,8 @@ def _print_table(variants: list[Variant]) -> None:
         f"\n   {'':32}{'req/s':>8}{'x (a)':>7}{'p50 ms':>8}{'p99 ms':>8}{'cpu us':>8}{'x (a)':>7}"
     )
     for each in variants:
-        by_rate = statistics.median(map(_over, each.rates, bare.rates))
-        by_cpu = statistics.median(map(_over, bare.cpu, each.cpu))
+        by_rate = statistics.median(map(_ratio, each.rates, bare.rates))
+        by_cpu = statistics.median(map(_ratio, bare.cpu, each.cpu))
         print(
             f"{each.key}  {each.title:32}{each.total.rate:8,.0f}{by_rate:7.2f}"
             f"{each.total.percentile(0.5):8.2f}{each.total.percentile(0.99):8.2f}"
@@ -159,13 +159,13 @@ def _print_aims(variants: list[Variant]) -> None:
         ("(c) over (a)", kept, bare, 0.55),
         *[("(c) over (d)", kept, probot, 1.0) for probot in rest if probot.key == "d"],
     ]:
-        ratio = statistics.median(map(_over, variant.rates, base.rates))
+        ratio = statistics.median(map(_ratio, variant.rates, base.rates))
         print(f"   {what:24} {ratio:5.2f}   aim {aim:.2f}   {'met' if ratio >= aim else 'missed'}")
     p99 = kept.total.percentile(0.99)
     print(f"   {'(c) p99':24} {p99:5.1f}   aim 15 ms  {'met' if p99 < 15 else 'missed'}")
 
 
-def _over(one: float, other: float) -> float:
+def _ratio(one: float, other: float) -> float:
     return one / other
 
 

@@ -13,7 +13,7 @@ from tests.bench.webhooks.processes import SECRET, FettleServer
 
 
 @dataclass
-class Killed:
+class KillResult:
     """How it ended."""
 
     acknowledged: int
@@ -23,7 +23,7 @@ class Killed:
 
 def kill_in_mid_load(
     folder: Path, payload: dict, *, after: float, connections: int, core: int | None = None
-) -> Killed:
+) -> KillResult:
     """Send to a new server, kill -9 it after so many seconds, and look into its database."""
     server = FettleServer("dispatching", folder, core)
     deliveries = Deliveries(payload, event="issues", secret=SECRET, path="/webhook")
@@ -36,7 +36,7 @@ def kill_in_mid_load(
     server.stop()
     stored = stored_ids(folder / "fettle.db")
     lost = set(result.acknowledged) - stored
-    return Killed(len(result.acknowledged), len(stored), len(lost))
+    return KillResult(len(result.acknowledged), len(stored), len(lost))
 
 
 def stored_ids(path: Path) -> set[str]:

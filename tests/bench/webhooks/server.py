@@ -43,7 +43,7 @@ def bare(secret: str) -> web.Application:
     return application
 
 
-class TakesAll:
+class InstantEngine:
     """An engine that takes every request at once."""
 
     async def submit(self, run_id, request) -> None:
@@ -59,7 +59,7 @@ async def fettle(secret: str, folder: Path, *, dispatch: bool) -> web.Applicatio
     intake = WebhookReceiver([secret], OwnIdentity(bot_id=1))
     server = build_server(intake, inbox, database, Metrics(), Readiness(folder))
     if dispatch:
-        dispatcher = Dispatcher(database, inbox, TakesAll())
+        dispatcher = Dispatcher(database, inbox, InstantEngine())
         server["dispatcher"] = asyncio.create_task(dispatcher.run())
     return server
 

@@ -196,7 +196,7 @@ class Reviewed:
 
 
 @asynccontextmanager
-async def reviewed(make_place, script=None, *, base=BASE, head=HEAD, listening=True, **more):
+async def open_reviewed(make_place, script=None, *, base=BASE, head=HEAD, listening=True, **more):
     """Set up a place with Fettle's pull request in it."""
     async with make_place(files=base, script=script or Script.model_validate([]), **more) as place:
         ola = place.github.create_user("ola")
@@ -230,7 +230,7 @@ def script(*parts):
     return Script.model_validate(list(parts))
 
 
-def sorting(changes=(), answers=(), *calls):
+def sort(changes=(), answers=(), *calls):
     """Return how the feedback is sorted: keys to change, and (key, kind) to answer."""
     items = [{"about": key, "change": f"Change it for {key}."} for key in changes]
     left = [{"about": k, "kind": kind, "reply": f"About {k}: so it is."} for k, kind in answers]
@@ -241,13 +241,13 @@ def sorting(changes=(), answers=(), *calls):
     )
 
 
-def making(*calls):
+def make_changes(*calls):
     """Return an engineer who makes these calls, and is done."""
     done = {"summary": "Changed it.", "tried": "Ran the tests."}
     return part("# Make the changes of a review", *calls, {"submit_step": done})
 
 
-def wording(*replies, commits=(("Do as asked", ("calc.py",)),), summary="Have a look at it."):
+def word_update(*replies, commits=(("Do as asked", ("calc.py",)),), summary="Have a look at it."):
     """Return the words of an update: replies are (key, verdict, number of the commit)."""
     told = [
         {"about": k, "verdict": v, "commit": n, "reply": f"Done for {k}."} for k, v, n in replies

@@ -6,13 +6,20 @@ import re
 
 import pytest
 
-from tests.flows.address.reviewed import edit, making, reviewed, script, sorting, wording
+from tests.flows.address.reviewed import (
+    edit,
+    make_changes,
+    open_reviewed,
+    script,
+    sort,
+    word_update,
+)
 from tests.flows.resolve.test_steering import Slow
 from tests.flows.scripted import bash
 
 ID = re.compile(r"/bot approve ([a-z0-9]+)`")
 CHANGE = edit("range(len(prices))", "range(0, len(prices))")
-ONE = script(sorting(["t1"]), making(CHANGE), wording(("t1", "fixed", 1)))
+ONE = script(sort(["t1"]), make_changes(CHANGE), word_update(("t1", "fixed", 1)))
 
 
 TEST_ADD = "    def test_add(self):\n        self.assertEqual(calc.add(1, 1), 2)\n"
@@ -32,7 +39,7 @@ async def faces(comment, at):
 
 @pytest.mark.parametrize("way", ["command", "label"])
 async def test_people_have_reviews_of_their_own_work_addressed(make_place, way):
-    async with reviewed(make_place, ONE) as at:
+    async with open_reviewed(make_place, ONE) as at:
         at.repository.app_branches = "refs/heads/"
         await at.opens("ola")
         before = at.pull.head_sha
@@ -56,11 +63,11 @@ async def test_people_have_reviews_of_their_own_work_addressed(make_place, way):
 async def test_a_test_is_taken_away_only_with_a_yes(make_place):
     gone = edit(TEST_ADD, "", path="test_calc.py")
     every = script(
-        sorting(["t1"]),
-        making(gone),
-        wording(("t1", "fixed", 1), commits=[("Test the difference alone", ("test_calc.py",))]),
+        sort(["t1"]),
+        make_changes(gone),
+        word_update(("t1", "fixed", 1), commits=[("Test the difference alone", ("test_calc.py",))]),
     )
-    async with reviewed(make_place, every, head=TESTED) as at:
+    async with open_reviewed(make_place, every, head=TESTED) as at:
         before = at.pull.head_sha
         await at.review("mara", "", ("calc.py", 2, "Delete the test of add."))
         body = await at.place.said("loosen tests or checks")
@@ -80,11 +87,11 @@ async def test_a_test_is_taken_away_only_with_a_yes(make_place):
 async def test_status_remarks_and_a_cancel_on_the_pull_request(make_place):
     slow = Slow()
     every = script(
-        sorting(["t1"]),
-        making([bash("true")], CHANGE, bash(slow.command, timeout=90)),
-        wording(("t1", "fixed", 1)),
+        sort(["t1"]),
+        make_changes([bash("true")], CHANGE, bash(slow.command, timeout=90)),
+        word_update(("t1", "fixed", 1)),
     )
-    async with reviewed(make_place, every) as at:
+    async with open_reviewed(make_place, every) as at:
         before, told = at.pull.head_sha, []
 
         async def speak(asked):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tests.flows.address.reviewed import (
     BASE,
     edit,
-    making,
-    reviewed,
+    make_changes,
+    open_reviewed,
     script,
-    sorting,
-    wording,
+    sort,
+    word_update,
 )
 
 PATIENT = BASE | {".github/fettle.yml": "address: {quiet_seconds: 1}\n"}
@@ -18,11 +18,11 @@ LOOP = edit("range(len(prices))", "range(0, len(prices))")
 
 async def test_reviews_in_quick_succession_are_one_batch(make_place):
     every = script(
-        sorting(["t1"], [("t2", "question"), ("t3", "question")]),
-        making(LOOP),
-        wording(("t1", "fixed", 1)),
+        sort(["t1"], [("t2", "question"), ("t3", "question")]),
+        make_changes(LOOP),
+        word_update(("t1", "fixed", 1)),
     )
-    async with reviewed(make_place, every, base=PATIENT) as at:
+    async with open_reviewed(make_place, every, base=PATIENT) as at:
 
         async def two_more(_request):
             await at.review("ola", "", ("calc.py", 17, "Why in percent?"))
@@ -43,9 +43,9 @@ async def test_reviews_in_quick_succession_are_one_batch(make_place):
 
 
 async def test_a_review_during_a_run_is_the_next_batch(make_place):
-    first = script(sorting(["t1"]), making(LOOP), wording(("t1", "fixed", 1)))
-    second = script(sorting((), [("t1", "question")]))
-    async with reviewed(make_place, first) as at:
+    first = script(sort(["t1"]), make_changes(LOOP), word_update(("t1", "fixed", 1)))
+    second = script(sort((), [("t1", "question")]))
+    async with open_reviewed(make_place, first) as at:
 
         async def review_again(asked):
             if asked.part == "# Make the changes of a review" and asked.turn == 1:
@@ -68,7 +68,7 @@ async def test_a_review_during_a_run_is_the_next_batch(make_place):
 
 
 async def test_what_asks_for_nothing_or_comes_from_outside_is_passed_over_in_silence(make_place):
-    async with reviewed(make_place, script(sorting((), [("t1", "question")]))) as at:
+    async with open_reviewed(make_place, script(sort((), [("t1", "question")]))) as at:
         await at.review("mara", "", ("calc.py", 17, "Why in percent?"))
         assert await at.all_over() == ["comment"]
         asked, said = len(at.place.model.requests), len(at.place.comments())

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from tests.flows.address.reviewed import edit, making, reviewed, script, sorting, wording
+from tests.flows.address.reviewed import (
+    edit,
+    make_changes,
+    open_reviewed,
+    script,
+    sort,
+    word_update,
+)
 
 ONE = script(
-    sorting(["t1"], [("t2", "question")]),
-    making(
+    sort(["t1"], [("t2", "question")]),
+    make_changes(
         edit("range(len(prices))", "range(0, len(prices))"),
         {"write": {"path": "notes.txt", "content": "new\n"}},
     ),
-    wording(("t1", "fixed", 1), commits=[("Do as asked", ("calc.py", "notes.txt"))]),
+    word_update(("t1", "fixed", 1), commits=[("Do as asked", ("calc.py", "notes.txt"))]),
 )
 
 
 async def test_a_fork_gets_suggestions(make_place):
-    async with reviewed(make_place, ONE, listening=False) as at:
+    async with open_reviewed(make_place, ONE, listening=False) as at:
         jonas = at.people["jonas"]
         fork = await at.github.fork_repository(at.repository, jonas)
         await at.opens("jonas", head_repository=fork)

@@ -7,19 +7,26 @@ import re
 
 import pytest
 
-from tests.flows.address.reviewed import edit, making, reviewed, script, sorting, wording
+from tests.flows.address.reviewed import (
+    edit,
+    make_changes,
+    open_reviewed,
+    script,
+    sort,
+    word_update,
+)
 from tests.flows.conftest import PATIENCE
 
 CHANCE = re.compile(
     r"run=\S+|<sub>.*|[0-9a-f]{10,40}|(?:issuecomment-|discussion_r|pullrequestreview-)\d+|:\d{5}"
 )
 EVERY = script(
-    sorting(["t1", "t3"], [("t2", "question")]),
-    making(
+    sort(["t1", "t3"], [("t2", "question")]),
+    make_changes(
         edit("range(len(prices))", "range(0, len(prices))"),
         edit("'euro', 'cent'", "'euro', 'cents'", path="words.py"),
     ),
-    wording(
+    word_update(
         ("t1", "fixed", 1),
         ("t3", "fixed", 2),
         commits=[("Begin at nought", ("calc.py",)), ("Say cents", ("words.py",))],
@@ -54,7 +61,7 @@ async def end_state(at):
     }
 
 
-async def asked(at):
+async def review(at):
     await at.review(
         "mara",
         "",
@@ -72,8 +79,8 @@ def undisturbed():
 
 async def expected_end(make_place, undisturbed):
     if not undisturbed:
-        async with reviewed(make_place, EVERY) as at:
-            await asked(at)
+        async with open_reviewed(make_place, EVERY) as at:
+            await review(at)
             await at.all_over()
             undisturbed.update(await end_state(at))
             undisturbed["answers"] = len(at.place.model.requests)
@@ -85,7 +92,7 @@ async def test_a_kill_while_it_is_let_out_changes_nothing(make_place, undisturbe
     expected = dict(await expected_end(make_place, undisturbed))
     answers = expected.pop("answers")
     when, path, words, number = moment
-    async with reviewed(make_place, EVERY) as at:
+    async with open_reviewed(make_place, EVERY) as at:
         killed, met = asyncio.Event(), []
 
         async def hook(request):
@@ -98,7 +105,7 @@ async def test_a_kill_while_it_is_let_out_changes_nothing(make_place, undisturbe
 
         planned = getattr(at.github.faults, when)
         planned("POST", path, hook, times=1000)
-        await asked(at)
+        await review(at)
         async with asyncio.timeout(PATIENCE):
             await killed.wait()
         at.github.faults.clear()

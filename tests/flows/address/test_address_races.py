@@ -4,33 +4,40 @@ from __future__ import annotations
 
 import pytest
 
-from tests.flows.address.reviewed import edit, making, reviewed, script, sorting, wording
+from tests.flows.address.reviewed import (
+    edit,
+    make_changes,
+    open_reviewed,
+    script,
+    sort,
+    word_update,
+)
 
 ONE = script(
-    sorting(["t1"]),
-    making(edit("range(len(prices))", "range(0, len(prices))")),
-    wording(("t1", "fixed", 1)),
+    sort(["t1"]),
+    make_changes(edit("range(len(prices))", "range(0, len(prices))")),
+    word_update(("t1", "fixed", 1)),
 )
 THEIRS = "UNITS = ['euro', 'ct']\n"
 
 
-async def meanwhile(at, act):
+async def act_meanwhile(at, act):
     """Have somebody act while the engineer is at work on the one thread there is."""
     done = []
 
-    async def once(asked):
+    async def act_once(asked):
         if asked.part == "# Make the changes of a review" and not done:
             done.append(asked)
             await act()
 
-    at.place.model.on_answered(once)
+    at.place.model.on_answered(act_once)
     await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
 
 
 async def test_what_somebody_pushed_meanwhile_stays_and_ours_comes_on_top(make_place):
-    async with reviewed(make_place, ONE) as at:
+    async with open_reviewed(make_place, ONE) as at:
         before = at.pull.head_sha
-        await meanwhile(at, lambda: at.commit({"words.py": THEIRS}, by="ola"))
+        await act_meanwhile(at, lambda: at.commit({"words.py": THEIRS}, by="ola"))
         await at.place.ends("comment")
 
         titles = [(c.title, c.parents) for c in await at.since(before)]
@@ -44,9 +51,9 @@ async def test_what_somebody_pushed_meanwhile_stays_and_ours_comes_on_top(make_p
 
 
 async def test_what_contradicts_theirs_is_kept_back_and_said(make_place):
-    async with reviewed(make_place, ONE) as at:
+    async with open_reviewed(make_place, ONE) as at:
         theirs = "def total(prices):\n    return 0\n"
-        await meanwhile(at, lambda: at.commit({"calc.py": theirs}, by="ola"))
+        await act_meanwhile(at, lambda: at.commit({"calc.py": theirs}, by="ola"))
         outcome = await at.place.ends("failed")
 
         assert await at.file("calc.py") == theirs
@@ -62,7 +69,7 @@ async def test_what_contradicts_theirs_is_kept_back_and_said(make_place):
 
 @pytest.mark.parametrize("way", ["close", "merge"])
 async def test_a_pull_request_that_ends_ends_the_run(make_place, way):
-    async with reviewed(make_place, ONE) as at:
+    async with open_reviewed(make_place, ONE) as at:
         mara = at.people["mara"]
 
         async def end():
@@ -72,7 +79,7 @@ async def test_a_pull_request_that_ends_ends_the_run(make_place, way):
                 await at.github.merge_pull(at.pull, mara)
 
         before = at.pull.head_sha
-        await meanwhile(at, end)
+        await act_meanwhile(at, end)
         outcome = await at.place.ends("cancelled")
 
         assert "`mara` closed the pull request" in outcome.text

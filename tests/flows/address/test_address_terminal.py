@@ -9,10 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.flows.address.reviewed import edit, making, reviewed, script, sorting, wording
+from tests.flows.address.reviewed import (
+    edit,
+    make_changes,
+    open_reviewed,
+    script,
+    sort,
+    word_update,
+)
 
 CHANGE = edit("range(len(prices))", "range(0, len(prices))")
-ONE = script(sorting(["t1"]), making(CHANGE), wording(("t1", "fixed", 1)))
+ONE = script(sort(["t1"]), make_changes(CHANGE), word_update(("t1", "fixed", 1)))
 ROOT = Path(__file__).parents[3]
 
 
@@ -32,7 +39,7 @@ async def fettle(place, *arguments):
 
 
 async def test_a_review_that_nobody_delivered_is_addressed_on_command(make_place):
-    async with reviewed(make_place, ONE, listening=False) as at:
+    async with open_reviewed(make_place, ONE, listening=False) as at:
         before = at.pull.head_sha
         await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
         named = f"{at.repository.full_name}#{at.pull.issue.number}"
@@ -49,7 +56,7 @@ async def test_a_review_that_nobody_delivered_is_addressed_on_command(make_place
 
 @pytest.mark.parametrize("verb", ["address", "update"])
 async def test_what_is_no_pull_request_is_said_before_anything_is_done(make_place, verb):
-    async with reviewed(make_place, ONE) as at:
+    async with open_reviewed(make_place, ONE) as at:
         code, out, err = await fettle(at.place, verb, "nothing-of-the-kind")
 
         assert (code, out) == (2, "")

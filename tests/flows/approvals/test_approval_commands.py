@@ -29,11 +29,11 @@ def script(*calls):
 async def questions(place, number=1):
     """Wait until so many questions are asked; return the comments and the ids, in order."""
 
-    def asked():
+    def list_questions():
         return [comment for comment in place.issue.comments if ID.search(comment.body)]
 
-    await place.until(lambda: len(asked()) >= number)
-    return asked(), [ID.search(comment.body)[1] for comment in asked()]
+    await place.until(lambda: len(list_questions()) >= number)
+    return list_questions(), [ID.search(comment.body)[1] for comment in list_questions()]
 
 
 async def say(place, who, body):

@@ -29,7 +29,7 @@ def settings(request):
     return {"FETTLE_DATABASE_URL": request.getfixturevalue("postgresql").database()}
 
 
-class Store:
+class ServerDatabase:
     """The server's database, seen from the side."""
 
     def __init__(self, place):
@@ -62,7 +62,7 @@ async def test_a_power_cut_while_it_waits_costs_nothing(make_place, settings):
     async with make_place(files=FILES, script=script(OWNERS, RESET), **settings) as place:
         await place.label()
         _, [write, reset] = await questions(place, 2)
-        store = Store(place)
+        store = ServerDatabase(place)
         run_id, before = await store.parked(place), await store.turns()
         assert 'fettle_runs{state="parked"} 1.0' in await place.server.metrics()
 
@@ -97,7 +97,7 @@ async def test_when_nobody_answers_the_run_ends_and_says_so(make_place):
         assert outcome.kind == "failed"
         assert "within 1.7 seconds" in outcome.text
         await place.until(lambda: "Nobody answered approval" in progress(place))
-        store = Store(place)
+        store = ServerDatabase(place)
         [asked] = await store.approvals.of_run((await store.runs.latest())[0])
         said = await say(place, "mara", f"/bot approve {asked.id}")
         await place.until(lambda: said.reactions)
@@ -109,7 +109,7 @@ async def test_a_conversation_that_was_damaged_while_it_waited_ends_the_run(make
     async with make_place(files=FILES, script=script(RESET)) as place:
         await place.label()
         _, [ident] = await questions(place)
-        store = Store(place)
+        store = ServerDatabase(place)
         await store.parked(place)
         await store.sql("UPDATE turns SET content = '[{' WHERE session = 'implement/1'")
         await say(place, "mara", f"/bot approve {ident}")

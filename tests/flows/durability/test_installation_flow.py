@@ -32,7 +32,7 @@ def settled(make_place):
     return make
 
 
-async def labelled(place, repository):
+async def wait_for_labels(place, repository):
     await place.until(lambda: repository.labels.keys() >= LABELS)
 
 
@@ -50,12 +50,12 @@ def calls(place, since=0):
 
 async def test_labels_are_there_soon_after_the_app_was_given_a_repository(settled):
     async with settled() as place:
-        await labelled(place, place.repository)  # installed before the server was there
+        await wait_for_labels(place, place.repository)  # installed before the server was there
         github, owner = place.github, place.repository.owner
         more = await github.create_repository(owner, "tools")
         theirs = github.create_label(more, LABEL, color="ff0000")
         await github.add_repositories(place.installation, [more], place.people["mara"])
-        await labelled(place, more)
+        await wait_for_labels(place, more)
         assert more.labels[LABEL] is theirs
         assert theirs.color == "ff0000"
         assert more.labels["bot:address"].description
@@ -118,7 +118,7 @@ async def test_where_the_app_was_removed_nothing_is_asked_of_github_any_more(set
         await place.label()
         await questions(place)
         await place.parked()
-        await labelled(place, place.repository)
+        await wait_for_labels(place, place.repository)
         before = len(place.github.requests)
         await place.github.uninstall(place.installation, place.people["mara"])
         outcome = await place.ends("cancelled")

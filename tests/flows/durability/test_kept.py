@@ -50,7 +50,7 @@ async def fettle(place, *args, **variables):
     return process.returncode, " ".join(out.decode().split())
 
 
-def found(folder, words=WORDS, leave_out=("server.log",)):
+def find_words(folder, words=WORDS, leave_out=("server.log",)):
     """Return which of the words are in the bytes of any file, and where."""
     hits = set()
     for path in folder.rglob("*"):
@@ -61,7 +61,7 @@ def found(folder, words=WORDS, leave_out=("server.log",)):
 
 
 def in_database(folder, words=WORDS):
-    return {hit for hit in found(folder, words) if hit[1].startswith("fettle.db")}
+    return {hit for hit in find_words(folder, words) if hit[1].startswith("fettle.db")}
 
 
 @pytest.fixture
@@ -140,8 +140,8 @@ async def test_forgotten_beside_a_running_server(make_place, told):
         assert code == 0, said
         assert "Forgotten: 1 runs" in said
         assert await place.runs() == []
-        assert found(data) == set()
-        assert found(data, [run_id]) == set()
+        assert find_words(data) == set()
+        assert find_words(data, [run_id]) == set()
         assert not (data / "mirrors" / f"{place.repository.id}.git").exists()
 
         await place.label_again("mara")  # it still serves

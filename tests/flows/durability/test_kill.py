@@ -29,7 +29,7 @@ def after_model_answer(number):
     def plan(place, kill):
         async def hook(asked):
             if asked.number == number:
-                await journaled(place, number)
+                await wait_for_answers(place, number)
                 await kill()
 
         place.model.on_answered(hook)
@@ -37,7 +37,7 @@ def after_model_answer(number):
     return plan
 
 
-async def journaled(place, number):
+async def wait_for_answers(place, number):
     """Wait until the journal holds so many answers."""
     database = Database(place.server.database_url)
     place.databases.append(database)
@@ -87,11 +87,11 @@ def after_github(method, path):
 
 def at_random(seed):
     def plan(place, kill):
-        async def later():
+        async def kill_later():
             await asyncio.sleep(random.Random(seed).uniform(0.1, 3.0))
             await kill(unsure=UNSURE * patience())
 
-        return later()
+        return kill_later()
 
     return plan
 

@@ -9,7 +9,15 @@ from datetime import UTC, datetime
 
 from app.store.database import Database
 from app.store.restore_recovery import Recoveries
-from tests.flows.address.reviewed import EVENTS, POLICY, Reviewed, edit, making, sorting, wording
+from tests.flows.address.reviewed import (
+    EVENTS,
+    POLICY,
+    Reviewed,
+    edit,
+    make_changes,
+    sort,
+    word_update,
+)
 from tests.flows.approvals.test_approval_commands import questions
 from tests.flows.conftest import CALC, LABEL, PATIENCE
 from tests.flows.durability.test_kept import FILES as KEPT
@@ -22,9 +30,9 @@ FILES = CALC | {".github/fettle.yml": POLICY}
 
 def story():
     return usual(
-        sorting(["t1"], [("r1", "question")]),
-        making(edit("return a + b", "return b + a")),
-        wording(("t1", "fixed", 1)),
+        sort(["t1"], [("r1", "question")]),
+        make_changes(edit("return a + b", "return b + a")),
+        word_update(("t1", "fixed", 1)),
     )
 
 
@@ -37,11 +45,11 @@ async def restore(place):
     assert code == 0, said
     assert "deliver again all that arrived after the backup" in said
     await place.server.start(place.app)
-    await recovered(place)
+    await wait_for_recovery(place)
     return said
 
 
-async def recovered(place):
+async def wait_for_recovery(place):
     database = Database(place.server.database_url)
     place.databases.append(database)
     async with asyncio.timeout(PATIENCE):
@@ -58,7 +66,7 @@ async def back_up(place):
     assert code == 0, said
 
 
-def seen(place, at):
+def read_all(place, at):
     """Return all that people have before them."""
     return {
         "pulls": [(pull.issue.title, pull.head_sha, pull.issue.body) for pull in place.pulls()],
@@ -82,13 +90,13 @@ async def test_what_was_done_after_the_backup_is_found_and_not_done_twice(make_p
         await at.review("mara", "Why not sum()?", ("calc.py", 2, "The other way round."))
         await place.all_over("done", "done")
         await place.github.webhooks.settled()
-        before, answers, branches = seen(place, at), len(place.model.requests), place.branches()
+        before, answers, branches = read_all(place, at), len(place.model.requests), place.branches()
         ids = [run.id for run in await place.runs()]
 
         await restore(place)
         assert [run.id for run in await place.all_over("done", "done")] == ids
         await place.github.webhooks.settled()
-        assert seen(place, at) == before
+        assert read_all(place, at) == before
         assert len(place.pulls()) == 1
         assert await place.branches() == await branches
         assert len(place.model.requests) == answers, "nothing is paid twice"
@@ -132,12 +140,12 @@ async def test_what_waited_in_the_backup_and_was_decided_since_is_over(make_plac
         await place.ends("pull_request")
         at, answers = Reviewed(place, place.pulls()[0]), len(place.model.requests)
         await place.github.webhooks.settled()
-        before = seen(place, at)
+        before = read_all(place, at)
 
         await restore(place)
         assert [run.id for run in await place.all_over("done")] == [run_id]
         await place.github.webhooks.settled()
-        assert seen(place, at) == before
+        assert read_all(place, at) == before
         assert len(place.model.requests) == answers
 
 
@@ -166,7 +174,7 @@ async def test_a_postgresql_that_other_tools_put_back_is_told_so_and_catches_up(
         code, said = await fettle(place, "restore", "--since", f"{now:%Y-%m-%d %H:%M:%S}")
         assert code == 0, said
         await place.server.start(place.app)
-        await recovered(place)
+        await wait_for_recovery(place)
         assert [each.id for each in await place.all_over("done")] == [run.id]
         assert (len(place.pulls()), len(place.comments())) == (1, 1)
         assert len(place.model.requests) == answers

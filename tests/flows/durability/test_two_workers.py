@@ -58,7 +58,7 @@ async def rows(place, query):
         database.close()
 
 
-async def over(place, number):
+async def wait_for_ends(place, number):
     """Wait until so many runs are there, and all are over."""
     async with asyncio.timeout(PATIENCE):
         while True:
@@ -90,7 +90,7 @@ async def test_both_share_the_work_and_each_thing_is_done_once(make_place, postg
                 together = issues[start : start + 20]
                 await asyncio.gather(*(place.label("eve", issue=issue) for issue in together))
             await two.start(place.app)
-            found = await over(place, NUMBER)
+            found = await wait_for_ends(place, NUMBER)
             await github.webhooks.settled()
 
             assert Counter(run.number for run in found) == Counter(i.number for i in issues)
@@ -108,9 +108,9 @@ async def each_pass_is_made_once(place):
     """See that the sweep of deliveries is made once each time that the clock says so."""
     table, like = "dbos.workflow_status", f"'sched-{DELIVERIES}-%%'"
     looks = f"SELECT workflow_uuid FROM {table} WHERE workflow_uuid LIKE {like}"
-    before, seen = len(await rows(place, looks)), len(listed(place))
+    before, seen = len(await rows(place, looks)), len(list_first_pages(place))
     await asyncio.sleep(4 * EVERY)
-    passes, asked = len(await rows(place, looks)) - before, len(listed(place)) - seen
+    passes, asked = len(await rows(place, looks)) - before, len(list_first_pages(place)) - seen
     assert 2 <= passes <= 5
     assert passes - 1 <= asked <= passes + 1
     database = Database(place.server.database_url)
@@ -122,7 +122,7 @@ async def each_pass_is_made_once(place):
     assert not labels or max(labels.values()) == 1, "no label is made twice"
 
 
-def listed(place):
+def list_first_pages(place):
     """Return the first pages of GitHub's log that were asked for: one in each pass."""
     asked = [each.path for each in place.github.requests if each.method == "GET"]
     return [p for p in asked if "/app/hook/deliveries?" in p and "cursor=" not in p]

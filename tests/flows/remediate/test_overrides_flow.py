@@ -36,7 +36,7 @@ OFTEN = {"FETTLE_SWEEP_SECONDS": "2"}
 SCRIPT = usual(verifies(passed=True), SUMS_UP)
 
 
-async def overruled(at):
+async def fix_by_override(at):
     """Have an alert mended by an override, merge that, and see the alert closed."""
     alert = await at.raised()
     await at.ends("pull_request")
@@ -74,7 +74,7 @@ async def days_pass(at):
 async def test_the_override_goes_once_a_release_admits_the_fix(remedied):
     releases = [OLD, merger("1.0.1"), PINNED]
     async with remedied(SHOP_PINNED, releases=releases, script=SCRIPT, **OFTEN) as at:
-        first = await overruled(at)
+        first = await fix_by_override(at)
         with_it = json.loads(await at.place.show("main", "package.json"))
         assert with_it["overrides"] == {"deepmerger@>=1.0.0 <1.0.1": "^1.0.1"}
         at.index.releases.append(ADMITS)
@@ -103,7 +103,7 @@ async def test_the_override_goes_once_a_release_admits_the_fix(remedied):
 async def test_what_is_needed_still_stays_without_a_word_or_a_token(remedied):
     releases = [OLD, merger("1.0.1"), PINNED]
     async with remedied(SHOP_PINNED, releases=releases, script=SCRIPT, **OFTEN) as at:
-        first = await overruled(at)
+        first = await fix_by_override(at)
         spent = await days_pass(at)
         await comes_to(at, lambda kept: len(kept) == 2)
         _, second = await at.ends("pull_request", "covered")

@@ -53,7 +53,7 @@ def stocked(request, sandbox):
     return make
 
 
-async def raised(at, case):
+async def raise_alert(at, case):
     about = case.about
     affected = Affected(about.ecosystem, about.package, about.vulnerable, about.patched)
     words = {"severity": about.severity, "summary": about.summary, "cve_id": about.cve}
@@ -73,7 +73,7 @@ async def test_the_exploits_work_before_and_not_on_what_was_pushed(make_place, s
     settings = {n: v for n, v in os.environ.items() if n.startswith(PASSED_ON) or n == "HOME"}
     async with make_place(files, kind=stocked, **settings) as place:
         at = await remedied_at(place)
-        await asyncio.gather(*(raised(at, case) for case in cases))
+        await asyncio.gather(*(raise_alert(at, case) for case in cases))
         outcomes = await at.ends("pull_request", "pull_request", "pull_request")
 
         assert at.results(outcomes) == ["fixed"] * 3

@@ -32,7 +32,7 @@ PROPOSING = usual(
 )
 
 
-async def asked(place, text="### Questions before anything is changed"):
+async def wait_for_questions(place, text="### Questions before anything is changed"):
     """Label the issue and wait until the run waits for an answer; return what it asked."""
     await place.label()
     body = await place.said(text)
@@ -43,7 +43,7 @@ async def asked(place, text="### Questions before anything is changed"):
 
 async def test_an_answer_goes_on_in_the_session_that_asked(make_place):
     async with make_place(script=ASKING) as place:
-        question = await asked(place)
+        question = await wait_for_questions(place)
         assert "Is the result rounded" in question
         assert "@everyone" not in question
         assert "evil.example" not in question
@@ -68,7 +68,7 @@ async def test_an_answer_goes_on_in_the_session_that_asked(make_place):
 
 async def test_an_author_without_write_access_answers_and_a_maintainer_says_go(make_place):
     async with make_place(script=ASKING) as place:
-        await asked(place)
+        await wait_for_questions(place)
         await place.say("jonas", "Not rounded, I need the cents.")
         await place.say("eve", "Ignore jonas.")
         await place.say("mara", "/bot go")
@@ -82,7 +82,7 @@ async def test_an_author_without_write_access_answers_and_a_maintainer_says_go(m
 
 async def test_a_go_takes_the_proposal(make_place):
     async with make_place(script=PROPOSING) as place:
-        proposal = await asked(place, "### There is more than one way to do this")
+        proposal = await wait_for_questions(place, "### There is more than one way to do this")
         assert "**I recommend: Take the one away.**" in proposal
         said = await place.say("mara", "/bot go but keep the name")
         await place.ends("pull_request")
@@ -111,7 +111,7 @@ async def test_a_proposed_division_is_made_once_people_agreed(make_place):
         *implement,
     )
     async with make_place(script=script) as place:
-        proposal = await asked(place, "### Parts into which this could be divided")
+        proposal = await wait_for_questions(place, "### Parts into which this could be divided")
         assert "Part 2 of it" in proposal
         assert not place.issue.sub_issues
         await place.say("mara", "/bot go")
@@ -135,7 +135,7 @@ async def test_nobody_answers(make_place):
 
 async def test_a_cancel_while_it_waits_ends_it(make_place):
     async with make_place(script=ASKING) as place:
-        await asked(place)
+        await wait_for_questions(place)
         await place.say("mara", "/bot cancel")
         outcome = await place.ends("cancelled")
 
@@ -154,7 +154,7 @@ def settings(request):
 
 async def test_a_power_cut_while_it_waits_loses_neither_question_nor_answer(make_place, settings):
     async with make_place(script=ASKING, **settings) as place:
-        await asked(place)
+        await wait_for_questions(place)
         before = await place.turns("triage/1")
         await place.server.kill()
         await place.say("mara", "It is exact.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.flows.address.reviewed import BASE, POLICY, edit, reviewed, script
+from tests.flows.address.reviewed import BASE, POLICY, edit, open_reviewed, script
 from tests.flows.scripted import part
 
 MENDING = BASE | {".github/fettle.yml": f"{POLICY}checks: {{fix: true}}\n"}
@@ -13,7 +13,7 @@ CURES = [
 ]
 
 
-def fixing(cure):
+def fix(cure):
     """Return a model that mends the one check that fails."""
     cause = {
         "about": "c1",
@@ -31,12 +31,12 @@ async def fails(at, *, sha=None, name="lint"):
     )
 
 
-def told(at):
+def list_reports(at):
     return [body for body in at.place.comments() if "key=checks" in body]
 
 
 async def test_a_failing_check_is_mended_twice_in_a_row_and_then_left_to_people(make_place):
-    async with reviewed(make_place, fixing(CURES[0]), base=MENDING) as at:
+    async with open_reviewed(make_place, fix(CURES[0]), base=MENDING) as at:
         before = at.pull.head_sha
         await fails(at)
         assert await at.all_over() == ["comment"]
@@ -45,12 +45,12 @@ async def test_a_failing_check_is_mended_twice_in_a_row_and_then_left_to_people(
         assert commit.title == "Fix the check `lint`"
         assert "range(0, len(prices))" in await at.file("calc.py")
         assert LOG in await at.prompts()
-        [first] = told(at)
+        [first] = list_reports(at)
         assert f"### Checks that failed on {before[:10]}" in first
         assert "because of this branch: The loop counts" in first
         assert f"changed in {commit.sha[:10]}" in first
 
-        at.place.model.play(fixing(CURES[1]))
+        at.place.model.play(fix(CURES[1]))
         await fails(at)
         assert await at.all_over() == ["comment", "comment"]
         twice, asked = at.pull.head_sha, len(at.place.model.requests)
@@ -60,11 +60,11 @@ async def test_a_failing_check_is_mended_twice_in_a_row_and_then_left_to_people(
 
         assert at.pull.head_sha == twice
         assert len(at.place.model.requests) == asked
-        assert "Fettle stops here" in told(at)[-1]
+        assert "Fettle stops here" in list_reports(at)[-1]
 
 
 async def test_what_fails_on_the_base_as_well_costs_nothing(make_place):
-    async with reviewed(make_place, base=MENDING) as at:
+    async with open_reviewed(make_place, base=MENDING) as at:
         before = at.pull.head_sha
         await fails(at, sha=at.pull.base_sha)
         await fails(at)
@@ -72,12 +72,12 @@ async def test_what_fails_on_the_base_as_well_costs_nothing(make_place):
 
         assert at.pull.head_sha == before
         assert at.place.model.requests == []
-        [said] = told(at)
+        [said] = list_reports(at)
         assert "fails on `main` as well" in said
 
 
 async def test_nothing_happens_where_nobody_wants_it_or_somebody_else_pushed(make_place):
-    async with reviewed(make_place) as at:
+    async with open_reviewed(make_place) as at:
         await fails(at)
         assert set(await at.all_over()) <= {"covered"}
         assert at.place.comments() == []

@@ -18,7 +18,7 @@ WORDS = {
 }
 
 
-def deciding(decision, *calls):
+def decide(decision, *calls):
     return usual(
         triage(decision),
         part(
@@ -37,7 +37,7 @@ def write(path, content=RECORD):
 @pytest.mark.parametrize("decision", ["decline", "decision"])
 async def test_it_is_recorded_in_the_log_and_told_on_the_issue(make_place, decision):
     record = "docs/decisions/0002-add-as-it-is.md"
-    script = deciding(decision, [{"read": {"path": LOG}}], [write(record), CURE])
+    script = decide(decision, [{"read": {"path": LOG}}], [write(record), CURE])
     async with make_place(files=CALC | {LOG: FIRST}, script=script) as place:
         await place.label()
         await place.ends("pull_request")
@@ -61,7 +61,7 @@ async def test_it_is_recorded_in_the_log_and_told_on_the_issue(make_place, decis
 
 
 async def test_where_there_is_no_log_one_is_begun(make_place):
-    script = deciding("decline", write("docs/decisions/0001-add-as-it-is.md"))
+    script = decide("decline", write("docs/decisions/0001-add-as-it-is.md"))
     async with make_place(script=script) as place:
         await place.label()
         await place.ends("pull_request")

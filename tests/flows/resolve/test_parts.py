@@ -7,7 +7,7 @@ from tests.flows.scripted import evaluation, part, pull_request, triage, usual
 DONE = {"summary": "Made it.", "tried": "Ran it."}
 
 
-def made(number, count, *calls, **more):
+def make_part(number, count, *calls, **more):
     """Return the work on one sub-issue."""
     submitted = {"submit_step": DONE | more}
     return part(f"# Implement sub-issue {number} of {count}", *calls, submitted)
@@ -20,7 +20,7 @@ def write(name):
 TRIAGE = triage("action_direct", kind="feature")
 
 
-async def divided(place, *titles):
+async def divide(place, *titles):
     """Give the issue these parts; return them."""
     parts = [await place.file(title, f"Make {title}.") for title in titles]
     for each in parts:
@@ -34,10 +34,13 @@ async def subjects(place, pull):
 
 async def test_parts_are_done_in_their_order_and_closed_together(make_place):
     script = usual(
-        TRIAGE, made(1, 3, write("two")), made(2, 3, write("one")), made(3, 3, write("three"))
+        TRIAGE,
+        make_part(1, 3, write("two")),
+        make_part(2, 3, write("one")),
+        make_part(3, 3, write("three")),
     )
     async with make_place(script=script) as place:
-        one, two, three = await divided(place, "Part one", "Part two", "Part three")
+        one, two, three = await divide(place, "Part one", "Part two", "Part three")
         closed = await place.file("Part zero", "It is done.")
         await place.github.add_sub_issue(place.issue, closed, place.people["mara"])
         await place.github.close_issue(place.repository, closed.number, place.people["mara"])
@@ -64,12 +67,12 @@ async def test_parts_are_done_in_their_order_and_closed_together(make_place):
 async def test_what_cannot_be_done_makes_a_draft_that_says_what_is(make_place):
     script = usual(
         TRIAGE,
-        made(1, 3, write("one")),
-        made(2, 3, summary="There is no way to do this part."),
+        make_part(1, 3, write("one")),
+        make_part(2, 3, summary="There is no way to do this part."),
         pull_request(draft=True),
     )
     async with make_place(script=script) as place:
-        one, two, three = await divided(place, "Part one", "Part two", "Part three")
+        one, two, three = await divide(place, "Part one", "Part two", "Part three")
         await place.label()
         await place.ends("pull_request")
 
@@ -86,7 +89,12 @@ async def test_what_cannot_be_done_makes_a_draft_that_says_what_is(make_place):
 
 
 async def test_a_part_that_is_not_good_is_left_out_and_kept_aside(make_place):
-    parts = (TRIAGE, made(1, 2, write("one")), made(2, 2, write("two")), pull_request(draft=True))
+    parts = (
+        TRIAGE,
+        make_part(1, 2, write("one")),
+        make_part(2, 2, write("two")),
+        pull_request(draft=True),
+    )
     unsure = evaluation("needs_context", missing="Which two is meant?")
     async with make_place(script=usual(*parts, evaluation("pass"))) as place:
 
@@ -95,7 +103,7 @@ async def test_a_part_that_is_not_good_is_left_out_and_kept_aside(make_place):
                 place.model.play(usual(*parts, unsure))
 
         place.model.on_answered(judge_differently)
-        one, two = await divided(place, "Part one", "Part two")
+        one, two = await divide(place, "Part one", "Part two")
         await place.label()
         await place.ends("pull_request")
 

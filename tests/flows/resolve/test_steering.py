@@ -126,10 +126,10 @@ async def test_status_and_why_tell_where_it_is_and_what_was_decided(make_place, 
         await place.say("mara", "/bot cancel")
         await place.ends("cancelled")
         await place.say("mara", "/bot status")
-        assert "**Cancelled**" in await told(place, "**Cancelled** on")
+        assert "**Cancelled**" in await wait_for_comment(place, "**Cancelled** on")
 
 
-async def told(place, text):
+async def wait_for_comment(place, text):
     """Wait for a comment with this text, also after the run has ended."""
     await place.until(lambda: any(text in body for body in place.comments()))
     return next(body for body in place.comments() if text in body)
@@ -138,7 +138,7 @@ async def told(place, text):
 async def test_what_is_no_command_is_asked_back(make_place):
     async with make_place() as place:
         said = await place.say("mara", "/bot cancle")
-        answer = await told(place, "Did you mean `/bot cancel`?")
+        answer = await wait_for_comment(place, "Did you mean `/bot cancel`?")
         assert "@mara" in answer
         assert await faces(said, place) == ["confused"]
 
@@ -171,7 +171,7 @@ async def test_a_retry_takes_up_the_work_from_the_stage_that_is_named(make_place
         place.model.play(usual())
         unknown = await place.say("mara", "/bot retry from publish")
         assert await faces(unknown, place) == ["confused"]
-        assert "did no stage `publish`" in await told(place, "did no stage `publish`")
+        assert "did no stage `publish`" in await wait_for_comment(place, "did no stage `publish`")
         before = [asked.part for asked in place.model.requests].count("# Triage")
         place.model.play(usual(*CHANGE, step(CURE)))
         said = await place.say("mara", "/bot retry from decompose")

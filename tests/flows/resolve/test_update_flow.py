@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tests.flows.address.reviewed import HEAD, reviewed, script
+from tests.flows.address.reviewed import HEAD, open_reviewed, script
 from tests.flows.scripted import bash, part
 
 PRODUCT = "\n\ndef mul(a, b):\n    return a * b\n"
 
 
-def settling(text, *, undecided=()):
+def settle(text, *, undecided=()):
     """Return how calc.py is settled."""
     told = {"path": "calc.py", "how": "Both functions stand in it now."}
     done = {"settled": [told], "besides": [], "undecided": [], "summary": "Both sides added code."}
@@ -26,7 +26,7 @@ def settling(text, *, undecided=()):
 
 
 async def test_what_git_can_merge_is_merged_without_a_model(make_place):
-    async with reviewed(make_place) as at:
+    async with open_reviewed(make_place) as at:
         base = await at.commit({"other.py": "x = 1\n"}, branch="main")
         before = at.pull.head_sha
         said = await at.place.say("mara", "/bot update")
@@ -44,7 +44,7 @@ async def test_what_git_can_merge_is_merged_without_a_model(make_place):
 
 async def test_what_contradicts_is_settled_with_both_sides_kept(make_place):
     both = HEAD["calc.py"] + PRODUCT
-    async with reviewed(make_place, script(settling(both))) as at:
+    async with open_reviewed(make_place, script(settle(both))) as at:
         base = await at.commit(
             {"calc.py": "def add(a, b):\n    return a + b\n" + PRODUCT}, branch="main"
         )
@@ -62,8 +62,8 @@ async def test_what_contradicts_is_settled_with_both_sides_kept(make_place):
 
 async def test_what_people_have_to_decide_is_asked_and_nothing_is_merged(make_place):
     question = "Shall the product be here, or in a file of its own?"
-    asking = script(settling(HEAD["calc.py"], undecided=question))
-    async with reviewed(make_place, asking) as at:
+    asking = script(settle(HEAD["calc.py"], undecided=question))
+    async with open_reviewed(make_place, asking) as at:
         await at.commit({"calc.py": "def add(a, b):\n    return a + b\n" + PRODUCT}, branch="main")
         before = at.pull.head_sha
         await at.place.say("mara", "/bot update")

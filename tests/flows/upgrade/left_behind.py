@@ -63,10 +63,10 @@ def _bring_forward(database, seconds):
             update = f"UPDATE {table} SET {column} = {column} + ? WHERE {column} BETWEEN ? AND ?"
             database.execute(update, (by, low, high))
 
-    def later(text):
+    def shift(text):
         return text and MOMENT.sub(lambda moment: str(float(moment[0]) + seconds), text)
 
-    database.create_function("later", 1, later)
+    database.create_function("later", 1, shift)
     database.execute("UPDATE operation_outputs SET output = later(output)")
 
 

@@ -43,13 +43,13 @@ async def test_make_the_fixture(make_place):
     async with make_place(issue=(first, story.BODY)) as place:
         issues = [place.issue, *[await place.file(title, story.BODY) for title in others]]
         for issue, (name, stands) in zip(issues, STANDS.items(), strict=True):
-            place.model.play(story.before(name))
+            place.model.play(story.script_before(name))
             await place.label(issue=issue)
-            await until(place, stands, issue)
+            await wait_until(place, stands, issue)
         moment = time.time()
         await place.server.kill()
         parts = {
-            GITHUB: json.dumps(told(place, moment), indent=1).encode(),
+            GITHUB: json.dumps(read_story(place, moment), indent=1).encode(),
             BUNDLE: await GitDir(place.repository.gitdir).run(
                 "bundle", "create", "--quiet", "-", "--all"
             ),
@@ -61,7 +61,7 @@ async def test_make_the_fixture(make_place):
 # --- where each run is when the server dies -----------------------------------------------------
 
 
-async def until(place, stands, issue):
+async def wait_until(place, stands, issue):
     async with asyncio.timeout(PATIENCE):
         while not await stands(place, issue):
             await asyncio.sleep(0.05)
@@ -115,7 +115,7 @@ def at_turn_two(place, part):
 # --- what GitHub holds --------------------------------------------------------------------------
 
 
-def told(place, moment):
+def read_story(place, moment):
     """Return what happened on GitHub, and when the server died."""
     happened = [*of_the_place(place)]
     for issue in place.repository.issues.values():
@@ -147,7 +147,7 @@ def of_issue(issue):
     number = issue.number
     by = issue.author.account.login
     yield event("issue", issue, number=number, title=issue.title, body=issue.body, by=by)
-    yield from (reacted(each, number, None) for each in issue.reactions)
+    yield from (to_event(each, number, None) for each in issue.reactions)
     for line in issue.timeline:
         assert line.event == "labeled", f"test_upgrade.py cannot do this again: {line.event}"
         by = line.actor.account.login
@@ -155,10 +155,10 @@ def of_issue(issue):
     for each in issue.comments:
         by = each.author.account.login
         yield event("comment", each, number=number, body=each.body, by=by)
-        yield from (reacted(face, number, each.id) for face in each.reactions)
+        yield from (to_event(face, number, each.id) for face in each.reactions)
 
 
-def reacted(reaction, number, comment):
+def to_event(reaction, number, comment):
     by, content = reaction.user.login, reaction.content
     return event("reaction", reaction, number=number, comment=comment, content=content, by=by)
 
@@ -177,12 +177,12 @@ def write(fixture, parts, data):
             info = tarfile.TarInfo(name)
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
-        archive.add(data, DATA, filter=kept)
+        archive.add(data, DATA, filter=filter_member)
     assert str(ROOT).encode() not in packed.getvalue()
     fixture.write_bytes(lzma.compress(packed.getvalue(), preset=9 | lzma.PRESET_EXTREME))
 
 
-def kept(info):
+def filter_member(info):
     info.uname = info.gname = ""  # the numbers say whose it is, on any machine
     info.mtime = 0
     return None if Path(info.name).name in LEFT_OUT else info

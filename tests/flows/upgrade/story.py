@@ -56,7 +56,7 @@ SECOND = step(TEST, bash(PROOF), number=2, count=2, proof=PROOF)
 DESCRIBED = part("# Write the pull request", LOOK, {"submit_pull_request": WORDS})
 
 
-def before(name: str) -> Script:
+def script_before(name: str) -> Script:
     """Return the script for the run on this issue, up to where it waits or is cut short."""
     return {
         "approval": usual(ONE_STEP, RISKY),
@@ -66,7 +66,7 @@ def before(name: str) -> Script:
     }[name]
 
 
-def after() -> Script:
+def script_after() -> Script:
     """Return the script by which all of them come to their end."""
     return usual(AGAIN, RISKY, FIRST, SECOND, DESCRIBED)
 

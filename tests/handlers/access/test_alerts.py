@@ -9,11 +9,11 @@ from agents.requests import Told
 from handlers.access import alerts as access_alerts
 from handlers.access.alerts import AlertFacts
 from handlers.access.issues import AskerFacts
-from tests.handlers.test_dependabot_alert import routed
+from tests.handlers.test_dependabot_alert import route
 
 
 def request(*told, via="alert"):
-    return routed().model_copy(update={"told": told, "via": via})
+    return route().model_copy(update={"told": told, "via": via})
 
 
 def alert(number=7, severity="high", scope="runtime"):

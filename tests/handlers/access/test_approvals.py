@@ -26,11 +26,11 @@ GOOD = Facts(role_name="write", permission="write", asked=ASKED, waiting=("k3f9x
 READER = {"role_name": "read", "permission": "read"}
 
 
-def asked(**changes):
+def make_facts(**changes):
     return {"asked": ASKED.model_copy(update=changes)}
 
 
-def refused(facts=None, **changes):
+def refuse_command(facts=None, **changes):
     found = decide(COMMAND.model_copy(update=changes), GOOD.model_copy(update=facts or {}))
     assert found is not None
     return found
@@ -55,20 +55,20 @@ CASES = [
     ("one-approval", {"waiting": ()}, {"approval": ""}, "Nothing waits"),
     ("one-approval", {}, {"words": "q8d2aa"}, "stand alone"),
     ("known-here", {"asked": None}, {}, "`k3f9x2` was asked here"),
-    ("known-here", asked(repository_id=98), {}, "asked here"),
-    ("known-here", asked(number=13), {}, "asked here"),
+    ("known-here", make_facts(repository_id=98), {}, "asked here"),
+    ("known-here", make_facts(number=13), {}, "asked here"),
     ("known-here", {"own_button": False}, {}, "asked here"),
-    ("legible", asked(readable=False), {}, "damaged"),
-    ("still-open", asked(state="denied", standing="was denied by jo"), {}, "was denied by jo"),
-    ("still-open", asked(state="expired", standing="expired"), {}, "expired"),
-    ("still-open", asked(state="void", standing="became void"), {}, "became void"),
-    ("head-unmoved", asked(moved=True), {}, "new commits"),
+    ("legible", make_facts(readable=False), {}, "damaged"),
+    ("still-open", make_facts(state="denied", standing="was denied by jo"), {}, "was denied by jo"),
+    ("still-open", make_facts(state="expired", standing="expired"), {}, "expired"),
+    ("still-open", make_facts(state="void", standing="became void"), {}, "became void"),
+    ("head-unmoved", make_facts(moved=True), {}, "new commits"),
 ]
 
 
 @pytest.mark.parametrize(("rule", "facts", "changes", "told"), CASES)
 def test_each_rule_refuses_and_says_what_to_do(rule, facts, changes, told):
-    found = refused(facts, **changes)
+    found = refuse_command(facts, **changes)
     assert found.rule == rule
     assert told in found.text
     assert found.text.startswith("Nothing was decided: ")
@@ -78,38 +78,44 @@ def test_every_rule_is_tested_above():
     assert {case[0] for case in CASES} == {rule.__name__.replace("_", "-") for rule in RULES}
 
 
-@pytest.mark.parametrize("facts", [{}, {"asked": None}, asked(state="denied", standing="by jo")])
+@pytest.mark.parametrize(
+    "facts", [{}, {"asked": None}, make_facts(state="denied", standing="by jo")]
+)
 def test_whoever_may_not_write_learns_nothing(facts):
-    told = {refused({**READER, **facts}, approval=name).text for name in ("k3f9x2", "nothing")}
+    told = {
+        refuse_command({**READER, **facts}, approval=name).text for name in ("k3f9x2", "nothing")
+    }
     assert len(told) == 1
     assert "k3f9x2" not in told.pop()
 
 
 def test_nobody_learns_whether_an_id_belongs_elsewhere():
-    nowhere = refused({"asked": None})
-    other_repository = refused(asked(repository_id=98))
-    other_issue = refused(asked(number=13))
-    decided_elsewhere = refused(asked(number=13, state="denied", standing="was denied by jo"))
+    nowhere = refuse_command({"asked": None})
+    other_repository = refuse_command(make_facts(repository_id=98))
+    other_issue = refuse_command(make_facts(number=13))
+    decided_elsewhere = refuse_command(
+        make_facts(number=13, state="denied", standing="was denied by jo")
+    )
     assert nowhere == other_repository == other_issue == decided_elsewhere
 
 
 def test_a_button_counts_where_its_check_run_stands():
     pressed = {"via": "button", "number": 77, "comment_id": None, "check_run_id": 3}
     assert decide(COMMAND.model_copy(update=pressed), GOOD) is None
-    assert refused(asked(repository_id=98), **pressed).rule == "known-here"
+    assert refuse_command(make_facts(repository_id=98), **pressed).rule == "known-here"
 
 
 def test_the_same_answer_again_is_no_other_answer():
     mine = {"state": "approved", "decided_by": "mara", "decided_via": "comment"}
-    assert decide(COMMAND, GOOD.model_copy(update=asked(**mine))) is None
-    assert refused(asked(**mine), verb="deny").rule == "still-open"
-    theirs = asked(**mine | {"decided_by": "jo"})
-    assert refused(theirs).rule == "still-open"
-    elsewhere = asked(**mine | {"decided_via": "terminal"})
-    assert refused(elsewhere).rule == "still-open"
+    assert decide(COMMAND, GOOD.model_copy(update=make_facts(**mine))) is None
+    assert refuse_command(make_facts(**mine), verb="deny").rule == "still-open"
+    theirs = make_facts(**mine | {"decided_by": "jo"})
+    assert refuse_command(theirs).rule == "still-open"
+    elsewhere = make_facts(**mine | {"decided_via": "terminal"})
+    assert refuse_command(elsewhere).rule == "still-open"
 
 
 def test_what_was_typed_cannot_break_out_of_the_text():
-    found = refused({"asked": None}, approval="x`@all](http://evil.example)")
+    found = refuse_command({"asked": None}, approval="x`@all](http://evil.example)")
     assert "@" not in found.text
     assert "evil.example" not in found.text

@@ -40,12 +40,12 @@ LABELLED = ResolveIssue(**ABOUT, body="", label="bot:resolve")
 WRITER = AskerFacts(role_name="write", permission="write")
 
 
-def found(text):
+def parse_valid(text):
     return ValidPolicy(parse_policy(text.encode()), text, PolicyOrigin())
 
 
-def judged(request, text, asker=WRITER):
-    return decide(request, found(text), asker, MODELS)
+def judge(request, text, asker=WRITER):
+    return decide(request, parse_valid(text), asker, MODELS)
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def judged(request, text, asker=WRITER):
 )
 def test_a_trigger_that_is_off_starts_nothing_and_no_other_is_held_up(request_, key, silent):
     others = {"resolve", "address", "reviews", "commands", "alerts"} - {key}
-    refusal = judged(request_, f"triggers: {{{key}: false}}")
+    refusal = judge(request_, f"triggers: {{{key}: false}}")
     assert (refusal.rule, refusal.silent) == ("trigger-on", silent)
     assert f"`triggers.{key}` in `.github/fettle.yml`" in refusal.text
     assert (
-        judged(request_, f"triggers: {{{', '.join(f'{each}: false' for each in others)}}}") is None
+        judge(request_, f"triggers: {{{', '.join(f'{each}: false' for each in others)}}}") is None
     )
 
 
@@ -83,7 +83,7 @@ def test_what_no_trigger_starts_none_holds_up(request_):
     off = (
         "triggers: {resolve: false, address: false, reviews: false, commands: false, alerts: false}"
     )
-    assert judged(request_, off + "\nwho: {role: admin}", AskerFacts()) is None
+    assert judge(request_, off + "\nwho: {role: admin}", AskerFacts()) is None
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_no_trigger_starts_none_holds_up(request_):
 def test_who_may_and_never_below_write(who, role, permission, may):
     policy = parse_policy(f"who: {who}".encode())
     assert is_among(policy.who, "ada", role, permission) is may
-    refusal = judged(LABELLED, f"who: {who}", AskerFacts(role_name=role, permission=permission))
+    refusal = judge(LABELLED, f"who: {who}", AskerFacts(role_name=role, permission=permission))
     assert (refusal is None) is may
     if refusal is not None:
         assert (refusal.rule, refusal.silent) == ("asker-among", False)
@@ -115,15 +115,15 @@ def test_who_may_and_never_below_write(who, role, permission, may):
 def test_who_may_approve(text, rule):
     about = {key: ABOUT[key] for key in ("installation_id", "repository", "number", "url")}
     command = Command(**about, verb="approve", asked_by=ADA, via="comment")
-    refusal = decide_command(command, found(text), "write", "write")
+    refusal = decide_command(command, parse_valid(text), "write", "write")
     assert (refusal.rule if refusal else None) == rule
     wrong = InvalidPolicy((PolicyFault(3, 5, "wrong"),), PolicyOrigin())
     assert decide_command(command, wrong, "admin", "admin").text.startswith("Nothing was decided")
 
 
 def test_a_policy_names_models_that_the_operator_allows_and_no_others():
-    assert judged(LABELLED, "models: {strong: claude-haiku-5-5}") is None
-    refusal = judged(LABELLED, "models: {strong: gold-9, judge: gold-10}")
+    assert judge(LABELLED, "models: {strong: claude-haiku-5-5}") is None
+    refusal = judge(LABELLED, "models: {strong: gold-9, judge: gold-10}")
     assert refusal.rule == "models-allowed"
     assert "`gold-9` (`models.strong`) and `gold-10` (`models.judge`)" in refusal.text
     assert "FETTLE_MODELS_ALLOWED" in refusal.text

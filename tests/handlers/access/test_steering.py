@@ -28,7 +28,7 @@ ENDED = Standing(ended=True, stages=("triage", "implement"))
 NOTHING = Standing()
 
 
-def refused(standing, facts=GOOD, **changes):
+def refuse_command(standing, facts=GOOD, **changes):
     found = decide(COMMAND.model_copy(update=changes), facts, standing)
     assert found is not None
     return found
@@ -73,7 +73,7 @@ CASES = [
 
 @pytest.mark.parametrize(("rule", "changes", "standing", "told"), CASES)
 def test_each_rule_refuses_and_says_what_to_do(rule, changes, standing, told):
-    found = refused(standing, **changes)
+    found = refuse_command(standing, **changes)
     assert found.rule == rule
     assert told in found.text
     assert found.text.startswith("Nothing was done: ")
@@ -99,14 +99,14 @@ def test_every_rule_is_tested_above():
 def test_who_may_is_judged_first_and_tells_nothing_else(verb, facts):
     names = {rule.__name__.replace("_", "-") for rule in ABOUT_WHO}
     for standing in (LIVE, ENDED, NOTHING):
-        told = {refused(standing, GOOD.model_copy(update=facts), verb=verb).text}
-        assert refused(standing, GOOD.model_copy(update=facts), verb=verb).rule in names
-        assert told == {refused(NOTHING, GOOD.model_copy(update=facts), verb=verb).text}
+        told = {refuse_command(standing, GOOD.model_copy(update=facts), verb=verb).text}
+        assert refuse_command(standing, GOOD.model_copy(update=facts), verb=verb).rule in names
+        assert told == {refuse_command(NOTHING, GOOD.model_copy(update=facts), verb=verb).text}
 
 
 @pytest.mark.parametrize(
     "word", ["@all", "`x`", "![x](https://evil.example)", "</b>", "\u0430pprove"]
 )
 def test_what_was_typed_cannot_break_out_of_the_text(word):
-    assert word not in refused(LIVE, verb="unknown", words=word).text
-    assert word not in refused(ENDED, verb="retry", stage=word).text
+    assert word not in refuse_command(LIVE, verb="unknown", words=word).text
+    assert word not in refuse_command(ENDED, verb="retry", stage=word).text

@@ -9,9 +9,9 @@ from agents.pipelines.address.suggestions.choice import (
     ChosenSuggestion,
     LineReplacement,
     choose,
-    wanted,
+    select_suggestions,
 )
-from agents.pipelines.address.suggestions.replaced import replaced
+from agents.pipelines.address.suggestions.replaced import replace_lines
 from agents.ports import Feedback, Thread
 from agents.requests import Frozen, Person
 from agents.run import StageContext, stage
@@ -49,7 +49,7 @@ class Applied(Frozen):
 async def apply_suggestions(run: StageContext, feedback: Feedback) -> Applied:
     """Apply what reviewers suggested."""
     strangers = (await run.policy()).address.outsiders
-    candidates, left = wanted(feedback.waiting, strangers=strangers)
+    candidates, left = select_suggestions(feedback.waiting, strangers=strangers)
     if not candidates:
         run.summarize("no suggestion applies as it is" if left else "none was suggested")
         return Applied(left=left)
@@ -99,7 +99,7 @@ async def _commit(
     for author in dict.fromkeys(authors.values()):
         theirs = [change for change, whose in authors.items() if whose == author]
         try:
-            await run.write(_changed(theirs, [*made, *theirs], texts))
+            await run.write(_render_files(theirs, [*made, *theirs], texts))
             commit = await run.commit(*_words(author, theirs), credit=author)
             reason = "" if commit else "git sees no change in it"
         except (RunError, ToolError) as error:  # it may be about theirs alone
@@ -112,15 +112,15 @@ async def _commit(
     return made, failed
 
 
-def _changed(
+def _render_files(
     theirs: Iterable[LineReplacement], taken: Iterable[LineReplacement], texts: Mapping[str, str]
 ) -> dict[str, bytes]:
     """Return the files of their changes, with all changes that were taken so far."""
     paths = {change.path for change in theirs}
     return {
-        path: replaced(texts[path], [each.lines for each in taken if each.path == path]).encode(
-            "utf-8", "surrogateescape"
-        )
+        path: replace_lines(
+            texts[path], [each.lines for each in taken if each.path == path]
+        ).encode("utf-8", "surrogateescape")
         for path in sorted(paths)
     }
 

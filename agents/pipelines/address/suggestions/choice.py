@@ -14,7 +14,7 @@ from agents.pipelines.address.suggestions.suggestion import (
     suggestions,
     trouble,
 )
-from agents.ports import Said, Thread
+from agents.ports import Thread, ThreadComment
 from agents.requests import Person
 from agents.text import one_line
 
@@ -46,7 +46,7 @@ class ChosenSuggestion:
     """A suggestion that could be applied."""
 
     thread: Thread
-    said: Said
+    said: ThreadComment
     suggestion: Suggestion
     change: LineReplacement
 
@@ -61,7 +61,7 @@ class ChosenSuggestion:
         return nothing_else(self.said.body) and self.thread.said[-1].id == self.said.id
 
 
-def wanted(
+def select_suggestions(
     threads: Iterable[Thread], *, strangers: bool
 ) -> tuple[list[ChosenSuggestion], dict[str, str]]:
     """Return what the newest words of writers suggest, and why of some of them nothing is applied.
@@ -87,7 +87,7 @@ def wanted(
     return found, left
 
 
-def _newest(thread: Thread, *, strangers: bool) -> Said | None:
+def _newest(thread: Thread, *, strangers: bool) -> ThreadComment | None:
     """Return the newest word of a writer, unless Fettle has dealt with it."""
     for said in reversed(thread.said):
         if said.own:

@@ -9,7 +9,7 @@ from unidiff.errors import UnidiffParseError
 from unidiff.patch import Hunk, PatchSet
 
 from agents.pipelines.address.suggestions.neighbours import LineGroup, groups
-from agents.ports import Pull, Suggested
+from agents.ports import PullSnapshot, Suggested
 from agents.text import one_line, publish
 from agents.text.characters import without_hidden
 from agents.text.inline import code_span
@@ -34,7 +34,7 @@ _REST = (
 _TOO_LONG = "What cannot be suggested is too long to be shown here. It changes {paths}."
 
 
-def suggested(diff: str) -> tuple[tuple[Suggested, ...], str]:
+def diff_to_suggestions(diff: str) -> tuple[tuple[Suggested, ...], str]:
     """Return a unified diff as replacements of lines, and what of it is none, as a patch.
 
     It needs a line of context. New, renamed and binary files are none, nor is what changes a line's
@@ -56,7 +56,12 @@ def suggested(diff: str) -> tuple[tuple[Suggested, ...], str]:
 
 
 def body(
-    pull: Pull, made: Sequence[Suggested], rest: str, *, repository_url: str, quality: str = ""
+    pull: PullSnapshot,
+    made: Sequence[Suggested],
+    rest: str,
+    *,
+    repository_url: str,
+    quality: str = "",
 ) -> str:
     """Return the text above the suggestions: why it cannot push, and what people can do."""
     count = "1 suggestion" if len(made) == 1 else f"{len(made)} suggestions"
@@ -109,7 +114,7 @@ def _of_hunk(path: str, text: str) -> list[Suggested] | None:
     if _moves_the_end(hunk):
         return None
     found = groups((line.line_type, line.value, line.source_line_no) for line in hunk)
-    made = [_suggested(path, group) for group in found]
+    made = [_make_suggestion(path, group) for group in found]
     sayable = [each for each in made if each is not None]
     return sayable if len(sayable) == len(made) else None
 
@@ -128,7 +133,7 @@ def _endless(hunk: Hunk) -> Iterator[str]:
         last = line.line_type
 
 
-def _suggested(path: str, group: LineGroup) -> Suggested | None:
+def _make_suggestion(path: str, group: LineGroup) -> Suggested | None:
     ends = {line.endswith("\r") for line in (*group.old, *group.new)}
     lines = [line.removesuffix("\r") for line in group.new]
     text = "".join(f"{line}\n" for line in lines)

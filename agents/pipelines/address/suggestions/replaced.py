@@ -31,7 +31,7 @@ def lines_of(text: str) -> list[CountedLine]:
     return [*lines, CountedLine(last, "")] if last else lines
 
 
-def replaced(text: str, replacements: Iterable[Replacement]) -> str:
+def replace_lines(text: str, replacements: Iterable[Replacement]) -> str:
     """Return the text with these lines replaced, all counted as they are in `text`.
 
     They must not overlap. New lines end as the first of the old ones did, and a file that ended

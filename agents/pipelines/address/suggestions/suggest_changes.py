@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from agents.pipelines.address.answer_threads import remember, summed_up, told
+from agents.pipelines.address.answer_threads import remember, summarize_checks, summed_up
 from agents.pipelines.address.answers import answer
 from agents.pipelines.address.ledger import Ledger
-from agents.pipelines.address.suggestions.fork import body, suggested
+from agents.pipelines.address.suggestions.fork import body, diff_to_suggestions
 from agents.pipelines.address.work import FeedbackWork
-from agents.pipelines.stages.checkout_pull_request import reviewing
+from agents.pipelines.stages.checkout_pull_request import reviewing_port
 from agents.run import Outcome, StageContext, stage
 
 KEY = "suggestions"
@@ -20,15 +20,15 @@ async def suggest_changes(run: StageContext, work: FeedbackWork) -> Outcome:
     """Suggest the changes."""
     run.lets_out()
     tree = await run.tree()
-    made, rest = suggested(await tree.diff(run.start, run.head))
+    made, rest = diff_to_suggestions(await tree.diff(run.start, run.head))
     text = body(
         work.pull,
         made,
         rest,
         repository_url=run.request.repository_url,
-        quality=told(work.quality),
+        quality=summarize_checks(work.quality),
     )
-    url = await reviewing(run).suggest(KEY, text, made)
+    url = await reviewing_port(run).suggest(KEY, text, made)
     entries = [
         each.model_copy(update={"verdict": "suggested", "commit": ""})
         if each.verdict == "fixed"

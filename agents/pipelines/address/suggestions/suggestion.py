@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from markdown_it.token import Token
 
-from agents.pipelines.address.suggestions.replaced import Replacement, lines_of, replaced
+from agents.pipelines.address.suggestions.replaced import Replacement, lines_of, replace_lines
 from agents.ports import Thread
 from agents.requests import Frozen
 from agents.text.characters import without_hidden
-from agents.text.markdown import SUGGESTION, outlined
+from agents.text.markdown import SUGGESTION, parse_blocks
 
 _PLAIN = (SUGGESTION, f"{SUGGESTION}:-0+0")
 """How a block is named; the second says in another platform's words the same as the first."""
@@ -39,12 +39,12 @@ class Lines(NamedTuple):
 
 def suggestions(body: str) -> tuple[Suggestion, ...]:
     """Return the suggestions of a comment. Those in quotes and lists are talked about, not made."""
-    return tuple(_suggestion(body, token) for token in outlined(body) if _suggests(token))
+    return tuple(_suggestion(body, token) for token in parse_blocks(body) if _suggests(token))
 
 
 def nothing_else(body: str) -> bool:
     """Return whether the comment says nothing beside its suggestions."""
-    tokens = outlined(body)
+    tokens = parse_blocks(body)
     return bool(tokens) and all(_suggests(token) for token in tokens)
 
 
@@ -56,7 +56,7 @@ def place(thread: Thread) -> Lines | None:
     return Lines(start, thread.line) if 1 <= start <= thread.line else None
 
 
-def applied(text: str, thread: Thread, suggestion: Suggestion) -> str | None:
+def apply_suggestion(text: str, thread: Thread, suggestion: Suggestion) -> str | None:
     """Return the file's text with the suggestion in it; None where it does not apply cleanly.
 
     Bytes of a file that are no UTF-8 stand in the text as surrogates, and stay what they are.
@@ -64,7 +64,7 @@ def applied(text: str, thread: Thread, suggestion: Suggestion) -> str | None:
     at = place(thread)
     if at is None or trouble(text, thread, suggestion):
         return None
-    return replaced(text, [Replacement(*at, suggestion.lines)])
+    return replace_lines(text, [Replacement(*at, suggestion.lines)])
 
 
 def trouble(text: str, thread: Thread, suggestion: Suggestion) -> str:
@@ -76,7 +76,11 @@ def trouble(text: str, thread: Thread, suggestion: Suggestion) -> str:
         return "it is about lines that the newest version of the file does not have"
     if "\0" in text:
         return "the file is binary"
-    if not text.isascii() and _undecoded(text) and not "".join(suggestion.lines).isascii():
+    if (
+        not text.isascii()
+        and _has_undecoded_bytes(text)
+        and not "".join(suggestion.lines).isascii()
+    ):
         return "the file is not UTF-8, and the suggestion is not plain ASCII"
     return _difference(text, thread, at, suggestion)
 
@@ -91,7 +95,7 @@ def stand(text: str, lines: Sequence[str]) -> bool:
 def _difference(text: str, thread: Thread, at: Lines, suggestion: Suggestion) -> str:
     """Compare what stands there with what the reviewer saw, and with what they want."""
     there = [line.text for line in lines_of(text)][at.start - 1 : at.end]
-    seen = _seen(thread.hunk, at.end - at.start + 1)
+    seen = _read_commented_lines(thread.hunk, at.end - at.start + 1)
     if seen is None:
         return "the part of the diff that it was written under does not show all of its lines"
     if there != seen:
@@ -101,7 +105,7 @@ def _difference(text: str, thread: Thread, at: Lines, suggestion: Suggestion) ->
     return ""
 
 
-def _seen(hunk: str, count: int) -> list[str] | None:
+def _read_commented_lines(hunk: str, count: int) -> list[str] | None:
     """Return the last lines of a hunk's new side: it ends with the line that was commented on."""
     rows = hunk.removesuffix("\n").split("\n")
     # Its head, and a mark where some of it was left out, are no lines of the file.
@@ -112,7 +116,7 @@ def _seen(hunk: str, count: int) -> list[str] | None:
     return [line.removeprefix("\ufeff") for line in new[-count:]] if len(new) >= count else None
 
 
-def _undecoded(text: str) -> bool:
+def _has_undecoded_bytes(text: str) -> bool:
     return re.search("[\udc80-\udcff]", text) is not None
 
 
@@ -138,7 +142,7 @@ def _suggestion(body: str, token: Token) -> Suggestion:
 def _doubt(body: str, token: Token, lines: Sequence[str]) -> str:
     if _word(token) not in _PLAIN:
         return "it names other lines than the thread's, which GitHub does not know"
-    if not _closed(body, token):
+    if not _is_fence_closed(body, token):
         return "its block is not closed, so nobody knows where it ends"
     if list(lines) == [""]:
         return "it can mean one blank line, or none at all"
@@ -147,7 +151,7 @@ def _doubt(body: str, token: Token, lines: Sequence[str]) -> str:
     return ""
 
 
-def _closed(body: str, token: Token) -> bool:
+def _is_fence_closed(body: str, token: Token) -> bool:
     first, last = token.map or (0, 0)
     lines = re.split("\r\n|\r|\n", body)[first + 1 : last]
     mark = re.escape(token.markup[0])

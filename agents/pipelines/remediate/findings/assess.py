@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.remediate.findings.found import Affected, AlertGroup, TriageResult
 from agents.pipelines.remediate.shown import alerts_shown
 from agents.requests import Severity
@@ -44,7 +44,7 @@ class Assessment(Submission, tool="submit_assessment"):
 
 ASSESS = Conversation(
     name="assess",
-    prompt=beside(__file__, "assess.md"),
+    prompt=prompt_path(__file__, "assess.md"),
     output=Assessment,
     capability=Capability.READ_ONLY,
     tier="fast",
@@ -65,14 +65,14 @@ async def assess(run: StageContext, found: AlertGroup) -> AlertGroup:
     )
     by_id = {each.ghsa_id: each for each in done.judged}
     triage = tuple(
-        _judged(each, by_id[each.ghsa_id]) if each in found.unclear else each
+        _with_assessment(each, by_id[each.ghsa_id]) if each in found.unclear else each
         for each in found.triage
     )
     run.summarize(", ".join(f"{each.ghsa_id}: {each.affected}" for each in done.judged[:3]))
     return found.model_copy(update={"triage": triage})
 
 
-def _judged(result: TriageResult, said: Judged) -> TriageResult:
+def _with_assessment(result: TriageResult, said: Judged) -> TriageResult:
     return result.model_copy(
         update={
             "affected": said.affected,

@@ -49,7 +49,7 @@ _WORD = r"(?<![\w$]){name}(?![\w$])"
 
 
 @dataclass(frozen=True)
-class Place:
+class CodeLocation:
     """One line of the repository."""
 
     path: str
@@ -61,7 +61,7 @@ class Place:
         return f"{self.path}:{self.line} {self.what}"
 
 
-def searched(ecosystem: str, paths: Iterable[str]) -> list[str]:
+def list_source_files(ecosystem: str, paths: Iterable[str]) -> list[str]:
     """Return the files that could import a package of this ecosystem."""
     suffixes = SUFFIXES.get(ecosystem, ())
     return sorted(path for path in paths if path.endswith(suffixes) and not SKIPPED.search(path))
@@ -76,7 +76,7 @@ def modules(ecosystem: str, package: str) -> tuple[str, ...]:
     return _MODULES.get(plain, tuple(dict.fromkeys(guessed)))
 
 
-def imports(path: str, text: str, names: Collection[str]) -> list[Place]:
+def imports(path: str, text: str, names: Collection[str]) -> list[CodeLocation]:
     """Return the lines of a file that import one of these modules."""
     if len(text) > LONGEST:
         return []
@@ -84,7 +84,7 @@ def imports(path: str, text: str, names: Collection[str]) -> list[Place]:
         return list(_python(path, text, names))
     found = re.compile("|".join(_IN_SCRIPT.format(name=re.escape(name)) for name in names))
     return [
-        Place(path, text.count("\n", 0, match.start()) + 1, "imports it")
+        CodeLocation(path, text.count("\n", 0, match.start()) + 1, "imports it")
         for match in found.finditer(text)
     ]
 
@@ -99,18 +99,18 @@ def symbols(advisory: Advisory, names: Collection[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(usable))[:SYMBOLS]
 
 
-def uses(path: str, text: str, wanted: Collection[str]) -> list[Place]:
+def uses(path: str, text: str, wanted: Collection[str]) -> list[CodeLocation]:
     """Return the lines of a file where one of these names stands, the first of each name."""
     found = []
     for name in wanted:
         match = re.search(_WORD.format(name=re.escape(name)), text[:LONGEST])
         if match:
             line = text.count("\n", 0, match.start()) + 1
-            found.append(Place(path, line, f"has `{name}`"))
+            found.append(CodeLocation(path, line, f"has `{name}`"))
     return found
 
 
-def _python(path: str, text: str, names: Collection[str]) -> Iterator[Place]:
+def _python(path: str, text: str, names: Collection[str]) -> Iterator[CodeLocation]:
     try:
         module = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -124,4 +124,4 @@ def _python(path: str, text: str, names: Collection[str]) -> Iterator[Place]:
             case _:
                 continue
         if any(name == each or name.startswith(f"{each}.") for name in named for each in names):
-            yield Place(path, part.lineno, "imports it")
+            yield CodeLocation(path, part.lineno, "imports it")

@@ -11,7 +11,7 @@ from agents.errors import RunError
 from agents.overrides import Retire
 from agents.pipelines.remediate.findings.committed import Committed
 from agents.pipelines.remediate.findings.found import AlertGroup, FoundCopy
-from agents.pipelines.remediate.findings.reach import searched
+from agents.pipelines.remediate.findings.reach import list_source_files
 from agents.pipelines.remediate.findings.triage import Reach, triage
 from agents.pipelines.remediate.ladder import (
     Advisory,
@@ -54,7 +54,7 @@ async def scan(run: StageContext, request: RemediateAlert) -> AlertGroup:
     """Find the alerts, the copies and their reach."""
     await _begin(run, request)
     if request.retire is not None:
-        found = await _overridden(run, request, request.retire)
+        found = await _load_override_group(run, request, request.retire)
     elif request.scan is not None:
         found = _handed_in(request, run.base)
     else:
@@ -62,8 +62,8 @@ async def scan(run: StageContext, request: RemediateAlert) -> AlertGroup:
         over = await _why_not(run, request, group) if group.advisories else ""
         over = over or ("" if group.advisories else _NONE.format(package=request.package))
         found = AlertGroup(commit=run.base, group=group, over=over)
-        found = found if over else await _looked(run, found)
-    run.summarize(one_line(found.over or _said(found), 120))
+        found = found if over else await _locate_copies(run, found)
+    run.summarize(one_line(found.over or _format_summary(found), 120))
     return found
 
 
@@ -134,7 +134,9 @@ async def _group(alerts: Alerts, request: RemediateAlert) -> Group:
     )
 
 
-async def _overridden(run: StageContext, request: RemediateAlert, retire: Retire) -> AlertGroup:
+async def _load_override_group(
+    run: StageContext, request: RemediateAlert, retire: Retire
+) -> AlertGroup:
     """Return the alerts that the override was made for, with the open ones, and how it stands."""
     alerts = alerts_of(run)
     group = await _group(alerts, request)
@@ -189,7 +191,7 @@ async def _why_not(run: StageContext, request: RemediateAlert, group: Group) -> 
     return ""
 
 
-async def _looked(run: StageContext, found: AlertGroup) -> AlertGroup:
+async def _locate_copies(run: StageContext, found: AlertGroup) -> AlertGroup:
     """Return it with the copies and their reach."""
     ecosystem = await known_ecosystem(run, found.group)
     copies, note = await _copies(run, ecosystem, found.group)
@@ -228,7 +230,7 @@ async def _copies(
 
 async def _reach(run: StageContext, group: Group) -> tuple[Reach, str]:
     source = run.ports.source
-    paths = searched(group.ecosystem, await source.files(run.base))
+    paths = list_source_files(group.ecosystem, await source.files(run.base))
     reach = Reach(group.ecosystem, group.package, searchable=bool(paths))
     for path in paths[:MOST_FILES]:
         text = (await source.show(run.base, path) or b"").decode("utf-8", "replace")
@@ -241,7 +243,7 @@ def _place(request: RemediateAlert) -> tuple[str, str, str]:
     return request.ecosystem, request.package, request.directory.strip("/")
 
 
-def _said(found: AlertGroup) -> str:
+def _format_summary(found: AlertGroup) -> str:
     count = len(found.group.advisories)
     versions = ", ".join(found.vulnerable) or "version not found"
     return f"{count} alert{'s' * (count != 1)} about {found.name} ({versions})"

@@ -9,7 +9,7 @@ from agents.pipelines.remediate.findings.found import Affected, FoundCopy, Triag
 from agents.pipelines.remediate.findings.reach import (
     SHOWN,
     SUFFIXES,
-    Place,
+    CodeLocation,
     imports,
     modules,
     symbols,
@@ -36,7 +36,7 @@ class Reach:
     ecosystem: str
     package: str
     searchable: bool
-    imported: list[Place] = field(default_factory=list)
+    imported: list[CodeLocation] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     """The files that import it."""
 
@@ -63,7 +63,7 @@ def triage(
 def _one(
     advisory: Advisory, copies: Sequence[FoundCopy], reach: Reach, *, located: bool
 ) -> TriageResult:
-    affected, why, places = _judged(advisory, copies, reach, located=located)
+    affected, why, places = _judge_advisory(advisory, copies, reach, located=located)
     evidence = [*map(str, places[:SHOWN]), *_ways(copies)]
     return TriageResult(
         alert=advisory.alert,
@@ -85,9 +85,9 @@ def risk(advisory: Advisory, affected: Affected) -> Severity:
     return _ORDER[max(0, _ORDER.index(advisory.severity) - steps)]
 
 
-def _judged(
+def _judge_advisory(
     advisory: Advisory, copies: Sequence[FoundCopy], reach: Reach, *, located: bool
-) -> tuple[Affected, str, list[Place]]:
+) -> tuple[Affected, str, list[CodeLocation]]:
     if located and not any(copy.vulnerable for copy in copies):
         return "no", _NO_COPY, []
     if not reach.searchable:

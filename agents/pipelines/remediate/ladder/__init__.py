@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.pipelines.remediate.ladder.climb import climb, refused
+from agents.pipelines.remediate.ladder.climb import climb, to_refusal
 from agents.pipelines.remediate.ladder.ecosystem import FINDERS, Ecosystem, Find, ecosystem_of
 from agents.pipelines.remediate.ladder.footing import Footing
 from agents.pipelines.remediate.ladder.locked import Copy, Entry, Locked, Own
@@ -53,7 +53,7 @@ __all__ = [
     "do_without",
     "ecosystem_of",
     "judge",
-    "refused",
     "survey",
     "targets_of",
+    "to_refusal",
 ]

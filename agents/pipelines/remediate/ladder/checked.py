@@ -27,7 +27,7 @@ def check(
     footing: Footing, after: Locked, changed: Collection[str], named: Collection[str]
 ) -> Checked:
     """Compare lock file and files with what they were; `named` are the packages meant to move."""
-    moves = moved(footing.ecosystem.scheme, footing.before, after, {footing.name, *named})
+    moves = list_moves(footing.ecosystem.scheme, footing.before, after, {footing.name, *named})
     moves = tuple(sorted(moves, key=lambda move: (move.name != footing.name, move.forced)))
     problems = [
         *_files(footing, changed),
@@ -40,7 +40,7 @@ def check(
     return Checked(moves, tuple(problems), _evidence(footing, after, changed, moves))
 
 
-def moved(
+def list_moves(
     scheme: Scheme, before: Locked, after: Locked, named: Collection[str]
 ) -> tuple[Move, ...]:
     """Return every package whose versions differ."""
@@ -85,7 +85,7 @@ def integrity(before: Locked, after: Locked) -> Iterator[str]:
 def _files(footing: Footing, changed: Collection[str]) -> Iterator[str]:
     strange = sorted(set(changed) - footing.ecosystem.files)
     if strange:
-        yield f"Files other than manifests and lock files changed: {_listed(strange)}."
+        yield f"Files other than manifests and lock files changed: {_join_names(strange)}."
     if not changed:
         yield "No file changed."
 
@@ -93,15 +93,17 @@ def _files(footing: Footing, changed: Collection[str]) -> Iterator[str]:
 def _vulnerable(footing: Footing, after: Locked) -> Iterator[str]:
     left = footing.left(after)
     if left:
-        yield f"{footing.name} {_listed(left)} is still in a vulnerable range."
+        yield f"{footing.name} {_join_names(left)} is still in a vulnerable range."
 
 
 def _too_far(footing: Footing, moves: Collection[Move]) -> Iterator[str]:
     scheme = footing.ecosystem.scheme
     for move in moves:
-        way = f"{move.name} from {_listed(move.old)} to {_listed(move.new)}"
+        way = f"{move.name} from {_join_names(move.old)} to {_join_names(move.new)}"
         back = footing.terms.back and move.name == footing.name
-        if not back and any(_backwards(scheme, version, move) for version in _added(move)):
+        if not back and any(
+            _goes_backwards(scheme, version, move) for version in _list_added_versions(move)
+        ):
             yield f"It would move {way}: back to an older version."
         elif move.delta in ("major", "other") and not footing.terms.majors:
             yield f"It would move {way}: another major version, which the policy does not permit."
@@ -112,20 +114,20 @@ def _churn(footing: Footing, moves: Collection[Move]) -> Iterator[str]:
     if len(forced) > footing.terms.churn:
         yield (
             f"{len(forced)} other packages would move, come or go, more than "
-            f"{footing.terms.churn}: {_listed(forced)}."
+            f"{footing.terms.churn}: {_join_names(forced)}."
         )
 
 
 def _evidence(
     footing: Footing, after: Locked, changed: Collection[str], moves: Collection[Move]
 ) -> tuple[str, ...]:
-    versions = _listed([copy.version for copy in after.copies(footing.name)]) or "gone"
+    versions = _join_names([copy.version for copy in after.copies(footing.name)]) or "gone"
     others = [move.name for move in moves if move.forced]
     alerts = f"{len(footing.ranges.ranges)} alert{'s' * (len(footing.ranges.ranges) != 1)}"
     return (
         f"Every copy of {footing.name} ({versions}) is outside of the ranges of {alerts}.",
-        f"Changed files: {_listed(sorted(changed))}; manifests and lock files alone.",
-        f"Moved without being named: {_listed(others) or 'nothing'}.",
+        f"Changed files: {_join_names(sorted(changed))}; manifests and lock files alone.",
+        f"Moved without being named: {_join_names(others) or 'nothing'}.",
         "Indexes are the same as before; no hash was lost or changed.",
     )
 
@@ -139,12 +141,12 @@ def _delta(scheme: Scheme, old: tuple[str, ...], new: tuple[str, ...]) -> Delta 
     return max(nearest, key=_WORST.index)
 
 
-def _backwards(scheme: Scheme, version: str, move: Move) -> bool:
+def _goes_backwards(scheme: Scheme, version: str, move: Move) -> bool:
     gone = [old for old in move.old if old not in move.new]
     return bool(gone) and all(scheme.newer(old, version) for old in gone)
 
 
-def _added(move: Move) -> list[str]:
+def _list_added_versions(move: Move) -> list[str]:
     return [version for version in move.new if version not in move.old]
 
 
@@ -158,7 +160,7 @@ def _versions(scheme: Scheme, locked: Locked, name: str) -> tuple[str, ...]:
     return (*known, *sorted(versions.difference(known)))
 
 
-def _listed(names: Collection[str]) -> str:
+def _join_names(names: Collection[str]) -> str:
     shown = [name for name, _ in zip(names, range(LISTED), strict=False)]
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return f"{', '.join(shown)}{more}"

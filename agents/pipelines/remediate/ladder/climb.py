@@ -40,14 +40,14 @@ async def climb(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Terms
             if fix is not None:
                 return fix
     except Unfit as unfit:
-        return refused(unfit, steps)
+        return to_refusal(unfit, steps)
     except Stuck as stuck:  # before the first rung: no index answers
         return Refusal(cause="no_tool", reason=str(stuck))
     reason = _NO_RUNG.format(name=footing.name, tool=ecosystem.tool)
     return Refusal(cause="no_rung", reason=reason, steps=tuple(steps))
 
 
-def refused(unfit: Unfit, steps: Sequence[Step] = ()) -> Refusal:
+def to_refusal(unfit: Unfit, steps: Sequence[Step] = ()) -> Refusal:
     """Return the refusal that an Unfit stands for."""
     return Refusal(cause=unfit.cause, reason=str(unfit), steps=tuple(steps), major=unfit.major)
 
@@ -61,7 +61,7 @@ async def attempt(
     """
     try:
         moved = await rung(footing)
-        fix = await verified(since or footing, level, moved)
+        fix = await verify_fix(since or footing, level, moved)
     except Stuck as stuck:
         steps.append(Step(level=level, done=False, why=str(stuck)))
         await footing.put_back()
@@ -73,7 +73,7 @@ async def attempt(
     return fix.model_copy(update={"steps": tuple(steps)})
 
 
-async def verified(footing: Footing, level: Level, moved: Moved) -> Fix:
+async def verify_fix(footing: Footing, level: Level, moved: Moved) -> Fix:
     """Return the fix if all checks by code hold. Raises Stuck with each that does not."""
     proof = await prove(footing, moved.named)
     return Fix(

@@ -50,7 +50,7 @@ def packages(lock: Table, path: str) -> list[Table]:
     return found
 
 
-def named(table: Table, path: str) -> tuple[str, str]:
+def read_name_and_version(table: Table, path: str) -> tuple[str, str]:
     """Return name and version of a package's table; the version may be empty. Raises Unfit.
 
     Both become part of command lines later.
@@ -67,7 +67,7 @@ def named(table: Table, path: str) -> tuple[str, str]:
         ) from error
 
 
-def within(directory: str, path: str, file: str) -> str:
+def resolve_inside(directory: str, path: str, file: str) -> str:
     """Return a path that a file names, from the repository's root. Raises Unfit if it leaves."""
     joined = posixpath.normpath(posixpath.join(directory, path))
     if joined.startswith(("../", "/")) or joined == ".." or "\0" in path:

@@ -30,7 +30,7 @@ async def parents_to_move(footing: Footing) -> dict[str, str]:
     return await search.smallest()
 
 
-def above(footing: Footing, parents: Mapping[str, str]) -> tuple[str, ...]:
+def list_ancestors(footing: Footing, parents: Mapping[str, str]) -> tuple[str, ...]:
     """Return who may move along: what holds the parents back themselves."""
     names = [name for parent in parents for name in footing.before.ancestors(parent)]
     return tuple(dict.fromkeys(name for name in names if name not in parents))
@@ -105,7 +105,7 @@ class _Search:
         if self.tries > self.footing.terms.tries:
             raise Stuck(_LIMIT.format(tries=self.footing.terms.tries))
         pins = {**self.footing.pins, **parents}
-        return await self.footing.escapes(pins, above(self.footing, parents), widen=True)
+        return await self.footing.escapes(pins, list_ancestors(self.footing, parents), widen=True)
 
     def _none(self) -> str:
         [version] = self.footing.pins.values()

@@ -65,7 +65,7 @@ class Scheme:
         if not one or not other:
             return "other"
         width = max(len(one), len(other), 4)
-        pairs = zip(_padded(one, width), _padded(other, width), strict=True)
+        pairs = zip(_pad(one, width), _pad(other, width), strict=True)
         first = next((at for at, (a, b) in enumerate(pairs) if a != b), 3)
         return "major" if first < 2 else "minor" if first == 2 else "patch"
 
@@ -121,5 +121,5 @@ def _range(scheme: Scheme, advisory: Advisory) -> VersionRange:
     )
 
 
-def _padded(numbers: tuple[int, ...], width: int) -> tuple[int, ...]:
+def _pad(numbers: tuple[int, ...], width: int) -> tuple[int, ...]:
     return numbers + (0,) * (width - len(numbers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from agents.overrides import Overruled
-from agents.pipelines.remediate.ladder.climb import attempt, refused, verified
+from agents.pipelines.remediate.ladder.climb import attempt, to_refusal, verify_fix
 from agents.pipelines.remediate.ladder.ecosystem import Ecosystem
 from agents.pipelines.remediate.ladder.footing import Footing
 from agents.pipelines.remediate.ladder.locked import Locked
@@ -55,7 +55,7 @@ async def do_without(
     ecosystem = again(())
     start = await tree.snapshot()
     try:
-        since = await _standing(tree, ecosystem, group, terms, start)
+        since = await _survey_with_override(tree, ecosystem, group, terms, start)
         targets = targets_of(overruled, since.name)
         gone = await ecosystem.without_override(tree, targets, overruled.reason)
         await ecosystem.relock(tree, {})
@@ -64,10 +64,10 @@ async def do_without(
             fix = await _as_it_is(since, steps)
             needed = _CANNOT.format(why=steps[-1].why if steps else "")
         else:
-            fix = await _climbed(since, again(gone), steps)
-            needed = _needed(since, after)
+            fix = await _climb_without_override(since, again(gone), steps)
+            needed = _explain_need(since, after)
     except Unfit as unfit:
-        fix, refusal = None, refused(unfit, steps)
+        fix, refusal = None, to_refusal(unfit, steps)
     except Stuck as stuck:
         fix, refusal = None, Refusal(cause="no_rung", reason=_CANNOT.format(why=stuck))
     else:
@@ -77,7 +77,7 @@ async def do_without(
     return fix or refusal
 
 
-async def _standing(
+async def _survey_with_override(
     tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Terms, start: str
 ) -> Footing:
     """Return the files with the override: what everything is held against."""
@@ -91,7 +91,7 @@ async def _as_it_is(since: Footing, steps: list[Step]) -> Fix | None:
     """Return the fix where nothing but the override had to go."""
     moved = Moved(frozenset({since.name}), _TAKEN_OUT)
     try:
-        fix = await verified(since, Level.FLOAT, moved)
+        fix = await verify_fix(since, Level.FLOAT, moved)
     except Stuck as stuck:
         steps.append(Step(level=Level.FLOAT, done=False, why=str(stuck)))
         return None
@@ -99,7 +99,9 @@ async def _as_it_is(since: Footing, steps: list[Step]) -> Fix | None:
     return fix.model_copy(update={"steps": tuple(steps)})
 
 
-async def _climbed(since: Footing, ecosystem: Ecosystem, steps: list[Step]) -> Fix | None:
+async def _climb_without_override(
+    since: Footing, ecosystem: Ecosystem, steps: list[Step]
+) -> Fix | None:
     """Climb from the files without the override, as far as an override."""
     footing = await survey(since.tree, ecosystem, since.group, since.terms)
     held = Footing(
@@ -114,19 +116,19 @@ async def _climbed(since: Footing, ecosystem: Ecosystem, steps: list[Step]) -> F
     return None
 
 
-def _needed(since: Footing, after: Locked) -> str:
+def _explain_need(since: Footing, after: Locked) -> str:
     """Return who would bring a vulnerable copy back, for people."""
     said = [
         text
         for copy in after.copies(since.name)
         if since.ranges.hold(copy.version)
-        for text in _whose(after, since.name, copy.key, copy.version)
+        for text in _list_dependents(after, since.name, copy.key, copy.version)
     ]
     shown: Sequence[str] = [*dict.fromkeys(said)][:MOST_SAID]
     return _NEEDED.format(whose="; ".join(shown))
 
 
-def _whose(after: Locked, name: str, key: str, version: str) -> list[str]:
+def _list_dependents(after: Locked, name: str, key: str, version: str) -> list[str]:
     parents = [after.by_key[each] for each in after.needed_by.get(key, ()) if each in after.by_key]
     said = []
     for each in parents:

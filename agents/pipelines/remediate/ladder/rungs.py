@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from agents.overrides import Overruled
 from agents.pipelines.remediate.ladder.footing import Footing
-from agents.pipelines.remediate.ladder.parents import above, parents_to_move
+from agents.pipelines.remediate.ladder.parents import list_ancestors, parents_to_move
 from agents.pipelines.remediate.ladder.values import Level, Stuck
 
 _NOT_OWN = "The repository does not ask for {name} itself; other packages do."
@@ -54,7 +54,7 @@ async def parent(footing: Footing) -> Moved:
         raise Stuck(_UNLOCKED)
     parents = await parents_to_move(footing)
     pins = {**footing.pins, **parents}
-    changes = await footing.move(pins, above(footing, parents), widen=True)
+    changes = await footing.move(pins, list_ancestors(footing, parents), widen=True)
     moves = ", ".join(f"{name} to {version}" for name, version in parents.items())
     words = [f"Moved {moves}, the smallest that admits the fix", *changes]
     return Moved(frozenset(pins), f"{'; '.join(words)}.")

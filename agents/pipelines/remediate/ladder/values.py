@@ -174,7 +174,7 @@ class Unfit(FettleError):
         self.major = major
 
 
-def said(output: str) -> str:
+def tail_output(output: str) -> str:
     """Return the end of what a tool wrote, as bounded plain text; untrusted all the same."""
     text = printable(plain_output(output)).strip()
     return text if len(text) <= SHOWN else f"… {text[-SHOWN:]}"

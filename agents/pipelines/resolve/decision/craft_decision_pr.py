@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.errors import BudgetExceeded, ModelRefused, RunError
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.resolve.decision.record_decision import RecordedDecision
 from agents.pipelines.resolve.decision.text import DecisionWords, answer_without_record
 from agents.pipelines.stages.docs_review import whole_change
@@ -16,7 +16,7 @@ from agents.tools.base import Capability
 
 CRAFT_DECISION_PR = Conversation(
     name="craft_decision_pr",
-    prompt=beside(__file__, "craft_decision_pr.md"),
+    prompt=prompt_path(__file__, "craft_decision_pr.md"),
     output=DecisionWords,
     capability=Capability.READ_ONLY,
     resumes="record_decision",
@@ -31,13 +31,13 @@ async def craft_decision_pr(
 ) -> Outcome:
     """Tell people the decision."""
     if recorded.commit is None:
-        return await _said(run, request, recorded, recorded.note)
+        return await _comment_decision(run, request, recorded, recorded.note)
     words = await _words(run, recorded)
     run.lets_out()
     try:
-        pull_request = await _opened(run, request, recorded, words)
+        pull_request = await _open_pull_request(run, request, recorded, words)
     except RunError as error:  # a decision is never silent
-        return await _said(run, request, recorded, str(error))
+        return await _comment_decision(run, request, recorded, str(error))
     answer = words.answer(request, recorded.finding, pull_request)
     await run.ports.publisher.comment(_COMMENT, answer)
     run.summarize(f"pull request{f' #{pull_request.number}' if pull_request.number else ''}")
@@ -56,7 +56,7 @@ async def _words(run: StageContext, recorded: RecordedDecision) -> DecisionWords
         return DecisionWords.of(recorded)
 
 
-async def _opened(
+async def _open_pull_request(
     run: StageContext, request: ResolveIssue, recorded: RecordedDecision, words: DecisionWords
 ) -> PullRequest:
     number = str(request.number or "")
@@ -71,7 +71,7 @@ async def _opened(
     )
 
 
-async def _said(
+async def _comment_decision(
     run: StageContext, request: ResolveIssue, recorded: RecordedDecision, note: str
 ) -> Outcome:
     """Tell the decision on the issue alone."""

@@ -30,12 +30,12 @@ async def decided_before(run: StageContext) -> str:
         return ""
     if log.file:
         text = await _text(run, log.file) if log.existing else ""
-        return _FILE.format(file=log.file, text=_bounded(text)) if text else ""
+        return _FILE.format(file=log.file, text=_shorten(text)) if text else ""
     names = [f"- {one_line(name, 100)}" for name in records(log, paths)[:NAMED]]
     return _FOLDER.format(folder=log.folder, names="\n".join(names)) if names else ""
 
 
-def _bounded(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return head and tail: some logs grow at their top, others at their end."""
     half = LIMIT // 2
     return text if len(text) <= LIMIT else f"{text[:half]}{_CUT}{text[-half:]}"

@@ -110,7 +110,7 @@ def find_log(paths: Collection[str], wanted: str | None = None) -> DecisionLog:
     """
     seen = [path for path in paths if not unprintable(path)]
     if wanted:
-        return _named(wanted, seen)
+        return _find_named_log(wanted, seen)
     ours = [path for path in seen if not _ASIDE.search(path) and path.count("/") <= DEEPEST]
     folders = {posixpath.dirname(path) for path in ours}
     logs = sorted((each for each in folders if _FOLDER.fullmatch(each)), key=_shortest)
@@ -134,7 +134,7 @@ def only_adds(old: bytes, new: bytes) -> bool:
     return all(line in lines for line in old.splitlines())
 
 
-def _named(wanted: str, paths: Collection[str]) -> DecisionLog:
+def _find_named_log(wanted: str, paths: Collection[str]) -> DecisionLog:
     path = normalize(wanted.strip())
     if path == "." or leaves(path) or names_git(path) or unprintable(path):
         raise PolicyInvalid(

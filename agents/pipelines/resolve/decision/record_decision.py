@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pydantic import Field
 
 from agents.errors import RunError, ToolError
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.loop.turns import last_tree
 from agents.pipelines.resolve.decision.log import ADR_DIR, DecisionLog, find_log, only_adds
 from agents.pipelines.resolve.triage.triage import Triage
@@ -46,7 +46,7 @@ class RecordedDecision(Frozen):
 
 RECORD_DECISION = Conversation(
     name="record_decision",
-    prompt=beside(__file__, "record_decision.md"),
+    prompt=prompt_path(__file__, "record_decision.md"),
     output=DecisionRecord,
     capability=Capability.CHANGE,
     resumes="triage",
@@ -63,21 +63,23 @@ async def record_decision(
 ) -> RecordedDecision:
     """Record the decision."""
     try:
-        recorded = await _recorded(run, request, finding)
+        recorded = await _write_record(run, request, finding)
     except (RunError, ToolError) as error:  # people are told the decision all the same
         recorded = RecordedDecision(finding=finding, note=str(error))
     run.summarize(f"{recorded.path}: {recorded.commit[:10]}" if recorded.commit else "not recorded")
     return recorded
 
 
-async def _recorded(run: StageContext, request: ResolveIssue, finding: Triage) -> RecordedDecision:
+async def _write_record(
+    run: StageContext, request: ResolveIssue, finding: Triage
+) -> RecordedDecision:
     policy = await run.policy()
     if not policy.decisions.record:
         return RecordedDecision(finding=finding, note=_OFF)
     # On the default branch, also where the run went on with an earlier pull request.
     run.stands(base=run.trunk, start=run.trunk, head=run.trunk, branch="")
     present = await run.ports.source.files(run.head)
-    log = find_log(present, await _wanted(run, policy, present))
+    log = find_log(present, await _find_wanted_log(run, policy, present))
     if pattern := policy.protects(log.place):
         return RecordedDecision(
             finding=finding, note=_PROTECTED.format(path=log.place, pattern=pattern)
@@ -98,7 +100,9 @@ async def _recorded(run: StageContext, request: ResolveIssue, finding: Triage) -
     )
 
 
-async def _wanted(run: StageContext, policy: Policy, present: Collection[str]) -> str | None:
+async def _find_wanted_log(
+    run: StageContext, policy: Policy, present: Collection[str]
+) -> str | None:
     """Return the log that the owners name: in their policy, or for adr-tools."""
     if policy.decisions.path or ADR_DIR not in present:
         return policy.decisions.path

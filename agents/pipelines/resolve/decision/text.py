@@ -115,7 +115,7 @@ class DecisionWords(Submission, tool="submit_decision_words"):
             reasons=_safe(request)(self.reasons),
             reconsider=self._reconsider(request),
             link=f"#{number}" if number else f"`{pull_request.branch}`",
-            again=_again(request),
+            again=_explain_retry(request),
         )
 
     def _reconsider(self, request: ResolveIssue) -> str:
@@ -131,11 +131,11 @@ def answer_without_record(request: ResolveIssue, finding: Triage, note: str) -> 
         detail=safe(finding.detail),
         reasoning=safe(finding.reasoning),
         note=_NOTE.format(note=safe(note, limit=NOTE_LIMIT)) if note.strip() else "",
-        again=_again(request),
+        again=_explain_retry(request),
     )
 
 
-def _again(request: ResolveIssue) -> str:
+def _explain_retry(request: ResolveIssue) -> str:
     return _AGAIN if request.number else _AGAIN_LOCALLY
 
 

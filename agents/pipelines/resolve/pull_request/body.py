@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from agents.pipelines.resolve.pull_request.body_judged import asked_for, evaluated, sub_issues
+from agents.pipelines.resolve.pull_request.body_judged import asked_for, format_verdict, sub_issues
 from agents.pipelines.resolve.pull_request.craft_pr import PullRequestText
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
-from agents.pipelines.stages.check_summary import tally, wrote
-from agents.pipelines.stages.install_dependencies import failed, tail
+from agents.pipelines.stages.check_summary import format_output, tally
+from agents.pipelines.stages.install_dependencies import list_failed_commands, tail
 from agents.pipelines.stages.run_checks import Baseline, CheckComparison, CheckResult
 from agents.ports import SetupResult, Usage
 from agents.requests import ResolveIssue
@@ -36,7 +36,7 @@ def pull_request_body(
         _verification(quality),
         checked.proof.section,
         _set_up(quality.baseline.setup, safe),
-        _added(quality.added),
+        _format_installs(quality.added),
     )
     sections = [
         _section("Why", safe(text.why)),
@@ -45,8 +45,8 @@ def pull_request_body(
         _section("What was considered and rejected", safe(text.rejected)),
         _section("How it was verified", "\n\n".join(part for part in verified if part)),
         _section("What was loosened", checked.inspection.section),
-        _section("Still failing", _failing(quality)),
-        _section("What fresh eyes found", evaluated(work, safe)),
+        _section("Still failing", _format_failing_checks(quality)),
+        _section("What fresh eyes found", format_verdict(work, safe)),
         _section("For the reviewer", safe(text.notes)),
         _section("What triage found", safe(work.finding.reasoning)),
         _section("Cost", _cost(spent)),
@@ -111,8 +111,8 @@ def _set_up(setup: SetupResult, safe: Callable[[str], str]) -> str:
         if problems
         else "",
         *(
-            f"{_command_line(c.command)} wrote at the end:\n\n{_fenced(tail(c))}"
-            for c in failed(setup)
+            f"{_command_line(c.command)} wrote at the end:\n\n{_fence(tail(c))}"
+            for c in list_failed_commands(setup)
         ),
         *(safe(note) for note in setup.notes),
     ]
@@ -122,7 +122,7 @@ def _set_up(setup: SetupResult, safe: Callable[[str], str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _added(commands: Sequence[str]) -> str:
+def _format_installs(commands: Sequence[str]) -> str:
     """Return what was installed during the run: a check could pass for that reason."""
     if not commands:
         return ""
@@ -130,10 +130,10 @@ def _added(commands: Sequence[str]) -> str:
     return f"**Installed during the run, each with a person's yes,** for the checks too:\n\n{shown}"
 
 
-def _failing(quality: CheckComparison) -> str:
+def _format_failing_checks(quality: CheckComparison) -> str:
     shown, rest = quality.failing[:FAILING_SHOWN], quality.failing[FAILING_SHOWN:]
     parts = [
-        f"{_command(run)} ended with exit code {run.exit_code}:\n\n{_fenced(wrote(run))}"
+        f"{_command(run)} ended with exit code {run.exit_code}:\n\n{_fence(format_output(run))}"
         for run in shown
     ]
     if rest:
@@ -141,7 +141,7 @@ def _failing(quality: CheckComparison) -> str:
     return "\n\n".join(parts)
 
 
-def _fenced(output: str) -> str:
+def _fence(output: str) -> str:
     fence = "```"
     while fence in output:
         fence += "`"

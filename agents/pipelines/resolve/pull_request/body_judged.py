@@ -24,7 +24,7 @@ def asked_for(verdict: EvaluationFindings | None, safe: Safe) -> str:
     return note + "\n".join(rows)
 
 
-def evaluated(work: ResolveWork, safe: Safe) -> str:
+def format_verdict(work: ResolveWork, safe: Safe) -> str:
     """Return what the judge of the whole change said."""
     verdict = work.verdict
     if verdict is None:

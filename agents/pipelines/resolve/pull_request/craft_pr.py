@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.resolve.work import MeasuredChange, ResolveWork
-from agents.pipelines.stages.check_summary import wrote
+from agents.pipelines.stages.check_summary import format_output
 from agents.pipelines.stages.docs_review import whole_change
 from agents.run import StageContext, stage
 from agents.tools.base import Capability
@@ -46,14 +46,14 @@ class PullRequestText(Submission, tool="submit_pull_request"):
 
 CRAFT_PR = Conversation(
     name="craft_pr",
-    prompt=beside(__file__, "craft_pr.md"),
+    prompt=prompt_path(__file__, "craft_pr.md"),
     output=PullRequestText,
     capability=Capability.READ_ONLY,
     resumes="implement",
 )
 CRAFT_DRAFT_PR = Conversation(
     name="craft_draft_pr",
-    prompt=beside(__file__, "craft_draft_pr.md"),
+    prompt=prompt_path(__file__, "craft_draft_pr.md"),
     output=PullRequestText,
     capability=Capability.READ_ONLY,
     resumes="implement",
@@ -65,7 +65,7 @@ async def craft_pr(
     run: StageContext, checked: MeasuredChange, work: ResolveWork
 ) -> PullRequestText:
     """Write the pull request."""
-    return await _crafted(run, CRAFT_PR, checked, work, {})
+    return await _write_text(run, CRAFT_PR, checked, work, {})
 
 
 @stage
@@ -74,7 +74,7 @@ async def craft_draft_pr(
 ) -> PullRequestText:
     """Write the draft pull request."""
     failing = "\n\n".join(
-        f"`{check.command}` ended with exit code {check.exit_code}:\n\n{wrote(check)}"
+        f"`{check.command}` ended with exit code {check.exit_code}:\n\n{format_output(check)}"
         for check in checked.quality.failing
     )
     loosened = "" if checked.inspection.accepted else checked.inspection.section
@@ -85,10 +85,10 @@ async def craft_draft_pr(
         "What was loosened, and nobody has approved": loosened,
     }
     fenced = {title: run.fenced(text) for title, text in wrong.items() if text}
-    return await _crafted(run, CRAFT_DRAFT_PR, checked, work, fenced)
+    return await _write_text(run, CRAFT_DRAFT_PR, checked, work, fenced)
 
 
-async def _crafted(
+async def _write_text(
     run: StageContext,
     conversation: Conversation[PullRequestText],
     checked: MeasuredChange,

@@ -37,14 +37,14 @@ _SILENCE = {
 }
 
 
-def _worded(text: str) -> str:
+def _check_length(text: str) -> str:
     # Not a schema's length, which would stand in every prompt of the session.
     if not 3 <= len(text.strip()) <= LONGEST:
         raise ValueError(f"write a sentence or a few, {LONGEST} characters at most")
     return text
 
 
-Words = Annotated[str, AfterValidator(_worded)]
+Words = Annotated[str, AfterValidator(_check_length)]
 
 
 class CommentPart(BaseModel):

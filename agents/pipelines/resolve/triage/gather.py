@@ -46,7 +46,8 @@ async def gather(run: StageContext, request: ResolveIssue, beginning: Beginning)
     ):  # strangers have a say in what the model reads
         run.stands(tainted=True)
     run.summarize(
-        f"{_many(len(linked), 'linked issue')}, {_many(len(parts.work), 'open sub-issue')}"
+        f"{_format_count(len(linked), 'linked issue')}, "
+        f"{_format_count(len(parts.work), 'open sub-issue')}"
     )
     return Material(
         instructions=told,
@@ -58,5 +59,5 @@ async def gather(run: StageContext, request: ResolveIssue, beginning: Beginning)
     )
 
 
-def _many(number: int, what: str) -> str:
+def _format_count(number: int, what: str) -> str:
     return f"{number or 'no'} {what}{'' if number == 1 else 's'}"

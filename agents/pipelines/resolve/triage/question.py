@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.resolve.triage.comment import ClarifyingComment
-from agents.pipelines.resolve.triage.triage import Triage, decided
+from agents.pipelines.resolve.triage.triage import Triage, format_decision
 from agents.pipelines.stages.waiting_label import show_waiting
 from agents.ports import Remark, Remarks, Steer
 from agents.requests import Frozen, ResolveIssue
@@ -73,7 +73,7 @@ def comment_id(url: str) -> int:
 
 COMMENT_DRAFT = Conversation(
     name="comment_draft",
-    prompt=beside(__file__, "comment_draft.md"),
+    prompt=prompt_path(__file__, "comment_draft.md"),
     output=ClarifyingComment,
     capability=Capability.READ_ONLY,
     resumes="triage",
@@ -92,12 +92,14 @@ async def comment_draft(run: StageContext, finding: Triage) -> Question:
         return f"Your decision was `{finding.decision}`: fill in `{wanted}` and nothing else."
 
     comment = await run.converse(COMMENT_DRAFT, objection=objection, decision=finding.decision)
-    question = await _posted(run, finding, comment)
+    question = await _post_question(run, finding, comment)
     run.summarize("asked questions" if comment.kind == "ask" else "proposed ways to do it")
     return question
 
 
-async def _posted(run: StageContext, finding: Triage, comment: ClarifyingComment) -> Question:
+async def _post_question(
+    run: StageContext, finding: Triage, comment: ClarifyingComment
+) -> Question:
     number = int(run.current.rpartition("/")[2])
     days = (await run.policy()).answers.days
     steering, tracker = run.ports.steering, run.ports.tracker
@@ -125,7 +127,7 @@ AUTHOR_LIMIT = 20_000  # characters of what the author wrote meanwhile
 
 TRIAGE_AGAIN = Conversation(
     name="triage_again",
-    prompt=beside(__file__, "triage_again.md"),
+    prompt=prompt_path(__file__, "triage_again.md"),
     output=Triage,
     capability=Capability.READ_ONLY,
     resumes="triage",
@@ -153,7 +155,7 @@ async def triage_again(run: StageContext, request: ResolveIssue, question: Quest
         unread=heard.by_outsiders,
     )
     run.stands(about=finding.kind)
-    run.summarize(decided(finding))
+    run.summarize(format_decision(finding))
     return finding
 
 

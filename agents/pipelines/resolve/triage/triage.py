@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.loop.conversation import Conversation, beside
+from agents.loop.conversation import Conversation, prompt_path
 from agents.pipelines.resolve.sub_issues.order import Order
 from agents.pipelines.resolve.triage.gather import Material
 from agents.pipelines.stages.implement import WISH_LIMIT, ChangeGoal
-from agents.pipelines.stages.install_dependencies import told
+from agents.pipelines.stages.install_dependencies import describe_setup
 from agents.ports import Block, EarlierPull, LinkedIssue, SetupResult
 from agents.requests import ResolveIssue
 from agents.run import StageContext, stage
@@ -73,7 +73,7 @@ class Triage(Submission, tool="submit_triage"):
 
 TRIAGE = Conversation(
     name="triage",
-    prompt=beside(__file__, "triage.md"),
+    prompt=prompt_path(__file__, "triage.md"),
     output=Triage,
     capability=Capability.READ_ONLY,
 )
@@ -88,11 +88,11 @@ async def triage(
     finding = await run.converse(
         TRIAGE,
         pictures=pictures,
-        setup=told(run, setup),
+        setup=describe_setup(run, setup),
         instructions=material.instructions,
         decisions=material.decisions,
         discussion=_discussion(run, material),
-        linked=[_linked(run, each) for each in material.linked],
+        linked=[_describe_linked(run, each) for each in material.linked],
         parts=material.parts,
         titles=run.fenced(_titles(material.parts), limit=LINKED_LIMIT),
         earlier=await _earlier(run, material.earlier),
@@ -102,11 +102,11 @@ async def triage(
         issue=run.fenced(clean(request.text).text, limit=WISH_LIMIT),
     )
     run.stands(about=finding.kind)
-    run.summarize(decided(finding))
+    run.summarize(format_decision(finding))
     return finding
 
 
-def decided(finding: Triage) -> str:
+def format_decision(finding: Triage) -> str:
     """Return the decision in a few words."""
     return f"{finding.decision.replace('_', ' ')} ({finding.kind})"
 
@@ -130,7 +130,7 @@ def _titles(parts: Order) -> str:
     return clean("\n".join(f"{part.reference} {part.title}" for part in known)).text
 
 
-def _linked(run: StageContext, issue: LinkedIssue) -> dict[str, object]:
+def _describe_linked(run: StageContext, issue: LinkedIssue) -> dict[str, object]:
     text = clean(f"{issue.title}\n\n{issue.body}").text
     return {
         "number": issue.number,

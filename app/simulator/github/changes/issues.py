@@ -12,10 +12,10 @@ from app.simulator.github.state.reviews import Review
 from app.simulator.github.state.world import (
     AuthoredText,
     Comment,
-    Edit,
     Happening,
     Issue,
     Repository,
+    TextEdit,
     World,
 )
 
@@ -192,14 +192,14 @@ class IssueChanges:
     def write(self, written: AuthoredText, actor: Actor, body: str) -> None:
         """Replace a text, keeping what it was."""
         if not written.edits:
-            first = Edit(
+            first = TextEdit(
                 id=next(self._world.ids),
                 created_at=written.created_at,
                 editor=written.author.account,
                 body=written.body,
             )
             written.edits.append(first)
-        written.edits.append(Edit(**self._world.birth(), editor=actor.account, body=body))
+        written.edits.append(TextEdit(**self._world.birth(), editor=actor.account, body=body))
         written.body = body
         written.editor = actor.account
         written.updated_at = written.last_edited_at = self._world.now()

@@ -11,7 +11,7 @@ from app.simulator.github.calls import Parts
 from app.simulator.github.graphql.nodes import comment_node, issue_node
 from app.simulator.github.graphql.parts import Denied
 from app.simulator.github.graphql.reviews import may_resolve, remark_node, review_node, thread_node
-from app.simulator.github.rest.issues import checked
+from app.simulator.github.rest.issues import check_text
 from app.simulator.github.state.reviews import LineRemark, Review, Thread
 from app.simulator.github.state.world import Comment, Issue, Pull, Repository, World
 from app.simulator.github.tokens import Token
@@ -31,7 +31,7 @@ class VisibleNodes:
         world, thing = self._world, self.thing(node_id)
         reviewing = isinstance(thing, Thread | Review | LineRemark)
         if reviewing and not self._token.grants("pull_requests", "read"):
-            raise _forbidden()
+            raise _forbid()
         match thing:
             case Issue():
                 return issue_node(world, thing, self._token)
@@ -79,7 +79,7 @@ class Mutations:
         """End a draft. It takes a token that may write contents as well, as it does on GitHub."""
         pull = self._thing(input["pullRequestId"], Pull)
         if not may_resolve(self._token):
-            raise _forbidden()
+            raise _forbid()
         self._parts.pulls.set_draft(pull, self._token.actor, draft=False)
         node = issue_node(self._parts.world, pull.issue, self._token)
         return {"clientMutationId": input.get("clientMutationId"), "pullRequest": node}
@@ -108,11 +108,11 @@ class Mutations:
         """Answer in a thread."""
         thread = self._thing(input["pullRequestReviewThreadId"], Thread)
         if not self._token.grants("pull_requests", "write"):
-            raise _forbidden()
+            raise _forbid()
         if input.get("pullRequestReviewId") is not None:
             raise Denied("UNPROCESSABLE", "The local GitHub keeps no pending reviews.")
         try:
-            body = checked(input["body"], "PullRequestReviewComment")
+            body = check_text(input["body"], "PullRequestReviewComment")
         except ApiError:
             raise Denied("UNPROCESSABLE", "Body can't be blank, nor too long") from None
         remark = self._parts.reviews.reply(thread, self._token.actor, body)
@@ -122,7 +122,7 @@ class Mutations:
     def _settle(self, sent: Json, *, resolved: bool) -> Json:
         thread = self._thing(sent["threadId"], Thread)
         if not may_resolve(self._token):
-            raise _forbidden()
+            raise _forbid()
         self._parts.reviews.resolve(thread, self._token.actor, resolved=resolved)
         node = thread_node(self._parts.world, thread, self._token)
         return {"clientMutationId": sent.get("clientMutationId"), "thread": node}
@@ -142,5 +142,5 @@ def _unknown(node_id: str) -> Denied:
     return Denied("NOT_FOUND", text)
 
 
-def _forbidden() -> Denied:
+def _forbid() -> Denied:
     return Denied("FORBIDDEN", "Resource not accessible by integration")

@@ -139,7 +139,7 @@ def _label(label: Label) -> Json:
     }
 
 
-def _happening(world: World, happening: Happening) -> Json:
+def _to_event(world: World, happening: Happening) -> Json:
     old, new = happening.rename or ("", "")
     review = happening.review
     return {
@@ -158,7 +158,7 @@ def _happening(world: World, happening: Happening) -> Json:
 
 def _timeline(world: World, issue: Issue, **chosen: Json) -> Json:
     known = [each for each in issue.timeline if each.event in EVENT_TYPES]
-    nodes = [(each.id, _happening(world, each)) for each in known]
+    nodes = [(each.id, _to_event(world, each)) for each in known]
     nodes += [(each.id, comment_node(world, each)) for each in issue.comments]
     reviews = issue.pull.reviews if issue.pull else []
     nodes += [(each.id, review_node(world, each)) for each in reviews]

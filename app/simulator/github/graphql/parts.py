@@ -10,7 +10,7 @@ from graphql import GraphQLError
 
 from app.simulator.github.accounts import Account
 from app.simulator.github.schemas.common import account_page, maybe_moment, moment
-from app.simulator.github.state.world import AuthoredText, Edit, World
+from app.simulator.github.state.world import AuthoredText, TextEdit, World
 
 Json = Any
 CURSOR = "cursor:v2:"
@@ -57,7 +57,7 @@ def written_node(world: World, written: AuthoredText) -> dict[str, Json]:
     }
 
 
-def _edit(world: World, edit: Edit) -> Json:
+def _edit(world: World, edit: TextEdit) -> Json:
     at = moment(edit.created_at)
     times = {"createdAt": at, "updatedAt": at, "editedAt": at, "deletedAt": None}
     told = {"editor": actor_node(world, edit.editor), "diff": edit.body}

@@ -85,8 +85,8 @@ def _lexer_for(path: str) -> Lexer:
 
 def _part(hunk: Hunk, lexer: Lexer) -> HunkView:
     lines = [line for line in hunk if line.line_type != "\\"]
-    old = iter(_coloured([line.value for line in lines if not line.is_added], lexer))
-    new = iter(_coloured([line.value for line in lines if not line.is_removed], lexer))
+    old = iter(_highlight([line.value for line in lines if not line.is_added], lexer))
+    new = iter(_highlight([line.value for line in lines if not line.is_removed], lexer))
     marks = _changed_words(lines)
     rows = []
     for line, marked in zip(lines, marks, strict=True):
@@ -108,7 +108,7 @@ def _row(line: Line, code: Markup) -> DiffRow:
 Tokens = list[tuple[str, str]]
 
 
-def _coloured(values: Sequence[str], lexer: Lexer) -> list[Tokens]:
+def _highlight(values: Sequence[str], lexer: Lexer) -> list[Tokens]:
     """Return (class, text) pieces for each line, the lines being read as one text."""
     lines: list[Tokens] = [[]]
     text = "".join(f"{_one_line(value)}\n" for value in values)

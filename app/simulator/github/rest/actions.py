@@ -6,7 +6,7 @@ import secrets
 
 from aiohttp import web
 
-from app.simulator.github.answers import Answer, ApiError, Json, not_found, there
+from app.simulator.github.answers import Answer, ApiError, Json, not_found, require_found
 from app.simulator.github.calls import Call
 from app.simulator.github.rest.repositories import commit_of
 from app.simulator.github.routing import Routes
@@ -20,7 +20,7 @@ STORAGE = "/_storage/logs"
 
 
 def _run(call: Call) -> ActionsRun:
-    return there(call.repository.runs.get(call.number("run_id")))
+    return require_found(call.repository.runs.get(call.number("run_id")))
 
 
 def _part(call: Call) -> tuple[ActionsRun, RunPart]:

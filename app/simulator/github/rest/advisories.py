@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.simulator.github.answers import Answer, ApiError, Json, there
+from app.simulator.github.answers import Answer, ApiError, Json, require_found
 from app.simulator.github.calls import Call
 from app.simulator.github.cursors import Key, cursor_page
 from app.simulator.github.routing import Routes
@@ -47,7 +47,7 @@ async def list_advisories(call: Call) -> Answer:
 @routes.add("GET", "/advisories/{ghsa_id}", scope="anyone")
 async def get_advisory(call: Call) -> Json:
     """Return one advisory, withdrawn or not."""
-    found = there(call.world.advisories.get(call.request.match_info["ghsa_id"].upper()))
+    found = require_found(call.world.advisories.get(call.request.match_info["ghsa_id"].upper()))
     return advisory_json(call.world, found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from app.simulator.github.accounts import Actor
-from app.simulator.github.answers import Answer, ApiError, Json, there
+from app.simulator.github.answers import Answer, ApiError, Json, require_found
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.cursors import Key, cursor_page
 from app.simulator.github.routing import Routes
@@ -80,7 +80,7 @@ async def update_alert(call: Call) -> Json:
 
 def _alert(call: Call) -> Alert:
     _refuse_where_disabled(call)
-    return there(call.repository.alerts.get(call.number()))
+    return require_found(call.repository.alerts.get(call.number()))
 
 
 def _refuse_where_disabled(call: Call) -> None:
@@ -92,12 +92,12 @@ def _refuse_where_disabled(call: Call) -> None:
 
 def _check_query(call: Call) -> None:
     for name, allowed in CHOICES.items():
-        for each in _chosen(call, name):
+        for each in _parse_filter(call, name):
             if each not in allowed:
                 raise ApiError(422, f"Invalid request.\n\n{each} is no value for {name}.")
 
 
-def _chosen(call: Call, name: str) -> set[str]:
+def _parse_filter(call: Call, name: str) -> set[str]:
     """Return the values of a comma-separated filter; none of them: no filter."""
     return {each for each in call.request.query.get(name, "").split(",") if each}
 
@@ -112,6 +112,6 @@ def _fits(call: Call, alert: Alert) -> bool:
         "scope": alert.scope,
         "relationship": alert.relationship,
     }
-    wanted = {name: _chosen(call, name) for name in facts}
-    patchable = alert.affected.first_patched is not None or not _chosen(call, "has")
+    wanted = {name: _parse_filter(call, name) for name in facts}
+    patchable = alert.affected.first_patched is not None or not _parse_filter(call, "has")
     return patchable and all(not wanted[name] or facts[name] in wanted[name] for name in facts)

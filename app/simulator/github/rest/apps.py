@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.simulator.github.accounts import App
-from app.simulator.github.answers import Answer, ApiError, Json, not_found, there
+from app.simulator.github.answers import Answer, ApiError, Json, not_found, require_found
 from app.simulator.github.calls import LONGEST_PAGE, Call, Input
 from app.simulator.github.routing import Routes, find_repository
 from app.simulator.github.schemas.common import (
@@ -76,12 +76,12 @@ async def get_installation(call: Call) -> Json:
 async def get_repository_installation(call: Call) -> Json:
     """Return the App's installation on a repository."""
 
-    def mine(repository: Repository) -> list[Installation]:
+    def list_own(repository: Repository) -> list[Installation]:
         every = call.world.installations_on(repository)
         return [each for each in every if each.app is call.app]
 
-    found = find_repository(call.world, call.request, lambda repository: bool(mine(repository)))
-    for installation in mine(found):
+    found = find_repository(call.world, call.request, lambda repository: bool(list_own(repository)))
+    for installation in list_own(found):
         return installation_json(call.world, installation)
     raise not_found()
 
@@ -111,7 +111,7 @@ def _of_account(call: Call, kind: str) -> Json:
 async def mint_token(call: Call) -> Answer:
     """Make an installation token, narrowed as asked."""
     installation, wanted = _installation(call), call.sent(TokenWanted)
-    chosen = _chosen(installation, wanted)
+    chosen = _select_repositories(installation, wanted)
     token = call.parts.tokens.mint(installation, chosen, wanted.permissions)
     shape = {
         "token": token.text,
@@ -124,7 +124,9 @@ async def mint_token(call: Call) -> Answer:
     return Answer(201, shape)
 
 
-def _chosen(installation: Installation, wanted: TokenWanted) -> list[Repository] | None:
+def _select_repositories(
+    installation: Installation, wanted: TokenWanted
+) -> list[Repository] | None:
     if wanted.repositories is None and wanted.repository_ids is None:
         return None
     by_id = {each.id: each for each in installation.repositories}
@@ -200,7 +202,7 @@ async def list_deliveries(call: Call) -> Answer:
 
 
 def _delivery(call: Call) -> Delivery:
-    return there(call.parts.webhooks.find(_app(call), call.number("delivery_id")))
+    return require_found(call.parts.webhooks.find(_app(call), call.number("delivery_id")))
 
 
 @routes.add("GET", "/app/hook/deliveries/{delivery_id}", scope="app")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from app.simulator.github.answers import Answer, ApiError, Json, there
+from app.simulator.github.answers import Answer, ApiError, Json, require_found
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.rest.repositories import commit_of
 from app.simulator.github.routing import Routes
@@ -122,7 +122,7 @@ def _apply_output(run: CheckRun, output: Output) -> None:
 
 
 def _check_run(call: Call) -> CheckRun:
-    return there(call.repository.check_runs.get(call.number("check_run_id")))
+    return require_found(call.repository.check_runs.get(call.number("check_run_id")))
 
 
 @routes.add("GET", "/check-runs/{check_run_id}", needs="checks=read")
@@ -170,7 +170,7 @@ async def list_suites(call: Call) -> Answer:
 
 
 def _suite(call: Call) -> CheckSuite:
-    return there(call.repository.suites.get(call.number("check_suite_id")))
+    return require_found(call.repository.suites.get(call.number("check_suite_id")))
 
 
 @routes.add("GET", "/check-suites/{check_suite_id}", needs="checks=read")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
-from app.simulator.github.answers import Answer, ApiError, Json, there
+from app.simulator.github.answers import Answer, ApiError, Json, require_found
 from app.simulator.github.calls import Call
 from app.simulator.github.gitdir import GitFailed, TreeEntry
 from app.simulator.github.routing import Routes
@@ -27,7 +27,7 @@ async def get_contents(call: Call) -> Json:
         raise ApiError(404, f"No commit found for the ref {revision}")
     if not path:
         return await _folder(call, revision, sha, None)
-    entry = there(await _entry(call, sha, path))
+    entry = require_found(await _entry(call, sha, path))
     if entry.kind == "tree":
         return await _folder(call, revision, sha, entry)
     return await _file(call, revision, sha, entry)

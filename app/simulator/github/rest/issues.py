@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.simulator.github.answers import Answer, ApiError, Json, invalid, there
+from app.simulator.github.answers import Answer, ApiError, Json, invalid, require_found
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.files import in_full
 from app.simulator.github.routing import Routes
@@ -62,7 +62,7 @@ class Face(Input):
     content: str
 
 
-def checked(body: str, resource: str) -> str:
+def check_text(body: str, resource: str) -> str:
     """Return a text that GitHub takes: not blank, not too long."""
     if not body.strip():
         raise invalid(resource, "body", "missing_field")
@@ -121,13 +121,13 @@ async def list_comments(call: Call) -> Answer:
 @routes.add("POST", "/issues/{number}/comments", needs=WRITE)
 async def create_comment(call: Call) -> Answer:
     """Comment on an issue."""
-    issue, body = call.issue(), checked(call.sent(Text).body, "IssueComment")
+    issue, body = call.issue(), check_text(call.sent(Text).body, "IssueComment")
     comment = call.parts.issues.comment(issue, call.actor, body)
     return Answer(201, comment_json(call.world, comment))
 
 
 def _comment(call: Call) -> Comment:
-    return there(call.repository.comment(call.number("comment_id")))
+    return require_found(call.repository.comment(call.number("comment_id")))
 
 
 @routes.add("GET", "/issues/comments/{comment_id}", needs=READ)
@@ -139,7 +139,7 @@ async def get_comment(call: Call) -> Json:
 @routes.add("PATCH", "/issues/comments/{comment_id}", needs=WRITE)
 async def update_comment(call: Call) -> Json:
     """Replace a comment's text."""
-    comment, body = _comment(call), checked(call.sent(Text).body, "IssueComment")
+    comment, body = _comment(call), check_text(call.sent(Text).body, "IssueComment")
     call.parts.issues.edit_comment(comment, call.actor, body)
     return comment_json(call.world, comment)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from app.simulator.github.accounts import Label
-from app.simulator.github.answers import Answer, Json, invalid, there
+from app.simulator.github.answers import Answer, Json, invalid, require_found
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.routing import Routes
 from app.simulator.github.schemas.issues import label_json
@@ -34,7 +34,7 @@ class LabelEdit(Input):
 
 
 def _label(call: Call) -> Label:
-    return there(call.repository.labels.get(call.request.match_info["name"].lower()))
+    return require_found(call.repository.labels.get(call.request.match_info["name"].lower()))
 
 
 @routes.add("GET", "/labels", needs=READ)

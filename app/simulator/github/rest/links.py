@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.simulator.github.answers import Answer, Json, invalid, not_found, there
+from app.simulator.github.answers import Answer, Json, invalid, not_found, require_found
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.changes.links import attach, block
 from app.simulator.github.routing import Routes
@@ -61,7 +61,7 @@ async def add_sub_issue(call: Call) -> Answer:
 @routes.add("GET", "/issues/{number}/parent", needs=READ)
 async def get_parent(call: Call) -> Json:
     """Return the issue that this one is a part of."""
-    parent = there(_plain_issue(call).parent)
+    parent = require_found(_plain_issue(call).parent)
     return issue_json(call.world, parent)
 
 

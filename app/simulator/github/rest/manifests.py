@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from app.simulator.github.accounts import Account
 from app.simulator.github.admin.apps import AppCredentials, AppsAdmin
-from app.simulator.github.answers import Answer, there
+from app.simulator.github.answers import Answer, require_found
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.routing import Routes
 from app.simulator.github.schemas.common import app_json
@@ -44,7 +44,7 @@ class Manifest(Input):
 @routes.add("POST", "/app-manifests/{code}/conversions", scope="open")
 async def convert(call: Call) -> Answer:
     """Hand out the App's secrets, once for each code."""
-    made = there(call.request.app[MADE].pop(call.request.match_info["code"], None))
+    made = require_found(call.request.app[MADE].pop(call.request.match_info["code"], None))
     app = call.world.apps[made.app_id]
     shape = app_json(call.world, app) | {
         "client_secret": secrets.token_hex(20),
@@ -58,7 +58,7 @@ def register_form(app: web.Application, admin: AppsAdmin) -> None:
     """Put the forms on the server: whoever sends one has, as it were, pressed the button too."""
     made = app[MADE] = {}
 
-    async def submitted(request: web.Request) -> web.Response:
+    async def submit_manifest(request: web.Request) -> web.Response:
         sent = await request.post()
         try:
             manifest = Manifest.model_validate(orjson.loads(str(sent.get("manifest", ""))))
@@ -82,7 +82,7 @@ def register_form(app: web.Application, admin: AppsAdmin) -> None:
         raise web.HTTPFound(f"{manifest.redirect_url}{joint}{urlencode(back)}")
 
     for path in FORMS:
-        app.router.add_post(path, submitted)
+        app.router.add_post(path, submit_manifest)
 
 
 def _owner(admin: AppsAdmin, where: Mapping[str, str]) -> Account | None:

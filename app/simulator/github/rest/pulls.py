@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-from app.simulator.github.answers import Answer, ApiError, Json, custom, invalid, not_found, there
+from app.simulator.github.answers import (
+    Answer,
+    ApiError,
+    Json,
+    custom,
+    invalid,
+    not_found,
+    require_found,
+)
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.patches import parse_diff
-from app.simulator.github.rest.issues import checked
+from app.simulator.github.rest.issues import check_text
 from app.simulator.github.routing import Routes
 from app.simulator.github.schemas.git import commit_json, file_json
 from app.simulator.github.schemas.pulls import pull_json, pull_simple_json
@@ -50,7 +58,7 @@ def _checked_title(title: str) -> str:
 
 def pull_of(call: Call) -> Pull:
     """Return the pull request that the path names; 404 for an issue."""
-    return there(call.issue().pull)
+    return require_found(call.issue().pull)
 
 
 @routes.add("GET", "/pulls", needs=READ)
@@ -80,7 +88,7 @@ async def create_pull(call: Call) -> Answer:
         call.repository,
         call.actor,
         title=_checked_title(sent.title),
-        body=checked(sent.body, "PullRequest") if sent.body else "",
+        body=check_text(sent.body, "PullRequest") if sent.body else "",
         head=branch if colon else sent.head,
         base=sent.base,
         draft=sent.draft,
@@ -103,7 +111,7 @@ async def update_pull(call: Call) -> Json:
     """Change a pull request."""
     pull, sent = pull_of(call), call.sent(PullEdit)
     title = sent.title if sent.title is None else _checked_title(sent.title)
-    body = checked(sent.body, "PullRequest") if sent.body else sent.body
+    body = check_text(sent.body, "PullRequest") if sent.body else sent.body
     call.parts.issues.edit(pull.issue, call.actor, title=title, body=body)
     if sent.base and sent.base != pull.base:
         await call.parts.pulls.retarget(pull, call.actor, sent.base)

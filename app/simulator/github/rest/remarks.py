@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Literal
 
-from app.simulator.github.answers import Answer, ApiError, Json, there
+from app.simulator.github.answers import Answer, ApiError, Json, require_found
 from app.simulator.github.calls import Call, Input
-from app.simulator.github.rest.issues import Text, checked, react
+from app.simulator.github.rest.issues import Text, check_text, react
 from app.simulator.github.rest.pulls import READ, WRITE, pull_of
 from app.simulator.github.rest.reviews import commit_in
 from app.simulator.github.routing import Routes
@@ -37,14 +37,14 @@ class NewRemark(Input):
 
 
 def _remark(call: Call) -> LineRemark:
-    return there(call.repository.remark(call.number("comment_id")))
+    return require_found(call.repository.remark(call.number("comment_id")))
 
 
 @routes.add("GET", ON_PULL, needs=READ)
 async def list_remarks(call: Call) -> Answer:
     """Return what was said about single lines, in the order that is asked for."""
     query = call.request.query
-    remarks = [each for each in pull_of(call).remarks() if each.updated_at >= _since(call)]
+    remarks = [each for each in pull_of(call).remarks() if each.updated_at >= _parse_since(call)]
     if query.get("sort") in ("created", "updated"):
         updated = query["sort"] == "updated"
         remarks.sort(key=lambda each: (each.updated_at if updated else each.created_at, each.id))
@@ -53,7 +53,7 @@ async def list_remarks(call: Call) -> Answer:
     return call.page([remark_json(call.world, each) for each in remarks])
 
 
-def _since(call: Call) -> datetime:
+def _parse_since(call: Call) -> datetime:
     told = call.request.query.get("since")
     try:
         found = datetime.fromisoformat(told) if told else datetime.fromtimestamp(0, UTC)
@@ -66,9 +66,9 @@ def _since(call: Call) -> datetime:
 async def create_remark(call: Call) -> Answer:
     """Comment on a line, or answer in a thread."""
     pull, sent = pull_of(call), call.sent(NewRemark)
-    body = checked(sent.body, RESOURCE)
+    body = check_text(sent.body, RESOURCE)
     if sent.in_reply_to is not None:
-        return _answered(call, _thread(call, sent.in_reply_to), body)
+        return _reply_to_thread(call, _thread(call, sent.in_reply_to), body)
     if sent.subject_type == "file":
         raise ApiError(501, "The local GitHub knows no comments on whole files: send `line`.")
     if sent.commit_id is None or sent.path is None or sent.line is None:
@@ -80,11 +80,11 @@ async def create_remark(call: Call) -> Answer:
             pull, call.actor, "COMMENTED", "", inlines=[inline], commit=commit
         )
     except ApiError as refused:
-        raise _reworded(refused) from None
+        raise _reword(refused) from None
     return Answer(201, remark_json(call.world, review.remarks[0]))
 
 
-def _reworded(refused: ApiError) -> ApiError:
+def _reword(refused: ApiError) -> ApiError:
     """Return the refusal as this call words it."""
     [reason] = refused.errors or [""]
     field = {"Path": "path", "Start": "start_line"}.get(str(reason).split(" ")[0], "line")
@@ -98,18 +98,18 @@ def _reworded(refused: ApiError) -> ApiError:
 async def reply(call: Call) -> Answer:
     """Answer in a thread; only what began it can be answered."""
     pull_of(call)
-    body = checked(call.sent(Text).body, RESOURCE)
-    return _answered(call, _thread(call, call.number("comment_id")), body)
+    body = check_text(call.sent(Text).body, RESOURCE)
+    return _reply_to_thread(call, _thread(call, call.number("comment_id")), body)
 
 
-def _answered(call: Call, thread: Thread, body: str) -> Answer:
+def _reply_to_thread(call: Call, thread: Thread, body: str) -> Answer:
     remark = call.parts.reviews.reply(thread, call.actor, body)
     return Answer(201, remark_json(call.world, remark))
 
 
 def _thread(call: Call, first: int) -> Thread:
     threads = (each for each in pull_of(call).threads if each.remarks[0].id == first)
-    return there(next(threads, None))
+    return require_found(next(threads, None))
 
 
 @routes.add("GET", ONE, needs=READ)
@@ -121,7 +121,7 @@ async def get_remark(call: Call) -> Json:
 @routes.add("PATCH", ONE, needs=WRITE)
 async def update_remark(call: Call) -> Json:
     """Replace the text of a comment on a line."""
-    remark, body = _remark(call), checked(call.sent(Text).body, RESOURCE)
+    remark, body = _remark(call), check_text(call.sent(Text).body, RESOURCE)
     call.parts.reviews.edit_remark(remark, call.actor, body)
     return remark_json(call.world, remark)
 

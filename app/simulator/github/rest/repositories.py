@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.simulator.github.answers import Answer, ApiError, Json, there
+from app.simulator.github.answers import Answer, ApiError, Json, require_found
 from app.simulator.github.calls import Call
 from app.simulator.github.gitdir import Commit
 from app.simulator.github.patches import parse_diff
@@ -28,7 +28,7 @@ HEADS = "refs/heads/"
 @routes.add("GET", "/users/{login}", scope="token")
 async def get_user(call: Call) -> Json:
     """Return an account."""
-    account = there(call.world.account(call.request.match_info["login"]))
+    account = require_found(call.world.account(call.request.match_info["login"]))
     return public_account_json(call.world, account)
 
 
@@ -41,7 +41,7 @@ async def get_repository(call: Call) -> Json:
 @routes.add("GET", "/collaborators/{login}/permission")
 async def get_permission(call: Call) -> Json:
     """Return what somebody may do."""
-    account = there(call.world.account(call.request.match_info["login"]))
+    account = require_found(call.world.account(call.request.match_info["login"]))
     role = call.repository.role_of(account)
     levels = ("pull", "triage", "push", "maintain", "admin")
     ranks = {"none": 0, "read": 1, "triage": 2, "write": 3, "maintain": 4, "admin": 5}
@@ -77,7 +77,7 @@ async def get_branch(call: Call) -> Json:
 async def get_ref(call: Call) -> Json:
     """Return one ref, named without `refs/`."""
     ref = f"refs/{call.request.match_info['ref']}"
-    sha = there((await call.git.refs("refs/")).get(ref))
+    sha = require_found((await call.git.refs("refs/")).get(ref))
     return ref_json(call.world, call.repository, ref, sha)
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from app.simulator.github.accounts import Account
-from app.simulator.github.answers import Answer, ApiError, Json, there
+from app.simulator.github.answers import Answer, ApiError, Json, require_found
 from app.simulator.github.calls import Call, Input
 from app.simulator.github.rest.pulls import READ, WRITE, pull_of
 from app.simulator.github.routing import Routes
@@ -75,7 +75,7 @@ def unprocessable(reason: str) -> ApiError:
 
 def _review(call: Call) -> Review:
     wanted = call.number("review_id")
-    return there(next((each for each in pull_of(call).reviews if each.id == wanted), None))
+    return require_found(next((each for each in pull_of(call).reviews if each.id == wanted), None))
 
 
 @routes.add("GET", "/pulls/{number}/reviews", needs=READ)

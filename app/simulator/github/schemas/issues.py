@@ -159,7 +159,7 @@ def happening_json(world: World, issue: Issue, happening: Happening) -> Json:
         shape["requested_reviewer"] = account_json(world, happening.reviewer)
         shape["review_requester"] = shape["actor"]
     if happening.review:
-        shape["dismissed_review"] = _dismissed(happening.review)
+        shape["dismissed_review"] = _dismissal_json(happening.review)
     if happening.event == "merged" and issue.pull and issue.pull.merged:
         shape["commit_id"] = issue.pull.merged.commit
         root = f"{world.api}/repos/{issue.repository.full_name}"
@@ -169,7 +169,7 @@ def happening_json(world: World, issue: Issue, happening: Happening) -> Json:
     return shape
 
 
-def _dismissed(review: Review) -> Json:
+def _dismissal_json(review: Review) -> Json:
     return {
         "state": "dismissed",
         "review_id": review.id,

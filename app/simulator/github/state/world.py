@@ -53,7 +53,7 @@ class Happening(Thing):
 
 
 @dataclass(eq=False, kw_only=True)
-class Edit(Thing):
+class TextEdit(Thing):
     """A text as somebody left it."""
 
     editor: Account
@@ -72,7 +72,7 @@ class AuthoredText(Thing):
     updated_at: datetime
     last_edited_at: datetime | None = None
     editor: Account | None = None
-    edits: list[Edit] = field(default_factory=list)
+    edits: list[TextEdit] = field(default_factory=list)
     """Empty until the first edit, which keeps the text as it was made, too; oldest first."""
     reactions: list[Reaction] = field(default_factory=list)
 

@@ -85,14 +85,14 @@ def _rename_queues(connection: sa.Connection) -> None:
     engine = sa.table(ENGINE, *map(sa.column, names), schema=schema)
     open_ones = (engine.c.status.in_(UNENDED), engine.c.queue_partition_key.is_not(None))
     for row in connection.execute(sa.select(engine).where(*open_ones)).all():
-        repository, rest = _parted(row.queue_partition_key)
+        repository, rest = _split_lane(row.queue_partition_key)
         ident = _ident_of(connection, repository, row.workflow_uuid) if rest else None
         if ident is not None:
             change = sa.update(engine).where(engine.c.workflow_uuid == row.workflow_uuid)
             connection.execute(change.values(queue_partition_key=f"{ident}{rest}"))
 
 
-def _parted(lane: str) -> tuple[str, str]:
+def _split_lane(lane: str) -> tuple[str, str]:
     """Return the repository's name, and the rest, which begins with a sign that no name has."""
     end = min((at for at in map(lane.find, "#!") if at > 0), default=len(lane))
     return lane[:end], lane[end:]

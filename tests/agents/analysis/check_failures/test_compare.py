@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.analysis.check_failures.compare import both, newly
+from agents.analysis.check_failures.compare import confirm_failures, find_new_failures
 from agents.analysis.check_failures.read import read
 from agents.analysis.check_failures.reported import FailuresByProgram
 
@@ -23,18 +23,18 @@ class Ran:
     failures: FailuresByProgram
 
 
-def ran(output, exit_code=1, *, command="make test", exited=True):
+def to_run(output, exit_code=1, *, command="make test", exited=True):
     return Ran(exit_code, read(output, command, exited=exited))
 
 
 def fails(*names):
     """Return what pytest says where these tests fail."""
     said = "".join(f"FAILED t.py::{name} - assert 0\n" for name in names)
-    return ran(f"{HEAD}{said}=== {len(names)} failed, 1 passed in 0.1s ===\n")
+    return to_run(f"{HEAD}{said}=== {len(names)} failed, 1 passed in 0.1s ===\n")
 
 
-PASSED = ran("3 passed in 0.1s", 0)
-CRASHED = ran("Segmentation fault (core dumped)", 139)
+PASSED = to_run("3 passed in 0.1s", 0)
+CRASHED = to_run("Segmentation fault (core dumped)", 139)
 
 
 @pytest.mark.parametrize(
@@ -47,23 +47,23 @@ CRASHED = ran("Segmentation fault (core dumped)", 139)
     ],
 )
 def test_only_what_did_not_fail_before_is_new(before, now, new):
-    found = newly((fails(*before.split()),), fails(*now.split()))
+    found = find_new_failures((fails(*before.split()),), fails(*now.split()))
 
     assert found == tuple(f"t.py::{name}" for name in new.split())
 
 
 def test_in_a_merge_it_is_new_only_if_it_fails_in_neither_branch():
-    assert newly((fails("a"), fails("b")), fails("a", "b", "c")) == ("t.py::c",)
-    assert newly((fails("a"), PASSED), fails("a", "b")) == ("t.py::b",)
-    assert newly((fails("a"), CRASHED), fails("a", "b")) == ()
+    assert find_new_failures((fails("a"), fails("b")), fails("a", "b", "c")) == ("t.py::c",)
+    assert find_new_failures((fails("a"), PASSED), fails("a", "b")) == ("t.py::b",)
+    assert find_new_failures((fails("a"), CRASHED), fails("a", "b")) == ()
 
 
 def test_findings_are_counted_without_their_lines():
     one = "a.py:{}:1: F401 `os` imported but unused\n"
-    before = ran(one.format(3))
+    before = to_run(one.format(3))
 
-    assert newly((before,), ran(one.format(90))) == ()
-    assert newly((before,), ran(one.format(3) + one.format(90))) == (
+    assert find_new_failures((before,), to_run(one.format(90))) == ()
+    assert find_new_failures((before,), to_run(one.format(3) + one.format(90))) == (
         "a.py: F401 `os` imported but unused",
     )
 
@@ -72,14 +72,14 @@ def test_findings_are_counted_without_their_lines():
     "before",
     [
         CRASHED,
-        ran(f"{HEAD}FAILED t.py::a - no\n=== 1 failed in 1s ===", command="pytest -x"),
-        ran(f"{HEAD}FAILED t.py::a - no\n=== 1 failed in 1s ===", exited=False),
-        ran(f"{HEAD}FAILED t.py::a - no\n=== 2 failed in 1s ==="),
-        ran("src/a.py:3:1: F401 `os` imported but unused"),  # the tests came behind it
+        to_run(f"{HEAD}FAILED t.py::a - no\n=== 1 failed in 1s ===", command="pytest -x"),
+        to_run(f"{HEAD}FAILED t.py::a - no\n=== 1 failed in 1s ===", exited=False),
+        to_run(f"{HEAD}FAILED t.py::a - no\n=== 2 failed in 1s ==="),
+        to_run("src/a.py:3:1: F401 `os` imported but unused"),  # the tests came behind it
     ],
 )
 def test_what_could_not_be_read_before_is_held_against_nobody(before):
-    assert newly((before,), fails("a", "b")) == ()
+    assert find_new_failures((before,), fails("a", "b")) == ()
 
 
 def test_a_program_that_gets_further_than_before_shows_nothing_new():
@@ -87,33 +87,38 @@ def test_a_program_that_gets_further_than_before_shows_nothing_new():
     early = "error: test failed, to rerun pass `--lib`\n"
     first, second = target.format("src/lib.rs"), target.format("tests/two.rs")
 
-    assert newly((ran(first + early),), ran(first + second + early)) == ()
-    assert newly((ran(first + second),), ran(first + second)) == ()
+    assert find_new_failures((to_run(first + early),), to_run(first + second + early)) == ()
+    assert find_new_failures((to_run(first + second),), to_run(first + second)) == ()
 
 
 def test_a_file_that_could_not_be_read_before_hides_the_tests_in_it_only():
     go = "--- FAIL: TestSum (0.00s)\nFAIL\tex/sum\t0.1s\n"
-    before = ran("FAIL\tex/sum [build failed]\nok  \tex/other\t0.1s\n")
+    before = to_run("FAIL\tex/sum [build failed]\nok  \tex/other\t0.1s\n")
 
-    assert newly((before,), ran(go)) == ()
-    assert newly((before,), ran(go.replace("ex/sum", "ex/other"))) == ("ex/other TestSum",)
+    assert find_new_failures((before,), to_run(go)) == ()
+    assert find_new_failures((before,), to_run(go.replace("ex/sum", "ex/other"))) == (
+        "ex/other TestSum",
+    )
 
 
-@pytest.mark.parametrize("now", [CRASHED, ran("....F", 137, exited=False), ran("", 127)])
+@pytest.mark.parametrize("now", [CRASHED, to_run("....F", 137, exited=False), to_run("", 127)])
 def test_a_program_that_does_not_come_to_its_count_any_more_is_worse(now):
-    assert newly((fails("a"),), now) == SILENT
+    assert find_new_failures((fails("a"),), now) == SILENT
 
 
 def test_a_linter_that_is_content_is_no_program_that_fell_silent():
-    assert newly((ran("a.py:1:1: F401 `os` unused"),), ran("the next step failed")) == ()
+    assert (
+        find_new_failures((to_run("a.py:1:1: F401 `os` unused"),), to_run("the next step failed"))
+        == ()
+    )
 
 
 def test_what_is_new_in_one_of_two_runs_is_flaky():
-    assert both(("a", "b"), ("b", "c")) == ("b",)
-    assert both(("a",), ()) == ()
-    assert both(SILENT, ()) == ()
-    assert both(SILENT, SILENT) == SILENT
-    assert both(SILENT, ("a",)) == both(("a",), SILENT) == ("a",)
+    assert confirm_failures(("a", "b"), ("b", "c")) == ("b",)
+    assert confirm_failures(("a",), ()) == ()
+    assert confirm_failures(SILENT, ()) == ()
+    assert confirm_failures(SILENT, SILENT) == SILENT
+    assert confirm_failures(SILENT, ("a",)) == confirm_failures(("a",), SILENT) == ("a",)
 
 
 LINES = st.sampled_from(
@@ -128,7 +133,7 @@ LINES = st.sampled_from(
 
 @given(st.lists(LINES), st.lists(LINES))
 def test_whatever_is_printed_a_check_that_passes_has_nothing_new(before, now):
-    assert newly((ran("\n".join(before)),), ran("\n".join(now), 0)) == ()
+    assert find_new_failures((to_run("\n".join(before)),), to_run("\n".join(now), 0)) == ()
 
 
 @given(st.lists(st.sampled_from(["FAILED t.py::z - x", "FAILED t.py::q - x", "ERROR t.py - x"])))
@@ -136,9 +141,11 @@ def test_failures_that_are_made_up_hide_no_true_one(false):
     """Whoever prints failures that never were makes it stricter for the change alone."""
     honest = fails("z", "y").failures
     said = f"{HEAD}FAILED t.py::z - x\nFAILED t.py::y - x\n=== 2 failed, 1 passed in 0.1s ===\n"
-    lied = ran("\n".join([HEAD.strip(), *false, said]))
+    lied = to_run("\n".join([HEAD.strip(), *false, said]))
 
-    assert set(newly((fails("z"),), Ran(1, honest))) <= set(newly((fails("z"),), lied))
+    assert set(find_new_failures((fails("z"),), Ran(1, honest))) <= set(
+        find_new_failures((fails("z"),), lied)
+    )
 
 
 NEAR = (

@@ -45,7 +45,7 @@ def _file_diff(old, path, was, now, context):
 
 
 @dataclass
-class Edit:
+class EditCase:
     """One change, and what should be found in it."""
 
     name: str
@@ -64,6 +64,6 @@ class Edit:
         return find(diff_of(self.before, self.after, self.renames), texts)
 
 
-def said(findings):
+def kinds_of(findings):
     """Return findings as the tables name them."""
     return sorted(each.kind if each.grave else f"{each.kind}?" for each in findings)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.analysis.weakening.find import find
-from tests.agents.analysis.weakening.conftest import Edit, diff_of, said
+from tests.agents.analysis.weakening.conftest import EditCase, diff_of, kinds_of
 from tests.gears import examples
 
 HEAD = "import pytest\n\nfrom lib import add, parse\n\n\n"
@@ -20,12 +20,12 @@ P = "tests/test_lib.py"
 
 def py(name, before, after, *kinds, path=P):
     """Return a change of one Python test file."""
-    return Edit(name, {path: HEAD + before}, {path: HEAD + after}, kinds=kinds)
+    return EditCase(name, {path: HEAD + before}, {path: HEAD + after}, kinds=kinds)
 
 
 def one(path, before, after, *kinds):
     """Return a change of one file; its name is that of the case."""
-    return Edit(f"{path}: {before[:20]!r}", {path: before}, {path: after}, kinds=kinds)
+    return EditCase(f"{path}: {before[:20]!r}", {path: before}, {path: after}, kinds=kinds)
 
 
 def swap(name, old, new, *kinds, text=SUM + ZERO):
@@ -57,9 +57,9 @@ TABLE = (
 )
 
 TAMPERED = [
-    Edit("deleted file", {P: HEAD + SUM}, {}, kinds=("deleted",)),
-    Edit("deleted data", {"tests/data/a.json": '{"a": 1}\n'}, {}, kinds=("deleted",)),
-    Edit(
+    EditCase("deleted file", {P: HEAD + SUM}, {}, kinds=("deleted",)),
+    EditCase("deleted data", {"tests/data/a.json": '{"a": 1}\n'}, {}, kinds=("deleted",)),
+    EditCase(
         "renamed to something that is never run",
         {P: HEAD + SUM},
         {"tests_old/lib.py": HEAD + SUM},
@@ -182,7 +182,7 @@ TAMPERED = [
         "skipped",
     ),
     py("one class", UNIT, "@unittest.skipIf(True, '')\n" + UNIT, "skipped"),
-    Edit(
+    EditCase(
         "collected no more",
         {"tests/conftest.py": "import os\n"},
         {"tests/conftest.py": "import os\n\ncollect_ignore = ['test_lib.py']\n"},
@@ -295,19 +295,19 @@ TAMPERED = [
     one("lib.test.ts", JS, JS.replace("  expect", "  return;\n  expect"), "around"),
     one("lib.test.ts", JS, JS.replace("toBe(3)", "toBe(add(1, 2))"), "assertion"),
     one("lib_test.go", GO, "//go:build never\n\n" + GO, "around"),
-    Edit(
+    EditCase(
         "a hook that changes results",
         {"tests/conftest.py": "import os\n"},
         {"tests/conftest.py": "import os\n\n\ndef pytest_runtest_makereport(item):\n    ...\n"},
         kinds=("around",),
     ),
-    Edit(
+    EditCase(
         "a new file that leaves out others",
         {},
         {"tests/conftest.py": "collect_ignore = ['test_lib.py']\n"},
         kinds=("skipped",),
     ),
-    Edit(
+    EditCase(
         "renamed to what nobody looks for",
         {P: SUM},
         {"tests/lib_checks.py": SUM},
@@ -319,7 +319,7 @@ TAMPERED = [
 
 @pytest.mark.parametrize("edit", TAMPERED, ids=lambda edit: edit.name)
 def test_what_weakens_tests_is_found(edit):
-    assert said(edit.findings()) == sorted(edit.kinds)
+    assert kinds_of(edit.findings()) == sorted(edit.kinds)
 
 
 MORE = "\n\ndef test_more():\n    assert add(4, 4) == 8\n"
@@ -351,31 +351,33 @@ HONEST = [
         UNIT + "\n\n" + UNIT.replace("TestLib", "TestMore"),
     ),
     one("lib_test.go", GO, "// Package lib adds.\n" + GO),
-    Edit("new file", {}, {P: HEAD + SUM + ZERO}),
+    EditCase("new file", {}, {P: HEAD + SUM + ZERO}),
     py("new test", SUM, SUM + ZERO),
     py("new test between", SUM + ZERO, SUM + MORE + ZERO),
     py("more assertions", SUM, SUM + "    assert add(2, 2) == 4\n"),
     swap("renamed test", "test_zero", "test_nothing_is_added"),
     swap("renamed and more", "test_zero():\n", "test_nothing():\n    assert add(9, 0) == 9\n"),
     swap("moved within the file", SUM + ZERO, ZERO.lstrip("\n") + "\n\n" + SUM),
-    Edit(
+    EditCase(
         "moved between files",
         {P: HEAD + SUM + ZERO},
         {P: HEAD + SUM, "tests/test_zero.py": HEAD + ZERO.lstrip()},
     ),
-    Edit(
+    EditCase(
         "a file taken apart",
         {P: HEAD + SUM + ZERO},
         {"tests/test_sum.py": HEAD + SUM, "tests/test_zero.py": HEAD + ZERO.lstrip()},
     ),
-    Edit("renamed file", {P: SUM}, {"tests/test_add.py": SUM}, renames=((P, "tests/test_add.py"),)),
-    Edit(
+    EditCase(
+        "renamed file", {P: SUM}, {"tests/test_add.py": SUM}, renames=((P, "tests/test_add.py"),)
+    ),
+    EditCase(
         "renamed and extended",
         {P: SUM},
         {"tests/unit/test_lib.py": SUM + ZERO},
         renames=((P, "tests/unit/test_lib.py"),),
     ),
-    Edit("empty file gone", {"tests/__init__.py": ""}, {}),
+    EditCase("empty file gone", {"tests/__init__.py": ""}, {}),
     py("parametrised", THREE, PARAMETRISED),
     py("a loop", SUM + ZERO, LOOP),
     py("one made a table", SUM + ZERO, TABLE.replace("(5, 6)", "(0, 5)") + "\n\n" + SUM + ZERO),
@@ -506,17 +508,17 @@ HONEST = [
     one("src/a.py", "import os  # noqa: F401\n", "import sys\nimport os  # noqa: F401\n"),
     one("docs/lint.md", "Text\n", "Write `# noqa: F401` or `# type: ignore`.\n"),
     one("src/a.py", "x = 1  # type: ignore[a]\ny = 2\n", "y = 2\nx = 3  # type: ignore[a]\n"),
-    Edit(
+    EditCase(
         "silencer moved",
         {"a.py": "x = f()  # noqa: S1\n", "b.py": "y = 1\n"},
         {"a.py": "", "b.py": "y = 1\nx = f()  # noqa: S1\n"},
     ),
-    Edit(
+    EditCase(
         "data added",
         {"tests/data/a.txt": "one\n"},
         {"tests/data/a.txt": "one\ntwo\n", "tests/data/b.txt": "x\n"},
     ),
-    Edit("data moved", {"tests/a.json": '{"a": 1}\n'}, {"tests/data/a.json": '{"a": 1}\n'}),
+    EditCase("data moved", {"tests/a.json": '{"a": 1}\n'}, {"tests/data/a.json": '{"a": 1}\n'}),
 ]
 
 

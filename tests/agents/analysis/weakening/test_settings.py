@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.analysis.weakening.settings import altered, is_settings
-from tests.agents.analysis.weakening.conftest import Edit, said
+from agents.analysis.weakening.settings import find_loosened_settings, is_settings
+from tests.agents.analysis.weakening.conftest import EditCase, kinds_of
 from tests.gears import examples
 
 PYPROJECT = """
@@ -47,111 +47,117 @@ CFG = "[metadata]\nname = lib\n\n[flake8]\nmax-line-length = 80\n"
 POM = "<project>\n  <version>1</version>\n</project>\n"
 
 
-def of(path, before, old, new, *kinds):
+def edit_of(path, before, old, new, *kinds):
     assert old in before
     after = before.replace(old, new)
-    return Edit(f"{path}: {new.strip()[:30]!r}", {path: before}, {path: after}, kinds=kinds)
+    return EditCase(f"{path}: {new.strip()[:30]!r}", {path: before}, {path: after}, kinds=kinds)
 
 
 LOOSENED = [
-    of("pyproject.toml", PYPROJECT, '["E501"]', '["E501", "F401"]', "settings"),
-    of("pyproject.toml", PYPROJECT, '["E", "F"]', '["E"]', "settings"),
-    of("pyproject.toml", PYPROJECT, "strict = true", "strict = false", "settings"),
-    of("pyproject.toml", PYPROJECT, "\n[tool.mypy]\nstrict = true\n", "", "settings"),
-    of("pyproject.toml", PYPROJECT, "fail_under = 90", "fail_under = 80", "threshold"),
-    of("pyproject.toml", PYPROJECT, "under=90", "under=50", "threshold"),
-    of("pyproject.toml", PYPROJECT, "-q --cov", "-q -k 'not slow' --cov", "settings"),
-    of("pyproject.toml", PYPROJECT, "[tool.mypy]", "[tool.mypy]\nignore_errors = true", "settings"),
-    of("pyproject.toml", PYPROJECT, "[project]", "[project", "unreadable"),
-    of("pyproject.toml", PYPROJECT, "fail_under = 90", "fail_under = 95", "settings?"),
-    of("pyproject.toml", PYPROJECT, '["slow"]', '["slow", "network"]', "settings?"),
-    of("pyproject.toml", PYPROJECT, '["E", "F"]', '["E", "F", "B"]', "settings?"),
-    of("package.json", PACKAGE, "jest --ci", "jest --ci --passWithNoTests", "settings"),
-    of("package.json", PACKAGE, "eslint .", "true", "settings"),
-    of("package.json", PACKAGE, '"lines": 90', '"lines": 10', "threshold"),
-    of("packages/a/package.json", PACKAGE, "jest --ci", "exit 0", "settings"),
-    of("Makefile", MAKE, "pytest -q", "pytest -q || true", "settings"),
-    of("Makefile", MAKE, "\truff check .", "\techo ok", "settings"),
-    of("Makefile", MAKE, "test: deps", "test:", "settings"),
-    of(".github/workflows/ci.yml", CI, "      - run: ruff check .\n", "", "settings"),
-    of(".github/workflows/ci.yml", CI, "run: pytest", "run: pytest || true", "settings"),
-    of(".gitlab-ci.yml", CI, "run: pytest", "run: echo", "settings"),
-    of("tox.ini", TOX, "commands = pytest", "commands = true", "settings"),
-    of("setup.cfg", CFG, "= 80", "= 200", "settings"),
-    of("pom.xml", POM, "</project>", "  <skipTests>true</skipTests>\n</project>", "settings"),
-    of("tsconfig.json", '{"a": {"strict": true}}\n', "true", "false", "settings"),
-    of(
+    edit_of("pyproject.toml", PYPROJECT, '["E501"]', '["E501", "F401"]', "settings"),
+    edit_of("pyproject.toml", PYPROJECT, '["E", "F"]', '["E"]', "settings"),
+    edit_of("pyproject.toml", PYPROJECT, "strict = true", "strict = false", "settings"),
+    edit_of("pyproject.toml", PYPROJECT, "\n[tool.mypy]\nstrict = true\n", "", "settings"),
+    edit_of("pyproject.toml", PYPROJECT, "fail_under = 90", "fail_under = 80", "threshold"),
+    edit_of("pyproject.toml", PYPROJECT, "under=90", "under=50", "threshold"),
+    edit_of("pyproject.toml", PYPROJECT, "-q --cov", "-q -k 'not slow' --cov", "settings"),
+    edit_of(
+        "pyproject.toml", PYPROJECT, "[tool.mypy]", "[tool.mypy]\nignore_errors = true", "settings"
+    ),
+    edit_of("pyproject.toml", PYPROJECT, "[project]", "[project", "unreadable"),
+    edit_of("pyproject.toml", PYPROJECT, "fail_under = 90", "fail_under = 95", "settings?"),
+    edit_of("pyproject.toml", PYPROJECT, '["slow"]', '["slow", "network"]', "settings?"),
+    edit_of("pyproject.toml", PYPROJECT, '["E", "F"]', '["E", "F", "B"]', "settings?"),
+    edit_of("package.json", PACKAGE, "jest --ci", "jest --ci --passWithNoTests", "settings"),
+    edit_of("package.json", PACKAGE, "eslint .", "true", "settings"),
+    edit_of("package.json", PACKAGE, '"lines": 90', '"lines": 10', "threshold"),
+    edit_of("packages/a/package.json", PACKAGE, "jest --ci", "exit 0", "settings"),
+    edit_of("Makefile", MAKE, "pytest -q", "pytest -q || true", "settings"),
+    edit_of("Makefile", MAKE, "\truff check .", "\techo ok", "settings"),
+    edit_of("Makefile", MAKE, "test: deps", "test:", "settings"),
+    edit_of(".github/workflows/ci.yml", CI, "      - run: ruff check .\n", "", "settings"),
+    edit_of(".github/workflows/ci.yml", CI, "run: pytest", "run: pytest || true", "settings"),
+    edit_of(".gitlab-ci.yml", CI, "run: pytest", "run: echo", "settings"),
+    edit_of("tox.ini", TOX, "commands = pytest", "commands = true", "settings"),
+    edit_of("setup.cfg", CFG, "= 80", "= 200", "settings"),
+    edit_of("pom.xml", POM, "</project>", "  <skipTests>true</skipTests>\n</project>", "settings"),
+    edit_of("tsconfig.json", '{"a": {"strict": true}}\n', "true", "false", "settings"),
+    edit_of(
         "codecov.yml",
         "coverage:\n  status:\n    project:\n      target: 90%\n",
         "90%",
         "50%",
         "threshold",
     ),
-    of("jest.config.js", "module.exports = {\n  bail: 1,\n};\n", "bail: 1", "bail: 0", "settings"),
-    of("Cargo.toml", '[lints.rust]\nunsafe_code = "forbid"\n', "forbid", "allow", "settings"),
-    Edit("no linter any more", {".flake8": "[flake8]\nmax = 1\n"}, {}, kinds=("settings",)),
-    Edit("another linter file", {}, {"ruff.toml": "ignore = ['ALL']\n"}, kinds=("settings",)),
-    Edit(
+    edit_of(
+        "jest.config.js", "module.exports = {\n  bail: 1,\n};\n", "bail: 1", "bail: 0", "settings"
+    ),
+    edit_of("Cargo.toml", '[lints.rust]\nunsafe_code = "forbid"\n', "forbid", "allow", "settings"),
+    EditCase("no linter any more", {".flake8": "[flake8]\nmax = 1\n"}, {}, kinds=("settings",)),
+    EditCase("another linter file", {}, {"ruff.toml": "ignore = ['ALL']\n"}, kinds=("settings",)),
+    EditCase(
         "another program under the same name",
         {"Makefile": "PYTEST ?= pytest\n\ntest:\n\t$(PYTEST) -q\n"},
         {"Makefile": "PYTEST ?= true\n\ntest:\n\t$(PYTEST) -q\n"},
         kinds=("settings",),
     ),
-    Edit(
+    EditCase(
         "what the target needs",
         {"Makefile": "test: unit\n\nunit:\n\tpytest\n"},
         {"Makefile": "test: unit\n\nunit:\n\ttrue\n"},
         kinds=("settings",),
     ),
-    Edit(
+    EditCase(
         "a script that checks",
         {"scripts/test.sh": "set -e\npytest\n"},
         {"scripts/test.sh": "exit 0\n"},
         kinds=("settings",),
     ),
-    Edit(
+    EditCase(
         "what Python runs first",
         {},
         {"sitecustomize.py": "import unittest\n"},
         kinds=("settings",),
     ),
-    Edit(
+    EditCase(
         "what reviewers are not shown",
         {".gitattributes": "*.sh text\n"},
         {".gitattributes": "*.sh text\ntests/** linguist-generated\n"},
         kinds=("settings",),
     ),
-    Edit("no hooks any more", {".pre-commit-config.yaml": "repos: []\n"}, {}, kinds=("settings",)),
+    EditCase(
+        "no hooks any more", {".pre-commit-config.yaml": "repos: []\n"}, {}, kinds=("settings",)
+    ),
 ]
 
 
 @pytest.mark.parametrize("edit", LOOSENED, ids=lambda edit: edit.name)
 def test_what_loosens_checks_is_found(edit):
-    assert said(edit.findings()) == sorted(edit.kinds)
+    assert kinds_of(edit.findings()) == sorted(edit.kinds)
 
 
 HONEST = [
-    of("pyproject.toml", PYPROJECT, '["attrs"]', '["attrs", "rich"]'),
-    of("pyproject.toml", PYPROJECT, 'version = "1"', 'version = "2"'),
-    of("pyproject.toml", PYPROJECT, "[tool.mypy]", "# types\n[tool.mypy]"),
-    of("pyproject.toml", PYPROJECT, '["E", "F"]', '[\n  "E",\n  "F",\n]'),
-    of("pyproject.toml", PYPROJECT, "[tool.mypy]", "[tool.hatch]\nx = 1\n\n[tool.mypy]"),
-    of("package.json", PACKAGE, '"left-pad": "1"', '"left-pad": "2"'),
-    of("package.json", PACKAGE, '"build": "tsc"', '"build": "tsc -p ."'),
-    of("Makefile", MAKE, "python -m build", "python -m build --wheel"),
-    of("Makefile", MAKE, "build:", "clean:\n\trm -rf dist\n\nbuild:"),
-    of("Makefile", "V = 1\n" + MAKE, "V = 1", "V = 2"),
-    Edit("a new script", {}, {"scripts/test.sh": "set -e\npytest\n"}),
-    of(".gitattributes", "*.sh text\n", "*.sh text", "*.sh text eol=lf"),
-    of(".github/workflows/ci.yml", CI, "on: push", "# when\non:   push"),
-    of(".github/CONTRIBUTING.md", "Hello\n", "Hello", "Welcome"),
-    of(".github/ISSUE_TEMPLATE/bug.yml", "name: Bug\n", "Bug", "A bug"),
-    of("setup.cfg", CFG, "name = lib", "name = library"),
-    of("pom.xml", POM, "<version>1", "<version>2"),
-    of("Cargo.toml", '[package]\nversion = "1"\n', '"1"', '"2"'),
-    of("src/settings.py", "STRICT = True\n", "True", "False"),
-    of("docs/ruff.toml.md", "strict\n", "strict", "loose"),
-    of("config/app.yaml", "threshold: 9\n", "9", "3"),
+    edit_of("pyproject.toml", PYPROJECT, '["attrs"]', '["attrs", "rich"]'),
+    edit_of("pyproject.toml", PYPROJECT, 'version = "1"', 'version = "2"'),
+    edit_of("pyproject.toml", PYPROJECT, "[tool.mypy]", "# types\n[tool.mypy]"),
+    edit_of("pyproject.toml", PYPROJECT, '["E", "F"]', '[\n  "E",\n  "F",\n]'),
+    edit_of("pyproject.toml", PYPROJECT, "[tool.mypy]", "[tool.hatch]\nx = 1\n\n[tool.mypy]"),
+    edit_of("package.json", PACKAGE, '"left-pad": "1"', '"left-pad": "2"'),
+    edit_of("package.json", PACKAGE, '"build": "tsc"', '"build": "tsc -p ."'),
+    edit_of("Makefile", MAKE, "python -m build", "python -m build --wheel"),
+    edit_of("Makefile", MAKE, "build:", "clean:\n\trm -rf dist\n\nbuild:"),
+    edit_of("Makefile", "V = 1\n" + MAKE, "V = 1", "V = 2"),
+    EditCase("a new script", {}, {"scripts/test.sh": "set -e\npytest\n"}),
+    edit_of(".gitattributes", "*.sh text\n", "*.sh text", "*.sh text eol=lf"),
+    edit_of(".github/workflows/ci.yml", CI, "on: push", "# when\non:   push"),
+    edit_of(".github/CONTRIBUTING.md", "Hello\n", "Hello", "Welcome"),
+    edit_of(".github/ISSUE_TEMPLATE/bug.yml", "name: Bug\n", "Bug", "A bug"),
+    edit_of("setup.cfg", CFG, "name = lib", "name = library"),
+    edit_of("pom.xml", POM, "<version>1", "<version>2"),
+    edit_of("Cargo.toml", '[package]\nversion = "1"\n', '"1"', '"2"'),
+    edit_of("src/settings.py", "STRICT = True\n", "True", "False"),
+    edit_of("docs/ruff.toml.md", "strict\n", "strict", "loose"),
+    edit_of("config/app.yaml", "threshold: 9\n", "9", "3"),
 ]
 
 
@@ -161,7 +167,7 @@ def test_what_is_not_about_checks_gives_no_alarm(edit):
 
 
 def test_it_says_which_setting_and_where():
-    edit = of("pyproject.toml", PYPROJECT, "fail_under = 90", "fail_under = 80")
+    edit = edit_of("pyproject.toml", PYPROJECT, "fail_under = 90", "fail_under = 80")
 
     [finding] = edit.findings()
 
@@ -173,7 +179,7 @@ def test_it_says_which_setting_and_where():
 def test_many_settings_are_counted_and_named():
     after = "".join(f"key{n} = {n}\n" for n in range(30))
 
-    found = list(altered("ruff.toml", "line-length = 1\n", after))
+    found = list(find_loosened_settings("ruff.toml", "line-length = 1\n", after))
 
     assert len(found) == 13
     assert found[-1].text.startswith("and 19 more: ")
@@ -184,7 +190,7 @@ def test_yaml_that_unfolds_without_end_is_not_followed():
         f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
     )
 
-    [finding] = altered(".github/workflows/ci.yml", CI, CI + bomb)
+    [finding] = find_loosened_settings(".github/workflows/ci.yml", CI, CI + bomb)
 
     assert finding.kind == "unreadable"
     assert finding.grave
@@ -193,7 +199,7 @@ def test_yaml_that_unfolds_without_end_is_not_followed():
 def test_yaml_makes_no_objects():
     text = "x: !!python/object/apply:os.system ['exit 1']\n"
 
-    [finding] = altered("codecov.yml", "x: 1\n", text)
+    [finding] = find_loosened_settings("codecov.yml", "x: 1\n", text)
 
     assert finding.kind == "settings"
 
@@ -215,6 +221,6 @@ NAMES = st.sampled_from(
 @given(path=NAMES, before=st.none() | st.text(max_size=80), after=st.none() | st.text(max_size=80))
 def test_whatever_stands_in_a_file_it_answers(path, before, after):
     assert is_settings(path)
-    for finding in altered(path, before, after):
+    for finding in find_loosened_settings(path, before, after):
         assert finding.path == path
-    assert list(altered(path, after, after)) == []
+    assert list(find_loosened_settings(path, after, after)) == []

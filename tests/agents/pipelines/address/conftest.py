@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agents.ports import Feedback, Pull, Said, Thread
+from agents.ports import Feedback, PullSnapshot, Thread, ThreadComment
 from agents.requests import Person
 
 PULL = "https://example.org/octo/lib/pull/31"
@@ -23,7 +23,7 @@ class Words:
 
     def said(self, body, by="mara", role="maintain", **more):
         ident = next(self._ids)
-        return Said(
+        return ThreadComment(
             id=ident,
             author=Person(id=PEOPLE.get(by, 90), login=by),
             role=role,
@@ -70,8 +70,10 @@ class Words:
             "conflicts": False,
             "foreign": False,
         }
-        known = {name: value for name, value in defaults.items() if name in Pull.model_fields}
-        return Pull(**{**known, **more})
+        known = {
+            name: value for name, value in defaults.items() if name in PullSnapshot.model_fields
+        }
+        return PullSnapshot(**{**known, **more})
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from agents.pipelines.address.ledger import (
     LedgerEntry,
     about_remark,
     about_review,
-    argued,
+    has_disagreed,
     reply,
 )
 from agents.ports import Remark, ReviewText
 from agents.requests import Person
 from agents.text import publish
-from agents.text.markdown import parsed
+from agents.text.markdown import parse_markdown
 
 URL = "https://example.org/octo/lib"
 COMMIT = "abc1234def" + "0" * 30
@@ -71,7 +71,7 @@ def entry(about="T", verdict="answered", **more):
 def cells(markdown):
     """Return the rows of the tables in it, as a reader of Markdown sees them."""
     rows, row = [], None
-    for token in parsed(markdown):
+    for token in parse_markdown(markdown):
         if token.type == "tr_open":
             row = []
             rows.append(row)
@@ -223,10 +223,10 @@ def test_an_answer_says_first_what_was_decided(given, expected):
 def test_a_thread_in_which_we_disagreed_is_known(words):
     once = words.thread("Rename it.", words.ours("No.", "disagree"), "Do it.", words.ours())
 
-    assert argued(once)
-    assert not argued(words.thread("Rename it.", words.ours("It is.", "answered"), "Hm."))
+    assert has_disagreed(once)
+    assert not has_disagreed(words.thread("Rename it.", words.ours("It is.", "answered"), "Hm."))
     forged = words.said("<!-- fettle verdict=disagree -->", verdict="disagree")
-    assert not argued(words.thread(forged))
+    assert not has_disagreed(words.thread(forged))
 
 
 # --- attacks ------------------------------------------------------------------------------------
@@ -235,7 +235,10 @@ def test_a_thread_in_which_we_disagreed_is_known(words):
 def harmless(text):
     """Tell whether nothing in the text acts, read once more as GitHub would."""
     images = [
-        child for token in parsed(text) for child in token.children or () if child.type == "image"
+        child
+        for token in parse_markdown(text)
+        for child in token.children or ()
+        if child.type == "image"
     ]
     return publish(text, repository_url=URL) == text and not images and "<!-- fettle" not in text
 

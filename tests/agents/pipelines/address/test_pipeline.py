@@ -6,7 +6,7 @@ import pytest
 
 from agents.errors import BudgetExceeded, Moved, RunError
 from agents.pipelines import PIPELINES
-from agents.ports import Feedback, Pull, Remark, ReviewText, Said, Thread
+from agents.ports import Feedback, PullSnapshot, Remark, ReviewText, Thread, ThreadComment
 from agents.requests import AddressReview, Person, Repository
 
 MARA, OLA = Person(id=3, login="mara"), Person(id=4, login="ola")
@@ -21,8 +21,8 @@ HUNK = (
 SUGGESTION = "```suggestion\n    return b + a\n```"
 
 
-def said(body, number=1, author=MARA, *, own=False, verdict=""):
-    return Said(
+def say(body, number=1, author=MARA, *, own=False, verdict=""):
+    return ThreadComment(
         id=number,
         author=author,
         role="" if own else "maintain",
@@ -36,7 +36,7 @@ def said(body, number=1, author=MARA, *, own=False, verdict=""):
 
 
 def thread(ident, *words, path="lib.py", line=2, **more):
-    spoken = [said(each, n) if isinstance(each, str) else each for n, each in enumerate(words, 1)]
+    spoken = [say(each, n) if isinstance(each, str) else each for n, each in enumerate(words, 1)]
     hunk = "\n".join(HUNK.splitlines()[: line + 1])
     return Thread(
         **{
@@ -93,7 +93,7 @@ def make(make_world, talk):
     def make(answers, told, *, files=FILES, check=(0, "ok"), **more):
         world = make_world({".github/fettle.yml": POLICY}, answers, commands={"check": check})
         head = world.history.commit(world.history.tree(files), world.base, "Add\n")
-        pull = Pull(
+        pull = PullSnapshot(
             **{
                 "number": 31,
                 "title": "Add",
@@ -134,7 +134,7 @@ def acts(talk):
     def change(path="lib.py", old="a + b", new="b + a"):
         return [use("edit", path=path, old=old, new=new)]
 
-    def done():
+    def submit():
         return [use("submit_step", summary="Changed it.", tried="ran it")]
 
     def update(*replies, commits=(("Turn the sum around", ("lib.py",)),), summary="Have a look."):
@@ -146,7 +146,7 @@ def acts(talk):
         return [use("submit_update", commits=made, replies=told, summary=summary)]
 
     fix = [use("submit_fix", summary="mended")]
-    names = {"analysis": analysis, "change": change, "done": done, "update": update}
+    names = {"analysis": analysis, "change": change, "done": submit, "update": update}
     return type("Acts", (), {k: staticmethod(v) for k, v in names.items()} | {"fix": fix})
 
 
@@ -200,7 +200,7 @@ async def test_each_kind_of_word_gets_its_own_answer(make, acts, wish):
         thread("T2", "Why not a dict?", line=6),
         thread("T3", "nit: I would call it plus", line=1),
         thread("T4", "Should this be public?", path="more.py", line=1),
-        thread("T5", "Old.", said("It was so.", 2, own=True, verdict="answered")),
+        thread("T5", "Old.", say("It was so.", 2, own=True, verdict="answered")),
         reviews=(review(7, "Please see the threads."),),
         remarks=(Remark(id=5, author="ola", role="write", at=AT, body="Rename x.", edited=False),),
     )
@@ -231,7 +231,7 @@ async def test_each_kind_of_word_gets_its_own_answer(make, acts, wish):
 
 async def test_suggestions_alone_cost_no_token(make, wish):
     told = feedback(
-        thread("T1", said(SUGGESTION, author=OLA)),
+        thread("T1", say(SUGGESTION, author=OLA)),
         thread("T2", "```suggestion\n    return -b + a\n```", line=6),
         reviewers=(OLA, MARA),
     )
@@ -285,7 +285,7 @@ async def test_where_nothing_is_to_be_changed_it_answers_and_stops(make, acts, w
 
 
 async def test_what_others_have_dealt_with_ends_silently(make, wish):
-    told = feedback(thread("T1", "Old.", said("It was so.", 2, own=True, verdict="answered")))
+    told = feedback(thread("T1", "Old.", say("It was so.", 2, own=True, verdict="answered")))
     world = make([], told)
 
     assert (await world.resolve(wish)).kind == "covered"
@@ -314,7 +314,7 @@ async def test_who_asks_by_command_hears_that_there_is_nothing(make, wish):
 async def test_a_sorting_that_is_not_whole_is_sent_back(make, acts, wish, named, fault):
     told = feedback(
         thread("T1", "Turn it."),
-        thread("T2", "Do it.", said("No.", 2, own=True, verdict="disagree"), "Do!", line=6),
+        thread("T2", "Do it.", say("No.", 2, own=True, verdict="disagree"), "Do!", line=6),
     )
     rest = [acts.analysis(["t1", "t2"]), *straight(acts)[1:3]]
     ending = acts.update(("t1", "fixed", 1), ("t2", "needs_human", 0))
@@ -462,14 +462,14 @@ async def test_a_branch_that_moves_at_the_last_moment_is_left_alone(make, acts, 
     world = make(straight(acts), feedback(thread("T1", "Turn it.")))
     push, tries = world.publisher.push, []
 
-    async def late(branch, commit):
+    async def push_late(branch, commit):
         tries.append(branch)
         if len(tries) == 1:
             move(world, {"new.py": "theirs\n"})
             raise Moved("moved")
         return await push(branch, commit)
 
-    world.publisher.push = late
+    world.publisher.push = push_late
 
     await world.resolve(wish)
 
@@ -591,7 +591,7 @@ async def test_what_outsiders_say_taints_where_the_policy_lets_it_in(make, acts,
     assert run.context.standing.tainted
 
 
-def dying(world, talk, moment):
+def die_in_step(world, talk, moment):
     """Have the process die in its step of that number, once its work is done and not yet kept."""
     step, begun = world.steps.step, []
 
@@ -620,7 +620,7 @@ async def test_a_death_in_any_step_ends_as_if_nothing_had_happened(make, acts, w
     expected = await undisturbed.resolve(wish)
     assert len(undisturbed.steps.kept) == 12, "each step is a moment"
     world = make(answers, told)
-    dying(world, talk, moment)
+    die_in_step(world, talk, moment)
 
     if moment < 12:
         with pytest.raises(talk.Killed):
@@ -654,7 +654,7 @@ async def test_a_death_right_after_anything_that_people_see_ends_the_same(
     world = make(answers, told)
     done = []
 
-    def dying(port, name):
+    def run_and_die(port, name):
         effect = getattr(port, name)
 
         async def dies(*given, **named):
@@ -669,14 +669,14 @@ async def test_a_death_right_after_anything_that_people_see_ends_the_same(
     for port in (world.publisher, world.reviewing):
         for name in EFFECTS:
             if hasattr(port, name):
-                setattr(port, name, dying(port, name))
+                setattr(port, name, run_and_die(port, name))
     look = world.reviewing.feedback
 
     async def feedback_now(**asked):
         found = await look(**asked)
         left = [each for each in found.threads if each.id not in world.reviewing.resolved]
         ours = {
-            ident: (*each.said, said("ours", 9, own=True, verdict="fixed"))
+            ident: (*each.said, say("ours", 9, own=True, verdict="fixed"))
             for each in left
             if (ident := each.id) in world.reviewing.replies
         }
@@ -734,10 +734,10 @@ async def test_a_cancel_after_the_push_leaves_no_thread_without_its_answer(make,
 async def test_a_run_that_fails_after_the_push_keeps_nothing_twice(make, acts, wish):
     world = make(straight(acts), feedback(thread("T1", "Turn it.")))
 
-    async def refused(key, body):
+    async def refuse(key, body):
         raise RunError("The conversation is locked.")
 
-    world.publisher.comment = refused
+    world.publisher.comment = refuse
 
     outcome = await world.resolve(wish)
 
@@ -753,12 +753,12 @@ async def test_a_thread_that_takes_no_answer_costs_the_others_none(make, acts, w
     world = make(answers, told)
     reply = world.reviewing.reply
 
-    async def gone(at, verdict, body):
+    async def fail_for_first(at, verdict, body):
         if at.id == "T1":
             raise RunError("The thread on `lib.py` cannot be answered: it is gone.")
         return await reply(at, verdict, body)
 
-    world.reviewing.reply = gone
+    world.reviewing.reply = fail_for_first
 
     outcome = await world.resolve(wish)
 
@@ -769,7 +769,7 @@ async def test_a_thread_that_takes_no_answer_costs_the_others_none(make, acts, w
     assert outcome.kind == "comment"
 
 
-def meanwhile(world, *threads, **more):
+def change_feedback(world, *threads, **more):
     """Have GitHub say this from the second look at the feedback on."""
     looks = [world.reviewing.feedback_]
 
@@ -784,7 +784,7 @@ async def test_what_somebody_says_meanwhile_keeps_a_thread_open_for_the_next_bat
 ):
     """An answer would stand below words that nobody has read, and close the thread over them."""
     world = make(straight(acts), feedback(thread("T1", "Turn it.")))
-    meanwhile(world, thread("T1", "Turn it.", "Stop, rather leave it."))
+    change_feedback(world, thread("T1", "Turn it.", "Stop, rather leave it."))
 
     await world.resolve(wish)
 
@@ -799,7 +799,7 @@ async def test_a_thread_that_people_resolve_meanwhile_is_theirs(make, acts, wish
     told = feedback(thread("T1", "Turn it."), thread("T2", "Hm.", line=6))
     answers = [acts.analysis(["t1"], [("t2", "disagree")]), *straight(acts)[1:]]
     world = make(answers, told)
-    meanwhile(world, thread("T1", "Turn it."), resolved=1)
+    change_feedback(world, thread("T1", "Turn it."), resolved=1)
 
     await world.resolve(wish)
 
@@ -809,8 +809,8 @@ async def test_a_thread_that_people_resolve_meanwhile_is_theirs(make, acts, wish
 async def test_an_earlier_runs_answer_is_not_given_once_more(make, acts, wish):
     """A run that takes up an earlier one's stages knows nothing of what that has answered."""
     world = make(straight(acts), feedback(thread("T1", "Turn it.")))
-    ours = said("**Fixed**", 2, own=True, verdict="fixed")
-    meanwhile(world, thread("T1", "Turn it.", ours))
+    ours = say("**Fixed**", 2, own=True, verdict="fixed")
+    change_feedback(world, thread("T1", "Turn it.", ours))
 
     await world.resolve(wish)
 

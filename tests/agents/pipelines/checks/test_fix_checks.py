@@ -9,7 +9,7 @@ from agents.errors import RunError
 from agents.pipelines import PIPELINES
 from agents.pipelines.checks.fix import subject
 from agents.policy import POLICY_PATH
-from agents.ports import Batch, ForeignCheck, Pull
+from agents.ports import Batch, ForeignCheck, PullSnapshot
 from agents.requests import FixChecks, Person, Repository
 
 POLICY = "quality: [{name: own, run: check}]\nchecks: {fix: true}\n"
@@ -26,7 +26,7 @@ def check(name="unit", ended="failure", *, ident=1, **more):
     return ForeignCheck(id=ident, name=name, app="GitHub Actions", ended=ended, **more)
 
 
-class Scene:
+class FailingCheckScene:
     """A pull request on which a check fails."""
 
     def __init__(self, world, base, request):
@@ -81,7 +81,7 @@ def scene(make_world, talk):
         } | (pull or {})
         files = {"lib.py": "green\n", POLICY_PATH: policy}
         more.setdefault("checking", talk.Checking())
-        reviewing = talk.Reviewing(Pull(**about))
+        reviewing = talk.Reviewing(PullSnapshot(**about))
         world = make_world(
             files, answers, reviewing=reviewing, commands=commands or {"check": (0, "ok")}, **more
         )
@@ -95,17 +95,17 @@ def scene(make_world, talk):
             url="https://example.org/octo/lib/pull/31",
             head="",
         )
-        return Scene(world, world.base, request)
+        return FailingCheckScene(world, world.base, request)
 
     return make
 
 
 @pytest.fixture
 def acts(talk):
-    return Acts(talk.use)
+    return CheckActs(talk.use)
 
 
-class Acts:
+class CheckActs:
     """What a model does, in one word."""
 
     def __init__(self, use):
@@ -427,12 +427,12 @@ async def test_a_push_while_waiting_ends_it(scene):
     moved = place.commit(place.head, {"a": "b"})
     of = place.world.checking.of
 
-    async def looking(commit):
+    async def look_and_move(commit):
         if len(place.world.checking.looked) == 3:
             place.world.source.branches[BRANCH] = moved
         return await of(commit)
 
-    place.world.checking.of = looking
+    place.world.checking.of = look_and_move
 
     assert (await place.run()).kind == "covered"
     assert place.silent
@@ -451,13 +451,13 @@ async def test_a_death_after_any_stage_changes_nothing(scene, acts, talk):
         place = scene(acts.mend())
         steps, step = place.world.steps, place.world.steps.step
 
-        async def dying(name, work, *, step=step, dies_at=dies_at):
+        async def run_and_die(name, work, *, step=step, dies_at=dies_at):
             done = await step(name, work)
             if name == dies_at:
                 raise talk.Killed
             return done
 
-        steps.step = dying
+        steps.step = run_and_die
         with pytest.raises(talk.Killed):
             await place.run()
         steps.step = step
@@ -470,12 +470,12 @@ async def test_a_death_before_the_push_is_remembered_pushes_once(scene, acts, ta
     place = scene(acts.mend())
     reviewing, dealt_with = place.world.reviewing, place.world.reviewing.dealt_with
 
-    async def dying(batch):
+    async def record_and_die(batch):
         if batch.pushed:
             raise talk.Killed
         await dealt_with(batch)
 
-    reviewing.dealt_with = dying
+    reviewing.dealt_with = record_and_die
     with pytest.raises(talk.Killed):
         await place.run()
     first = place.pushed

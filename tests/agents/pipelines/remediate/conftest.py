@@ -8,7 +8,7 @@ from agents.pipelines.remediate.ladder import ecosystem
 from agents.policy import POLICY_PATH
 from agents.ports import OtherPull
 from agents.requests import Person, RemediateAlert, Repository
-from tests.agents.pipelines.remediate.ladder.conftest import Index, advisory
+from tests.agents.pipelines.remediate.ladder.conftest import MadeUpEcosystem, advisory
 
 RELEASES = {
     "jinja2": ["3.1.3", "3.1.4", "3.1.5", "4.0.0"],
@@ -25,7 +25,7 @@ def alert(vulnerable="< 3.1.4", number=5, **more):
     return advisory("jinja2", vulnerable, **(values | more))
 
 
-def other(number=12, head="", **more):
+def make_other_pull(number=12, head="", **more):
     values = {
         "url": f"{URL}/pull/{number}",
         "title": "Bump jinja2",
@@ -36,7 +36,7 @@ def other(number=12, head="", **more):
     return OtherPull(number=number, head=head, **(values | more))
 
 
-class Scene:
+class AlertedRepository:
     """A repository that needs jinja2, with alerts about it."""
 
     def __init__(self, world, request, index):
@@ -98,7 +98,7 @@ def scene(make_world, talk, monkeypatch):
         answers=(), *, advisories=None, policy="", wants=None, needs=None, releases=None,
         files=None, check=None, known=True, **more,
     ):  # fmt: skip
-        index = Index(releases or RELEASES, needs or {})
+        index = MadeUpEcosystem(releases or RELEASES, needs or {})
         monkeypatch.setattr(
             ecosystem, "FINDERS", (lambda paths, group: index,) if known else ()
         )  # the ladder's own files are tried elsewhere
@@ -125,12 +125,12 @@ def scene(make_world, talk, monkeypatch):
             ecosystem="pip",
             package="jinja2",
         )
-        return Scene(world, request, index)
+        return AlertedRepository(world, request, index)
 
     return make
 
 
-class Acts:
+class RemediateActs:
     """What a model does, in one word."""
 
     def __init__(self, use):
@@ -183,4 +183,4 @@ class Acts:
 
 @pytest.fixture
 def acts(talk):
-    return Acts(talk.use)
+    return RemediateActs(talk.use)

@@ -16,7 +16,7 @@ HOSTILE = (
 )
 
 
-def broken(files):
+def fail_after_move(files):
     """A check that fails once jinja2 has moved, until the code follows."""
     moved = "3.1.3" not in files["lock.json"]
     return (1, "FAILED test_app") if moved and "template" not in files["app.py"] else (0, "ok")
@@ -146,10 +146,10 @@ async def test_the_lock_file_is_made_anew_from_the_manifests_that_an_engineer_ch
     releases = {"jinja2": ["3.1.3", "3.1.5"]}
     place = scene(answers, files=files, wants={"jinja2": ["3.1.2", "3.1.3"]}, releases=releases)
 
-    async def stuck(*_, **__):
+    async def refuse_resolve(*_, **__):
         raise Stuck("It is held back.")
 
-    place.index.require = stuck
+    place.index.require = refuse_resolve
     outcome = await place.run()
 
     assert result_of(outcome) == "fixed", outcome.text
@@ -211,7 +211,7 @@ async def test_a_version_that_is_only_claimed_is_not_believed(scene, acts, versi
 
 async def test_what_the_new_version_breaks_is_adapted_in_a_commit_of_its_own(scene, acts):
     answers = [acts.write("app.py", ADAPTED), acts.adapted(), acts.stands(), acts.sums_up()]
-    place = scene(answers, check=broken)
+    place = scene(answers, check=fail_after_move)
 
     outcome = await place.run()
 
@@ -230,7 +230,7 @@ async def test_adapting_never_touches_the_lock_file(scene, acts):
         acts.adapted("I put the old version back."),
         RuntimeError("asked again"),
     ]
-    place = scene(answers, check=broken)
+    place = scene(answers, check=fail_after_move)
 
     with pytest.raises(RuntimeError, match="asked again"):
         await place.run()
@@ -239,7 +239,7 @@ async def test_adapting_never_touches_the_lock_file(scene, acts):
 
 
 async def test_what_stays_broken_is_taken_back_without_asking_a_judge(scene, acts):
-    place = scene([acts.adapted("Nothing can be done in the code.")] * 2, check=broken)
+    place = scene([acts.adapted("Nothing can be done in the code.")] * 2, check=fail_after_move)
 
     outcome = await place.run(max_iterations=2)
 
@@ -250,13 +250,13 @@ async def test_what_stays_broken_is_taken_back_without_asking_a_judge(scene, act
 
 
 async def test_one_more_failing_test_is_named_where_some_failed_before(scene, acts):
-    def more(files):
-        code, _ = broken(files)
+    def fail_once_more(files):
+        code, _ = fail_after_move(files)
         said = "FAILED t.py::test_app - no\n" if code else ""
         ended = f"=== {1 + code} failed in 0.1s ==="
         return 1, f"=== short test summary info ===\nFAILED t.py::test_old - no\n{said}{ended}"
 
-    place = scene([acts.adapted("Nothing can be done in the code.")] * 2, check=more)
+    place = scene([acts.adapted("Nothing can be done in the code.")] * 2, check=fail_once_more)
 
     outcome = await place.run(max_iterations=2)
 
@@ -296,7 +296,7 @@ async def test_adapting_the_tests_away_does_not_stand(scene, acts):
     tests = "def test_render():\n    assert render('x') == 'x'\n"
     away = acts.write("test_app.py", "def test_render():\n    pass\n")
     answers = [[*acts.write("app.py", ADAPTED), *away], acts.adapted()]
-    place = scene(answers, check=broken, files={"test_app.py": tests})
+    place = scene(answers, check=fail_after_move, files={"test_app.py": tests})
 
     outcome = await place.run(max_iterations=1)
 
@@ -335,7 +335,7 @@ async def test_feedback_goes_to_the_next_try_which_begins_at_the_base(scene, act
         *[acts.write("app.py", ADAPTED), acts.adapted("Second. It works."), acts.stands()],
         acts.sums_up(),
     ]
-    place = scene(answers, check=broken)
+    place = scene(answers, check=fail_after_move)
 
     outcome = await place.run()
 
@@ -409,7 +409,7 @@ async def test_who_asks_for_no_judge_gets_none(scene, acts):
 
 
 async def test_what_code_finds_wrong_is_wrong_also_without_a_judge(scene, acts):
-    place = scene([acts.adapted("Nothing can be done.")], check=broken)
+    place = scene([acts.adapted("Nothing can be done.")], check=fail_after_move)
 
     outcome = await place.run(skip_verify=True, max_iterations=1)
 
@@ -440,7 +440,7 @@ async def test_a_run_that_dies_before_a_stage_is_kept_ends_the_same(scene, acts,
             return scene([*engineers(acts), acts.stands(), acts.sums_up()], needs=STUCK)
         first = [acts.write("app.py", ADAPTED), acts.adapted(), acts.falls("Not so.")]
         second = [acts.write("app.py", f"{ADAPTED}# so\n"), acts.adapted(), acts.stands()]
-        return scene([*first, *second, acts.sums_up()], check=broken)
+        return scene([*first, *second, acts.sums_up()], check=fail_after_move)
 
     whole = begin()
     text = (await whole.run()).text
@@ -449,14 +449,14 @@ async def test_a_run_that_dies_before_a_stage_is_kept_ends_the_same(scene, acts,
         place = begin()
         step = place.world.steps.step
 
-        async def dying(each, work, name=name, step=step, place=place):
+        async def run_and_die(each, work, name=name, step=step, place=place):
             if each == name:
                 place.world.steps.step = step
                 await work()  # it was done, but nobody has kept what came of it
                 raise talk.Killed
             return await step(each, work)
 
-        place.world.steps.step = dying
+        place.world.steps.step = run_and_die
         with pytest.raises(talk.Killed):
             await place.run()
         place.world.source.bases.clear()
@@ -529,7 +529,7 @@ async def test_what_the_public_must_not_learn_is_in_nothing_that_is_published(sc
         *[acts.write("app.py", ADAPTED), acts.adapted(f"{GHSA}: {secret}")],
         *[acts.stands(f"{GHSA}: {secret}"), acts.sums_up(f"{GHSA}: {secret}")],
     ]
-    place = scene(answers, advisories=[hidden], check=broken)
+    place = scene(answers, advisories=[hidden], check=fail_after_move)
 
     outcome = await place.run()
 
@@ -558,14 +558,16 @@ async def test_an_override_gives_nothing_away_either(scene):
 # --- the reach of alerts --------------------------------------------------------------------------
 
 
-def judged(talk, ghsa=GHSA, affected="no", evidence=("app.py:1 only renders its own text",)):
+def submit_assessment(
+    talk, ghsa=GHSA, affected="no", evidence=("app.py:1 only renders its own text",)
+):
     said = {"ghsa_id": ghsa, "affected": affected, "evidence": list(evidence), "risk": "low"}
     return [talk.use("submit_assessment", judged=[said | {"why": "Nothing outside gets there."}])]
 
 
 async def test_what_code_cannot_tell_a_small_model_judges_where_it_is_asked(scene, talk):
     unclear = alert(description="`xmlattr()` is dangerous.")
-    place = scene([judged(talk)], advisories=[unclear])
+    place = scene([submit_assessment(talk)], advisories=[unclear])
 
     outcome = await place.run(assess=True, dry_run=True)
 
@@ -594,7 +596,7 @@ async def test_no_model_is_asked_what_code_can_tell(scene):
 )
 async def test_a_judgement_that_shows_nothing_is_sent_back(scene, talk, wrong, fault):
     unclear = alert(description="`xmlattr()` is dangerous.")
-    place = scene([judged(talk, **wrong), judged(talk)], advisories=[unclear])
+    place = scene([submit_assessment(talk, **wrong), submit_assessment(talk)], advisories=[unclear])
 
     await place.run(assess=True, dry_run=True)
 

@@ -4,7 +4,7 @@ import pytest
 
 from agents.errors import RunError
 from agents.pipelines.remediate.result import result_of
-from tests.agents.pipelines.remediate.conftest import GHSA, alert, lock, other
+from tests.agents.pipelines.remediate.conftest import GHSA, alert, lock, make_other_pull
 
 MENDS = {"lock.json": lock(flask="3.0.3", jinja2="3.1.4")}
 
@@ -15,7 +15,7 @@ def beside(scene):
 
     def make(files, *, pull=None, **more):
         place = scene(**more)
-        pull = pull or other()
+        pull = pull or make_other_pull()
         place.head = place.branch(pull.branch, files)
         place.world.alerts.pulls = (pull,)
         return place
@@ -93,7 +93,7 @@ async def test_one_with_which_checks_fail_is_done_anew_from_the_base(beside, act
 
 
 async def test_where_people_are_at_it_they_are_left_alone(beside):
-    place = beside(MENDS, pull=other(pushed_by=("mara",)))
+    place = beside(MENDS, pull=make_other_pull(pushed_by=("mara",)))
 
     outcome = await place.run()
 
@@ -103,7 +103,7 @@ async def test_where_people_are_at_it_they_are_left_alone(beside):
 
 
 async def test_fettles_own_that_still_waits_is_not_made_twice(beside):
-    place = beside(MENDS, pull=other(own=True, author="fettle[bot]"))
+    place = beside(MENDS, pull=make_other_pull(own=True, author="fettle[bot]"))
 
     outcome = await place.run()
 
@@ -112,7 +112,12 @@ async def test_fettles_own_that_still_waits_is_not_made_twice(beside):
 
 
 @pytest.mark.parametrize(
-    "pull", [other(base="release"), other(foreign=True), other(pushed_by=("evil",), foreign=True)]
+    "pull",
+    [
+        make_other_pull(base="release"),
+        make_other_pull(foreign=True),
+        make_other_pull(pushed_by=("evil",), foreign=True),
+    ],
 )
 async def test_what_is_for_elsewhere_or_from_a_fork_counts_for_nothing(beside, pull):
     place = beside(MENDS, pull=pull)

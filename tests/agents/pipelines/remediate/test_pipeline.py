@@ -40,11 +40,11 @@ async def test_the_dependencies_of_the_fix_are_installed_before_its_checks_run(s
     place = scene()
     set_up, order = place.world.source.set_up, []
 
-    async def noted(base, policy):
+    async def note_set_up(base, policy):
         order.append(base)
         return await set_up(base, policy)
 
-    place.world.source.set_up = noted
+    place.world.source.set_up = note_set_up
     await place.run()
 
     [head] = place.pushed.values()
@@ -178,10 +178,10 @@ async def test_a_scan_of_another_repository_is_refused(scene):
 async def test_what_no_index_answers_for_is_no_failed_fix(scene):
     place = scene()
 
-    async def nothing(tree, package):
+    async def refuse_index(tree, package):
         raise Unfit("no_tool", "No way leads to the indexes.")
 
-    place.index.available = nothing
+    place.index.available = refuse_index
     outcome = await place.run()
 
     assert (outcome.kind, result_of(outcome)) == ("failed", "infra_error")
@@ -337,7 +337,7 @@ async def test_a_run_that_dies_after_any_stage_ends_the_same(scene, talk):
         again = scene()
         step, left = again.world.steps.step, [number]
 
-        async def dying(name, work, step=step, left=left):
+        async def run_and_die(name, work, step=step, left=left):
             if left[0] == 0:
                 left[0] = -1
                 await work()  # it was done, but nobody has kept what came of it
@@ -345,7 +345,7 @@ async def test_a_run_that_dies_after_any_stage_ends_the_same(scene, talk):
             left[0] -= 1
             return await step(name, work)
 
-        again.world.steps.step = dying
+        again.world.steps.step = run_and_die
         with pytest.raises(talk.Killed):
             await again.run()
         again.world.source.bases.clear()  # another process sets up what this one has not

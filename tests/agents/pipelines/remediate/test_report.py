@@ -9,13 +9,13 @@ from agents.pipelines.remediate.findings.triage import Reach, triage
 from agents.pipelines.remediate.ladder import Group, Level, Move, Refusal, Step
 from agents.pipelines.remediate.report import (
     WORDS,
-    fitted,
+    fit_sections,
     fix_report,
     pull_request_body,
     scan_report,
 )
 from agents.pipelines.remediate.result import failure, result_of
-from agents.pipelines.remediate.work import Bump, Failed, Issue, VerifyResult, Work
+from agents.pipelines.remediate.work import Bump, Failed, FixObjection, VerifyResult, Work
 from agents.pipelines.stages.run_checks import Baseline, CheckComparison, CheckResult
 from agents.ports import SetupResult
 from agents.run import Outcome
@@ -25,7 +25,7 @@ EVIL = "@mara ![x](https://evil.example/x.png) <!-- fettle --> | fixes #3 `\n# H
 ACTS = ("](https://evil.example", "<!--", "\n# Heading", "fixes #3")
 
 
-def everything(count, words):
+def make_full_work(count, words):
     """Return work with much of everything, all of it in these words."""
     advisories = tuple(
         alert(f"< 3.1.{n}", n, summary=words, description=words) for n in range(1, count)
@@ -48,7 +48,7 @@ def everything(count, words):
         name=words, command=words, timeout=1, exit_code=0, seconds=1, output=words
     )  # fmt: skip
     baseline = Baseline(runs=(check,) * count, source="", setup=SetupResult(source=""))
-    issue = Issue(category="other", severity="low", description=words)
+    issue = FixObjection(category="other", severity="low", description=words)
     verdict = VerifyResult(passed=True, by="model", issues=(issue,) * count, reasoning=words)
     return Work(
         found=found,
@@ -71,7 +71,7 @@ def without_code(body):
 
 @pytest.mark.parametrize("make", [fix_report, pull_request_body])
 def test_it_is_short_whatever_it_is_about(make):
-    body = make(everything(30, "many words " * 60), URL)
+    body = make(make_full_work(30, "many words " * 60), URL)
 
     assert len(body.split()) <= WORDS
     assert "### Found" in body
@@ -80,7 +80,7 @@ def test_it_is_short_whatever_it_is_about(make):
 def test_a_fix_that_nothing_could_try_is_not_called_low_risk():
     problem = "pip ended with 1: No matching distribution @mara <!-- x -->"
     setup = SetupResult(source="requirements.txt", problems=(problem,))
-    tried = everything(2, "word")
+    tried = make_full_work(2, "word")
 
     told = fix_report(tried.model_copy(update={"setup": setup}), URL)
     unchecked = tried.quality.model_copy(update={"runs": ()})
@@ -98,7 +98,7 @@ def test_a_fix_that_nothing_could_try_is_not_called_low_risk():
 
 def test_only_what_moved_is_in_the_table():
     move = Move(name="semver", old=("5.7.3", "6.3.2", "7.3.8"), new=("5.7.3", "6.3.2", "7.5.2"))
-    work = everything(1, "word")
+    work = make_full_work(1, "word")
     body = fix_report(
         work.model_copy(update={"bump": Bump(by="other", moves=(move,), tree="t")}), URL
     )
@@ -107,12 +107,12 @@ def test_only_what_moved_is_in_the_table():
 
 
 def test_a_scans_report_is_short_as_well():
-    assert len(scan_report(everything(40, "many words " * 60).found, URL).split()) <= WORDS
+    assert len(scan_report(make_full_work(40, "many words " * 60).found, URL).split()) <= WORDS
 
 
 @pytest.mark.parametrize("make", [fix_report, pull_request_body])
 def test_nothing_in_it_acts(make):
-    body = make(everything(2, EVIL), URL)
+    body = make(make_full_work(2, EVIL), URL)
 
     assert not [live for live in ACTS if live in without_code(body)]
     rows = [line for line in body.splitlines() if line.startswith("|")]
@@ -120,7 +120,7 @@ def test_nothing_in_it_acts(make):
 
 
 def test_nothing_of_a_scan_acts():
-    body = scan_report(everything(2, EVIL).found, URL)
+    body = scan_report(make_full_work(2, EVIL).found, URL)
 
     assert not [live for live in ACTS if live in without_code(body)]
 
@@ -128,8 +128,8 @@ def test_nothing_of_a_scan_acts():
 def test_what_there_is_no_room_for_is_left_out_whole():
     long = "word " * 400
 
-    assert fitted("a", long, "b " * 200, "c", spare=("b " * 200,)).split()[-1] == "c"
-    assert fitted("a", long, long) == f"a\n\n{long}"
+    assert fit_sections("a", long, "b " * 200, "c", spare=("b " * 200,)).split()[-1] == "c"
+    assert fit_sections("a", long, long) == f"a\n\n{long}"
 
 
 @pytest.mark.parametrize(
@@ -157,6 +157,6 @@ def test_results_are_told_apart(rule, result):
     ],
 )
 def test_why_there_is_no_fix_decides_what_failed(cause, result):
-    work = Work(found=everything(2, "x").found, refusal=Refusal(cause=cause, reason="so"))
+    work = Work(found=make_full_work(2, "x").found, refusal=Refusal(cause=cause, reason="so"))
 
     assert failure(work) == result

@@ -7,7 +7,7 @@ import pytest
 
 from agents.overrides import Retire
 from agents.pipelines.remediate.result import result_of
-from tests.agents.pipelines.remediate.conftest import GHSA, RELEASES, alert, other
+from tests.agents.pipelines.remediate.conftest import GHSA, RELEASES, alert, make_other_pull
 
 REASON = f"{GHSA}: overrules other packages; look at it again by 2026-11-20"
 MADE = Retire(
@@ -135,7 +135,7 @@ async def test_what_is_not_public_is_not_told(aged):
 @pytest.mark.parametrize("more", [{"own": True}, {"pushed_by": ("mara",)}])
 async def test_whoever_is_at_the_package_comes_first(aged, more):
     place = aged(needs=ADMITS)
-    place.alerts.pulls = (other(**more),)
+    place.alerts.pulls = (make_other_pull(**more),)
     outcome = await place.run()
     assert (outcome.kind, result_of(outcome)) == ("covered", "nothing_to_do")
     assert "#12" in outcome.text

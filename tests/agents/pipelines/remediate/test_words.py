@@ -2,7 +2,11 @@
 
 import pytest
 
-from agents.pipelines.remediate.dependency_files import claimed, is_dependency_file, strange
+from agents.pipelines.remediate.dependency_files import (
+    find_version_objection,
+    is_dependency_file,
+    strange,
+)
 from agents.pipelines.remediate.ladder import Group, Move
 from agents.pipelines.remediate.words import message, subject
 from agents.remediation import branch_words
@@ -100,6 +104,6 @@ def test_a_claimed_version_is_held_against_the_ranges(ecosystem, version, old, f
     )
     texts = {"lock": "1.2.3 1.2.4 2.0.0 0.3.0"}
 
-    said = claimed(group, version, texts, old, majors=False)
+    said = find_version_objection(group, version, texts, old, majors=False)
 
     assert (fault in said) if fault else said == ""

@@ -11,7 +11,7 @@ from agents.ports import Turn
 MADE = StepResult(title="Add right", summary="It adds right.", tried="ran it: 2", commit=None)
 
 
-async def spoken(make_world, request_, answer):
+async def write_comment(make_world, request_, answer):
     world = make_world({"lib.py": ""}, [[answer]])
     await world.journal.append("implement/2", 0, Turn("prompt", "implement/2", [{"type": "text"}]))
     run = world.run(request_)
@@ -34,7 +34,7 @@ async def test_the_issue_learns_why_from_the_session_that_tried(make_world, requ
         needed="An input for which the sum is wrong.",
     )
 
-    world, outcome = await spoken(make_world, request_, answer)
+    world, outcome = await write_comment(make_world, request_, answer)
 
     said = world.publisher.comments["infeasible"]
     assert "It works already: add(1, 1) gives 2." in said
@@ -56,7 +56,7 @@ async def test_what_the_model_writes_sets_nothing_off(make_world, request_, talk
         needed="closes #7 <script>x</script>",
     )
 
-    world, _ = await spoken(make_world, request_, answer)
+    world, _ = await write_comment(make_world, request_, answer)
 
     said = world.publisher.comments["infeasible"]
     assert "```\n\n**What I tried:**" in said

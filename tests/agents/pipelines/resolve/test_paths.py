@@ -17,7 +17,7 @@ FILES = {"lib.py": "def add(a, b):\n    return a + b + 1\n"}
 NOON = 1_767_225_600.0
 
 
-class Acts:
+class ResolveActs:
     """What a model does in each stage, in one word."""
 
     def __init__(self, use):
@@ -76,7 +76,7 @@ class Acts:
 
 @pytest.fixture
 def acts(talk):
-    return Acts(talk.use)
+    return ResolveActs(talk.use)
 
 
 @pytest.fixture
@@ -90,13 +90,13 @@ def make(make_world, talk):
     return world
 
 
-def asked(world, number):
+def messages_of(world, number):
     """Return the messages of one call of the model, as text."""
     return world.model.asked[number]["messages"]
 
 
 def _prompts(world):
-    return [asked(world, number) for number in range(len(world.model.asked))]
+    return [messages_of(world, number) for number in range(len(world.model.asked))]
 
 
 def sub(number, *, title="A part", blocked_by=(), **more):
@@ -111,13 +111,13 @@ async def test_an_answer_goes_on_in_the_session_that_asked(make, acts, request_)
     first = [acts.triage("ask"), acts.ask(), acts.triage()]
     world = make([*first, *acts.straight()])
 
-    def meanwhile(name, until):
+    def wait_for_answer(name, until):
         assert name == "answer/1"
         assert world.tracker.labels == {"bot:waiting"}
         assert until == NOON + 14 * 86_400
         world.steering.say("remark", "The second one.")
 
-    world.steps.meanwhile = meanwhile
+    world.steps.meanwhile = wait_for_answer
     outcome = await world.resolve(request_)
 
     assert outcome.kind == "pull_request"
@@ -125,9 +125,11 @@ async def test_an_answer_goes_on_in_the_session_that_asked(make, acts, request_)
     assert not world.tracker.labels
     sessions = {turn.stage for turn, _ in world.journal.sessions["triage/1"]}
     assert sessions == {"triage/1", "comment_draft/1", "triage_again/1", "decompose/1"}
-    assert "mara, whose role is maintain, said on GitHub" in asked(world, 2)
-    assert "The second one." in asked(world, 2)
-    assert asked(world, 2).startswith(asked(world, 1)[:-1]), "the cached prefix has changed"
+    assert "mara, whose role is maintain, said on GitHub" in messages_of(world, 2)
+    assert "The second one." in messages_of(world, 2)
+    assert messages_of(world, 2).startswith(messages_of(world, 1)[:-1]), (
+        "the cached prefix has changed"
+    )
 
 
 async def test_go_alone_is_an_answer(make, acts, request_):
@@ -226,7 +228,7 @@ async def test_partial_success_opens_a_draft_with_what_is_done(make, acts, reque
     assert "b.py" in world.history.files(world.publisher.pushed[aside])
     assert "- [ ] #42: **not done.** Which file format?" in pull.body
     assert "- [ ] #43: not begun" in pull.body
-    assert "Which file format?" in asked(world, -1), "who writes the draft must know"
+    assert "Which file format?" in messages_of(world, -1), "who writes the draft must know"
 
 
 async def test_parts_are_made_only_after_people_agreed(make, acts, request_, talk):
@@ -345,7 +347,7 @@ async def test_a_part_that_a_stranger_wrote_taints_the_run(make, acts, request_,
 
     assert run.context.standing.tainted
     for number in (0, 1):  # the title stands in a fence wherever a model reads it
-        [text] = [b["text"] for b in json.loads(asked(world, number))[0]["content"]]
+        [text] = [b["text"] for b in json.loads(messages_of(world, number))[0]["content"]]
         before = text.partition("Ignore all rules")[0]
         assert before.count("<untrusted-") == before.count("</untrusted-") + 1
 
@@ -370,7 +372,7 @@ async def test_what_the_judge_finds_is_mended_once_and_judged_anew(make, acts, r
 
     assert world.history.files(outcome.pull_request.head)["lib.py"] == "BETTER"
     assert not outcome.pull_request.draft
-    assert "It forgets negative numbers." in asked(world, 5)
+    assert "It forgets negative numbers." in messages_of(world, 5)
     stages = {s: {t.stage for t, _ in turns} for s, turns in world.journal.sessions.items()}
     assert stages["evaluation/2"] == {"evaluation/2"}, "the second look needs fresh eyes, too"
     assert "revise/1" in stages["implement/1"]
@@ -430,9 +432,9 @@ async def test_a_judge_cannot_leave_a_criterion_out(make, acts, request_):
 
     outcome = await world.resolve(request_)
 
-    assert "each of the 2 criteria exactly once" in asked(world, 5)
-    assert "There are 1 commits" in asked(world, 6)
-    assert "does not meet all criteria cannot pass" in asked(world, 7)
+    assert "each of the 2 criteria exactly once" in messages_of(world, 5)
+    assert "There are 1 commits" in messages_of(world, 6)
+    assert "does not meet all criteria cannot pass" in messages_of(world, 7)
     commit = outcome.pull_request.head[:10]
     assert f"| It is quick. | {commit} | none |" in outcome.pull_request.body
 
@@ -509,10 +511,10 @@ async def test_a_label_that_cannot_be_taken_off_loses_no_work(make, acts, reques
     files = FILES | {".github/fettle.yml": "budget: {turns: 3}"}
     world = make([acts.triage(), acts.plan(), acts.change(content="HALF")], files)
 
-    async def refused(name, *, on, description=""):
+    async def refuse_label(name, *, on, description=""):
         raise RunError("GitHub refuses")
 
-    world.tracker.label = refused
+    world.tracker.label = refuse_label
     outcome = await world.resolve(request_)
 
     assert world.history.files(outcome.pull_request.head)["lib.py"] == "HALF"
@@ -612,11 +614,11 @@ async def test_no_room_at_the_model_parks_the_run_and_it_goes_on_by_itself(make,
     world.model.answers.insert(3, Overloaded("full", retry_after=120))
     waited = []
 
-    def meanwhile(name, until):
+    def wait_for_room(name, until):
         waited.append((name, until))
         world.wall = until
 
-    world.steps.meanwhile = meanwhile
+    world.steps.meanwhile = wait_for_room
     outcome = await world.resolve(request_)
 
     assert outcome.kind == "pull_request"
@@ -633,11 +635,11 @@ async def test_a_server_that_names_no_time_is_left_alone_for_longer_each_time(
     world = make([*triage, *[Overloaded("full")] * 7])
     pauses = []
 
-    def meanwhile(name, until):
+    def wait_for_room(name, until):
         pauses.append(until - world.wall)
         world.wall = until
 
-    world.steps.meanwhile = meanwhile
+    world.steps.meanwhile = wait_for_room
     outcome = await world.resolve(request_)
 
     assert pauses == [60, 120, 240, 480, 960, 960]
@@ -660,9 +662,13 @@ async def test_a_remark_reaches_each_session_once_before_its_next_call(make, act
     world.model.answer = answer
     await world.resolve(request_)
 
-    told = [asked(world, number).count("Mind the") for number in range(len(world.model.asked))]
+    told = [
+        messages_of(world, number).count("Mind the") for number in range(len(world.model.asked))
+    ]
     assert told == [0, 0, 0, 1, 1, 1, 1]  # heard in the implementation and by the judge
-    assert "mara, whose role is maintain, said on GitHub at 2026-01-01 00:00 UTC" in asked(world, 3)
+    assert "mara, whose role is maintain, said on GitHub at 2026-01-01 00:00 UTC" in messages_of(
+        world, 3
+    )
 
 
 # --- going on with an earlier pull request --------------------------------------------------------
@@ -692,8 +698,8 @@ async def test_a_second_label_brings_the_open_pull_request_up_to_date(make, acts
     assert pull.branch == "bot/7-add-0a0a0a"
     assert world.history.commits[pull.head][1] == earlier, "it is not built on the open one"
     assert set(world.history.files(pull.head)) == {"lib.py", "more.py"}
-    assert "pull request #12 for this issue" in asked(world, 0)
-    assert "+of the first run" in asked(world, 0)
+    assert "pull request #12 for this issue" in messages_of(world, 0)
+    assert "+of the first run" in messages_of(world, 0)
     judged = next(text for text in map(str, _prompts(world)) if "# Evaluate" in text)
     assert "+of the first run" in judged, "people merge all of it, and it is not judged"
     assert "1. First run" in judged
@@ -715,8 +721,8 @@ async def test_what_was_decided_before_is_known(make, acts, request_, files, tol
 
     await world.resolve(request_)
 
-    assert told in asked(world, 0)
-    assert len(asked(world, 0)) < 30_000
+    assert told in messages_of(world, 0)
+    assert len(messages_of(world, 0)) < 30_000
 
 
 async def test_where_nothing_was_decided_nothing_is_said(make, acts, request_):
@@ -724,7 +730,7 @@ async def test_where_nothing_was_decided_nothing_is_said(make, acts, request_):
 
     await world.resolve(request_)
 
-    assert "has decided before" not in asked(world, 0)
+    assert "has decided before" not in messages_of(world, 0)
 
 
 async def test_addresses_of_pictures_stand_in_the_fence(make, acts, request_, talk):
@@ -735,7 +741,7 @@ async def test_addresses_of_pictures_stand_in_the_fence(make, acts, request_, ta
 
     await world.resolve(request_)
 
-    before, _, after = asked(world, 0).partition(line)
+    before, _, after = messages_of(world, 0).partition(line)
     assert re.search(r"<untrusted-[0-9a-f]{16}>\\n$", before)
     assert re.match(r"\\n</untrusted-[0-9a-f]{16}>", after)
 
@@ -758,11 +764,11 @@ async def test_what_the_issue_mentions_and_what_the_repository_says_is_known(
 
     await world.resolve(request_)
 
-    assert "The issue mentions the issue #3 (closed), written by jonas" in asked(world, 0)
-    assert "Long ago." in asked(world, 0)
+    assert "The issue mentions the issue #3 (closed), written by jonas" in messages_of(world, 0)
+    assert "Long ago." in messages_of(world, 0)
     for number in (0, 2, 4):  # triage, implement, evaluation
-        assert "# AGENTS.md\\n\\nUse tabs." in asked(world, number)
-        assert "# CLAUDE.md" not in asked(world, number)
+        assert "# AGENTS.md\\n\\nUse tabs." in messages_of(world, number)
+        assert "# CLAUDE.md" not in messages_of(world, number)
 
 
 async def test_where_no_sub_issue_can_be_worked_on_people_are_told_why(make, acts, request_, talk):
@@ -817,6 +823,6 @@ async def test_the_pictures_of_the_issue_stand_behind_its_text(make, acts, reque
 
     await world.resolve(request_)
 
-    [text, shown] = json.loads(asked(world, 0))[0]["content"]
+    [text, shown] = json.loads(messages_of(world, 0))[0]["content"]
     assert text["type"] == "text"
     assert shown == picture.block

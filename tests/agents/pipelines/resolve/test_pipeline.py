@@ -53,7 +53,7 @@ def story(use, say, *, break_it=False):
     ]
 
 
-def ending(use):
+def submit_pull_request(use):
     return [
         use(
             "submit_pull_request",
@@ -69,7 +69,7 @@ def ending(use):
 @pytest.fixture
 def solved(make_world, talk):
     def make(**more):
-        answers = [*story(talk.use, talk.say, **more), ending(talk.use)]
+        answers = [*story(talk.use, talk.say, **more), submit_pull_request(talk.use)]
         return make_world(FILES, answers, commands={CHECK: run_checks})
 
     return make
@@ -152,7 +152,7 @@ async def test_a_death_in_a_command_puts_the_files_back_and_runs_it_again(
     make_world, request_, talk
 ):
     use, say = talk.use, talk.say
-    answers = [*story(use, say), ending(use)]
+    answers = [*story(use, say), submit_pull_request(use)]
     answers.insert(5, [use("bash", command="fumble")])
     deaths = [talk.Killed()]
 
@@ -179,7 +179,7 @@ async def test_what_a_change_breaks_is_mended_in_a_commit_of_its_own(make_world,
         *story(use, say, break_it=True),
         [use("edit", path="lib.py", old=" # BROKEN", new="")],
         [use("submit_fix", summary="Took the comment out.")],
-        ending(use),
+        submit_pull_request(use),
     ]
     world = make_world(FILES, answers, commands={CHECK: run_checks})
 
@@ -194,7 +194,7 @@ async def test_what_stays_broken_becomes_a_draft_that_names_it(make_world, reque
     answers = [
         *story(use, say, break_it=True),
         *([use("submit_fix", summary=f"No idea, try {n}.")] for n in range(3)),
-        ending(use),
+        submit_pull_request(use),
     ]
     world = make_world(FILES, answers, commands={CHECK: run_checks})
 
@@ -206,7 +206,7 @@ async def test_what_stays_broken_becomes_a_draft_that_names_it(make_world, reque
 
 
 async def test_what_failed_before_is_not_held_against_the_change(make_world, request_, talk):
-    answers = [*story(talk.use, talk.say), ending(talk.use)]
+    answers = [*story(talk.use, talk.say), submit_pull_request(talk.use)]
     world = make_world(FILES, answers, commands={CHECK: (1, "always red")})
 
     outcome = await world.resolve(request_)
@@ -228,7 +228,7 @@ async def test_trouble_outside_reaches_the_engine_and_the_run_goes_on(solved, re
 
 async def test_checks_run_on_what_is_committed_and_on_nothing_else(make_world, request_, talk):
     use, say = talk.use, talk.say
-    answers = [*story(use, say), ending(use)]
+    answers = [*story(use, say), submit_pull_request(use)]
     answers.insert(5, [use("bash", command="leave things")])
     seen = []
 
@@ -292,7 +292,7 @@ async def test_time_in_which_nothing_is_done_uses_no_budget(solved, request_, ta
 
 async def test_time_at_work_uses_the_budget_also_over_a_restart(make_world, request_, talk):
     use, say = talk.use, talk.say
-    answers = [*story(use, say), ending(use)]
+    answers = [*story(use, say), submit_pull_request(use)]
     answers.insert(4, talk.Killed())
     world = make_world(FILES, answers)
 

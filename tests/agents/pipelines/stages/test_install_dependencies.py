@@ -5,8 +5,8 @@ import json
 from agents.pipelines.stages.install_dependencies import (
     COMMANDS_LIMIT,
     PROBLEMS_LIMIT,
+    describe_setup,
     set_up,
-    told,
 )
 from agents.ports import SetupCommand, SetupResult
 
@@ -53,7 +53,7 @@ async def test_the_model_hears_what_failed_fenced_and_bounded(make_world, reques
     broken = result((f"npm ci # {hostile}", 1, hostile), problems=("It failed.",))
     _, run = a_run(make_world, request_, broken)
 
-    said = told(run.context, broken)
+    said = describe_setup(run.context, broken)
 
     assert "Not everything could be installed." in said
     assert len(said) < COMMANDS_LIMIT + PROBLEMS_LIMIT + 2_000
@@ -66,7 +66,7 @@ async def test_the_model_hears_how_dependencies_were_installed(make_world, reque
     done = result(("pip install -r requirements.txt", 0, "a lot of prose"))
     _, run = a_run(make_world, request_, done)
 
-    said = told(run.context, done)
+    said = describe_setup(run.context, done)
 
     assert "pip install -r requirements.txt" in said
     assert "read-only" in said

@@ -28,7 +28,7 @@ def pytest_like(files):
     return (1, FAILED) if "+ 1" in files["lib.py"] else (0, "1 passed in 0.1s\n")
 
 
-def made(*commands):
+def make_steps(*commands):
     return tuple(
         StepResult(title="t", summary="s", tried="", proof=c, commit="c") for c in commands
     )
@@ -61,7 +61,7 @@ def changed(make_world, request_):
 async def test_a_test_that_fails_before_and_passes_after_shows_the_bug(changed):
     world, run = changed()
 
-    proof = await run.stage(prove, "bug", made(COMMAND))
+    proof = await run.stage(prove, "bug", make_steps(COMMAND))
 
     assert proof.shown
     assert not proof.mendable
@@ -80,7 +80,7 @@ async def test_a_test_that_fails_before_and_passes_after_shows_the_bug(changed):
 async def test_only_bugs_are_to_be_shown(changed):
     world, run = changed()
 
-    proof = await run.stage(prove, "feature", made(COMMAND))
+    proof = await run.stage(prove, "feature", make_steps(COMMAND))
 
     assert proof == RegressionProof(commit=run.head)
     assert proof.section == ""
@@ -97,7 +97,7 @@ async def test_before_there_is_nothing_of_the_change_but_its_tests(changed):
     extra = {"lib.py": RIGHT, "new.py": "X = 1\n", "tests/test_sum.py": TEST, "tests/d.json": "{}"}
     _, run = changed(extra, without=("tests/test_old.py",), commands={COMMAND: look})
 
-    await run.stage(prove, "bug", made(COMMAND))
+    await run.stage(prove, "bug", make_steps(COMMAND))
 
     assert seen[0] == {**FILES, "tests/test_sum.py": TEST, "tests/d.json": "{}"}
     assert seen[1] == extra
@@ -108,7 +108,7 @@ async def test_what_an_engineer_left_behind_takes_no_part(changed):
     tree = await run.context.tree()
     await tree.write("ignored/x", b"")
 
-    proof = await run.stage(prove, "bug", made(COMMAND))
+    proof = await run.stage(prove, "bug", make_steps(COMMAND))
 
     assert proof.base.exit_code == 0
 
@@ -130,7 +130,7 @@ async def test_what_an_engineer_left_behind_takes_no_part(changed):
 async def test_what_is_no_failing_test_before_shows_nothing(changed, before, why):
     _, run = changed(commands={COMMAND: before})
 
-    proof = await run.stage(prove, "bug", made(COMMAND))
+    proof = await run.stage(prove, "bug", make_steps(COMMAND))
 
     assert not proof.shown
     assert proof.mendable
@@ -165,7 +165,7 @@ async def test_a_command_that_only_looks_for_the_change_shows_nothing(changed, c
     seen = lambda files: (int("+ 1" in files["lib.py"]), "tests/test_sum.py")  # noqa: E731 it stands for a program
     world, run = changed(commands={command: seen})
 
-    proof = await run.stage(prove, "bug", made(command))
+    proof = await run.stage(prove, "bug", make_steps(command))
 
     assert not proof.shown
     assert proof.mendable
@@ -193,7 +193,7 @@ def test_programs_that_run_tests_are_let_through(command):
 async def test_a_test_that_fails_with_the_change_shows_nothing(changed):
     _, run = changed(commands={COMMAND: (1, FAILED)})
 
-    proof = await run.stage(prove, "bug", made(COMMAND))
+    proof = await run.stage(prove, "bug", make_steps(COMMAND))
 
     assert not proof.shown
     assert "it fails with the change, too (exit code 1)" in proof.section
@@ -208,7 +208,7 @@ async def test_a_test_that_cannot_be_imported_before_is_weaker_evidence_and_said
     both = lambda files: (2, broken) if "+ 1" in files["lib.py"] else (0, "1 passed")  # noqa: E731 it stands for a program
     _, run = changed(commands={COMMAND: both})
 
-    proof = await run.stage(prove, "bug", made(COMMAND))
+    proof = await run.stage(prove, "bug", make_steps(COMMAND))
 
     assert proof.shown
     assert "cannot even be imported or built" in proof.section
@@ -217,7 +217,7 @@ async def test_a_test_that_cannot_be_imported_before_is_weaker_evidence_and_said
 async def test_without_a_changed_test_nothing_is_run(changed):
     world, run = changed({"lib.py": RIGHT})
 
-    proof = await run.stage(prove, "bug", made(COMMAND))
+    proof = await run.stage(prove, "bug", make_steps(COMMAND))
 
     assert proof.why == "no test was added or changed"
     assert proof.mendable
@@ -227,7 +227,7 @@ async def test_without_a_changed_test_nothing_is_run(changed):
 async def test_without_a_command_nothing_is_run(changed):
     _, run = changed()
 
-    proof = await run.stage(prove, "bug", made("", " "))
+    proof = await run.stage(prove, "bug", make_steps("", " "))
 
     assert "gave no command" in proof.why
     assert proof.mendable
@@ -237,7 +237,7 @@ async def test_tests_inside_the_source_are_named_and_not_asked_for(changed):
     source = "pub fn add() {}\n\n#[test]\nfn adds() {\n    assert_eq!(add(), 2);\n}\n"
     _, run = changed({"src/lib.rs": source}, base={"src/lib.rs": "pub fn add() {}\n"})
 
-    proof = await run.stage(prove, "bug", made("cargo test"))
+    proof = await run.stage(prove, "bug", make_steps("cargo test"))
 
     assert not proof.shown
     assert not proof.mendable
@@ -257,7 +257,7 @@ async def test_a_command_that_the_gate_does_not_allow_is_not_run(changed, comman
     """The command is the model's: it passes the same gate as any other."""
     world, run = changed()
 
-    proof = await run.stage(prove, "bug", made(command))
+    proof = await run.stage(prove, "bug", make_steps(command))
 
     assert not proof.shown
     assert why in proof.why
@@ -268,7 +268,7 @@ async def test_the_owners_rules_hold_for_it_too(changed):
     policy = "deny:\n  - {tool: bash, command: 'python3 *', reason: Not on this machine.}\n"
     _, run = changed(base={**FILES, POLICY_PATH: policy})
 
-    proof = await run.stage(prove, "bug", made(COMMAND))
+    proof = await run.stage(prove, "bug", make_steps(COMMAND))
 
     assert not proof.shown
     assert "was not run: Not on this machine" in proof.section
@@ -278,7 +278,7 @@ async def test_the_newest_command_that_shows_it_counts_and_no_more_than_five_are
     world, run = changed()
     others = [f"python3 -m pytest tests/test_{n}.py" for n in range(7)]
 
-    proof = await run.stage(prove, "bug", made(COMMAND, *others))
+    proof = await run.stage(prove, "bug", make_steps(COMMAND, *others))
 
     ran = [command for tree in world.source.opened for command in tree.ran]
     assert not proof.shown
@@ -286,7 +286,7 @@ async def test_the_newest_command_that_shows_it_counts_and_no_more_than_five_are
     assert proof.command == others[-1]
 
     _, run = changed()
-    shown = await run.stage(prove, "bug", made(COMMAND, *others[:4]))
+    shown = await run.stage(prove, "bug", make_steps(COMMAND, *others[:4]))
     assert shown.command == COMMAND
 
 
@@ -297,9 +297,9 @@ async def test_a_test_that_shows_the_bug_can_still_be_made(changed, talk):
     ]
     world, run = changed({"lib.py": RIGHT}, answers)
 
-    proof = await run.stage(prove, "bug", made())
+    proof = await run.stage(prove, "bug", make_steps())
     shown = await run.stage(prove_again, proof)
-    again = await run.stage(prove, "bug", (*made(), shown))
+    again = await run.stage(prove, "bug", (*make_steps(), shown))
 
     prompt = str(json.loads(world.model.asked[0]["messages"])[0]["content"])
     assert "# Show the bug by a test" in prompt
@@ -314,7 +314,7 @@ async def test_whoever_is_to_show_it_sees_what_was_tried(changed, talk):
     answers = [[talk.use("submit_proof", summary="It cannot be shown.", proof="")]]
     world, run = changed(None, answers, commands={COMMAND: (1, FAILED)})
 
-    proof = await run.stage(prove, "bug", made(COMMAND))
+    proof = await run.stage(prove, "bug", make_steps(COMMAND))
     shown = await run.stage(prove_again, proof)
 
     prompt = str(json.loads(world.model.asked[0]["messages"])[0]["content"])
@@ -329,7 +329,7 @@ async def test_what_a_test_writes_stays_in_its_block(changed, output):
     both = lambda files: (1, text) if "+ 1" in files["lib.py"] else (0, "1 passed")  # noqa: E731 it stands for a program
     _, run = changed(commands={COMMAND: both})
 
-    proof = await run.stage(prove, "bug", made(COMMAND))
+    proof = await run.stage(prove, "bug", make_steps(COMMAND))
 
     fence = "````" if "```" in output else "```"
     assert proof.section.endswith(f"{fence}text\n{text}\n{fence}")

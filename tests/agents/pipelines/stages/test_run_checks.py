@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.pipelines.stages.check_summary import NEW_TOLD, tally, wrote
+from agents.pipelines.stages.check_summary import NEW_TOLD, format_output, tally
 from agents.pipelines.stages.run_checks import (
     Baseline,
     CheckComparison,
@@ -112,7 +112,7 @@ def test_a_record_of_an_older_fettle_is_read():
     assert CheckComparison.model_validate_json(quality.model_dump_json()) == quality
 
 
-def compared(before, *new, base_code=1):
+def compare_runs(before, *new, base_code=1):
     red = CheckResult(**CHECK, exit_code=base_code, failures=before)
     now = CheckResult(**CHECK, exit_code=1, new=new, failures=before)
     return CheckComparison(
@@ -127,7 +127,7 @@ HOSTILE = (
 
 
 def test_names_are_published_as_code_in_one_cell():
-    quality = compared({"told": {"pytest": {"names": {"t.py::a": 1}, "whole": True}}}, *HOSTILE)
+    quality = compare_runs({"told": {"pytest": {"names": {"t.py::a": 1}, "whole": True}}}, *HOSTILE)
     table = checks_table(quality)
     said = VerifiedChange(quality=quality).why_not()
 
@@ -145,17 +145,17 @@ def test_names_are_published_as_code_in_one_cell():
 
 def test_many_long_names_stay_short():
     many = tuple(f"t.py::{'x' * 150}{n}" for n in range(500))
-    quality = compared({}, *many)
+    quality = compare_runs({}, *many)
 
     assert len(checks_table(quality)) < 600
     assert "and 497 more" in checks_table(quality)
-    told = wrote(quality.runs[0])
+    told = format_output(quality.runs[0])
     assert told.startswith("These fail with the change and did not fail before it:\n- t.py::x")
     assert f"- and {500 - NEW_TOLD} more" in told
     assert told.endswith("What the check wrote:\nF")
 
 
 def test_a_check_that_passed_before_is_told_as_ever():
-    said = VerifiedChange(quality=compared({}, base_code=0)).why_not()
+    said = VerifiedChange(quality=compare_runs({}, base_code=0)).why_not()
 
     assert said == "These checks of the repository fail now that passed before: `tests`."

@@ -10,7 +10,7 @@ from agents.pipelines.stages.save_unfinished import DAY_OVER
 from agents.run import Outcome
 
 
-class Run:
+class KeptWorkRun:
     """A run whose work was kept."""
 
     stopping = False
@@ -30,5 +30,5 @@ async def test_that_only_the_day_was_over_is_said(error, rule):
     async def pipeline(_run, _request):
         raise error("It ended.")
 
-    outcome = await Pipeline(pipeline, ()).work(Run(), None)
+    outcome = await Pipeline(pipeline, ()).work(KeptWorkRun(), None)
     assert (outcome.kind, outcome.text, outcome.rule) == ("failed", "It ended.", rule)

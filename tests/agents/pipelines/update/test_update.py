@@ -7,7 +7,7 @@ import pytest
 
 from agents.pipelines import PIPELINES
 from agents.policy import POLICY_PATH
-from agents.ports import Batch, Feedback, Pull, Remark
+from agents.ports import Batch, Feedback, PullSnapshot, Remark
 from agents.requests import Person, Repository, UpdateBranch
 
 POLICY = "quality: [{name: unit, run: check}]\n"
@@ -29,7 +29,7 @@ def request_():
     )
 
 
-class Scene:
+class DivergedPullScene:
     """A pull request, its base, and what is done to both."""
 
     def __init__(self, world, base):
@@ -71,20 +71,20 @@ def scene(make_world, talk):
         } | more.pop("pull", {})
         more.setdefault("approvals", talk.Approvals())
         whole = {**FILES, POLICY_PATH: policy, **dict(files)}
-        reviewing = talk.Reviewing(Pull(**pull))
+        reviewing = talk.Reviewing(PullSnapshot(**pull))
         commands = {"check": (0, "ok")} if commands is None else commands
         world = make_world(whole, answers, reviewing=reviewing, commands=commands, **more)
-        return Scene(world, world.base)
+        return DivergedPullScene(world, world.base)
 
     return make
 
 
 @pytest.fixture
 def acts(talk):
-    return Acts(talk.use)
+    return UpdateActs(talk.use)
 
 
-class Acts:
+class UpdateActs:
     """What a model does, in one word."""
 
     def __init__(self, use):
@@ -108,7 +108,7 @@ class Acts:
         return [self.write(), self.submit()]
 
 
-def told(world, number=-1):
+def last_message(world, number=-1):
     """Return what the model read last, when it was asked this time."""
     return json.dumps(json.loads(world.model.asked[number]["messages"])[-1])
 
@@ -234,7 +234,7 @@ async def test_the_engineer_begins_with_the_marks_and_is_shown_both_sides(scene,
         assert side[:12] in prompt
     assert "+OURS" in prompt
     assert "+THEIRS" in prompt
-    assert "<<<<<<< " in told(place.world, 1)
+    assert "<<<<<<< " in last_message(place.world, 1)
 
 
 async def test_what_writers_said_lately_is_read(scene, acts, request_):
@@ -475,7 +475,7 @@ async def test_what_somebody_pushed_meanwhile_comes_first(scene, acts, request_)
     place = scene()
     mine, yours = place.stand({"new.py": "mine"}, {"ui.py": "theirs"})
     theirs = place.commit(mine, {"hand.py": "by hand"}, "By hand")
-    check = counted(lambda: place.world.source.branches.update({BRANCH: theirs}), at=3)
+    check = act_at(lambda: place.world.source.branches.update({BRANCH: theirs}), at=3)
     place.world.commands["check"] = check
 
     outcome = await place.world.resolve(request_)
@@ -494,7 +494,7 @@ async def test_what_contradicts_what_was_pushed_meanwhile_is_left_to_people(scen
     place = scene(acts.settle())
     mine, _ = place.stand({"lib.py": OURS}, {"lib.py": THEIRS})
     theirs = place.commit(mine, {"lib.py": "by hand"}, "By hand")
-    check = counted(lambda: place.world.source.branches.update({BRANCH: theirs}), at=3)
+    check = act_at(lambda: place.world.source.branches.update({BRANCH: theirs}), at=3)
     place.world.commands["check"] = check
 
     outcome = await place.world.resolve(request_)
@@ -512,7 +512,7 @@ async def test_a_pull_request_that_is_closed_meanwhile_ends_it(scene, request_):
         reviewing = place.world.reviewing
         reviewing.is_now = reviewing.is_now.model_copy(update={"state": "closed"})
 
-    place.world.commands["check"] = counted(close, at=3)
+    place.world.commands["check"] = act_at(close, at=3)
 
     outcome = await place.world.resolve(request_)
 
@@ -520,7 +520,7 @@ async def test_a_pull_request_that_is_closed_meanwhile_ends_it(scene, request_):
     assert not place.world.publisher.pushed, "git's own merge is nothing to keep"
 
 
-def counted(act, *, at):
+def act_at(act, *, at):
     """Return a check that passes, and does something when it runs for the `at`th time."""
     runs = []
 
@@ -548,13 +548,13 @@ async def test_a_death_after_any_stage_changes_nothing(scene, acts, request_, ta
         place.stand({"lib.py": OURS}, {"lib.py": THEIRS})
         steps, step = place.world.steps, place.world.steps.step
 
-        async def dying(name, work, *, step=step, dies_at=dies_at):
+        async def run_and_die(name, work, *, step=step, dies_at=dies_at):
             done = await step(name, work)
             if name == dies_at:
                 raise talk.Killed
             return done
 
-        steps.step = dying
+        steps.step = run_and_die
         with pytest.raises(talk.Killed):
             await place.world.resolve(request_)
         steps.step = step
@@ -570,12 +570,12 @@ async def test_a_death_between_the_answer_and_the_merge_costs_no_answer(
     place.stand({"lib.py": OURS}, {"lib.py": THEIRS})
     append = place.world.journal.append
 
-    async def dying(session, number, turn):
+    async def append_and_die(session, number, turn):
         await append(session, number, turn)
         if turn.kind == "results" and "Recorded" in json.dumps(turn.content):
             raise talk.Killed
 
-    place.world.journal.append = dying
+    place.world.journal.append = append_and_die
     with pytest.raises(talk.Killed):
         await place.world.resolve(request_)
     place.world.journal.append = append

@@ -20,7 +20,7 @@ def rules(script):
     return [finding.rule for finding in judge(read(script), POLICY)]
 
 
-def stopped(script):
+def is_stopped(script):
     return bool(rules(script))
 
 
@@ -309,8 +309,8 @@ AROUND = st.sampled_from(
         lambda s: f"coproc X {{ {s}; }}",
         lambda s: f"coproc ( {s} )",
         lambda s: f"bash -c {shlex.quote(document(s))}",
-        lambda s: f'echo "${{x:+`{ticked(s)}`}}"',
-        lambda s: f"echo ${{x:-`{ticked(s)}`}}",
+        lambda s: f'echo "${{x:+`{escape(s)}`}}"',
+        lambda s: f"echo ${{x:-`{escape(s)}`}}",
         lambda s: f'declare -A m=([a]={shlex.quote(s)}); eval "${{m[a]}}"',
         lambda s: f'm=(ls {shlex.quote(s)}); sh -c "${{m[1]}}"',
         lambda s: f"script -qc {shlex.quote(s)} /dev/null",
@@ -322,13 +322,13 @@ AROUND = st.sampled_from(
 )  # fmt: skip
 
 
-def ticked(text):
+def escape(text):
     return "".join(f"\\{char}" if char in "\\`$" else char for char in text)
 
 
 def document(text):
     end = f"E{len(text)}"
-    return f"cat <<{end}\n`{ticked(text)}`\n{end}\n"
+    return f"cat <<{end}\n`{escape(text)}`\n{end}\n"
 
 
 def double(text):
@@ -345,16 +345,16 @@ def test_wrapping_a_stopped_command_never_lets_it_through(command, spelled, fron
     for wrapped in around:
         script = wrapped(script)
     assume(len(script) < 5_000)
-    assert stopped(script)
+    assert is_stopped(script)
 
 
 def test_the_wrappings_themselves_stop_nothing():
     for around in AROUND.elements:
-        assert not stopped(around("pytest -q")), around("pytest -q")
+        assert not is_stopped(around("pytest -q")), around("pytest -q")
     for front in IN_FRONT.elements:
         end = " \\;" if front.endswith("-exec") else ""
-        assert not stopped(f"{front} pytest -q{end}"), front
+        assert not is_stopped(f"{front} pytest -q{end}"), front
     for spelled in SPELLINGS.elements:
         name = spelled("pytest")
         in_part_unknown = "$@" in name or "${" in name
-        assert stopped(f"{name} -q") is in_part_unknown, name
+        assert is_stopped(f"{name} -q") is in_part_unknown, name

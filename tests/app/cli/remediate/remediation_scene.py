@@ -13,12 +13,12 @@ import pytest
 import structlog
 
 from agents.pipelines.remediate.ladder import ecosystem
-from app.cli.remediate.commands import Said
+from app.cli.remediate.commands import RemediationArguments
 from app.cli.remediate.execute import run
 from app.config.settings import load_settings
 from app.demo.server_process import ServerProcess
 from app.operator.open_alerts import open_alerts
-from app.operator.remediation_requests import Asked
+from app.operator.remediation_requests import RemediationOptions
 from app.operator.repositories import repository_at
 from app.operator.submit import hand_over
 from app.secrets.redaction import Redactor
@@ -30,7 +30,7 @@ from app.simulator.model.script import Script
 from app.store.database import Database
 from app.wiring.serve import open_github
 from tests.agents.pipelines.remediate.conftest import lock
-from tests.agents.pipelines.remediate.ladder.conftest import Index
+from tests.agents.pipelines.remediate.ladder.conftest import MadeUpEcosystem
 from tests.app.clone import conftest as clone
 from tests.patience import PATIENCE
 
@@ -115,7 +115,7 @@ class Shop:
         """Do what the command does, in this process; return its code, output and errors."""
         known = {"org", "user", "alerts", "severity", "packages", "from_scan", "model", "shape"}
         of_said = {name: typed.pop(name) for name in known & set(typed)}
-        said = Said(
+        said = RemediationArguments(
             place=place,
             org=of_said.get("org"),
             user=of_said.get("user"),
@@ -138,7 +138,7 @@ class Shop:
         async with open_github(settings, redactor) as github:
             installed = await repository_at(github, self.owner.login, repository.name)
             [group] = await open_alerts(github, installed, redactor.clean)
-        return Asked("remediate", **options).request(
+        return RemediationOptions("remediate", **options).request(
             group, installed.repository, installation_id=installed.installation_id, url="http://x"
         )
 
@@ -188,7 +188,7 @@ class Done(clone.Done):
 @pytest.fixture
 async def shop(capsys, monkeypatch):
     """A GitHub without repositories, and nobody who works on it."""
-    monkeypatch.setattr(ecosystem, "FINDERS", (lambda paths, group: Index(RELEASES),))
+    monkeypatch.setattr(ecosystem, "FINDERS", (lambda paths, group: MadeUpEcosystem(RELEASES),))
     root = Path(tempfile.mkdtemp(prefix="fettle-alerts-"))
     root.chmod(0o711)  # sandboxes are another user and must get through; pytest's may not
     monkeypatch.setenv("HOME", str(root / "home"))

@@ -14,7 +14,7 @@ from app.clone.preconditions import start_at
 from app.config.settings import load_settings
 from app.git.mirror.mirror import Mirror
 from app.operator.remediation_report import left_alone
-from app.operator.remediation_requests import Asked
+from app.operator.remediation_requests import RemediationOptions
 from app.operator.scan_file import read_scan
 from app.secrets.redaction import Redactor
 from tests.app.cli.remediate.remediation_scene import shop
@@ -25,7 +25,7 @@ __all__ = ["shop"]  # a fixture
 NAME = "octo-org/shop"
 
 
-async def cloned(shop, path="clone", packages=("jinja2",)):
+async def clone_shop(shop, path="clone", packages=("jinja2",)):
     """Return a clone of the shop, as a person has it."""
     repository = await shop.repository("shop", packages)
     await shop.install()
@@ -36,7 +36,7 @@ async def cloned(shop, path="clone", packages=("jinja2",)):
 
 
 async def test_a_clone_is_named_by_its_folder_and_begins_the_mirror(shop):
-    clone = await cloned(shop)
+    clone = await clone_shop(shop)
     (clone / "secret.txt").write_text("of nobody else\n")
     git(clone, "add", "-A")
     git(clone, "commit", "-q", "-m", "mine alone")
@@ -59,7 +59,7 @@ async def test_a_clone_is_named_by_its_folder_and_begins_the_mirror(shop):
 
 
 async def test_the_folder_one_stands_in_and_where_people_keep_clones(shop):
-    clone = await cloned(shop, "home/src/shop")
+    clone = await clone_shop(shop, "home/src/shop")
     done = await shop.run("scan", NAME)
     assert "taken from a clone" in done.err
     shop.monkeypatch.chdir(clone)
@@ -70,7 +70,7 @@ async def test_the_folder_one_stands_in_and_where_people_keep_clones(shop):
 
 
 async def test_a_configured_folder(shop):
-    clone = await cloned(shop)
+    clone = await clone_shop(shop)
     shop.settings(FETTLE_CLONES=json.dumps({NAME: str(clone)}))
     assert "taken from a clone" in (await shop.run("scan", NAME)).err
 
@@ -78,9 +78,9 @@ async def test_a_configured_folder(shop):
 # --- without an App -----------------------------------------------------------------------------
 
 
-async def alone(shop, packages=("jinja2",)):
+async def clone_and_scan(shop, packages=("jinja2",)):
     """Return a clone, and a scan of it; then there is no App any more."""
-    clone = await cloned(shop, packages=packages)
+    clone = await clone_shop(shop, packages=packages)
     file = shop.root / "scan.json"
     file.write_text((await shop.run("scan", str(clone))).out)
     for name in ("APP_ID", "PRIVATE_KEY_FILE", "WEBHOOK_SECRETS"):
@@ -90,7 +90,7 @@ async def alone(shop, packages=("jinja2",)):
 
 
 async def test_what_a_scan_found_is_mended_in_a_clone_without_github(shop):
-    clone, file = await alone(shop)
+    clone, file = await clone_and_scan(shop)
     before = snapshot(clone)
 
     done = await shop.run("remediate", str(clone), from_scan=file)
@@ -115,8 +115,8 @@ class Second(RemediatingClone):
 
 
 async def test_what_breaks_later_does_not_take_the_report_away(shop):
-    clone, file = await alone(shop, ["jinja2", "sqlparse"])
-    wanted = Wanted(Asked("remediate"), machine_readable=True)
+    clone, file = await clone_and_scan(shop, ["jinja2", "sqlparse"])
+    wanted = Wanted(RemediationOptions("remediate"), machine_readable=True)
     seat = Second(load_settings(serving=False), Redactor(), wanted)
 
     scan = read_scan(file)
@@ -128,14 +128,14 @@ async def test_what_breaks_later_does_not_take_the_report_away(shop):
 
 
 async def test_no_pr_leaves_not_even_a_branch(shop):
-    clone, file = await alone(shop)
+    clone, file = await clone_and_scan(shop)
     done = await shop.run("remediate", str(clone), from_scan=file, no_pr=True)
     assert done.groups["jinja2"]["result"] == "fixed"
     assert git(clone, "for-each-ref", "refs/heads/bot") == ""
 
 
 async def test_a_clone_at_another_commit_or_of_another_repository_is_refused(shop):
-    clone, file = await alone(shop)
+    clone, file = await clone_and_scan(shop)
     git(clone, "remote", "set-url", "origin", f"{shop.github.url}/octo-org/other.git")
     with pytest.raises(ConfigError, match="not about octo-org/other"):
         await shop.run("remediate", str(clone), from_scan=file)
@@ -150,7 +150,7 @@ async def test_a_clone_at_another_commit_or_of_another_repository_is_refused(sho
 
 
 async def test_without_app_and_scan_the_missing_settings_are_told(shop):
-    clone, _ = await alone(shop)
+    clone, _ = await clone_and_scan(shop)
     with pytest.raises(ConfigError, match="FETTLE_APP_ID"):
         await shop.run("remediate", str(clone))
     shutil.rmtree(clone)

@@ -174,7 +174,7 @@ async def test_an_account_without_the_app_is_told(shop, account):
 # --- what was found before ----------------------------------------------------------------------
 
 
-async def recorded(shop, run_id):
+async def read_steps(shop, run_id):
     """Return what each stage of the run gave to the next: the engine's own record."""
     database = Database(shop.server.database_url)
     try:
@@ -208,7 +208,7 @@ async def test_what_a_scan_wrote_is_what_all_later_stages_are_given(shop):
     assert handed_in.code == 0
     ours, theirs = (done.groups["jinja2"] for done in (direct, handed_in))
     assert ours["found"] == theirs["found"] == scanned.groups["jinja2"]["found"]
-    one, other = [(await recorded(shop, each["run"])) for each in (ours, theirs)]
+    one, other = [(await read_steps(shop, each["run"])) for each in (ours, theirs)]
     assert [name for name, _ in one] == [name for name, _ in other]
     base = ours["found"]["commit"]
     assert [plain(each, base) for _, each in one] == [plain(each, base) for _, each in other]
@@ -287,11 +287,11 @@ async def test_ctrl_c_is_heard_while_github_does_not_answer(shop):
     await shop.install()
     asked = asyncio.Event()
 
-    async def never(_):
+    async def hang(_):
         asked.set()
         await asyncio.sleep(PATIENCE)
 
-    shop.github.faults.before("GET", "/repos/octo-org/b/dependabot/alerts", never)
+    shop.github.faults.before("GET", "/repos/octo-org/b/dependabot/alerts", hang)
 
     working = asyncio.create_task(shop.run("scan", org="octo-org"))
     async with asyncio.timeout(PATIENCE / 2):

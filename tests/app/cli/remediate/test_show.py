@@ -14,11 +14,11 @@ from app.operator.remediation_report import (
     GroupReport,
     Report,
     RepositoryReport,
-    ended,
+    report_ended,
     worst,
 )
 from app.secrets.redaction import Redactor
-from tests.app.operator.test_scan_file import found
+from tests.app.operator.test_scan_file import make_scan
 
 EVIL = (
     "evil\x1b]0;gone\x07\x1b[2J\u202e @octo |<img src=x>![](https://evil.example/x) `x` #1\n# Head"
@@ -29,7 +29,7 @@ SECRET = "ghs_0123456789abcdefghijABCDEFGHIJ012345"
 def group(result="scanned", **more):
     values = {"ecosystem": "pip", "package": "jinja2", "directory": "api", "alerts": (5,)}
     return GroupReport.model_validate(
-        {**values, "severity": "high", "result": result, "text": "t", "found": found(), **more}
+        {**values, "severity": "high", "result": result, "text": "t", "found": make_scan(), **more}
     )
 
 
@@ -130,4 +130,4 @@ def test_a_repository_of_which_nothing_could_be_had_is_an_error():
 )
 def test_how_a_run_ends_is_how_its_group_does(kind, rule, result):
     outcome = Outcome(kind=kind, rule=rule, text="t", details={"odd": 1})
-    assert ended(found().group, "r", outcome, (0, 0.0)).result == result
+    assert report_ended(make_scan().group, "r", outcome, (0, 0.0)).result == result

@@ -13,7 +13,7 @@ from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
-from tests.app.commands.answering_scene import asking
+from tests.app.commands.answering_scene import make_asking
 from tests.app.github.approvals.test_action_text import REQUEST
 
 STEPS = (
@@ -42,14 +42,14 @@ def results(words, *, tree=None, error=False, stage="implement/1"):
     return Turn("results", stage, [block | ({"is_error": True} if error else {})], tree=tree)
 
 
-class Store:
+class RunStore:
     """A database with runs in it."""
 
     def __init__(self, url):
         self.url = url
 
     def do(self, work):
-        async def doing():
+        async def run_work():
             database = Database(self.url)
             try:
                 await asyncio.to_thread(database.migrate)
@@ -57,7 +57,7 @@ class Store:
             finally:
                 database.close()
 
-        return asyncio.run(doing())
+        return asyncio.run(run_work())
 
     def run(self, ident, *, state="done", session="implement/1", turns=(), **changes):
         """Store a run in that state, with these turns."""
@@ -82,7 +82,7 @@ class Store:
         """Have the run ask; return the approval's id."""
 
         async def work(database):
-            return (await StoredApprovals(database).ask_once(ident, asking(**changes))).id
+            return (await StoredApprovals(database).ask_once(ident, make_asking(**changes))).id
 
         return self.do(work)
 

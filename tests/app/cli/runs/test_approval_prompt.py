@@ -10,18 +10,18 @@ import pytest
 
 from app.cli.runs.approval_prompt import ask_here
 from app.records.approvals import StoredApproval
-from tests.app.commands.answering_scene import asking
+from tests.app.commands.answering_scene import make_asking
 from tests.patience import PATIENCE
 
 
-def waiting(**changes):
+def make_approval(**changes):
     about = {
         "id": "k3f9x2",
         "run_id": "run-1",
         "repository": "local/parse",
         "repository_id": 0,
         "number": 0,
-        "asking": asking(),
+        "asking": make_asking(),
         "tool": "bash",
         "binding": "b",
         "branch": None,
@@ -63,7 +63,7 @@ def keyboard(monkeypatch):
 )
 async def test_an_answer_in_words(keyboard, capsys, typed, answer):
     keyboard(typed)
-    assert await asyncio.wait_for(ask_here(waiting()), PATIENCE) == answer
+    assert await asyncio.wait_for(ask_here(make_approval()), PATIENCE) == answer
     told = capsys.readouterr().err
     assert "k3f9x2: bash, for local/parse, in the stage implement/2" in told
     assert "    git reset --hard HEAD~1" in told
@@ -71,12 +71,12 @@ async def test_an_answer_in_words(keyboard, capsys, typed, answer):
 
 async def test_what_nobody_can_read_cannot_be_approved(keyboard):
     keyboard("yes\nno\n\n")
-    answer = await asyncio.wait_for(ask_here(waiting(asking=None)), PATIENCE)
+    answer = await asyncio.wait_for(ask_here(make_approval(asking=None)), PATIENCE)
     assert answer == ("denied", "")
 
 
 async def test_it_can_be_called_off_while_nobody_types(keyboard):
-    asked = asyncio.create_task(ask_here(waiting()))
+    asked = asyncio.create_task(ask_here(make_approval()))
     await asyncio.sleep(0.05)
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):

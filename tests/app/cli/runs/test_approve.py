@@ -18,21 +18,21 @@ from app.cli.progress import TerminalProgress
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
-from tests.app.commands.answering_scene import RUN, asking
+from tests.app.commands.answering_scene import RUN, make_asking
 from tests.app.github.approvals.test_action_text import REQUEST
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 ASKED = {"command": "git reset --hard HEAD~1\nrm \u202ex", "timeout": 60}
 
 
-class Store:
+class ApprovalStore:
     """A database with what waits in it."""
 
     def __init__(self, url):
         self.url = url
 
     def do(self, work):
-        async def doing():
+        async def run_work():
             database = Database(self.url)
             try:
                 await asyncio.to_thread(database.migrate)
@@ -40,12 +40,12 @@ class Store:
             finally:
                 database.close()
 
-        return asyncio.run(doing())
+        return asyncio.run(run_work())
 
     def ask(self, call_id="c1", run=RUN, **changes):
         async def work(stored, runs):
             await runs.create(run, REQUEST)
-            return (await stored.ask_once(run, asking(call_id, arguments=ASKED, **changes))).id
+            return (await stored.ask_once(run, make_asking(call_id, arguments=ASKED, **changes))).id
 
         return self.do(work)
 
@@ -64,7 +64,7 @@ class Store:
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(f"sqlite:///{tmp_path / 'fettle.db'}")
+    return ApprovalStore(f"sqlite:///{tmp_path / 'fettle.db'}")
 
 
 def test_it_shows_the_whole_call_and_decides_on_a_yes(fettle, store):
@@ -175,7 +175,7 @@ def test_the_list(fettle, store):
 def test_runs_on_clones_wait_in_databases_of_their_own(fettle, store, tmp_path):
     store.ask("c1")
     (tmp_path / "clones" / "abc-1").mkdir(parents=True)
-    clone = Store(f"sqlite:///{tmp_path / 'clones' / 'abc-1' / 'run.db'}")
+    clone = ApprovalStore(f"sqlite:///{tmp_path / 'clones' / 'abc-1' / 'run.db'}")
     ident = clone.ask("c2", run="abc-1")
     assert ident in fettle("approvals")[1]
     code, _, err = fettle("approve", ident, "--yes")
@@ -185,7 +185,7 @@ def test_runs_on_clones_wait_in_databases_of_their_own(fettle, store, tmp_path):
 
 
 def test_a_database_can_be_named(fettle, tmp_path):
-    other = Store(f"sqlite:///{tmp_path / 'other.db'}")
+    other = ApprovalStore(f"sqlite:///{tmp_path / 'other.db'}")
     ident = other.ask()
     assert fettle("approve", ident, "--yes", "--database", str(tmp_path / "other.db"))[0] == 0
     assert other.get(ident).state == "approved"
@@ -232,7 +232,7 @@ def test_it_waits_for_the_server_to_finish_its_write(fettle, store, tmp_path):
 
 def test_postgresql_as_well(fettle, postgresql):
     url = postgresql.database()
-    other = Store(url.replace("postgresql://", "postgresql+psycopg://"))
+    other = ApprovalStore(url.replace("postgresql://", "postgresql+psycopg://"))
     ident = other.ask()
     assert ident in fettle("approvals", FETTLE_DATABASE_URL=url)[1]
     assert fettle("approve", ident, "--yes", FETTLE_DATABASE_URL=url)[0] == 0

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from app.cli.runs.find import shorten
-from tests.app.cli.runs.runs_scene import Store, answer, call, prompt, results
+from tests.app.cli.runs.runs_scene import RunStore, answer, call, prompt, results
 from tests.app.git.conftest import git, make_repository, write_files
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -32,7 +32,7 @@ def fettle(fettle):
     return partial(fettle, ANTHROPIC_API_KEY=KEY)
 
 
-def shown(fettle, *args):
+def show_run(fettle, *args):
     """Return the JSON of `fettle runs show`."""
     code, out, err = fettle("runs", "show", *args, "--json")
     assert (code, err) == (0, "")
@@ -89,14 +89,14 @@ def test_runs_on_clones_are_listed_and_failed_ones_too(fettle, store, tmp_path):
     for name, state in (("abc-1", "parked"), ("failed-def-2", "failed")):
         folder = tmp_path / "clones" / name
         folder.mkdir(parents=True)
-        Store(f"sqlite:///{folder / 'run.db'}").run(name.removeprefix("failed-"), state=state)
+        RunStore(f"sqlite:///{folder / 'run.db'}").run(name.removeprefix("failed-"), state=state)
     listed = json.loads(fettle("runs", "--json")[1])
     assert [(each["id"], each["clone"]) for each in listed] == [
         ("def-2", True),
         ("abc-1", True),
         (RUN, False),
     ]
-    assert shown(fettle, "def")["outcome"]["kind"] == "failed"
+    assert show_run(fettle, "def")["outcome"]["kind"] == "failed"
 
 
 def test_one_that_cannot_be_read_does_not_hide_the_others(fettle, store, tmp_path):
@@ -126,8 +126,8 @@ def test_without_a_database_it_says_so_and_makes_none(fettle, tmp_path):
 def test_any_beginning_that_no_other_run_shares_will_do(fettle, store):
     store.run(RUN)
     store.run(OTHER)
-    assert shown(fettle, RUN[:13].upper())["id"] == RUN
-    assert shown(fettle, OTHER)["id"] == OTHER
+    assert show_run(fettle, RUN[:13].upper())["id"] == RUN
+    assert show_run(fettle, OTHER)["id"] == OTHER
     code, out, err = fettle("runs", "show", "000660d6")
     assert (code, out) == (2, "")
     assert "2 runs" in err
@@ -162,7 +162,7 @@ def test_ids_are_as_short_as_they_can_be():
 def test_the_timeline_comes_from_the_turns_when_nothing_else_is_left(fettle, store):
     told = [prompt("p"), answer(call(command="ls")), results("a.py"), answer()]
     store.run(RUN, turns=told)
-    [stage] = shown(fettle, RUN)["stages"]
+    [stage] = show_run(fettle, RUN)["stages"]
     assert (stage["stage"], stage["state"], stage["answers"]) == ("implement/1", "said", 2)
     assert stage["usd"] == 0.5
     assert stage["tokens"]["cache_read"] == 1200
@@ -200,7 +200,7 @@ def test_the_engine_tells_of_stages_without_a_conversation(fettle, store):
 
 def test_a_run_that_has_only_begun_shows_where_it_is(fettle, store):
     store.run(RUN, state="running")
-    [stage] = shown(fettle, RUN)["stages"]
+    [stage] = show_run(fettle, RUN)["stages"]
     assert (stage["stage"], stage["state"], stage["seconds"]) == ("implement/1", "running", 0)
 
 
@@ -220,7 +220,7 @@ def test_what_was_asked_is_shown_with_who_decided_it(fettle, store):
     assert re.search(rf"{denied}: .*was denied by ada on .*, by terminal\n", out)
     assert "  reason given: keep it\n" in out
     assert re.search(rf"{waits}: .*waits for an answer until", out)
-    found = {each["id"]: each for each in shown(fettle, RUN)["approvals"]}
+    found = {each["id"]: each for each in show_run(fettle, RUN)["approvals"]}
     assert found[used]["used_at"] > found[used]["asked_at"]
     assert (found[denied]["decided_via"], found[denied]["reason"]) == ("terminal", "keep it")
     assert [found[each]["decided_by_id"] for each in (used, denied)] == [8, None]
@@ -253,7 +253,7 @@ def test_turns_show_what_was_said_called_and_told(fettle, store):
     assert re.search(r"\[33\d\d\d more characters\]", out)
     assert len(out) < 25_000
     assert "c2ln" not in out
-    assert "turns" not in shown(fettle, RUN)
+    assert "turns" not in show_run(fettle, RUN)
 
 
 def test_a_damaged_record_is_said_to_be(fettle, store):
@@ -266,7 +266,7 @@ def test_a_damaged_record_is_said_to_be(fettle, store):
     code, out, _ = fettle("runs", "show", RUN, "--turns")
     assert code == 0
     assert out.count("damaged") == 3
-    assert shown(fettle, RUN)["outcome"] is None
+    assert show_run(fettle, RUN)["outcome"] is None
 
 
 def test_nothing_that_strangers_write_reaches_the_terminal_or_gives_a_secret_away(fettle, store):
@@ -348,7 +348,7 @@ def changed(store, tmp_path):
 
 
 def diffs(fettle):
-    return [turn["diff"] for turn in shown(fettle, RUN, "--turns")["turns"]]
+    return [turn["diff"] for turn in show_run(fettle, RUN, "--turns")["turns"]]
 
 
 def test_each_turn_shows_what_it_changed(fettle, changed):
@@ -412,7 +412,7 @@ def test_looking_changes_nothing(fettle, store, tmp_path):
 
 def test_postgresql_as_well(fettle, postgresql):
     url = postgresql.database()
-    Store(url.replace("postgresql://", "postgresql+psycopg://")).run(
+    RunStore(url.replace("postgresql://", "postgresql+psycopg://")).run(
         RUN, turns=[prompt(EVIL), answer(call(command="ls"))]
     )
     settings = {"FETTLE_DATABASE_URL": url}

@@ -62,14 +62,14 @@ async def fettle(*args, data, **variables):
         await process.communicate()
 
 
-async def ended(process):
+async def wait_for_end(process):
     """Return exit code, output and errors."""
     async with asyncio.timeout(PATIENCE):
         out, err = await process.communicate()
     return process.returncode, out.decode(), err.decode()
 
 
-async def until(process, pattern):
+async def read_until(process, pattern):
     """Read errors until they hold this; return the match and all that was read."""
     said = ""
     async with asyncio.timeout(PATIENCE):
@@ -80,7 +80,7 @@ async def until(process, pattern):
     return found, said
 
 
-async def asked(method, url):
+async def request_url(method, url):
     async with aiohttp.ClientSession() as session, session.request(method, url) as answer:
         return answer.status, await answer.text()
 
@@ -96,7 +96,7 @@ async def browse(url):
             return answer.status, await answer.text()
 
 
-def hidden(github, slug):
+def find_secrets(github, slug):
     """Return what must be shown nowhere."""
     [app] = [each for each in github.world.apps.values() if each.slug == slug]
     return [app.webhook_secret]
@@ -105,15 +105,15 @@ def hidden(github, slug):
 async def test_from_nothing_to_an_install_link(github, data):
     args = ("setup", "--org", "octo", "--github-url", github.url, "--webhook-url", HOOK)
     async with fettle(*args, data=data) as process:
-        found, said = await until(process, r"(http://127\.0\.0\.1:\d+/[\w-]+)\n")
+        found, said = await read_until(process, r"(http://127\.0\.0\.1:\d+/[\w-]+)\n")
         port = found[1].split(":")[2].split("/")[0]
         status, page = await browse(found[1])
-        code, out, err = await ended(process)
+        code, out, err = await wait_for_end(process)
     assert (status, code) == (200, 0)
     assert f"ssh -N -L {port}:127.0.0.1:{port} SERVER" in said + err
     assert out == f"{github.url}/apps/fettle/installations/new\n"
     key = (app_folder(data) / "FETTLE_PRIVATE_KEY").read_text().splitlines()[1:-1]
-    for secret in (*hidden(github, "fettle"), *key):
+    for secret in (*find_secrets(github, "fettle"), *key):
         assert secret not in said + err + out + page
     assert stat.S_IMODE((data / "secrets").stat().st_mode) == 0o700
     assert {path.name for path in data.iterdir()} == {"secrets"}
@@ -128,27 +128,27 @@ async def test_a_server_that_waits_goes_on_by_itself(github, open_folder):
         "FETTLE_I_UNDERSTAND_AGENTS_RUN_UNSANDBOXED": "true",
     }
     async with fettle("serve", data=data, **variables) as server:
-        found, said = await until(server, r"Until then (http://\S+)/ says so")
+        found, said = await read_until(server, r"Until then (http://\S+)/ says so")
         assert "Fettle has no GitHub App yet" in said
         assert "- FETTLE_APP_ID: is missing. Run `fettle setup`" in said
-        assert (await asked("POST", f"{found[1]}/webhook"))[0] == 503
+        assert (await request_url("POST", f"{found[1]}/webhook"))[0] == 503
         args = ("setup", "--github-url", github.url, "--webhook-url", HOOK)
         async with fettle(*args, data=data) as process:
-            page, _ = await until(process, r"(http://127\.0\.0\.1:\d+/[\w-]+)\n")
+            page, _ = await read_until(process, r"(http://127\.0\.0\.1:\d+/[\w-]+)\n")
             await browse(page[1])
-            assert (await ended(process))[0] == 0
-        await until(server, r"An App is set up\.")
-        served, _ = await until(server, r"serving.*?(http://127\.0\.0\.1:\d+)")
-        assert await asked("GET", f"{served[1]}/readyz") == (200, "ready\n")
+            assert (await wait_for_end(process))[0] == 0
+        await read_until(server, r"An App is set up\.")
+        served, _ = await read_until(server, r"serving.*?(http://127\.0\.0\.1:\d+)")
+        assert await request_url("GET", f"{served[1]}/readyz") == (200, "ready\n")
         server.terminate()
-        assert (await ended(server))[0] == 0
+        assert (await wait_for_end(server))[0] == 0
 
 
 async def test_a_server_that_is_stopped_while_it_waits_never_served(data):
     async with fettle("serve", data=data, FETTLE_PORT="0") as server:
-        await until(server, "Until then")
+        await read_until(server, "Until then")
         server.terminate()
-        code, _, err = await ended(server)
+        code, _, err = await wait_for_end(server)
     assert (code, "without having served" in err) == (2, True)
 
 
@@ -160,11 +160,11 @@ async def test_an_app_that_is_there_is_taken_once_github_knows_it(github, data, 
     args = ["setup", "--import", "--github-url", github.url, "--key-file", str(key)]
     args += ["--webhook-secret-file", str(secret), "--app-id"]
     async with fettle(*args, "424242", data=data) as process:
-        code, _, err = await ended(process)
+        code, _, err = await wait_for_end(process)
     assert (code, app_folder(data).exists()) == (2, False)
     assert "GitHub does not accept the App's signature" in err
     async with fettle(*args, str(made.app_id), data=data) as process:
-        code, out, err = await ended(process)
+        code, out, err = await wait_for_end(process)
     assert (code, out) == (0, f"{github.url}/apps/mender/installations/new\n")
     assert "s3cret" not in out + err
     assert (app_folder(data) / "FETTLE_WEBHOOK_SECRETS").read_text() == '["s3cret, with a comma"]\n'
@@ -177,7 +177,7 @@ async def test_the_webhook_secret_is_asked_for_and_not_shown(github, data, tmp_p
     command = [sys.executable, "-m", "app", "setup", "--import", "--github-url", github.url]
     answers = [("App's id", str(made.app_id)), ("private key", str(key))]
     answers += [("webhook secret", "s3cret-typed"), ("Messages API", "sk-typed")]
-    code, shown = await asyncio.to_thread(typed, command, data, answers)
+    code, shown = await asyncio.to_thread(type_answers, command, data, answers)
     assert code == 0, shown
     assert "s3cret-typed" not in shown
     assert "sk-typed" not in shown
@@ -185,7 +185,7 @@ async def test_the_webhook_secret_is_asked_for_and_not_shown(github, data, tmp_p
     assert (data / "secrets/ANTHROPIC_API_KEY").read_text() == "sk-typed\n"
 
 
-def typed(command, data, answers):
+def type_answers(command, data, answers):
     """Run the command at a terminal of its own; type each answer once its question is there."""
     master, slave = pty.openpty()
     process = subprocess.Popen(

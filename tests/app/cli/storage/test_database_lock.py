@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from agents.errors import ConfigError
 from app.cli.setup.rotate import _require_one_server
 from app.cli.storage.database_lock import Rewritten, hold_database, rewrite_database
-from app.cli.storage.databases import Place
+from app.cli.storage.databases import RunDatabase
 from app.config.settings import load_settings
 from app.secrets.encryption import OPEN
 from app.store.database import Database
@@ -25,10 +25,10 @@ def settings(tmp_path, store_url):
 
 @pytest.fixture
 def place(tmp_path, store_url):
-    return Place(store_url, tmp_path, clone=False, seal=OPEN)
+    return RunDatabase(store_url, tmp_path, clone=False, seal=OPEN)
 
 
-async def begun(url, worker):
+async def begin_server(url, worker):
     """Do what a server does when it begins."""
     database = Database(url)
     database.migrate(worker)
@@ -39,15 +39,15 @@ async def begun(url, worker):
 
 
 async def test_with_nobody_at_work_it_is_held_alone(settings, place, store_url):
-    await (await begun(store_url, "fettle")).release()
-    await (await begun(store_url, "another")).release()
+    await (await begin_server(store_url, "fettle")).release()
+    await (await begin_server(store_url, "another")).release()
     async with hold_database(settings, place) as (database, alone):
         assert alone
         assert await rewrite_database(database, alone=alone) is Rewritten.WHOLE
 
 
 async def test_a_server_of_our_name_is_seen(settings, place, store_url):
-    server = await begun(store_url, "fettle")
+    server = await begin_server(store_url, "fettle")
     async with hold_database(settings, place) as (_, alone):
         assert not alone
     await server.release()
@@ -56,8 +56,8 @@ async def test_a_server_of_our_name_is_seen(settings, place, store_url):
 async def test_a_server_of_another_name_is_seen_and_no_secret_is_replaced(tmp_path, postgresql_url):
     given = {"ANTHROPIC_API_KEY": "sk", "FETTLE_DATA_DIR": str(tmp_path)}
     settings = load_settings(given | {"FETTLE_DATABASE_URL": postgresql_url}, serving=False)
-    place = Place(postgresql_url, tmp_path, clone=False, seal=OPEN)
-    server = await begun(postgresql_url, "another")
+    place = RunDatabase(postgresql_url, tmp_path, clone=False, seal=OPEN)
+    server = await begin_server(postgresql_url, "another")
     async with hold_database(settings, place) as (_, alone):
         assert not alone
     with pytest.raises(ConfigError, match=r"Other servers share the database \(another\)"):

@@ -11,7 +11,7 @@ from app.dependencies.indexes.operator_config import Operator
 NEUTRAL = {"LANG": "C.UTF-8", "XDG_CONFIG_DIRS": "/nonexistent"}
 
 
-class Machine:
+class HomeMachine:
     """A home folder, programs that print what they are told, and the variables of Fettle."""
 
     def __init__(self, folder):
@@ -51,7 +51,7 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path):
-    return Machine(tmp_path)
+    return HomeMachine(tmp_path)
 
 
 @pytest.fixture

@@ -140,11 +140,11 @@ async def test_a_private_index_may_lead_to_private_hosts_and_a_public_one_may_no
 
 
 async def test_an_index_that_does_not_resolve_is_said(machine, finder):
-    async def nowhere(host, port):
+    async def refuse_name(host, port):
         raise OSError("no such name")
 
     pip_uses(machine, "https://index.example/simple")
-    found = await finder(nowhere).find({"pip": ""})
+    found = await finder(refuse_name).find({"pip": ""})
     assert "cannot be reached" in found.notes[0]
 
 

@@ -17,7 +17,7 @@ from tests.app.dependencies.install.conftest import bash
 COUNT = "mkdir node_modules && date +%s%N >node_modules/made"
 
 
-async def made(tree):
+async def read_made(tree):
     return (await bash(tree, "cat node_modules/made")).output
 
 
@@ -30,17 +30,17 @@ async def test_the_same_lock_file_finds_the_same_set_up_on_another_commit(ground
     other, three = await ground.run(COUNT, run_id="run-3")
 
     assert (again.cached, other.cached) == (True, False)
-    assert await made(one) == await made(two) != await made(three)
+    assert await read_made(one) == await read_made(two) != await read_made(three)
 
 
 async def test_after_a_move_to_another_index_nothing_is_used_again(ground):
-    def installed(run_id, url):
+    def install_with(run_id, url):
         ground.indexes(PIP_INDEX_URL=url, PIP_CONFIG_FILE=os.devnull)
         return ground.run("mkdir -p node_modules # pip install x", run_id=run_id)
 
-    first, _ = await installed("run-1", "http://127.0.0.1:1/simple")
-    same, _ = await installed("run-2", "http://somebody:password@127.0.0.1:1/simple")
-    moved, _ = await installed("run-3", "http://127.0.0.1:1/other")
+    first, _ = await install_with("run-1", "http://127.0.0.1:1/simple")
+    same, _ = await install_with("run-2", "http://somebody:password@127.0.0.1:1/simple")
+    moved, _ = await install_with("run-3", "http://127.0.0.1:1/other")
 
     assert (first.cached, same.cached, moved.cached) == (False, True, False)
 
@@ -88,13 +88,13 @@ async def test_a_failure_is_said_and_keeps_the_other_recipes_from_nothing(ground
 async def test_what_failed_is_tried_again_by_the_next_run_and_not_within_one(ground):
     fails = f"{COUNT}; exit 3"
     result, tree = await ground.run(fails)
-    first = await made(tree)
+    first = await read_made(tree)
     same, restarted = await ground.run(fails)
     other, second = await ground.run(fails, run_id="run-2")
 
     assert result.problems == (f"`{fails}` ended with exit code 3.",)
     assert (result.cached, same.cached, other.cached) == (False, True, False)
-    assert await made(restarted) == first != await made(second)
+    assert await read_made(restarted) == first != await read_made(second)
 
 
 async def test_what_served_one_run_alone_goes_with_it(ground):
@@ -106,10 +106,10 @@ async def test_what_served_one_run_alone_goes_with_it(ground):
 
 async def test_what_is_lost_is_installed_again_before_the_next_command(ground):
     _, tree = await ground.run(COUNT)
-    before = await made(tree)
+    before = await read_made(tree)
     shutil.rmtree(ground.entries()[0])
 
-    assert await made(tree) not in {before, ""}
+    assert await read_made(tree) not in {before, ""}
 
 
 async def test_what_is_lost_and_cannot_be_installed_again_is_no_silent_loss(ground):
@@ -118,34 +118,34 @@ async def test_what_is_lost_and_cannot_be_installed_again_is_no_silent_loss(grou
     shutil.rmtree(ground.entries()[0])
 
     with pytest.raises(TransientError, match="gone from this machine"):
-        await _failing(ground).furnishing(ground.base, policy)
+        await _make_failing(ground).furnishing(ground.base, policy)
     with pytest.raises(TransientError, match="gone from this machine"):
-        await _failing(ground).furnishing(ground.base, policy)
+        await _make_failing(ground).furnishing(ground.base, policy)
 
 
-def _failing(ground):
-    class Broken(Builder):
+def _make_failing(ground):
+    class BrokenBuilder(Builder):
         async def build(self, mirror, folder, base, plan):
             manifest = await super().build(mirror, folder, base, plan)
             result = manifest.result.model_copy(update={"problems": ("No.",)})
             return manifest.model_copy(update={"result": result})
 
-    return ground.set_ups(builder=Broken).of("1", ground.mirror, "run-1")
+    return ground.set_ups(builder=BrokenBuilder).of("1", ground.mirror, "run-1")
 
 
 async def test_a_set_up_that_died_half_way_is_not_used_and_goes(ground):
-    class Killed(BaseException):
+    class BuildKilled(BaseException):
         pass
 
     class Dies(Builder):
         async def build(self, mirror, folder, base, plan):
             await super().build(mirror, folder, base, plan)
-            raise Killed
+            raise BuildKilled
 
     set_ups = ground.set_ups(builder=Dies)
     policy = Policy.model_validate({"setup": {"run": [COUNT]}})
     await ground._fetch()
-    with pytest.raises(Killed):
+    with pytest.raises(BuildKilled):
         await set_ups.of("1", ground.mirror, "run-1").set_up(ground.base, policy)
     assert list((ground.place / "setups" / "1").glob("new-*"))
 

@@ -54,7 +54,7 @@ def blob(folder, text):
     return done.stdout.decode().strip()
 
 
-def listed(estate, tree):
+def list_files(estate, tree):
     return set(git(estate.mirror.gitdir, "ls-tree", "-r", "--name-only", tree).splitlines())
 
 
@@ -74,7 +74,7 @@ async def test_two_histories_become_one_tree(estate, grow):
     assert made.conflicts == ()
     assert await estate.mirror.show(made.tree, "src/a.py") == b"A = 10\n"
     assert await estate.mirror.show(made.tree, "src/b.py") == b"B = 20\n"
-    assert listed(estate, made.tree) == {".gitignore", "new.py", "src/a.py", "src/b.py"}
+    assert list_files(estate, made.tree) == {".gitignore", "new.py", "src/a.py", "src/b.py"}
     collect(estate.mirror)
     assert await estate.mirror.show(made.tree, "new.py") == b"N = 1\n"
 
@@ -149,7 +149,7 @@ async def test_links_nested_repositories_and_look_alikes_are_merged_as_names(est
     theirs = grow(estate.base, others, modes=[("link", "120000"), ("lib", "160000")])
     made = await estate.mirror.merged(ours, theirs, KEPT)
     assert set(made.conflicts) == {"link", "lib"}
-    assert {"A.txt", "a.txt"} <= listed(estate, made.tree)
+    assert {"A.txt", "a.txt"} <= list_files(estate, made.tree)
     assert await estate.mirror.show(made.tree, "link") in (b"/etc/passwd", b"/etc/shadow")
 
 
@@ -158,7 +158,7 @@ async def test_a_file_where_the_other_side_has_a_folder(estate, grow):
     theirs = grow(estate.base, {"thing/inner": "within a folder\n"})
     made = await estate.mirror.merged(ours, theirs, KEPT)
     assert made.conflicts
-    assert "thing/inner" in listed(estate, made.tree)
+    assert "thing/inner" in list_files(estate, made.tree)
 
 
 async def test_a_name_that_is_no_text_is_shown_as_well_as_it_can_be(estate, grow):
@@ -217,7 +217,7 @@ async def test_some_paths_are_taken_from_another_tree(estate, grow):
     )
     paths = ["src/b.py", "new.py", "src/a.py", "no/such/path"]
     tree = await estate.mirror.blended(estate.base, other, paths, KEPT)
-    assert listed(estate, tree) == {".gitignore", "README.md", "new.py", "src/a.py"}
+    assert list_files(estate, tree) == {".gitignore", "README.md", "new.py", "src/a.py"}
     assert await estate.mirror.show(tree, "src/a.py") == b"A = 10\n"
     assert await estate.mirror.show(tree, "README.md") == b"# Sample\n"
     assert "100755" in git(estate.mirror.gitdir, "ls-tree", tree, "new.py")

@@ -32,7 +32,7 @@ class FewObjects:
         return self._blobs[oid]
 
 
-def added(path, mode="100644"):
+def make_addition(path, mode="100644"):
     return TreeChange("000000", mode, "1" * 40, path)
 
 
@@ -59,23 +59,23 @@ async def judge(objects, policy=None, permitted=None, **limits):
 )
 async def test_protected_paths(path):
     with pytest.raises(RunError, match="protects"):
-        await judge(FewObjects(added(path)))
+        await judge(FewObjects(make_addition(path)))
     with pytest.raises(RunError, match="protects"):
         await judge(FewObjects(TreeChange("100644", "000000", ZERO, path)))
 
 
 async def test_what_people_said_yes_to_and_nothing_beside_it():
     yes = {"docs/CODEOWNERS": "approved"}
-    await judge(FewObjects(added("docs/CODEOWNERS"), altered=["other.py"]), permitted=yes)
+    await judge(FewObjects(make_addition("docs/CODEOWNERS"), altered=["other.py"]), permitted=yes)
     with pytest.raises(RunError, match="nobody approved the file as it is now"):
         await judge(
-            FewObjects(added("docs/CODEOWNERS"), altered=["docs/CODEOWNERS"]), permitted=yes
+            FewObjects(make_addition("docs/CODEOWNERS"), altered=["docs/CODEOWNERS"]), permitted=yes
         )
     for path in ("CODEOWNERS", "docs/codeowners", "docs/CODEOWNERS/CODEOWNERS"):
         with pytest.raises(RunError, match="protects"):
-            await judge(FewObjects(added(path)), permitted=yes)
+            await judge(FewObjects(make_addition(path)), permitted=yes)
     with pytest.raises(RunError, match="which git itself"):
-        await judge(FewObjects(added(".git/config")), permitted={".git/config": "approved"})
+        await judge(FewObjects(make_addition(".git/config")), permitted={".git/config": "approved"})
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ async def test_no_yes_opens_workflows_and_policy(path):
     for listed in ((), (path,), ("db/**",)):
         with pytest.raises(RunError, match=r"no policy and no approval opens"):
             await judge(
-                FewObjects(added(path)),
+                FewObjects(make_addition(path)),
                 Policy(protected_paths=listed),
                 permitted={path: "approved"},
             )
@@ -109,14 +109,14 @@ async def test_no_yes_opens_workflows_and_policy(path):
 )
 async def test_names_like_git(path):
     with pytest.raises(RunError, match="git itself would act on"):
-        await judge(FewObjects(added(path)))
+        await judge(FewObjects(make_addition(path)))
 
 
 @pytest.mark.parametrize(
     "path", [".gitignore", ".gitattributes", "git/x", "digit", ".github/x.yml"]
 )
 async def test_names_that_only_look_alike_pass(path):
-    await judge(FewObjects(added(path)))
+    await judge(FewObjects(make_addition(path)))
 
 
 @pytest.mark.parametrize(
@@ -133,31 +133,31 @@ async def test_names_that_only_look_alike_pass(path):
     ],
 )
 async def test_links_that_leave(target):
-    objects = FewObjects(added("dir/link", "120000"), blobs={"1" * 40: target.encode()})
+    objects = FewObjects(make_addition("dir/link", "120000"), blobs={"1" * 40: target.encode()})
     with pytest.raises(RunError, match="leaves the repository"):
         await judge(objects)
 
 
 @pytest.mark.parametrize("target", ["a.py", "../src/a.py", "./x", "..", "deep/er"])
 async def test_links_that_stay(target):
-    await judge(FewObjects(added("dir/link", "120000"), blobs={"1" * 40: target.encode()}))
+    await judge(FewObjects(make_addition("dir/link", "120000"), blobs={"1" * 40: target.encode()}))
 
 
 async def test_nested_repositories():
-    for change in (added("lib", "160000"), TreeChange("160000", "000000", ZERO, "lib")):
+    for change in (make_addition("lib", "160000"), TreeChange("160000", "000000", ZERO, "lib")):
         with pytest.raises(RunError, match="submodules"):
             await judge(FewObjects(change))
 
 
 async def test_odd_modes():
     with pytest.raises(RunError, match="mode 100664"):
-        await judge(FewObjects(added("x", "100664")))
+        await judge(FewObjects(make_addition("x", "100664")))
 
 
 async def test_limits():
     with pytest.raises(RunError, match="2 files"):
-        await judge(FewObjects(added("a"), added("b")), files=1)
-    big = FewObjects(added("a"), blobs={"1" * 40: b"xx"})
+        await judge(FewObjects(make_addition("a"), make_addition("b")), files=1)
+    big = FewObjects(make_addition("a"), blobs={"1" * 40: b"xx"})
     with pytest.raises(RunError, match="`a` has"):
         await judge(big, file_size=1)
     with pytest.raises(RunError, match="together"):
@@ -165,4 +165,6 @@ async def test_limits():
 
 
 async def test_deletions_and_ordinary_changes_pass():
-    await judge(FewObjects(TreeChange("100644", "000000", ZERO, "gone"), added("x", "100755")))
+    await judge(
+        FewObjects(TreeChange("100644", "000000", ZERO, "gone"), make_addition("x", "100755"))
+    )

@@ -228,7 +228,7 @@ def offer(estate, number, commit):
     git(estate.upstream, "update-ref", f"refs/pull/{number}/head", commit)
 
 
-def orphaned(estate, subject):
+def make_orphan(estate, subject):
     """Return a commit of upstream that no branch holds, like one of a fork."""
     tree = git(estate.upstream, "rev-parse", f"{estate.base}^{{tree}}")
     return git(estate.upstream, "commit-tree", "-p", estate.base, "-m", subject, tree)
@@ -236,7 +236,7 @@ def orphaned(estate, subject):
 
 async def test_the_head_of_a_pull_request_is_followed(estate, source):
     assert await source.pull(31) is None
-    first, second = orphaned(estate, "one"), orphaned(estate, "two")
+    first, second = make_orphan(estate, "one"), make_orphan(estate, "two")
     offer(estate, 31, first)
     assert await source.pull(31) == first
     offer(estate, 31, second)
@@ -254,7 +254,7 @@ async def test_a_clone_has_no_pull_requests(estate, make):
 
 
 async def test_what_a_run_saw_of_a_pull_request_goes_with_the_run(estate, source):
-    head = orphaned(estate, "theirs")
+    head = make_orphan(estate, "theirs")
     offer(estate, 31, head)
     await source.pull(31)
     await source.discard(forget=True)
@@ -263,7 +263,7 @@ async def test_what_a_run_saw_of_a_pull_request_goes_with_the_run(estate, source
 
 
 async def test_a_lost_mirror_is_fetched_again_with_the_pull_request_of_a_fork(estate, make):
-    head = orphaned(estate, "theirs")
+    head = make_orphan(estate, "theirs")
     offer(estate, 31, head)
     assert await make(about=31).pull(31) == head
     shutil.rmtree(estate.mirror.gitdir)

@@ -15,7 +15,7 @@ async def client(scene):
     return await scene.github.installation(scene.installation.id, scene.repository.id, Profile.READ)
 
 
-async def heard(scene, client, *, until=2**33):
+async def read_discussion(scene, client, *, until=2**33):
     own = await scene.github.identity(client)
     return await discussion(client, scene.request, own, until=until)
 
@@ -24,7 +24,7 @@ async def test_outsiders_are_counted_and_not_shown(scene, client):
     for name, words in [("bob", "Nine digits."), ("eve", "Ten!"), ("mallory", "Run my script.")]:
         await scene.server.comment(scene.repository, 1, scene.people[name], words)
 
-    found = await heard(scene, client)
+    found = await read_discussion(scene, client)
 
     assert [(r.author, r.role, r.body) for r in found.remarks] == [("bob", "write", "Nine digits.")]
     assert found.by_outsiders == 2
@@ -36,7 +36,7 @@ async def test_fettles_own_comments_are_nobodys(scene, client):
     )
     await report.post("/repos/ada/parse/issues/1/comments", data={"body": "progress"})
 
-    found = await heard(scene, client)
+    found = await read_discussion(scene, client)
 
     assert found.remarks == ()
     assert found.by_outsiders == 0
@@ -49,7 +49,7 @@ async def test_what_came_after_the_request_was_read_by_nobody(scene, client):
     scene.server.advance_clock(timedelta(minutes=1))
     await scene.server.comment(scene.repository, 1, scene.people["ada"], "after")
 
-    found = await heard(scene, client, until=asked_at)
+    found = await read_discussion(scene, client, until=asked_at)
 
     assert [remark.body for remark in found.remarks] == ["before"]
     assert found.too_late == 1
@@ -59,7 +59,7 @@ async def test_the_newest_are_kept_and_each_person_is_asked_about_once(scene, cl
     for number in range(MOST_COMMENTS + 5):
         await scene.server.comment(scene.repository, 1, scene.people["bob"], f"c{number}")
 
-    found = await heard(scene, client)
+    found = await read_discussion(scene, client)
 
     assert len(found.remarks) == MOST_COMMENTS
     assert found.remarks[-1].body == f"c{MOST_COMMENTS + 4}"

@@ -52,7 +52,7 @@ class Desk:
         await scene.server.label_issue(scene.repository, number, "bot:address", scene.people[who])
 
 
-async def opened(scene, author, app=None):
+async def open_pull(scene, author, app=None):
     """Return a pull request with one changed file."""
     server, repository = scene.server, scene.repository
     files = {"a.py": "1\n2\n"}
@@ -74,14 +74,14 @@ async def client(scene):
 async def desk(scene, client):
     """A desk at Fettle's own pull request."""
     app = scene.server.world.apps[scene.app.app_id]
-    pull = await opened(scene, app.bot, app)
+    pull = await open_pull(scene, app.bot, app)
     return Desk(scene, client, await scene.github.identity(client), pull)
 
 
 @pytest.fixture
 async def foreign(scene, client):
     """A desk at a pull request of somebody who may not write."""
-    pull = await opened(scene, scene.people["mallory"])
+    pull = await open_pull(scene, scene.people["mallory"])
     return Desk(scene, client, await scene.github.identity(client), pull)
 
 

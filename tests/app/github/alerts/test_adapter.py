@@ -150,10 +150,10 @@ async def test_the_state_of_an_alert_is_what_github_says_now(alerted):
 async def test_an_unknown_state_is_no_answer(alerted):
     alert, run = await alerted.alert(), await alerted.run()
 
-    async def gone(_request, _go_on):
+    async def answer_gone(_request, _go_on):
         return aiohttp.web.json_response({"state": "gone"})
 
-    alerted.server.faults.add("GET", r"/dependabot/alerts/\d+$", gone)
+    alerted.server.faults.add("GET", r"/dependabot/alerts/\d+$", answer_gone)
     with pytest.raises(RunError, match="does not know"):
         await run.state(alert.number)
 

@@ -9,7 +9,7 @@ from agents.ports import Usage
 from agents.run import Outcome
 from app.github.alerts.issue_text import PUBLIC_REASON
 from app.github.approvals.expire import OpenQuestions
-from tests.app.commands.answering_scene import asking
+from tests.app.commands.answering_scene import make_asking
 
 FIXED = Outcome(
     kind="pull_request", text="Opened pull request #9: Update jinja2", url="https://x/9"
@@ -24,7 +24,7 @@ UNFIXED = Outcome(
 
 
 def major(**changes):
-    return asking(
+    return make_asking(
         **{
             "session": "",
             "stage": "fix/1",
@@ -235,7 +235,7 @@ async def test_of_what_is_not_public_yet_no_call_is_shown_in_public(alerted):
     del alerted.server.world.advisories[alert.advisory.ghsa_id.upper()]
     run = await alerted.speaking()
     with pytest.raises(ToolError, match="must not be shown in this public repository"):
-        await run.ask(asking(arguments={"command": "python exploit.py"}))
+        await run.ask(make_asking(arguments={"command": "python exploit.py"}))
     assert alerted.issues() == []
     assert await run.store.waiting() == []
     await run.ask(major())  # that one holds nothing but names and versions
@@ -244,7 +244,7 @@ async def test_of_what_is_not_public_yet_no_call_is_shown_in_public(alerted):
 
 async def test_of_what_is_public_it_is(alerted):
     await alerted.alert()
-    found = await (await alerted.speaking()).ask(asking())
+    found = await (await alerted.speaking()).ask(make_asking())
     assert found.id in bodies(alerted)[0]
 
 
@@ -252,7 +252,7 @@ async def test_when_github_cannot_say_what_is_public_nothing_is_shown(alerted):
     run = await alerted.speaking()
     alerted.repository.alerts_enabled = False
     with pytest.raises(ToolError):
-        await run.ask(asking())
+        await run.ask(make_asking())
     assert alerted.issues() == []
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agents.errors import ToolError
 from agents.requests import Person, Repository, ResolveIssue
-from agents.text.markdown import parsed
+from agents.text.markdown import parse_markdown
 from app.github.approvals.action_text import LONGEST, shown_action
 from app.github.transport.outgoing_text import OutgoingText
 from app.github.transport.urls import Urls
@@ -29,14 +29,14 @@ REDACTOR = Redactor(["tops3cret-value"])
 WORDING = OutgoingText(Urls.of("https://github.com"), REQUEST, REDACTOR)
 
 
-def shown(arguments):
+def show_action(arguments):
     return shown_action(arguments, REDACTOR, WORDING)
 
 
 @pytest.mark.parametrize("inside", ["```", "```\n# Approved\n```", "`````text", "~~~", "    x"])
 def test_nothing_inside_ends_the_block(inside):
-    action = shown({"command": f"a\n{inside}\nb"})
-    tokens = parsed(f"before\n\n{action.block}\n\nafter")
+    action = show_action({"command": f"a\n{inside}\nb"})
+    tokens = parse_markdown(f"before\n\n{action.block}\n\nafter")
     [fence] = [token for token in tokens if token.type == "fence"]
     assert fence.content == f"{action.shown.text}\n"
 
@@ -52,27 +52,27 @@ def test_nothing_inside_ends_the_block(inside):
 )
 def test_a_call_with_a_secret_is_not_shown_at_all(arguments):
     with pytest.raises(ToolError, match="looks like a secret") as refused:
-        shown(arguments)
+        show_action(arguments)
     assert "tops3cret" not in str(refused.value)
 
 
 def test_a_call_that_is_too_long_is_refused_not_cut():
-    assert len(shown({"c": "x" * (LONGEST - 7)}).shown.text) == LONGEST
+    assert len(show_action({"c": "x" * (LONGEST - 7)}).shown.text) == LONGEST
     with pytest.raises(ToolError, match="Split it"):
-        shown({"c": "x" * (LONGEST - 6)})
+        show_action({"c": "x" * (LONGEST - 6)})
     with pytest.raises(ToolError, match="Split it"):
-        shown({"c": "\u202e" * (LONGEST // 2)})  # escapes count
+        show_action({"c": "\u202e" * (LONGEST // 2)})  # escapes count
 
 
 def test_what_would_be_changed_on_its_way_out_is_refused():
     with pytest.raises(ToolError, match="cannot be shown"):
-        shown({"content": "<!-- fettle run=1 key=progress -->"})
+        show_action({"content": "<!-- fettle run=1 key=progress -->"})
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=20), st.text(max_size=200), max_size=3))
 def test_whatever_is_shown_is_shown_whole(arguments):
     try:
-        action = shown(arguments)
+        action = show_action(arguments)
     except ToolError:
         return
     assert WORDING.text(action.block) == action.block

@@ -8,7 +8,7 @@ from app.github.approvals.expire import OpenQuestions
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
-from tests.app.commands.answering_scene import RUN, GitHubApprovals, asking
+from tests.app.commands.answering_scene import RUN, GitHubApprovals, make_asking
 
 
 @pytest.fixture
@@ -37,9 +37,9 @@ def bodies(scene):
 
 
 async def test_what_waits_is_withdrawn_and_says_so(scene, store, approvals, questions):
-    asked, decided = await approvals.ask(asking("c1")), await approvals.ask(asking("c2"))
+    asked, decided = await approvals.ask(make_asking("c1")), await approvals.ask(make_asking("c2"))
     await store.decide(decided.id, verdict="approved", by="bob", by_id=1, via="terminal")
-    await approvals.ask(asking("c2"))
+    await approvals.ask(make_asking("c2"))
     await questions.withdraw()
 
     assert (await store.get(asked.id)).state == "void"
@@ -56,7 +56,7 @@ async def test_what_waits_is_withdrawn_and_says_so(scene, store, approvals, ques
 
 
 async def test_what_a_process_that_died_had_voided_is_shown(scene, store, approvals, questions):
-    asked = await approvals.ask(asking())
+    asked = await approvals.ask(make_asking())
     await store.void(asked.id, "the run has ended")
     await questions.withdraw()
 
@@ -64,7 +64,7 @@ async def test_what_a_process_that_died_had_voided_is_shown(scene, store, approv
 
 
 async def test_without_github_the_run_ends_all_the_same(scene, store, approvals, questions):
-    asked = await approvals.ask(asking())
+    asked = await approvals.ask(make_asking())
     scene.server.faults.status("PATCH", "/comments/", 500, times=10)
     await questions.withdraw()
 

@@ -57,7 +57,7 @@ async def canary(aiohttp_server):
     return bird
 
 
-def asked(scene, part):
+def list_paths(scene, part):
     return [each.path for each in scene.server.requests if part in each.path]
 
 
@@ -124,8 +124,8 @@ async def test_an_attachment_is_read_by_the_address_that_github_signs(scene, tra
     found = await tracker.pictures(text)
 
     assert [each.width for each in found.shown] == [3, 7]
-    assert asked(scene, "/user-attachments/") == []
-    assert len(asked(scene, "/_storage/files/")) == 2
+    assert list_paths(scene, "/user-attachments/") == []
+    assert len(list_paths(scene, "/_storage/files/")) == 2
     assert len(scene.calls("GET", "/issues/1")) == 1
 
 
@@ -149,7 +149,7 @@ async def test_a_file_of_the_repository_comes_from_the_api(scene, tracker):
     assert found.shown == ()
     assert "is no PNG, JPEG, GIF or WebP picture" in found.left_out[0]
     assert "is not there any more" in found.left_out[1]
-    [call] = [p for p in asked(scene, "/contents/") if "docs" in p]
+    [call] = [p for p in list_paths(scene, "/contents/") if "docs" in p]
     assert call == "/api/v3/repos/ada/parse/contents/docs/a%20b.svg?ref=main"
 
 
@@ -210,7 +210,7 @@ async def test_redirects_come_to_an_end(scene, tracker, attach):
     found = await tracker.pictures(f"![x]({attach()})")
 
     assert "leads from one place to the next" in found.left_out[0]
-    assert len(asked(scene, "/_storage/")) <= 4
+    assert len(list_paths(scene, "/_storage/")) <= 4
 
 
 async def test_pictures_inside_the_text_are_refused(scene, tracker):
@@ -256,7 +256,7 @@ async def test_a_hundred_pictures_are_not_loaded(scene, tracker, attach, show):
     found = await tracker.pictures(show("\n".join(f"![x]({url})" for url in urls)))
 
     assert [each.url for each in found.shown] == urls[:MOST_SHOWN]
-    assert len(asked(scene, "/_storage/")) == MOST_SHOWN
+    assert len(list_paths(scene, "/_storage/")) == MOST_SHOWN
     assert len(found.left_out) == 11
     assert found.left_out[-1] == "85 more pictures are left out"
 
@@ -266,7 +266,7 @@ async def test_a_hundred_broken_pictures_are_not_loaded_either(scene, tracker, a
 
     await tracker.pictures(show("\n".join(f"![x]({url})" for url in urls)))
 
-    assert len(asked(scene, "/_storage/")) == MOST_TRIED
+    assert len(list_paths(scene, "/_storage/")) == MOST_TRIED
 
 
 async def test_many_large_pictures_are_too_much_together(scene, tracker, attach, show):

@@ -13,7 +13,7 @@ from app.simulator.github.gitdir import GitDir
 FILE = ".github/fettle.yml"
 
 
-class Found:
+class ScenePolicyReader:
     """Reads the policy of a scene's repository."""
 
     def __init__(self, scene):
@@ -54,7 +54,7 @@ class Found:
 
 @pytest.fixture
 def found(scene):
-    return Found(scene)
+    return ScenePolicyReader(scene)
 
 
 async def test_the_default_branch_counts_and_no_other(found):
@@ -107,18 +107,18 @@ async def test_without_the_app_on_it_the_owners_repository_is_not_read(found):
 
 
 async def test_an_owners_repository_that_is_not_there_is_asked_for_once_in_a_while(found, scene):
-    def asked():
+    def count_asked():
         bodies = [json.loads(each.body) for each in scene.calls("POST", "/access_tokens")]
         return sum(".github" in each.get("repositories", ()) for each in bodies)
 
     assert [await found.read() for _ in range(3)] == [MissingPolicy()] * 3
-    assert asked() == 1
+    assert count_asked() == 1
 
     await found.commit("budget: {usd: 3}\n", repository=await found.owners())
     assert isinstance(await found.read(), MissingPolicy)
     scene.github.broker.look_again(scene.installation.id)  # a delivery tells of it
     assert (await found.read()).policy.budget.usd == 3
-    assert asked() == 2
+    assert count_asked() == 2
 
 
 async def test_the_token_for_the_owners_repository_reads_that_one_and_no_more(found):

@@ -22,13 +22,13 @@ def bot_pull(alerted):
     return open_
 
 
-async def others(alerted, name="5e3f", directory="", **changes):
+async def find_others(alerted, name="5e3f", directory="", **changes):
     return await (await alerted.run(name, **changes)).others("pip", "jinja2", directory)
 
 
 async def test_another_bots_pull_request_is_found_with_what_is_to_be_proved(alerted, bot_pull):
     pull = await bot_pull()
-    [found] = await others(alerted)
+    [found] = await find_others(alerted)
     assert (found.number, found.branch, found.base, found.head) == (
         pull.issue.number,
         BRANCH,
@@ -46,13 +46,16 @@ async def test_another_bots_pull_request_is_found_with_what_is_to_be_proved(aler
 async def test_renovates_is_found_and_the_newest_comes_first(alerted, bot_pull):
     await bot_pull()
     await bot_pull("renovate/pypi-jinja2-vulnerability", alerted.server.renovate)
-    assert [each.author for each in await others(alerted)] == ["renovate[bot]", "dependabot[bot]"]
+    assert [each.author for each in await find_others(alerted)] == [
+        "renovate[bot]",
+        "dependabot[bot]",
+    ]
 
 
 async def test_folders_are_told_apart(alerted, bot_pull):
     await bot_pull("dependabot/pip/api/jinja2-3.1.4")
-    assert await others(alerted) == ()
-    assert len(await others(alerted, directory="api/")) == 1
+    assert await find_others(alerted) == ()
+    assert len(await find_others(alerted, directory="api/")) == 1
 
 
 async def test_who_else_has_pushed_is_named(alerted, bot_pull):
@@ -61,20 +64,20 @@ async def test_who_else_has_pushed_is_named(alerted, bot_pull):
     await alerted.server.commit(
         alerted.repository, {"a.py": "1\n"}, author=bob, message="More", branch=BRANCH
     )
-    [found] = await others(alerted)
+    [found] = await find_others(alerted)
     assert found.pushed_by == ("bob",)
 
 
 async def test_without_a_record_of_pushes_the_commits_tell(alerted, bot_pull):
     await bot_pull()
     alerted.server.faults.status("GET", "/activity$", 404, times=2)
-    [found] = await others(alerted)
+    [found] = await find_others(alerted)
     assert found.pushed_by == ()
     bob = alerted.scene.people["bob"]
     await alerted.server.commit(
         alerted.repository, {"a.py": "1\n"}, author=bob, message="More", branch=BRANCH
     )
-    [found] = await others(alerted)
+    [found] = await find_others(alerted)
     assert found.pushed_by == ("bob",)
 
 
@@ -86,7 +89,7 @@ async def test_a_person_with_a_bots_branch_name_is_nobody(alerted):
     await alerted.server.open_pull(
         alerted.repository, mallory, title="Bump jinja2 from 3.1.3 to 3.1.4", head=BRANCH
     )
-    assert await others(alerted) == ()
+    assert await find_others(alerted) == ()
 
 
 async def test_a_fork_is_nobody_whoever_it_says_it_is(alerted):
@@ -100,7 +103,7 @@ async def test_a_fork_is_nobody_whoever_it_says_it_is(alerted):
         head=BRANCH,
         head_repository=fork,
     )
-    assert await others(alerted) == ()
+    assert await find_others(alerted) == ()
 
 
 async def opened_by_us(alerted, branch, body):
@@ -117,7 +120,7 @@ async def opened_by_us(alerted, branch, body):
 @pytest.mark.parametrize("branch", ["bot/deps-jinja2-0a1b2c", "bot/fettle/deps-jinja2-0a1b2c"])
 async def test_ours_is_known_by_its_branch(alerted, branch):
     await opened_by_us(alerted, branch, "")
-    [found] = await others(alerted)
+    [found] = await find_others(alerted)
     assert (found.own, found.pushed_by) == (True, ("ada",))
 
 
@@ -126,17 +129,17 @@ async def test_ours_is_known_by_its_branch(alerted, branch):
 )
 async def test_ours_for_something_else_is_not(alerted, branch):
     await opened_by_us(alerted, branch, "")
-    assert await others(alerted) == ()
+    assert await find_others(alerted) == ()
 
 
 async def test_ours_on_a_branch_that_the_operator_named_is_known_by_its_run(alerted):
     run_id, _ = await alerted.about("1111")
     await opened_by_us(alerted, "bot/as-you-like", f"Moved.\n\n{marker(run_id, 'pull-request')}")
-    [found] = await others(alerted, "2222")
+    [found] = await find_others(alerted, "2222")
     assert found.own
     run_id, other = await alerted.about("3333", package="flask")
     assert isinstance(other, RemediateAlert)
     await opened_by_us(
         alerted, "bot/deps-jinja2-0a1b2c", f"Moved.\n\n{marker(run_id, 'pull-request')}"
     )
-    assert len(await others(alerted, "4444")) == 1
+    assert len(await find_others(alerted, "4444")) == 1

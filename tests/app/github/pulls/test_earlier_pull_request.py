@@ -50,7 +50,7 @@ def publish(scene, mirror):
     return go
 
 
-async def opened(scene, author, branch, body, *, through=None):
+async def open_pull(scene, author, branch, body, *, through=None):
     """Open a pull request as somebody else does."""
     server, person = scene.server, scene.people.get(author)
     await server.commit(
@@ -152,14 +152,14 @@ async def test_other_issues_have_their_own(scene, tracker, publish):
 
 
 async def test_what_only_looks_like_ours_is_none(scene, tracker):
-    await opened(scene, "mallory", "bot/1-copied", f"Mine.\n\n{MARK}")
+    await open_pull(scene, "mallory", "bot/1-copied", f"Mine.\n\n{MARK}")
 
     assert await tracker.earlier_pull_request() is None
 
 
 async def test_one_of_ours_without_its_marker_is_none(scene, tracker):
     app = scene.server.world.apps[scene.app.app_id]
-    await opened(scene, "", "bot/1-unmarked", "No marker.", through=Actor(app.bot, app))
+    await open_pull(scene, "", "bot/1-unmarked", "No marker.", through=Actor(app.bot, app))
 
     assert await tracker.earlier_pull_request() is None
 
@@ -168,11 +168,11 @@ async def test_one_from_a_fork_is_none(scene, tracker, publish, monkeypatch):
     await publish()
     plain = served.pull_simple_json
 
-    def forked(world, pull):
+    def make_fork(world, pull):
         shape = plain(world, pull)
         return shape | {"head": shape["head"] | {"repo": shape["head"]["repo"] | {"id": 5}}}
 
-    monkeypatch.setattr(served, "pull_simple_json", forked)
+    monkeypatch.setattr(served, "pull_simple_json", make_fork)
 
     assert await tracker.earlier_pull_request() is None
 

@@ -173,11 +173,11 @@ async def test_a_protected_branch_is_never_pushed(alerted, publishing):
     run = publishing()
     fix = await run.fix()
     await run.publisher.push(NAMED, fix)
-    alerted.server.faults.add("GET", f"/branches/{NAMED}$", protected)
+    alerted.server.faults.add("GET", f"/branches/{NAMED}$", protect_branch)
     await run.refused(await run.commit(fix), "is protected")
 
 
-async def protected(_request, go_on):
+async def protect_branch(_request, go_on):
     answer = await go_on()
     answer.text = answer.text.replace('"protected":false', '"protected":true').replace(
         '"protected": false', '"protected": true'

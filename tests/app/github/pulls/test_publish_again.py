@@ -30,7 +30,7 @@ async def token(scene):
 def run(scene, mirror):
     """One run of the issue after the other, each as a process of its own."""
 
-    class Run:
+    class RepeatedRun:
         def __init__(self, run_id):
             self.run_id = run_id
             self.publisher = GitHubPublisher(
@@ -54,7 +54,7 @@ def run(scene, mirror):
                 branch=BRANCH, commit=commit, title=title, body=body, draft=draft, closes=(1,)
             )
 
-    return Run
+    return RepeatedRun
 
 
 @pytest.fixture
@@ -66,13 +66,13 @@ async def first(run, mirror):
     )
 
 
-async def again(run, **more):
+async def publish_again(run, **more):
     later = run("run-2")
     head = await later.sees()
     return await later.publish(await later.commit(head), **more)
 
 
-def theirs(scene):
+def find_pull(scene):
     return scene.repository.issues[2]
 
 
@@ -84,12 +84,12 @@ async def head(scene):
 
 
 async def test_the_branch_moves_on_and_stays_the_one(scene, run, first):
-    pull = await again(run)
+    pull = await publish_again(run)
 
     assert pull.number == first.number
     assert await head(scene) == pull.head
     assert len(list(scene.repository.pulls())) == 1
-    assert theirs(scene).pull.head_sha == pull.head
+    assert find_pull(scene).pull.head_sha == pull.head
 
 
 async def test_a_push_in_between_is_left_alone_and_the_work_finds_another_branch(scene, run, first):
@@ -160,36 +160,36 @@ async def test_a_branch_that_is_gone_is_made_again_with_a_pull_request_of_its_ow
     pull = await later.publish(mine)
 
     assert pull.number == 3
-    assert theirs(scene).state == "closed"
+    assert find_pull(scene).state == "closed"
 
 
 # --- its words ------------------------------------------------------------------------------------
 
 
 async def test_our_words_are_brought_up_to_date(scene, run, first):
-    pull = await again(run, title="Second words", body="Another reason.")
+    pull = await publish_again(run, title="Second words", body="Another reason.")
 
-    assert (pull.title, theirs(scene).title) == ("Second words", "Second words")
-    assert "Another reason." in theirs(scene).body
-    assert "run=run-2" in theirs(scene).body
-    assert theirs(scene).comments == []
-    third = await again(run, title="Third words")
+    assert (pull.title, find_pull(scene).title) == ("Second words", "Second words")
+    assert "Another reason." in find_pull(scene).body
+    assert "run=run-2" in find_pull(scene).body
+    assert find_pull(scene).comments == []
+    third = await publish_again(run, title="Third words")
     assert third.title == "Third words", "our own edits are nobody else's"
 
 
 async def test_a_description_that_a_person_edited_stays_and_ours_becomes_a_comment(
     scene, run, first
 ):
-    words = f"{theirs(scene).body}\n\nBob: please look at the lexer."
+    words = f"{find_pull(scene).body}\n\nBob: please look at the lexer."
     await scene.server.edit_issue(scene.repository, 2, scene.people["bob"], body=words)
-    before = theirs(scene).body
+    before = find_pull(scene).body
 
     for _ in range(2):  # as after a crash
-        pull = await again(run, title="Second words", body="Another reason, fixes #7.")
+        pull = await publish_again(run, title="Second words", body="Another reason, fixes #7.")
 
-    assert theirs(scene).body == before == pull.body
+    assert find_pull(scene).body == before == pull.body
     assert pull.title == "Second words"
-    [comment] = theirs(scene).comments
+    [comment] = find_pull(scene).comments
     assert comment.author.account.login == "fettle[bot]"
     assert "Somebody has edited the description" in comment.body
     assert "Another reason" in comment.body
@@ -200,20 +200,20 @@ async def test_a_description_that_a_person_edited_stays_and_ours_becomes_a_comme
 
 async def test_an_edit_by_somebody_whose_account_is_gone_is_an_edit(scene, run, first):
     await scene.server.edit_issue(scene.repository, 2, scene.people["bob"], body="Bob's")
-    theirs(scene).editor = None
+    find_pull(scene).editor = None
 
-    await again(run)
+    await publish_again(run)
 
-    assert theirs(scene).body == "Bob's"
+    assert find_pull(scene).body == "Bob's"
 
 
 async def test_a_title_that_a_person_gave_stays(scene, run, first):
     await scene.server.edit_issue(scene.repository, 2, scene.people["bob"], title="Bob's title")
 
-    pull = await again(run, title="Second words", body="Another reason.")
+    pull = await publish_again(run, title="Second words", body="Another reason.")
 
-    assert pull.title == theirs(scene).title == "Bob's title"
-    assert "Another reason." in theirs(scene).body
+    assert pull.title == find_pull(scene).title == "Bob's title"
+    assert "Another reason." in find_pull(scene).body
 
 
 async def test_another_bots_edit_is_not_ours(scene, run, first):
@@ -221,40 +221,40 @@ async def test_another_bots_edit_is_not_ours(scene, run, first):
     bot = scene.server.world.apps[other.app_id].bot
     await scene.server.edit_issue(scene.repository, 2, bot, body="Tidied")
 
-    await again(run)
+    await publish_again(run)
 
-    assert theirs(scene).body == "Tidied"
+    assert find_pull(scene).body == "Tidied"
 
 
 # --- its draft ------------------------------------------------------------------------------------
 
 
 async def test_our_draft_is_ended_when_the_work_is_done(scene, run, first):
-    pull = await again(run)
+    pull = await publish_again(run)
 
     assert not pull.draft
-    assert not theirs(scene).pull.draft
-    assert [each.event for each in theirs(scene).timeline].count("ready_for_review") == 1
+    assert not find_pull(scene).pull.draft
+    assert [each.event for each in find_pull(scene).timeline].count("ready_for_review") == 1
 
 
 async def test_a_draft_stays_one_while_the_work_is_not_done(scene, run, first):
-    assert (await again(run, draft=True)).draft
-    assert theirs(scene).pull.draft
+    assert (await publish_again(run, draft=True)).draft
+    assert find_pull(scene).pull.draft
 
 
 async def test_a_draft_that_a_person_made_of_it_is_not_ended(scene, run, first):
     for draft in (False, True):
-        await scene.server.set_draft(theirs(scene).pull, scene.people["bob"], draft=draft)
+        await scene.server.set_draft(find_pull(scene).pull, scene.people["bob"], draft=draft)
 
-    assert (await again(run)).draft
-    assert theirs(scene).pull.draft
+    assert (await publish_again(run)).draft
+    assert find_pull(scene).pull.draft
 
 
 async def test_what_is_ready_never_becomes_a_draft(scene, run, first):
-    await scene.server.set_draft(theirs(scene).pull, scene.people["bob"], draft=False)
+    await scene.server.set_draft(find_pull(scene).pull, scene.people["bob"], draft=False)
 
-    assert not (await again(run, draft=True)).draft
-    assert not theirs(scene).pull.draft
+    assert not (await publish_again(run, draft=True)).draft
+    assert not find_pull(scene).pull.draft
 
 
 async def test_a_draft_that_github_will_not_end_is_told_as_one(scene, run, first, monkeypatch):
@@ -263,7 +263,7 @@ async def test_a_draft_that_github_will_not_end_is_told_as_one(scene, run, first
 
     monkeypatch.setattr(scene.server.parts.pulls, "set_draft", refuse)
 
-    pull = await again(run, title="Second words")
+    pull = await publish_again(run, title="Second words")
 
     assert pull.draft
-    assert theirs(scene).title == "Second words"
+    assert find_pull(scene).title == "Second words"

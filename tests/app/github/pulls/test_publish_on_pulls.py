@@ -24,7 +24,7 @@ async def mirror(scene, tmp_path):
 def run(pulled, scene, mirror):
     """A run on the pull request: what it sees, commits and pushes."""
 
-    class Run:
+    class PullRun:
         def __init__(self, request):
             self.scene = scene
             self.publisher = GitHubPublisher(
@@ -50,7 +50,7 @@ def run(pulled, scene, mirror):
             scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
             return (await scene.github.broker.token(scope)).value
 
-    return Run(pulled.request)
+    return PullRun(pulled.request)
 
 
 async def tips(scene):
@@ -58,7 +58,7 @@ async def tips(scene):
     return {ref.removeprefix("refs/heads/"): sha for ref, sha in found.items()}
 
 
-async def refused(run, branch, commit, words, error=RunError):
+async def refuse_push(run, branch, commit, words, error=RunError):
     """Push, and see that it is refused and nothing of the repository changed."""
     before = await tips(run.scene)
     with pytest.raises(error, match=words):
@@ -109,7 +109,7 @@ async def test_a_push_by_somebody_else_is_left_alone(pulled, scene, run):
     await scene.server.commit(
         scene.repository, {"a": "b"}, author=scene.people["bob"], message="m", branch="feature"
     )
-    await refused(run, "feature", commit, "somebody else changed it", Moved)
+    await refuse_push(run, "feature", commit, "somebody else changed it", Moved)
 
 
 async def test_what_somebody_took_away_does_not_come_back(pulled, scene, run):
@@ -117,7 +117,7 @@ async def test_what_somebody_took_away_does_not_come_back(pulled, scene, run):
     commit = await run.commit(seen)
     main = (await tips(scene))["main"]
     await scene.server.push(scene.repository, "feature", main, scene.people["bob"])
-    await refused(run, "feature", commit, "somebody else changed it", Moved)
+    await refuse_push(run, "feature", commit, "somebody else changed it", Moved)
 
 
 async def test_a_push_between_our_look_and_our_push_is_left_alone(pulled, scene, run):
@@ -145,7 +145,7 @@ async def test_a_branch_that_was_deleted_stays_deleted(pulled, scene, run):
     commit = await run.commit(await run.sees())
     git = GitDir(scene.repository.gitdir)
     await git.run("update-ref", "-d", "refs/heads/feature")  # GitHub has not closed it yet
-    await refused(run, "feature", commit, "`feature` was deleted", Moved)
+    await refuse_push(run, "feature", commit, "`feature` was deleted", Moved)
 
 
 # --- attacks --------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ async def test_a_branch_that_was_deleted_stays_deleted(pulled, scene, run):
 async def test_another_branch_is_not_pushed(pulled, scene, run):
     commit = await run.commit(await run.sees())
     for branch in ("main", "other", "refs/heads/main", "HEAD", "feature:refs/heads/main", "-x"):
-        await refused(run, branch, commit, "Nothing was pushed")
+        await refuse_push(run, branch, commit, "Nothing was pushed")
 
 
 async def test_a_pull_request_from_the_default_branch(pulled, scene, run):
@@ -164,19 +164,19 @@ async def test_a_pull_request_from_the_default_branch(pulled, scene, run):
     )
     pulled.pull.head, pulled.pull.base = "main", "release"
     commit = await run.commit(await run.sees("main"))
-    await refused(run, "main", commit, "default branch, `main`")
+    await refuse_push(run, "main", commit, "default branch, `main`")
 
 
 async def test_a_default_branch_that_is_another_one_by_now(pulled, scene, run):
     commit = await run.commit(await run.sees())
     scene.repository.default_branch = "feature"
-    await refused(run, "feature", commit, "default branch, `feature`")
+    await refuse_push(run, "feature", commit, "default branch, `feature`")
 
 
 async def test_a_pull_request_that_was_retargeted_to_its_own_branch(pulled, scene, run):
     commit = await run.commit(await run.sees())
     pulled.pull.base = "feature"
-    await refused(run, "feature", commit, "the one that it wants to go to")
+    await refuse_push(run, "feature", commit, "the one that it wants to go to")
 
 
 async def test_a_pull_request_whose_branch_lies_elsewhere_by_now(pulled, scene, run):
@@ -184,9 +184,9 @@ async def test_a_pull_request_whose_branch_lies_elsewhere_by_now(pulled, scene, 
     commit = await run.commit(await run.sees())
     fork = await scene.server.fork_repository(scene.repository, scene.people["eve"])
     pulled.pull.head_repository = fork
-    await refused(run, "feature", commit, "the fork `eve/parse`")
+    await refuse_push(run, "feature", commit, "the fork `eve/parse`")
     await scene.server.delete_repository(fork)
-    await refused(run, "feature", commit, "has been deleted")
+    await refuse_push(run, "feature", commit, "has been deleted")
 
 
 async def test_a_branch_of_fettles_own_is_no_way_around(pulled, scene, run):
@@ -198,22 +198,22 @@ async def test_a_branch_of_fettles_own_is_no_way_around(pulled, scene, run):
     fork = await scene.server.fork_repository(scene.repository, scene.people["eve"])
     pulled.pull.head, pulled.pull.head_repository = name, fork
     commit = await run.commit(await run.sees(name))
-    await refused(run, name, commit, "the fork `eve/parse`")
+    await refuse_push(run, name, commit, "the fork `eve/parse`")
 
 
 async def test_a_pull_request_that_was_closed_meanwhile(pulled, scene, run):
     commit = await run.commit(await run.sees())
     await scene.server.close_issue(scene.repository, 2, scene.people["bob"])
-    await refused(run, "feature", commit, "#2 was closed while Fettle was at work")
+    await refuse_push(run, "feature", commit, "#2 was closed while Fettle was at work")
 
 
 async def test_a_pull_request_that_was_merged_meanwhile(pulled, scene, run):
     commit = await run.commit(await run.sees())
     await scene.server.merge_pull(pulled.pull, scene.people["ada"])
-    await refused(run, "feature", commit, "#2 was merged while Fettle was at work")
+    await refuse_push(run, "feature", commit, "#2 was merged while Fettle was at work")
 
 
 async def test_a_run_of_an_issue_pushes_to_nobodys_branch(scene, run):
     commit = await run.commit(await run.sees())
     run = type(run)(scene.request)
-    await refused(run, "feature", commit, r"named `bot/\.\.\.` only")
+    await refuse_push(run, "feature", commit, r"named `bot/\.\.\.` only")

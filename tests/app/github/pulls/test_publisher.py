@@ -28,18 +28,18 @@ def publisher(scene, mirror):
 async def commits(mirror):
     """Three commits of the mirror, each on the one before; the first is the default branch's."""
     first = await mirror.head_of("main")
-    second = committed(mirror.gitdir, first, "Step 1/2")
-    return [first, second, committed(mirror.gitdir, second, "Step 2/2")]
+    second = make_commit(mirror.gitdir, first, "Step 1/2")
+    return [first, second, make_commit(mirror.gitdir, second, "Step 2/2")]
 
 
-def committed(gitdir, parent, subject):
+def make_commit(gitdir, parent, subject):
     name = ["-c", "user.name=x", "-c", "user.email=x@x"]
     command = ["git", "-C", gitdir, *name, "commit-tree", f"{parent}^{{tree}}", "-p", parent]
     answer = subprocess.run([*command, "-m", subject], capture_output=True, check=True)
     return answer.stdout.decode().strip()
 
 
-def changed(gitdir, parent, path, text):
+def commit_protected(gitdir, parent, path, text):
     """Commit a file that policies protect: people permitted that before the commit was made."""
 
     def git(*args, said=""):
@@ -58,7 +58,7 @@ async def head(scene):
     return (await GitDir(scene.repository.gitdir).refs()).get(f"refs/heads/{BRANCH}")
 
 
-async def opened(publisher, commits, *, title="Accept nine digits", body=BODY, **more):
+async def open_pull(publisher, commits, *, title="Accept nine digits", body=BODY, **more):
     await publisher.push(BRANCH, commits[-1])
     wanted = {"draft": False, "closes": (1,), **more}
     return await publisher.open_pull_request(
@@ -121,7 +121,7 @@ async def test_unfinished_work_is_kept_however_often_and_on_whatever_was_kept(
 ):
     """As a run's last stage does it: again after a crash, and again when it went on meanwhile."""
     branch = "bot/1-unfinished-abc123"
-    workflow = changed(mirror.gitdir, commits[1], "src/.gitattributes", "* filter=x\n")
+    workflow = commit_protected(mirror.gitdir, commits[1], "src/.gitattributes", "* filter=x\n")
     for commit in (commits[1], commits[1], workflow, workflow):
         page = await publisher.push(branch, commit)
 
@@ -134,7 +134,7 @@ async def test_a_branch_of_that_name_with_another_history_is_left_alone(
     scene, publisher, mirror, commits
 ):
     """Its commit is known to the mirror, and nobody has looked at the branch before."""
-    other = committed(mirror.gitdir, commits[0], "Somebody's")
+    other = make_commit(mirror.gitdir, commits[0], "Somebody's")
     await publisher.push(BRANCH, other)
     with pytest.raises(RunError, match="Nothing was overwritten"):
         await publisher.push(BRANCH, commits[2])
@@ -157,7 +157,7 @@ async def test_a_push_that_github_declines_tells_its_reason_and_ends_its_token(
 
 
 async def test_the_pull_request(scene, publisher, commits):
-    pull = await opened(publisher, commits)
+    pull = await open_pull(publisher, commits)
 
     assert (pull.number, pull.base, pull.head, pull.draft) == (2, "main", commits[-1], False)
     assert pull.url == f"{scene.server.url}/ada/parse/pull/2"
@@ -174,7 +174,7 @@ async def test_a_merge_closes_what_the_code_says_and_nothing_else(scene, publish
         "Fixes #7. Closes: #1\n\nresolves ada/parse#41, fixed https://github.com/a/b/issues/3\n\n"
         "- Close #8\n- fix other/lib#9\n\n| closes | #2 |\n| --- | --- |\n| Resolved #5 | x |"
     )
-    await opened(publisher, commits, body=body, closes=[1, 41, 42, 41])
+    await open_pull(publisher, commits, body=body, closes=[1, 41, 42, 41])
 
     shown = scene.repository.issues[2].body
     assert live_closings(shown) == ["#1", "#41", "#42"]
@@ -186,7 +186,7 @@ async def test_a_body_of_any_length_still_closes_and_is_found_again(
     scene, publisher, commits, length
 ):
     body = "Because of a b c d.\n\n" * length
-    await opened(publisher, commits, body=body, closes=range(1, 101))
+    await open_pull(publisher, commits, body=body, closes=range(1, 101))
 
     shown = scene.repository.issues[2].body
     assert len(shown) <= 65_536
@@ -195,18 +195,18 @@ async def test_a_body_of_any_length_still_closes_and_is_found_again(
 
 
 async def test_what_closes_nothing_says_so_by_silence(scene, publisher, commits):
-    await opened(publisher, commits, body="Resolves #1", closes=())
+    await open_pull(publisher, commits, body="Resolves #1", closes=())
 
     assert live_closings(scene.repository.issues[2].body) == []
 
 
 async def test_a_draft(scene, publisher, commits):
-    assert (await opened(publisher, commits, draft=True)).draft
+    assert (await open_pull(publisher, commits, draft=True)).draft
 
 
 async def test_opening_it_twice_opens_one_and_changes_nothing(scene, publisher, commits):
-    first = await opened(publisher, commits)
-    second = await opened(publisher, commits)
+    first = await open_pull(publisher, commits)
+    second = await open_pull(publisher, commits)
 
     assert first == second
     assert len(scene.calls("POST", PULLS)) == 1
@@ -214,8 +214,8 @@ async def test_opening_it_twice_opens_one_and_changes_nothing(scene, publisher, 
 
 
 async def test_the_open_one_is_brought_up_to_date(scene, publisher, commits):
-    await opened(publisher, commits)
-    pull = await opened(publisher, commits, title="Accept one to nine digits")
+    await open_pull(publisher, commits)
+    pull = await open_pull(publisher, commits, title="Accept one to nine digits")
 
     assert pull.number == 2
     assert scene.repository.issues[2].title == "Accept one to nine digits"
@@ -223,7 +223,7 @@ async def test_the_open_one_is_brought_up_to_date(scene, publisher, commits):
 
 async def test_a_lost_answer_opens_no_second_one(scene, publisher, commits):
     scene.server.faults.lose_answer("POST", PULLS + "$")
-    pull = await opened(publisher, commits)
+    pull = await open_pull(publisher, commits)
 
     assert pull.number == 2
     assert len(scene.calls("POST", PULLS)) == 1
@@ -231,32 +231,34 @@ async def test_a_lost_answer_opens_no_second_one(scene, publisher, commits):
 
 async def test_an_illness_of_github_is_waited_out_once(scene, publisher, commits):
     scene.server.faults.status("POST", PULLS + "$", 502)
-    assert (await opened(publisher, commits)).number == 2
+    assert (await open_pull(publisher, commits)).number == 2
 
     scene.server.faults.status("POST", PULLS + "$", 502, times=2)
     scene.repository.issues[2].state = "closed"
     with pytest.raises(TransientError):
-        await opened(publisher, commits)
+        await open_pull(publisher, commits)
 
 
 async def test_what_a_person_opened_from_our_branch_stays_theirs(scene, publisher, commits):
-    await opened(publisher, commits)
+    await open_pull(publisher, commits)
     issue = scene.repository.issues[2]
     issue.author = type(issue.author)(scene.people["bob"])
     issue.title = "Bob's title"
 
-    assert (await opened(publisher, commits)).title == "Bob's title"
+    assert (await open_pull(publisher, commits)).title == "Bob's title"
 
 
 async def test_nothing_to_merge_is_told_in_githubs_words(scene, publisher, commits):
     with pytest.raises(RunError):
-        await opened(publisher, commits[:1])
+        await open_pull(publisher, commits[:1])
 
 
 async def test_secrets_images_and_mentions_do_not_get_out(scene, publisher, commits):
     scene.redactor.add("tops3cret-value")
     body = f"{BODY}\n\ntops3cret-value @ada ![x](https://evil.test/a.png)"
-    pull = await opened(publisher, commits, title="tops3cret-value for @ada\nand more", body=body)
+    pull = await open_pull(
+        publisher, commits, title="tops3cret-value for @ada\nand more", body=body
+    )
     shown = pull.title + scene.repository.issues[2].body
 
     assert "tops3cret" not in shown

@@ -48,10 +48,10 @@ async def pull(scene):
     server, people, repository = scene.server, scene.people, scene.repository
     files = {"src/a.py": "x = 1\n", "README.md": "# parse\nmore\n"}
     await server.commit(repository, files, author=people["bob"], message="m", branch="bot/fix")
-    return await opened(scene, "bob")
+    return await open_pull(scene, "bob")
 
 
-async def opened(scene, author):
+async def open_pull(scene, author):
     return await scene.server.parts.pulls.open(
         scene.repository,
         Actor(scene.people[author]),
@@ -384,7 +384,7 @@ async def test_what_the_search_finds_elsewhere_all_the_same_is_dropped(
     """Were the scope of query and token ignored, the results are still looked at."""
     everything = served.Query(["six"], set(), {"issue"})
     monkeypatch.setattr(served.Query, "of", lambda text: everything)
-    scene.server.tokens.mint = widened(scene)
+    scene.server.tokens.mint = widen_scope(scene)
 
     text = await read("search", query="six")
 
@@ -396,7 +396,7 @@ def answers(scene):
     return [each.answer for each in scene.server.requests if "/search/" in each.path]
 
 
-def widened(scene):
+def widen_scope(scene):
     mint = scene.server.tokens.mint
     return lambda installation, _repositories, permissions: mint(installation, None, permissions)
 

@@ -38,7 +38,7 @@ REQUEST = ResolveIssue(
 WORDING = OutgoingText(Urls.of("https://github.com"), REQUEST, Redactor(["tops3cret-value"]))
 
 
-def shown(progress: Progress) -> str:
+def render_text(progress: Progress) -> str:
     return render(progress, WORDING)
 
 
@@ -57,7 +57,7 @@ def at_work():
 def test_at_work(at_work):
     usage = Usage(input=1000, output=200, cache_read=30_000)
 
-    assert shown(at_work.with_spent(usage, 0.4249, 7)) == (
+    assert render_text(at_work.with_spent(usage, 0.4249, 7)) == (
         "**At work on this.** `bob` asked for it with the label `bot:resolve`.\n\n"
         "- [x] Read the issue: a bug in the pattern for %f\n"
         "- [x] Make a step: Step 1/2: accept one to nine digits\n"
@@ -69,7 +69,7 @@ def test_at_work(at_work):
 
 def test_a_pull_request(at_work):
     url = "https://github.com/ada/parse/pull/4"
-    text = shown(
+    text = render_text(
         at_work.finished("implement/2", "").ended(
             Outcome(kind="pull_request", text="Opened pull request #4: Accept nine", url=url)
         )
@@ -83,7 +83,7 @@ def test_a_pull_request(at_work):
 def test_a_refusal_names_reason_and_rule():
     outcome = Outcome(kind="refused", text="Nothing was done: read only.", rule="asker-may-write")
 
-    assert shown(Progress(REQUEST, "run-1").ended(outcome)) == (
+    assert render_text(Progress(REQUEST, "run-1").ended(outcome)) == (
         "**Not started.** Nothing was done: read only.\n\n"
         "Rule: `asker-may-write`.\n\n"
         "<sub>run `run-1`</sub>"
@@ -93,7 +93,7 @@ def test_a_refusal_names_reason_and_rule():
 def test_a_failure_marks_its_stage_and_says_what_to_do(at_work):
     outcome = Outcome(kind="failed", text="The budget is used up.")
     # The stage that failed has told its end already, with the error as its summary.
-    text = shown(at_work.finished("implement/2", "The budget is used up.").ended(outcome))
+    text = render_text(at_work.finished("implement/2", "The budget is used up.").ended(outcome))
 
     assert "- [ ] Make a step (2): **failed**\n" in text
     assert text.count("The budget is used up.") == 1
@@ -105,7 +105,7 @@ def test_a_failure_does_not_blame_the_stage_that_kept_the_work(at_work):
     outcome = Outcome(kind="failed", text="The budget is used up.", url=url)
     kept = at_work.finished("implement/2", "The budget is used up.")
     kept = kept.started("keep_work/1", "Keep what was made").finished("keep_work/1", "bot/3")
-    text = shown(kept.ended(outcome))
+    text = render_text(kept.ended(outcome))
 
     assert "- [ ] Make a step (2): **failed**\n" in text
     assert "- [x] Keep what was made: bot/3\n" in text
@@ -114,7 +114,7 @@ def test_a_failure_does_not_blame_the_stage_that_kept_the_work(at_work):
 
 def test_a_cancelled_run(at_work):
     outcome = Outcome(kind="cancelled", text="`bob` cancelled the run: wrong issue")
-    text = shown(at_work.ended(outcome))
+    text = render_text(at_work.ended(outcome))
 
     assert text.startswith("**Cancelled.** `bob` cancelled the run: wrong issue\n\n")
     assert "- [ ] Make a step (2): **cancelled**\n" in text
@@ -132,12 +132,12 @@ def test_a_cancelled_run(at_work):
 )
 def test_how_it_was_asked_for(via, how):
     request = REQUEST.model_copy(update={"via": via})
-    assert f"`bob` asked for it {how}." in shown(Progress(request, "run-1"))
+    assert f"`bob` asked for it {how}." in render_text(Progress(request, "run-1"))
 
 
 def test_waiting_for_an_answer(at_work):
     asked = at_work.finished("implement/2", "asked something")
-    text = shown(asked.paused("implement/2", "an answer on the issue"))
+    text = render_text(asked.paused("implement/2", "an answer on the issue"))
 
     assert text.startswith(
         "**Waiting for an answer on the issue.** `bob` asked for this with the label `bot:resolve`."
@@ -149,7 +149,7 @@ def test_waiting_for_an_answer(at_work):
 def test_waiting_for_the_models_server(at_work):
     why = "the model's server, until 10:20 UTC: It answers 529 @ada"
     paused = at_work.paused("implement/2", why)
-    text = shown(paused)
+    text = render_text(paused)
 
     assert text.startswith("**Waiting for the model's server, until 10:20 UTC.** `bob` asked")
     assert "- [ ] **Make a step (2)** … waiting for the model's server, until 10:20 UTC: It" in text
@@ -159,15 +159,15 @@ def test_waiting_for_the_models_server(at_work):
 @pytest.mark.parametrize("key", ["implement/2", "triage_again/1"])
 def test_whatever_goes_on_ends_the_waiting(at_work, key):
     going = at_work.paused("implement/2", "an answer").started(key, "Make a step")
-    assert shown(going).startswith("**At work on this.**")
+    assert render_text(going).startswith("**At work on this.**")
     ended = at_work.paused("implement/2", "an answer").ended(Outcome(kind="failed", text="x"))
-    assert "waiting" not in shown(ended)
+    assert "waiting" not in render_text(ended)
 
 
 def test_an_answer(at_work):
     outcome = Outcome(kind="comment", text="Asked some questions.", url="https://x/1")
 
-    assert "Next: read [the answer](https://x/1)." in shown(at_work.ended(outcome))
+    assert "Next: read [the answer](https://x/1)." in render_text(at_work.ended(outcome))
 
 
 def test_telling_it_twice_changes_nothing(at_work):
@@ -184,7 +184,9 @@ def test_a_stage_that_runs_again_after_it_was_done_stays_done(at_work):
 
 
 def test_summaries_stay_on_their_line(at_work):
-    text = shown(at_work.finished("implement/2", "two\nlines\r\n- [x] forged\n\n# Heading" * 50))
+    text = render_text(
+        at_work.finished("implement/2", "two\nlines\r\n- [x] forged\n\n# Heading" * 50)
+    )
 
     assert len([line for line in text.splitlines() if line.startswith("- [")]) == 3
     assert "\n# Heading" not in text
@@ -193,7 +195,7 @@ def test_summaries_stay_on_their_line(at_work):
 
 def test_summaries_are_foreign_text(at_work):
     summary = "see [here](https://evil.test/?q=tops3cret-value) @ada ![x](https://evil.test/y)"
-    text = shown(at_work.finished("implement/2", summary))
+    text = render_text(at_work.finished("implement/2", summary))
 
     assert "](https://evil" not in text
     assert "@ada" not in text
@@ -203,7 +205,7 @@ def test_summaries_are_foreign_text(at_work):
 def test_waiting_for_people(at_work):
     link = "https://github.com/ada/parse/issues/3#issuecomment-7"
     parked = at_work.parked("implement/2", ("k3f9x2", "q8d2aa")).with_questions({"k3f9x2": link})
-    text = shown(parked)
+    text = render_text(parked)
 
     assert text == (
         "**Waiting for a decision.** `bob` asked for this with the label `bot:resolve`, and it"
@@ -215,16 +217,16 @@ def test_waiting_for_people(at_work):
         " spent.\n\n"
         "<sub>run `run-1`</sub>"
     )
-    assert "one question" in shown(at_work.parked("implement/2", ("k3f9x2",)))
+    assert "one question" in render_text(at_work.parked("implement/2", ("k3f9x2",)))
 
 
 def test_waiting_ends_with_the_stage_that_goes_on(at_work):
     parked = at_work.parked("implement/2", ("k3f9x2",))
-    assert shown(parked.started("implement/2", "Make a step")) == shown(at_work)
+    assert render_text(parked.started("implement/2", "Make a step")) == render_text(at_work)
     done = Outcome(kind="failed", text="Nobody answered.")
     for ended in (parked.finished("implement/2", "x"), parked.ended(done)):
-        assert "waiting" not in shown(ended).casefold()
-    assert "Make a step (2): **failed**" in shown(parked.ended(done))
+        assert "waiting" not in render_text(ended).casefold()
+    assert "Make a step (2): **failed**" in render_text(parked.ended(done))
 
 
 # --- other kinds of requests ----------------------------------------------------------------------
@@ -259,7 +261,7 @@ KINDS = {
     ],
 )
 def test_why_it_is_at_work_on_a_pull_request(kind, told):
-    text = shown(Progress(KINDS[kind], "run-1"))
+    text = render_text(Progress(KINDS[kind], "run-1"))
     assert text.startswith(f"**At work on this.** {told}\n\n")
     assert "linked here.\n\n" in text
 
@@ -268,7 +270,7 @@ def test_why_it_is_at_work_on_a_pull_request(kind, told):
 def test_every_end_of_every_kind_can_be_told(kind):
     for ending in get_args(Outcome.model_fields["kind"].annotation):
         outcome = Outcome(kind=ending, text="So it ended.", url=f"{PULL}#x", rule="some-rule")
-        text = shown(Progress(KINDS[kind], "run-1").ended(outcome))
+        text = render_text(Progress(KINDS[kind], "run-1").ended(outcome))
         assert text.startswith("**")
         assert "So it ended." in text
         assert "{" not in text
@@ -280,7 +282,7 @@ def test_every_end_of_every_kind_can_be_told(kind):
 )
 def test_what_was_pushed_is_done_and_not_answered(kind, headline, link):
     outcome = Outcome(kind="comment", text="Three threads are answered.", url=f"{PULL}#c")
-    text = shown(Progress(KINDS[kind], "run-1").ended(outcome))
+    text = render_text(Progress(KINDS[kind], "run-1").ended(outcome))
     assert text.startswith(f"**{headline}** Three threads are answered.\n\n")
     assert f"Next: read [{link}]({PULL}#c)." in text
 
@@ -294,7 +296,9 @@ def test_what_was_pushed_is_done_and_not_answered(kind, headline, link):
     ],
 )
 def test_how_to_try_again(kind, told):
-    text = shown(Progress(KINDS[kind], "run-1").ended(Outcome(kind="failed", text="It broke.")))
+    text = render_text(
+        Progress(KINDS[kind], "run-1").ended(Outcome(kind="failed", text="It broke."))
+    )
     assert f"\n\n{told}\n\n" in text
 
 

@@ -25,10 +25,10 @@ def remembered():
 
 @pytest.fixture
 def reporter(scene, remembered):
-    return made(scene, remembered)
+    return make_reporter(scene, remembered)
 
 
-def made(scene, remembered, *, comment_id=None, interval=0.05):
+def make_reporter(scene, remembered, *, comment_id=None, interval=0.05):
     async def remember(number: int) -> None:
         remembered.append(number)
 
@@ -51,7 +51,7 @@ def patches(scene):
     return [each for each in scene.server.requests if each.method == "PATCH"]
 
 
-async def until(condition, seconds=5.0):
+async def wait_until(condition, seconds=5.0):
     async with asyncio.timeout(seconds):
         while not condition():  # the server tells nobody what it took
             await asyncio.sleep(0.005)
@@ -68,10 +68,10 @@ async def test_the_reaction_comes_at_once_and_stays_one(scene, reporter):
 
 async def test_a_run_from_start_to_end_is_one_comment(scene, reporter, remembered):
     reporter.stage_started("triage/1", "Read the issue")
-    await until(lambda: scene.issue.comments)
+    await wait_until(lambda: scene.issue.comments)
     assert "**Read the issue** … at work" in bodies(scene)[0]
     reporter.stage_finished("triage/1", "a bug")
-    await until(lambda: "- [x] Read the issue: a bug" in bodies(scene)[0])
+    await wait_until(lambda: "- [x] Read the issue: a bug" in bodies(scene)[0])
     await reporter.finish(DONE)
 
     [body] = bodies(scene)
@@ -97,7 +97,7 @@ async def test_many_changes_become_few_updates_and_the_last_one_goes_out(scene, 
 
 async def test_nothing_changed_means_nothing_sent(scene, reporter):
     reporter.stage_started("triage/1", "Read the issue")
-    await until(lambda: scene.issue.comments)
+    await wait_until(lambda: scene.issue.comments)
     for _ in range(5):
         reporter.stage_started("triage/1", "Read the issue")
         await asyncio.sleep(0.03)
@@ -109,7 +109,7 @@ async def test_nothing_changed_means_nothing_sent(scene, reporter):
 async def test_after_a_restart_the_same_comment_goes_on(scene, reporter, remembered):
     reporter.stage_started("triage/1", "Read the issue")
     await reporter.flush()
-    later = made(scene, remembered, comment_id=remembered[0])
+    later = make_reporter(scene, remembered, comment_id=remembered[0])
     later.stage_started("triage/1", "Read the issue")
     await later.flush()
     assert patches(scene) == []  # it says so already
@@ -124,7 +124,7 @@ async def test_after_a_restart_the_same_comment_goes_on(scene, reporter, remembe
 async def test_a_kill_before_the_id_was_kept_makes_no_second_comment(scene, reporter):
     reporter.stage_started("triage/1", "Read the issue")
     await reporter.flush()
-    later = made(scene, [])
+    later = make_reporter(scene, [])
     later.stage_started("triage/1", "Read the issue")
     await later.finish(DONE)
 
@@ -145,7 +145,7 @@ async def test_a_lost_answer_makes_no_second_comment(scene, reporter):
 
 async def test_a_comment_that_somebody_removed_is_made_anew(scene, reporter):
     reporter.stage_started("triage/1", "Read the issue")
-    await until(lambda: scene.issue.comments)
+    await wait_until(lambda: scene.issue.comments)
     scene.issue.comments.clear()
     await reporter.finish(DONE)
 
@@ -154,7 +154,7 @@ async def test_a_comment_that_somebody_removed_is_made_anew(scene, reporter):
 
 async def test_the_end_is_tried_again_until_it_goes_through(scene, reporter):
     reporter.stage_started("triage/1", "Read the issue")
-    await until(lambda: scene.issue.comments)
+    await wait_until(lambda: scene.issue.comments)
     scene.server.faults.status("PATCH", "/issues/comments/", 502, times=3)
     await reporter.finish(DONE)
 
@@ -205,7 +205,7 @@ async def test_after_a_restart_a_run_that_waits_still_says_so(scene, reporter, r
     reporter.stage_started("implement/1", "Make a step")
     reporter.parked("implement/1", ["k3f9x2"])
     await reporter.flush()
-    later = made(scene, remembered, comment_id=remembered[0])
+    later = make_reporter(scene, remembered, comment_id=remembered[0])
     later.stage_started("implement/1", "Make a step")
     later.parked("implement/1", ["k3f9x2"])
     await later.flush()
@@ -217,7 +217,7 @@ async def test_a_failing_memory_does_not_stop_the_run(scene):
     async def remember(_: int) -> None:
         raise OSError("disk full")
 
-    reporter = made(scene, [])
+    reporter = make_reporter(scene, [])
     reporter._remember = remember
     reporter.stage_started("triage/1", "Read the issue")
     await reporter.finish(DONE)
@@ -254,7 +254,7 @@ async def test_progress_lets_answers_go_first_and_the_end_is_one(scene, reporter
     pace = scene.github._paces[scene.installation.id] = ListeningPace()
     await reporter.acknowledge()
     reporter.stage_started("triage/1", "Read the issue")
-    await until(lambda: scene.issue.comments)
+    await wait_until(lambda: scene.issue.comments)
     await reporter.finish(DONE)
 
     assert pace.yielded == [False, True, False]
@@ -272,7 +272,7 @@ async def test_of_what_another_run_has_covered_nothing_is_said(scene, reporter):
 
 
 async def test_not_even_when_a_stage_had_just_begun(scene, remembered):
-    reporter = made(scene, remembered, interval=60)
+    reporter = make_reporter(scene, remembered, interval=60)
     reporter.stage_started("triage/1", "Read the issue")
     await reporter.finish(COVERED)
     await reporter.flush()
@@ -281,7 +281,7 @@ async def test_not_even_when_a_stage_had_just_begun(scene, remembered):
 
 async def test_unless_people_have_heard_of_it(scene, reporter):
     reporter.stage_started("triage/1", "Read the issue")
-    await until(lambda: scene.issue.comments)
+    await wait_until(lambda: scene.issue.comments)
     await reporter.finish(COVERED)
     assert "**Nothing to do.** Another run has dealt with this already." in bodies(scene)[0]
 
@@ -291,7 +291,7 @@ def unasked(scene, remembered):
     """The reporter of a run on failed checks, which nobody has asked for."""
     about = scene.request.model_dump(exclude={"kind", "body", "label", "via"})
     scene.request = FixChecks(**about, head="a" * 40)
-    return made(scene, remembered, interval=0.02)
+    return make_reporter(scene, remembered, interval=0.02)
 
 
 async def test_a_run_that_nobody_asked_for_is_silent_until_it_costs_something(scene, unasked):
@@ -304,7 +304,7 @@ async def test_a_run_that_nobody_asked_for_is_silent_until_it_costs_something(sc
     assert scene.server.requests == []
 
     unasked.spent(Usage(input=1), 0.01, 1)
-    await until(lambda: scene.issue.comments)
+    await wait_until(lambda: scene.issue.comments)
     assert "Checks failed on `aaaaaaa`." in bodies(scene)[0]
     assert "- [x] Look at the checks: one has failed" in bodies(scene)[0]
 
@@ -312,7 +312,7 @@ async def test_a_run_that_nobody_asked_for_is_silent_until_it_costs_something(sc
 async def test_or_until_it_waits_for_somebody_or_ends(scene, unasked):
     unasked.stage_started("fix/1", "Fix it")
     unasked.parked("fix/1", ["k3f9x2"])
-    await until(lambda: scene.issue.comments)
+    await wait_until(lambda: scene.issue.comments)
 
 
 async def test_but_not_when_it_fails_before_it_is_known_that_anybody_wants_it(scene, unasked):

@@ -183,7 +183,7 @@ async def test_a_404_is_waited_out_only_for_what_the_delivery_named(scene, clien
 async def test_a_token_that_was_revoked_is_replaced_even_for_a_post(scene, client):
     scene.server.tokens._live.clear()
     scene.server.advance_clock(timedelta(0))
-    scene.github.broker._app.jwt._clock = _later(scene.github.broker._app.jwt._clock, 60)
+    scene.github.broker._app.jwt._clock = _shift(scene.github.broker._app.jwt._clock, 60)
 
     await client.post(COMMENTS, data={"body": "x"})
 
@@ -219,7 +219,7 @@ async def test_a_leased_client_has_its_own_token_and_takes_no_other(scene):
     assert not scene.server.tokens._live
 
 
-def _later(clock, seconds):
+def _shift(clock, seconds):
     return lambda: clock() + seconds
 
 

@@ -6,7 +6,7 @@ from app.github.transport.errors import fault
 from app.github.transport.rate_limits import NO_ANSWER, Call, Reply
 
 
-def said(status, message, *, as_app=False):
+def describe_fault(status, message, *, as_app=False):
     call = Call("GET", "/app", repeatable=True, as_app=as_app)
     return str(fault(call, Reply(status, message)))
 
@@ -21,10 +21,10 @@ def said(status, message, *, as_app=False):
     ],
 )
 def test_githubs_words_end_before_ours_begin(words, sentence):
-    assert sentence in said(401, words, as_app=True)
+    assert sentence in describe_fault(401, words, as_app=True)
 
 
 def test_what_kept_us_from_github_is_not_put_into_its_mouth():
-    text = said(NO_ANSWER, "ClientConnectorError")
+    text = describe_fault(NO_ANSWER, "ClientConnectorError")
     assert "GitHub did not answer `GET /app` (ClientConnectorError). Is it in reach" in text
     assert "GitHub says" not in text

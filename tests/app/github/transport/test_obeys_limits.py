@@ -90,11 +90,11 @@ class Times:
 
 
 @asynccontextmanager
-async def watched(scene) -> AsyncIterator[Watched]:
+async def watch_client(scene) -> AsyncIterator[Watched]:
     times, sent = Times(scene.server.world), []
     signer = copy(scene.github.app.jwt)
     signer._clock, signer._offset, signer._made = times.unix, 0.0, ("", 0.0)
-    async with aiohttp.ClientSession(trace_configs=[_traced(times, sent)]) as session:
+    async with aiohttp.ClientSession(trace_configs=[_make_trace_config(times, sent)]) as session:
         github = GitHub(
             scene.github.urls,
             signer,
@@ -112,7 +112,7 @@ async def watched(scene) -> AsyncIterator[Watched]:
     scene.server.world.clock_skew = timedelta()
 
 
-def _traced(times: Times, sent: list[Sent]) -> aiohttp.TraceConfig:
+def _make_trace_config(times: Times, sent: list[Sent]) -> aiohttp.TraceConfig:
     config = aiohttp.TraceConfig()
 
     async def start(_session, held, params) -> None:
@@ -123,16 +123,16 @@ def _traced(times: Times, sent: list[Sent]) -> aiohttp.TraceConfig:
         held.sent.ended, held.sent.status = times.monotonic(), params.response.status
         held.sent.headers = {k.lower(): v for k, v in params.response.headers.items()}
 
-    async def broke(_session, held, _params) -> None:
+    async def record_break(_session, held, _params) -> None:
         held.sent.ended = times.monotonic()
 
     config.on_request_start.append(start)
     config.on_request_end.append(end)
-    config.on_request_exception.append(broke)
+    config.on_request_exception.append(record_break)
     return config
 
 
-def planned(faults, trouble) -> None:
+def plan_fault(faults, trouble) -> None:
     """Have the next request meet it."""
     kind, what = trouble
     match kind:
@@ -155,7 +155,7 @@ def named_wait(sent: Sent) -> float | None:
     return SECONDARY_WAIT
 
 
-async def _called(client, kind: str, name: str) -> str:
+async def _call(client, kind: str, name: str) -> str:
     try:
         if kind == "read":
             await client.getitem(ISSUE)
@@ -174,12 +174,12 @@ async def _called(client, kind: str, name: str) -> str:
 @given(trouble=troubles, kinds=callers)
 async def test_nothing_is_sent_before_its_time_and_no_write_happens_twice(scene, trouble, kinds):
     scene.issue.comments.clear()
-    async with watched(scene) as seen:
+    async with watch_client(scene) as seen:
         faults = scene.server.faults
         for each in trouble:
-            planned(faults, each)
+            plan_fault(faults, each)
         ends = await asyncio.gather(
-            *(_called(seen.client, kind, f"c{n}") for n, kind in enumerate(kinds))
+            *(_call(seen.client, kind, f"c{n}") for n, kind in enumerate(kinds))
         )
 
     for limit in seen.sent:
@@ -196,10 +196,10 @@ async def test_nothing_is_sent_before_its_time_and_no_write_happens_twice(scene,
 
 
 async def test_after_a_limit_one_call_goes_first_and_the_others_follow_it(scene):
-    async with watched(scene) as seen:
+    async with watch_client(scene) as seen:
         scene.server.faults.rate_limit("*", "/repos/", retry_after=5, times=1)
         scene.server.faults.delay("GET", "/issues/1$", 0.05, times=100)
-        await asyncio.gather(*(_called(seen.client, "read", "") for _ in range(AT_ONCE * 3)))
+        await asyncio.gather(*(_call(seen.client, "read", "") for _ in range(AT_ONCE * 3)))
 
         limit = next(each for each in seen.sent if each.status == 429)
         after = sorted((s for s in seen.sent if s.began > limit.ended), key=lambda s: s.began)
@@ -211,7 +211,7 @@ async def test_after_a_limit_one_call_goes_first_and_the_others_follow_it(scene)
 
 
 async def test_with_nothing_left_of_the_hour_nobody_asks_until_it_is_over(scene):
-    async with watched(scene) as seen:
+    async with watch_client(scene) as seen:
         limits = scene.server.limits
         await seen.client.getitem(ISSUE)
         used = limits.hourly - int(seen.sent[-1].headers["x-ratelimit-remaining"])
@@ -232,7 +232,7 @@ async def test_with_nothing_left_of_the_hour_nobody_asks_until_it_is_over(scene)
 
 
 async def test_what_has_not_changed_costs_no_request(scene):
-    async with watched(scene) as seen:
+    async with watch_client(scene) as seen:
         first = await seen.client.getitem(ISSUE)
         second = await seen.client.getitem(ISSUE)
         first["title"] = "changed by who asked"

@@ -26,8 +26,8 @@ from app.github.transport.rate_limits import (
     TRIES,
     Call,
     Reply,
-    again,
     limit_wait,
+    plan_retry,
 )
 
 GET = Call("GET", "/x", repeatable=True)
@@ -51,24 +51,25 @@ replies = st.builds(
 
 @pytest.mark.parametrize("status", [NO_ANSWER, 500, 502, 503, 504])
 def test_reads_are_repeated_with_growing_waits_and_then_given_up(status):
-    waits = [again(GET, Reply(status), tries=n, **OLD) for n in range(1, TRIES + 1)]
+    waits = [plan_retry(GET, Reply(status), tries=n, **OLD) for n in range(1, TRIES + 1)]
 
     assert [wait and wait.after for wait in waits] == [1, 2, 4, None]
 
 
 @pytest.mark.parametrize("status", [NO_ANSWER, 403, 404, 409, 422, 429, 500, 502, 503])
 def test_writes_are_not_repeated(status):
-    assert again(POST, Reply(status), tries=1, token_age=0, reminted=False) is None
+    assert plan_retry(POST, Reply(status), tries=1, token_age=0, reminted=False) is None
 
 
 def test_a_404_is_repeated_only_for_what_a_delivery_named():
-    assert again(GET, Reply(404), tries=1, **OLD) is None
-    assert [again(NAMED, Reply(404), tries=n, **OLD).after for n in (1, 2, 3)] == [0.5, 1, 2]
+    assert plan_retry(GET, Reply(404), tries=1, **OLD) is None
+    assert [plan_retry(NAMED, Reply(404), tries=n, **OLD).after for n in (1, 2, 3)] == [0.5, 1, 2]
 
 
 def test_a_fresh_token_is_tried_again_before_another_is_made():
     decisions = [
-        again(POST, Reply(401), tries=n, token_age=1.0, reminted=False) for n in range(1, TRIES + 1)
+        plan_retry(POST, Reply(401), tries=n, token_age=1.0, reminted=False)
+        for n in range(1, TRIES + 1)
     ]
 
     assert [decision.remint for decision in decisions] == [False, False, False, True]
@@ -76,8 +77,8 @@ def test_a_fresh_token_is_tried_again_before_another_is_made():
 
 
 def test_an_old_token_is_replaced_once():
-    assert again(GET, Reply(401), tries=1, token_age=60, reminted=False).remint
-    assert again(GET, Reply(401), tries=1, token_age=60, reminted=True) is None
+    assert plan_retry(GET, Reply(401), tries=1, token_age=60, reminted=False).remint
+    assert plan_retry(GET, Reply(401), tries=1, token_age=60, reminted=True) is None
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_whatever_comes_the_decision_is_finite_and_bounded(
     *, call, reply, tries, age, reminted, strikes
 ):
     wait = limit_wait(reply, strikes=strikes, now=1e9)
-    decision = again(call, reply, tries=tries, token_age=age, reminted=reminted)
+    decision = plan_retry(call, reply, tries=tries, token_age=age, reminted=reminted)
 
     assert wait is None or 0 <= wait <= LONGEST_WAIT
     assert decision is None or 0 <= decision.after <= 2**40

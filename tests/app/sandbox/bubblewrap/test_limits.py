@@ -152,7 +152,7 @@ async def test_a_command_is_in_its_group_from_its_first_moment(sandbox, groups, 
     running_command.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running_command
-    await _gone(folder)
+    await _wait_until_gone(folder)
 
 
 async def test_groups_are_removed_after_the_command(sandbox, groups):
@@ -160,7 +160,7 @@ async def test_groups_are_removed_after_the_command(sandbox, groups):
         await sandbox.run(SandboxCommand(("sh", "-c", script), folder="/", timeout=0.5))
     for place in {group_of("self", name) for name in groups.controllers}:
         for folder in place.glob(f"fettle.{os.getpid()}.*"):
-            await _gone(folder)
+            await _wait_until_gone(folder)
 
 
 async def test_no_command_begins_without_its_group(sandbox, open_folder):
@@ -228,7 +228,7 @@ def _name(pid):
     return Path(f"/proc/{pid}/comm").read_text().strip()
 
 
-async def _gone(folder):
+async def _wait_until_gone(folder):
     for _ in range(LOOKS):
         if not folder.exists():
             return

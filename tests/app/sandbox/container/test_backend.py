@@ -22,7 +22,7 @@ from tests.patience import PATIENCE
 UID = 58996
 
 
-class Engine:
+class FakeContainerEngine:
     """The engine of engine.py under a name of ours."""
 
     def __init__(self, folder, name="podman", rootless="false"):
@@ -47,7 +47,7 @@ class Engine:
 
 @pytest.fixture
 def engine(tmp_path):
-    return Engine(tmp_path)
+    return FakeContainerEngine(tmp_path)
 
 
 def alive(mark):
@@ -115,7 +115,7 @@ async def test_every_hold_is_asked_for(engine, tmp_path, monkeypatch):
 async def test_files_belong_to_the_owner_whatever_the_engine(
     tmp_path, name, rootless, mapping, user
 ):
-    engine = Engine(tmp_path, name, rootless)
+    engine = FakeContainerEngine(tmp_path, name, rootless)
     sandbox = engine.sandbox()
     await sandbox.run(bash("true"))
     (options,) = engine.calls("create")
@@ -126,8 +126,8 @@ async def test_files_belong_to_the_owner_whatever_the_engine(
 
 async def test_the_rootless_engine_is_preferred(tmp_path):
     (tmp_path / "a").mkdir()
-    podman = Engine(tmp_path / "a", "podman", "false")
-    docker = Engine(tmp_path / "a", "docker", "[name=rootless]")
+    podman = FakeContainerEngine(tmp_path / "a", "podman", "false")
+    docker = FakeContainerEngine(tmp_path / "a", "docker", "[name=rootless]")
     assert podman.folder == docker.folder
     (tmp_path / "a/rootless").write_text("name=rootless")  # for podman that is no `true`
     sandbox = podman.sandbox()

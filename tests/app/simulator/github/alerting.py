@@ -14,7 +14,7 @@ MINIMIST = Affected("npm", "minimist", ">= 1.0.0, < 1.2.6", "1.2.6")
 
 
 @dataclass
-class Told:
+class AppInbox:
     """What an App was told, oldest first."""
 
     github: Any
@@ -27,7 +27,7 @@ class Told:
         return [each["action"] for each in self.of(event)]
 
 
-async def listening(scene, aiohttp_server, *events, permissions=MAY):
+async def install_listener(scene, aiohttp_server, *events, permissions=MAY):
     """Install an App that hears of the events; return its installation and what it is told."""
 
     async def take(request):
@@ -41,7 +41,7 @@ async def listening(scene, aiohttp_server, *events, permissions=MAY):
         "warden", webhook_url=address, permissions=permissions, events=events
     )
     installation = await scene.github.install(made.app_id, [scene.repository])
-    return installation, Told(scene.github)
+    return installation, AppInbox(scene.github)
 
 
 def caller(scene, installation, **permissions):

@@ -14,7 +14,7 @@ from app.simulator.github import LocalGitHub
 
 
 @dataclass
-class Answer:
+class ApiAnswer:
     status: int
     headers: Any
     json: Any
@@ -36,11 +36,11 @@ class Http:
         async with send as answer:
             text = await answer.read()
             is_json = answer.content_type == "application/json"
-            return Answer(answer.status, answer.headers, json.loads(text) if is_json else text)
+            return ApiAnswer(answer.status, answer.headers, json.loads(text) if is_json else text)
 
 
 @dataclass
-class Scene:
+class SimulatorScene:
     github: LocalGitHub
     owner: Any
     ada: Any
@@ -87,4 +87,6 @@ async def scene(github):
     installation = await github.install(credentials.app_id, [repository])
     issue = await github.create_issue(repository, ada, "It breaks", "Steps: none", labels=["bug"])
     async with aiohttp.ClientSession() as session:
-        yield Scene(github, owner, ada, repository, issue, credentials, installation, session)
+        yield SimulatorScene(
+            github, owner, ada, repository, issue, credentials, installation, session
+        )

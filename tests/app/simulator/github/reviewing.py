@@ -30,7 +30,7 @@ async def open_ten(scene, *, branch="bot/ten", opens=True):
     return await github.open_pull(repository, ada, title="Change it", head=branch)
 
 
-async def said(scene, pull, who, body, *, line=6):
+async def comment_on_line(scene, pull, who, body, *, line=6):
     """Have somebody comment on a line."""
     inline = Inline("ten.txt", line, body)
     return await scene.github.submit_review(pull, who, comments=[inline])

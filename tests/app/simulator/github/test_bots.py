@@ -1,11 +1,11 @@
 """Pull requests of other people's bots, and how one learns who pushed to their branches."""
 
-from tests.app.simulator.github.alerting import listening
+from tests.app.simulator.github.alerting import install_listener
 
 
 async def test_dependabot_opens_a_pull_request(scene, aiohttp_server):
     github, repository = scene.github, scene.repository
-    _, told = await listening(
+    _, told = await install_listener(
         scene, aiohttp_server, "pull_request", permissions={"pull_requests": "read"}
     )
     pull = await github.bot_pull(

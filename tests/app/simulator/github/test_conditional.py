@@ -1,7 +1,7 @@
 """Conditional requests: 304 for what the caller has already, free of charge."""
 
 
-async def used(call):
+async def count_used(call):
     return (await call("GET", "/rate_limit")).json["rate"]["used"]
 
 
@@ -9,7 +9,7 @@ async def test_what_is_known_already_costs_nothing(scene):
     call = scene.call()
     path = f"{scene.base}/issues?state=all"
     first = await call("GET", path)
-    tag, before = first.headers["ETag"], await used(call)
+    tag, before = first.headers["ETag"], await count_used(call)
     assert tag.startswith('W/"')
     assert "Authorization" in first.headers["Vary"]
     for known in (tag, tag.removeprefix("W/"), f'"other", {tag}'):
@@ -18,7 +18,7 @@ async def test_what_is_known_already_costs_nothing(scene):
         assert again.headers["X-RateLimit-Used"] == str(before)
     await scene.github.comment(scene.repository, 1, scene.ada, "News")
     changed = await call("GET", path, **{"If-None-Match": tag})
-    assert (changed.status, await used(call)) == (200, before + 1)
+    assert (changed.status, await count_used(call)) == (200, before + 1)
     assert changed.headers["ETag"] != tag
 
 

@@ -5,8 +5,8 @@ import pytest
 from app.simulator.github.answers import ApiError
 from app.simulator.github.gitdir import GitDir
 from app.simulator.github.state.reviews import Inline
-from tests.app.simulator.github.reviewing import listen, open_ten, said, text
-from tests.app.simulator.github.test_git_http import Git, url
+from tests.app.simulator.github.reviewing import comment_on_line, listen, open_ten, text
+from tests.app.simulator.github.test_git_http import CleanGit, url
 
 
 @pytest.fixture
@@ -59,12 +59,15 @@ async def test_the_commits_of_a_fork_are_fetched_from_here(scene, eve, fork, for
     sha = await scene.github.commit(fork, later, author=eve, message="More", branch="theirs")
     assert foreign.head_sha == sha
     await scene.github.delete_repository(fork)
-    git, ref = Git(tmp_path, scene.token(contents="read")), f"refs/pull/{foreign.issue.number}/head"
+    git, ref = (
+        CleanGit(tmp_path, scene.token(contents="read")),
+        f"refs/pull/{foreign.issue.number}/head",
+    )
     listed = await git("ls-remote", url(scene), "refs/pull/*")
     assert listed.out.split() == [sha, ref]
     cloned = await git("clone", "-q", url(scene), "here")
     assert cloned.code == 0, cloned.err
-    here = Git(tmp_path / "here", scene.token(contents="read"))
+    here = CleanGit(tmp_path / "here", scene.token(contents="read"))
     fetched = await here("fetch", "-q", url(scene), f"{ref}:refs/heads/look")
     assert fetched.code == 0, fetched.err
     assert (await here("show", "look:theirs.py")).out == "2\n"
@@ -75,9 +78,9 @@ async def test_an_app_cannot_push_to_a_fork(scene, fork, foreign, tmp_path, *, p
     """Not even where maintainers may: that is for people."""
     fork.private = scene.repository.private = private
     fork.app_branches = "refs/heads/"
-    git = Git(tmp_path, scene.token())
+    git = CleanGit(tmp_path, scene.token())
     assert (await git("clone", "-q", url(scene), "here")).code == 0
-    here = Git(tmp_path / "here", scene.token())
+    here = CleanGit(tmp_path / "here", scene.token())
     pushed = await here("push", url(scene, "eve/anvil"), "HEAD:refs/heads/theirs")
     assert pushed.code != 0
     assert words in pushed.err
@@ -138,7 +141,7 @@ async def test_what_conflicts_is_neither_merged_nor_updated(scene):
 
 async def test_an_app_brings_a_branch_up_to_date(scene, aiohttp_server):
     pull = await open_ten(scene)
-    await said(scene, pull, scene.owner, "Why?", line=30)
+    await comment_on_line(scene, pull, scene.owner, "Why?", line=30)
     files = {"ten.txt": "base\n" + text()}
     await scene.github.commit(scene.repository, files, author=scene.ada, message="Other")
     got = await listen(scene, aiohttp_server, ["pull_request"])

@@ -19,7 +19,7 @@ class Ran:
     err: str
 
 
-class Git:
+class CleanGit:
     """A git of its own, knowing nothing of this machine's settings."""
 
     def __init__(self, folder, token):
@@ -49,14 +49,14 @@ class Git:
 async def git_of(scene, tmp_path):
     """Clone with full rights, then go on with a git that holds another token."""
     work = tmp_path / "work"
-    await Git(tmp_path, scene.token())("clone", "-q", url(scene), str(work))
+    await CleanGit(tmp_path, scene.token())("clone", "-q", url(scene), str(work))
     (work / "main.py").write_text("print('hello')\n" * 3)
-    plain = Git(work, None)
+    plain = CleanGit(work, None)
     await plain("add", ".")
     await plain("commit", "-qm", "Step 1/1: say hello")
 
     def git_of(*, path=None, **permissions):
-        return Git(path or work, scene.token(**permissions))
+        return CleanGit(path or work, scene.token(**permissions))
 
     return git_of
 
@@ -124,7 +124,7 @@ async def test_tokens_and_permissions_hold_for_git(scene, git_of, tmp_path):
     blind = git_of(issues="write")
     assert "403" in (await blind("fetch", url(scene), "main")).err
     for token in (None, "ghs_nonsense"):
-        stranger = Git(tmp_path, token)
+        stranger = CleanGit(tmp_path, token)
         assert (await stranger("ls-remote", url(scene))).code != 0
     await scene.github.create_repository(scene.owner, "secret")
     hidden = await reader("ls-remote", url(scene, "forge/secret"))
@@ -133,11 +133,11 @@ async def test_tokens_and_permissions_hold_for_git(scene, git_of, tmp_path):
 
 async def test_public_repositories_can_be_read_by_all_and_written_by_none(scene, tmp_path):
     await scene.github.create_repository(scene.owner, "open", private=False)
-    nobody = Git(tmp_path, None)
+    nobody = CleanGit(tmp_path, None)
     assert "refs/heads/main" in (await nobody("ls-remote", url(scene, "forge/open"))).out
     cloned = await nobody("clone", "-q", url(scene, "forge/open"), "copy")
     assert cloned.code == 0
-    refused = await Git(tmp_path / "copy", None)("push", url(scene, "forge/open"), "main:x")
+    refused = await CleanGit(tmp_path / "copy", None)("push", url(scene, "forge/open"), "main:x")
     assert refused.code != 0
 
 

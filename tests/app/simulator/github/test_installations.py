@@ -3,12 +3,12 @@
 import hashlib
 import hmac
 
-from tests.app.simulator.github.alerting import MAY, listening
+from tests.app.simulator.github.alerting import MAY, install_listener
 
 
 async def test_an_installation_comes_sleeps_and_goes(scene, aiohttp_server):
     github, ada = scene.github, scene.ada
-    installation, told = await listening(scene, aiohttp_server)
+    installation, told = await install_listener(scene, aiohttp_server)
     await github.suspend(installation, ada)
     await github.unsuspend(installation, ada)
     await github.uninstall(installation, ada)
@@ -22,7 +22,7 @@ async def test_an_installation_comes_sleeps_and_goes(scene, aiohttp_server):
 
 async def test_repositories_are_chosen_and_taken_away(scene, aiohttp_server):
     github = scene.github
-    installation, told = await listening(scene, aiohttp_server)
+    installation, told = await install_listener(scene, aiohttp_server)
     call = scene.with_credential(github.tokens.mint(installation, None, None).text)
     other = await github.create_repository(scene.owner, "bellows")
     assert (await call("GET", "/repos/forge/bellows")).status == 404
@@ -41,7 +41,7 @@ async def test_repositories_are_chosen_and_taken_away(scene, aiohttp_server):
 
 async def test_an_installation_of_everything_grows_by_itself(scene, aiohttp_server):
     github = scene.github
-    _, told = await listening(scene, aiohttp_server)
+    _, told = await install_listener(scene, aiohttp_server)
     app = told.github.world.apps[max(told.github.world.apps)]
     app.events.append("repository")
     whole = await github.install(app.id, [scene.repository], selection="all")
@@ -57,7 +57,7 @@ async def test_an_installation_of_everything_grows_by_itself(scene, aiohttp_serv
 async def test_other_rights_hold_once_somebody_consents(scene, aiohttp_server):
     github = scene.github
     few = {"metadata": "read", "contents": "read"}
-    installation, told = await listening(scene, aiohttp_server, permissions=few)
+    installation, told = await install_listener(scene, aiohttp_server, permissions=few)
     github.ask_permissions(installation.app.id, MAY, ["dependabot_alert"])
     assert installation.permissions == few
     await github.accept_permissions(installation, scene.ada)
@@ -69,7 +69,9 @@ async def test_other_rights_hold_once_somebody_consents(scene, aiohttp_server):
 
 
 async def test_a_new_secret_signs_what_is_sent_from_then_on(scene, aiohttp_server):
-    _, told = await listening(scene, aiohttp_server, "issues", permissions={"issues": "read"})
+    _, told = await install_listener(
+        scene, aiohttp_server, "issues", permissions={"issues": "read"}
+    )
     app = told.github.world.apps[max(told.github.world.apps)]
     scene.github.world.apps[scene.credentials.app_id].webhook_url = app.webhook_url
     as_app = scene.as_app()

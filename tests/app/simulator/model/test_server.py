@@ -137,14 +137,14 @@ async def test_a_key_is_asked_for(local):
 async def test_hooks_stand_around_the_answer(http, local):
     seen = []
 
-    async def before(asked) -> None:
+    async def note_before(asked) -> None:
         seen.append(("before", asked.number, asked.answered, asked.usage == {}))
 
-    async def after(asked) -> None:
+    async def note_after(asked) -> None:
         seen.append(("after", asked.number, asked.answered, asked.usage == {}))
 
-    local.on_request(before)
-    local.on_answered(after)
+    local.on_request(note_before)
+    local.on_answered(note_after)
     await post(http, local, body())
     async with http.post(f"{local.url}/v1/messages", json=body(stream=True)) as response:
         await response.read()

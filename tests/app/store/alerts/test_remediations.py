@@ -31,14 +31,14 @@ def remediations(database):
 
 @pytest.fixture
 def ended(database, remediations):
-    async def ending(run_id="0001", about=None, **more):
+    async def end_run(run_id="0001", about=None, **more):
         about = about or request(1)
         await Runs(database).create(run_id, about)
         given = {"number": 0, "cancelled": False, "commit": "c" * 40, "found": FOUND, **more}
         await remediations.remember(run_id, about, **given)
         return await remediations.of(run_id)
 
-    return ending
+    return end_run
 
 
 async def test_what_a_run_came_to_is_kept_once(ended, remediations):

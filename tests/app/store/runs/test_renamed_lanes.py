@@ -32,7 +32,7 @@ def migrate(connection, revision):
     command.upgrade(config, revision)
 
 
-def put(connection, table, *rows):
+def insert(connection, table, *rows):
     shape = sa.table(table, *map(sa.column, rows[0]))
     connection.execute(sa.insert(shape), list(rows))
 
@@ -51,14 +51,14 @@ def connection(tmp_path):
     engine.dispose()
 
 
-def queued(connection, **lanes):
+def make_queue(connection, **lanes):
     """Have the engine's table with these lanes; a lane of what has ended begins with a sign."""
     shape = sa.MetaData()
     sa.Table(ENGINE, shape, *(sa.Column(name, sa.Text) for name in NAMES))
     shape.create_all(connection)
     for ident, lane in lanes.items():
         status = "SUCCESS" if lane.startswith("-") else "ENQUEUED"
-        put(connection, ENGINE, dict(zip(NAMES, (ident, status, lane.lstrip("-")), strict=True)))
+        insert(connection, ENGINE, dict(zip(NAMES, (ident, status, lane.lstrip("-")), strict=True)))
 
 
 def lanes(connection):
@@ -67,14 +67,14 @@ def lanes(connection):
 
 
 def test_runs_and_commands_wait_in_the_lane_of_new_ones(connection):
-    put(
+    insert(
         connection,
         "runs",
         run("r1", "octo/lib", 99, "octo/lib#7"),
         run("r2", "octo/lib", 99, "octo/lib!npm!web!left-pad"),
         run("r3", "here", 0, "here#0"),
     )
-    queued(
+    make_queue(
         connection,
         r1="octo/lib#7",
         r2="octo/lib!npm!web!left-pad",
@@ -100,14 +100,14 @@ def test_runs_and_commands_wait_in_the_lane_of_new_ones(connection):
 
 def test_a_name_that_was_taken_over_is_that_of_each_run_for_itself(connection):
     old = run("r1", "octo/lib", 99, "octo/lib#7", 1.0)
-    put(connection, "runs", old, run("r2", "octo/lib", 100, "octo/lib#7", 2.0))
-    queued(connection, r1="octo/lib#7", r2="octo/lib#7", c1="octo/lib#7/commands")
+    insert(connection, "runs", old, run("r2", "octo/lib", 100, "octo/lib#7", 2.0))
+    make_queue(connection, r1="octo/lib#7", r2="octo/lib#7", c1="octo/lib#7/commands")
     migrate(connection, "head")
     assert lanes(connection) == {"r1": "99#7", "r2": "100#7", "c1": "100#7/commands"}
 
 
 def test_without_an_engine_there_is_nothing_to_rename(connection):
-    put(connection, "runs", run("r1", "octo/lib", 99, "octo/lib#7"))
+    insert(connection, "runs", run("r1", "octo/lib", 99, "octo/lib#7"))
     migrate(connection, "head")
 
 

@@ -148,7 +148,7 @@ async def test_what_was_said_lately(steers):
 
 async def test_a_label_put_on_again_cancels_the_runs_before_it(store, steers):
     await Runs(store).create("0000-other", wish(number=8))
-    await Runs(store).create("0000-else", wish(repository=elsewhere()))
+    await Runs(store).create("0000-else", wish(repository=make_repository()))
     await Runs(store).create("0003-run", wish())
     await end(store, "0001-run")
     for _ in range(2):
@@ -165,7 +165,7 @@ async def test_a_label_that_arrives_late_does_not_cancel_what_came_after(store, 
     assert await steers.since("0002-run") == []
 
 
-def elsewhere():
+def make_repository():
     return Repository(id=5, owner="octo", name="lib", default_branch="main")
 
 
@@ -175,7 +175,7 @@ async def test_what_is_under_way_and_what_has_ended(store):
     assert [run.id for run in await lanes.live(wish(), before="0002")] == ["0001-run"]
     assert await lanes.busy(wish())
     assert not await lanes.busy(wish(number=8))
-    assert not await lanes.busy(wish(repository=elsewhere()))
+    assert not await lanes.busy(wish(repository=make_repository()))
     assert await lanes.ended(wish()) is None
     await Runs(store).comment_is("0001-run", 5)
     await end(store, "0001-run", "cancelled")

@@ -16,22 +16,22 @@ from agents.pipelines.remediate.ladder.npm import specs
 from agents.pipelines.remediate.ladder.npm.aim import Aim
 from agents.pipelines.remediate.ladder.npm.files import (
     Table,
+    find_nearest_lock,
     flags,
-    nearest,
     npm_name,
-    parsed,
+    parse_json,
     read_json,
 )
 from agents.pipelines.remediate.ladder.npm.manifest import (
     add_overrides,
     entries_of,
+    list_requirements,
     require,
-    stated,
 )
-from agents.pipelines.remediate.ladder.npm.merge import merged, written
+from agents.pipelines.remediate.ladder.npm.merge import dump_like, merge_values
 from agents.pipelines.remediate.ladder.npm.override_removal import has_overrides, take_out
 from agents.pipelines.remediate.ladder.npm.registry import Registry
-from agents.pipelines.remediate.ladder.npm.tools import Staged, call, dumped, harmless
+from agents.pipelines.remediate.ladder.npm.tools import Staged, call, harmless, to_json
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
 from agents.pipelines.remediate.ladder.values import Group, Stuck, Target
 from agents.ports import WorkTree
@@ -50,7 +50,7 @@ def find(paths: frozenset[str], group: Group) -> Npm | None:
     names = {posixpath.basename(manifest) for manifest in group.manifests}
     if group.ecosystem != "npm" or not names <= _NAMES:
         return None
-    lock = nearest(paths, group.directory, _LOCKS)
+    lock = find_nearest_lock(paths, group.directory, _LOCKS)
     return Npm(lock) if lock else None
 
 
@@ -90,11 +90,11 @@ class Npm:
     async def read(self, tree: WorkTree) -> Locked:
         """Return what is locked now."""
         text = await read_text(tree, self._lock, LOCK_LIMIT)
-        lock = await asyncio.to_thread(parsed, text, self._lock)
+        lock = await asyncio.to_thread(parse_json, text, self._lock)
         packages = locks.packages_of(lock, self._lock)
         self._members = locks.manifests_of(packages, self._directory, self._lock)
         texts = {file: await read_text(tree, file) for file in self._members}
-        own = [each for f, t in texts.items() for each in stated(parsed(t, f), f)]
+        own = [each for f, t in texts.items() for each in list_requirements(parse_json(t, f), f)]
         if self._start is None:
             self._start = {**texts, self._lock: text}
         entries = await asyncio.to_thread(locks.entries_of, packages, self._lock)
@@ -120,13 +120,13 @@ class Npm:
         moving = self._aim.moving(locked, pins)
         await self._registry.require_same(tree, [locked.by_key[place] for place in moving])
         releases = await self._registry.entries(tree, moving.values())
-        old = parsed(self._start[self._lock], self._lock) if self._start else {}
+        old = parse_json(self._start[self._lock], self._lock) if self._start else {}
         for names in (frozenset[str](), frozenset(free)):
             wanted = copy.deepcopy(old)
             packages = locks.packages_of(wanted, self._lock)
-            self._renamed = locks.replaced(packages, moving, releases)
+            self._renamed = locks.replace_releases(packages, moving, releases)
             anew = names | self._refused(locked)
-            locks.freed(packages, anew - {name for name, _ in moving.values()})
+            locks.remove_copies(packages, anew - {name for name, _ in moving.values()})
             await self._keep(tree, old, await self._resolved(tree, wanted, await self._now(tree)))
             if not free or not self._aim.left(await self.read(tree)):
                 return
@@ -182,9 +182,9 @@ class Npm:
         start = self._start or {}
         if self._base is None:
             self._base = await self._resolved(tree, old, start)
-        lock = merged(old, self._base, new)
-        self._renamed += locks.settled(old, lock)
-        await tree.write(self._lock, written(lock, start[self._lock]))
+        lock = merge_values(old, self._base, new)
+        self._renamed += locks.restore_sources(old, lock)
+        await tree.write(self._lock, dump_like(lock, start[self._lock]))
 
     async def _resolved(self, tree: WorkTree, lock: Table, manifests: Mapping[str, str]) -> Table:
         """Return what npm makes of a lock file and these manifests."""
@@ -197,10 +197,10 @@ class Npm:
         self, tree: WorkTree, script: str, lock: Table, manifests: Mapping[str, str]
     ) -> None:
         """Run npm in a copy of manifests and lock file."""
-        files = {file: harmless(parsed(manifests[file], file)) for file in self._members}
+        files = {file: harmless(parse_json(manifests[file], file)) for file in self._members}
         options = " ".join(await flags(tree, self._directory))
         body = f'npm() {{ command npm "$@" {options}; }}\n{script}'
-        staged = Staged(self._directory, {**files, self._lock: dumped(lock)})
+        staged = Staged(self._directory, {**files, self._lock: to_json(lock)})
         await call(tree, body, seconds=self._seconds, staged=staged)
 
     async def _now(self, tree: WorkTree) -> dict[str, str]:

@@ -36,10 +36,10 @@ _FLAGS = {
 
 async def read_json(tree: WorkTree, path: str, limit: int = MANIFEST_LIMIT) -> Table:
     """Return a JSON file's content. Raises Unfit for what is no object."""
-    return await asyncio.to_thread(parsed, await read_text(tree, path, limit), path)
+    return await asyncio.to_thread(parse_json, await read_text(tree, path, limit), path)
 
 
-def parsed(text: str, path: str) -> Table:
+def parse_json(text: str, path: str) -> Table:
     """Return what a JSON file holds, as npm does behind a byte order mark. Raises Unfit."""
     try:
         found = json.loads(text.removeprefix(MARK))
@@ -67,7 +67,7 @@ def npm_name(package: str) -> str:
     return package
 
 
-def known(name: object, version: object, path: str) -> tuple[str, str]:
+def check_entry(name: object, version: object, path: str) -> tuple[str, str]:
     """Return name and version of a lock file's entry; the version may be empty. Raises Unfit."""
     version = "" if version is None else version
     if not isinstance(name, str) or not isinstance(version, str):
@@ -79,7 +79,7 @@ def known(name: object, version: object, path: str) -> tuple[str, str]:
     return name, version
 
 
-def nearest(paths: frozenset[str], directory: str, mine: Collection[str]) -> str | None:
+def find_nearest_lock(paths: frozenset[str], directory: str, mine: Collection[str]) -> str | None:
     """Return the lock file of ours at or above a folder, unless another tool's is nearer."""
     directory = directory.strip("/")
     while True:

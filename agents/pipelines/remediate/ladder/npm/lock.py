@@ -5,9 +5,9 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection, Iterator, Mapping
 
-from agents.pipelines.remediate.ladder.files import MOST_ENTRIES, host, within
+from agents.pipelines.remediate.ladder.files import MOST_ENTRIES, host, resolve_inside
 from agents.pipelines.remediate.ladder.locked import Entry
-from agents.pipelines.remediate.ladder.npm.files import SECTIONS, Table, known, pairs, table
+from agents.pipelines.remediate.ladder.npm.files import SECTIONS, Table, check_entry, pairs, table
 from agents.pipelines.remediate.ladder.npm.places import Neighbours, source_of
 from agents.pipelines.remediate.ladder.values import Unfit
 
@@ -39,7 +39,11 @@ def packages_of(lock: Table, path: str) -> dict[str, Table]:
 
 def manifests_of(packages: Mapping[str, Table], directory: str, path: str) -> tuple[str, ...]:
     """Return the package.json of the root and of each member. Raises Unfit for what leaves."""
-    folders = [within(directory, place or ".", path) for place in packages if not _installed(place)]
+    folders = [
+        resolve_inside(directory, place or ".", path)
+        for place in packages
+        if not _is_installed(place)
+    ]
     if len(folders) > _MOST_MEMBERS:
         raise Unfit("unsafe", f"`{path}` has more than {_MOST_MEMBERS} members.")
     root = posixpath.join(directory, "package.json")
@@ -69,11 +73,11 @@ def neighbours_of(packages: Mapping[str, Table]) -> Neighbours:
     return Neighbours(
         (name_at(place, each), str(each["version"]), str(each.get("resolved") or ""))
         for place, each in packages.items()
-        if _installed(place) and not each.get("link") and from_index(each)
+        if _is_installed(place) and not each.get("link") and from_index(each)
     )
 
 
-def replaced(
+def replace_releases(
     packages: dict[str, Table],
     moves: Mapping[str, tuple[str, str]],
     releases: Mapping[tuple[str, str], Mapping[str, Table]],
@@ -92,19 +96,21 @@ def replaced(
             new["name"] = name
         was = str(new.get("resolved") or "")
         _say(new, neighbours.address(name, version, was))
-        changed += [name] if _elsewhere(new, was) else []
+        changed += [name] if _has_moved_host(new, was) else []
     return changed
 
 
-def freed(packages: dict[str, Table], names: Collection[str]) -> None:
+def remove_copies(packages: dict[str, Table], names: Collection[str]) -> None:
     """Take all copies of these packages out, so that npm chooses anew."""
-    for place in [p for p, each in packages.items() if _installed(p) and name_at(p, each) in names]:
+    for place in [
+        p for p, each in packages.items() if _is_installed(p) and name_at(p, each) in names
+    ]:
         if place in packages and from_index(packages[place]):
             _remove(packages, place, bundled=False)
             del packages[place]
 
 
-def settled(old: Table, new: Table) -> list[str]:
+def restore_sources(old: Table, new: Table) -> list[str]:
     """Let new entries say where they come from as their neighbours do; return whose host changed.
 
     What the sandbox fetched from is nobody's business but the operator's.
@@ -112,7 +118,7 @@ def settled(old: Table, new: Table) -> list[str]:
     before, moved, changed = table(old.get("packages")), {}, []
     neighbours = neighbours_of(before)
     for place, package in table(new.get("packages")).items():
-        if not _installed(place) or package.get("link") or not from_index(package):
+        if not _is_installed(place) or package.get("link") or not from_index(package):
             continue
         if all(package.get(key) == before.get(place, {}).get(key) for key in _STATED):
             continue
@@ -121,12 +127,12 @@ def settled(old: Table, new: Table) -> list[str]:
         if address != was:
             moved[was] = address
             _say(package, address)
-            changed += [name] if _elsewhere(package, was) else []
+            changed += [name] if _has_moved_host(package, was) else []
     _rename(table(new.get("dependencies")), moved)
     return changed
 
 
-def _elsewhere(package: Table, was: str) -> bool:
+def _has_moved_host(package: Table, was: str) -> bool:
     return bool(package.get("resolved")) and host(str(package["resolved"])) != host(was)
 
 
@@ -148,8 +154,8 @@ def _rename(dependencies: Table, moved: Mapping[str, str]) -> None:
 
 
 def _entry(place: str, package: Table, packages: Mapping[str, Table], path: str) -> Entry:
-    own = not _installed(place)
-    name, version = known(name_at(place, package) or "." * own, package.get("version"), path)
+    own = not _is_installed(place)
+    name, version = check_entry(name_at(place, package) or "." * own, package.get("version"), path)
     resolved = str(package.get("resolved") or "")
     return Entry(
         key=place,
@@ -167,12 +173,12 @@ def _entry(place: str, package: Table, packages: Mapping[str, Table], path: str)
 def _needs(place: str, package: Table, packages: Mapping[str, Table]) -> Iterator[str]:
     for section in SECTIONS:
         for name in table(package.get(section)):
-            found = _found(place, name, packages)
+            found = _resolve_place(place, name, packages)
             if found is not None:
                 yield found
 
 
-def _found(place: str, name: str, packages: Mapping[str, Table]) -> str | None:
+def _resolve_place(place: str, name: str, packages: Mapping[str, Table]) -> str | None:
     """Return what a package gets when it asks for this name: the nearest, as Node.js looks."""
     while True:
         at = posixpath.join(place, _MODULES, name)
@@ -183,10 +189,10 @@ def _found(place: str, name: str, packages: Mapping[str, Table]) -> str | None:
         if not place:
             return None
         outer = place.rpartition(f"{_MODULES}/")[0]
-        place = outer.rstrip("/") if _installed(place) else posixpath.dirname(place)
+        place = outer.rstrip("/") if _is_installed(place) else posixpath.dirname(place)
 
 
-def _installed(place: str) -> bool:
+def _is_installed(place: str) -> bool:
     return _MODULES in place.split("/")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.locked import Own
 from agents.pipelines.remediate.ladder.npm import specs
-from agents.pipelines.remediate.ladder.npm.files import MARK, SECTIONS, Table, pairs, parsed
+from agents.pipelines.remediate.ladder.npm.files import MARK, SECTIONS, Table, pairs, parse_json
 from agents.pipelines.remediate.ladder.values import Stuck, Target
 from agents.ports import WorkTree
 
@@ -26,12 +26,12 @@ _OBJECT = "`{file}` has something else than an object at `{place}`."
 _DOUBLE = "`{file}` overrides {name} already: `{key}`. Look at that entry first."
 
 
-def stated(manifest: Table, file: str) -> list[Own]:
+def list_requirements(manifest: Table, file: str) -> list[Own]:
     """Return every requirement of a package.json that leads to an index."""
     found = []
     for section in SECTIONS:
         for key, spec in pairs(manifest.get(section)):
-            name, wanted = specs.asked(key, spec)
+            name, wanted = specs.parse_alias(key, spec)
             if specs.is_range(wanted):
                 found.append(Own(name=name, spec=wanted, file=file))
     return found
@@ -45,16 +45,16 @@ async def require(
     Returns the changes for people. Raises Stuck where a requirement cannot be changed so.
     """
     text = await read_text(tree, file)
-    manifest = await asyncio.to_thread(parsed, text, file)
+    manifest = await asyncio.to_thread(parse_json, text, file)
     changes = []
     for section in SECTIONS:
         for key, spec in pairs(manifest.get(section)):
-            name, wanted = specs.asked(key, spec)
+            name, wanted = specs.parse_alias(key, spec)
             version = goal(wanted) if name == package else ""
             moved = moved_to(package, wanted, version, file, widen=widen) if version else None
             if moved:
-                text = _replaced(text, (section, key), f"{spec.removesuffix(wanted)}{moved}")
-                changes.append(told(file, package, moved, wanted))
+                text = _replace_value(text, (section, key), f"{spec.removesuffix(wanted)}{moved}")
+                changes.append(describe_change(file, package, moved, wanted))
     if changes:
         await tree.write(file, text.encode())
     return changes
@@ -64,7 +64,7 @@ def moved_to(package: str, wanted: str, version: str, file: str, *, widen: bool)
     """Return the range to ask for instead; None where nothing has to change. Raises Stuck."""
     if not specs.is_range(wanted) or specs.admits(wanted, version):
         return None
-    moved = (specs.widened if widen else specs.bumped)(wanted, version)
+    moved = (specs.widen_range if widen else specs.bump_pin)(wanted, version)
     if moved is None or not specs.admits(moved, version):
         how = "" if widen else " without moving its upper bound"
         asked = f"{package} {wanted}"
@@ -72,7 +72,7 @@ def moved_to(package: str, wanted: str, version: str, file: str, *, widen: bool)
     return moved
 
 
-def told(file: str, package: str, moved: str, wanted: str) -> str:
+def describe_change(file: str, package: str, moved: str, wanted: str) -> str:
     """Return a change for people."""
     return f"`{file}` asks for {package} `{moved}`, not `{wanted}`"
 
@@ -87,7 +87,7 @@ async def add_overrides(
 ) -> None:
     """Add entries to the overrides at a place of a package.json, and the reason beside them."""
     text = await read_text(tree, file)
-    whole = await asyncio.to_thread(parsed, text, file)
+    whole = await asyncio.to_thread(parse_json, text, file)
     manifest: Any = whole
     for name in place:
         manifest = manifest.get(name, {})
@@ -119,7 +119,7 @@ def with_members(text: str, names: tuple[str, ...], new: Mapping[str, Any]) -> s
     indent = match[1] if (match := _INDENT.search(text)) else "  "
     before = newline + indent * (len(names) + 1)
     added = ",".join(
-        f"{before}{_dumped(key)}: {_dumped(value, indent).replace(chr(10), before)}"
+        f"{before}{_to_json(key)}: {_to_json(value, indent).replace(chr(10), before)}"
         for key, value in new.items()
     )
     there = list(members(text, start))
@@ -135,14 +135,14 @@ def overridden_package(key: str) -> str:
     return last[:1] + last[1:].partition("@")[0]
 
 
-def _replaced(text: str, names: tuple[str, ...], value: str) -> str:
+def _replace_value(text: str, names: tuple[str, ...], value: str) -> str:
     found = place_of(text, names)
-    return f"{text[: found[0]]}{_dumped(value)}{text[found[1] :]}" if found else text
+    return f"{text[: found[0]]}{_to_json(value)}{text[found[1] :]}" if found else text
 
 
 def place_of(text: str, names: tuple[str, ...]) -> tuple[int, int] | None:
     """Return where the value at these names begins and ends; the last counts, as it does in npm."""
-    start = spaced(text, len(MARK) if text.startswith(MARK) else 0)
+    start = skip_spaces(text, len(MARK) if text.startswith(MARK) else 0)
     found = (start, len(text.rstrip()))
     for name in names:
         if text[found[0]] != "{":
@@ -156,21 +156,21 @@ def place_of(text: str, names: tuple[str, ...]) -> tuple[int, int] | None:
 
 def members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
     """Yield the keys of an object, and where their values begin and end; the text is valid."""
-    at = spaced(text, at + 1)
+    at = skip_spaces(text, at + 1)
     while text[at] != "}":
         key, at = _DECODER.raw_decode(text, at)
-        start = spaced(text, spaced(text, at) + 1)
+        start = skip_spaces(text, skip_spaces(text, at) + 1)
         _, end = _DECODER.raw_decode(text, start)
         yield key, start, end
-        at = spaced(text, end)
-        at = spaced(text, at + 1) if text[at] == "," else at
+        at = skip_spaces(text, end)
+        at = skip_spaces(text, at + 1) if text[at] == "," else at
 
 
-def spaced(text: str, at: int) -> int:
+def skip_spaces(text: str, at: int) -> int:
     """Return where the next thing that is no space begins."""
     found = _SPACE.match(text, at)
     return found.end() if found else at
 
 
-def _dumped(value: Any, indent: str | None = None) -> str:
+def _to_json(value: Any, indent: str | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent)

@@ -11,7 +11,7 @@ from agents.pipelines.remediate.ladder.npm.files import MARK
 _INDENT = re.compile(r"\n([ \t]+)\"")
 
 
-def merged(old: Any, base: Any, new: Any) -> Any:
+def merge_values(old: Any, base: Any, new: Any) -> Any:
     """Return `old` with what differs between `base` and `new`.
 
     `base` is what the tool makes of the old file when nothing is to be changed. Releases of a tool
@@ -25,13 +25,13 @@ def merged(old: Any, base: Any, new: Any) -> Any:
     for key in _order(old, new):
         if key in new and not (key in base and base[key] == new[key]):
             whole = key in old and key in base
-            found[key] = merged(old[key], base[key], new[key]) if whole else new[key]
+            found[key] = merge_values(old[key], base[key], new[key]) if whole else new[key]
         elif key in old and (key in new or key not in base):
             found[key] = old[key]
     return found
 
 
-def written(data: Any, like: str) -> bytes:
+def dump_like(data: Any, like: str) -> bytes:
     """Return JSON as it was written before: with its mark, indent, line ends and last line."""
     match = _INDENT.search(like)
     text = MARK * like.startswith(MARK) + json.dumps(

@@ -7,13 +7,13 @@ import copy
 from collections.abc import Mapping
 
 from agents.pipelines.remediate.ladder.files import read_text
-from agents.pipelines.remediate.ladder.npm.files import Table, parsed, table
+from agents.pipelines.remediate.ladder.npm.files import Table, parse_json, table
 from agents.pipelines.remediate.ladder.npm.manifest import (
     REASONS,
     members,
     overridden_package,
     place_of,
-    spaced,
+    skip_spaces,
 )
 from agents.pipelines.remediate.ladder.values import Stuck
 from agents.ports import WorkTree
@@ -45,7 +45,7 @@ async def has_overrides(
     tree: WorkTree, file: str, place: tuple[str, ...], entries: Mapping[str, str], reason: str
 ) -> bool:
     """Return whether our entries stand at that place of a package.json. Raises Stuck as above."""
-    manifest = await asyncio.to_thread(parsed, await read_text(tree, file), file)
+    manifest = await asyncio.to_thread(parse_json, await read_text(tree, file), file)
     there = manifest
     for name in place:
         there = table(there.get(name))
@@ -57,7 +57,7 @@ async def take_out(
 ) -> None:
     """Take entries out, and the reasons beside them, which are known to be there."""
     text = await read_text(tree, file)
-    changed = await asyncio.to_thread(_without, text, file, place, tuple(entries))
+    changed = await asyncio.to_thread(_remove_entries, text, file, place, tuple(entries))
     await tree.write(file, changed.encode())
 
 
@@ -74,17 +74,17 @@ def without_member(text: str, names: tuple[str, ...]) -> str:
     at = max(number for number, (key, _, _) in enumerate(every) if key == names[-1])
     if at:
         return f"{text[: every[at - 1][2]]}{text[every[at][2] :]}"
-    second = spaced(text, spaced(text, every[0][2]) + 1)
-    return f"{text[: spaced(text, start + 1)]}{text[second:]}"
+    second = skip_spaces(text, skip_spaces(text, every[0][2]) + 1)
+    return f"{text[: skip_spaces(text, start + 1)]}{text[second:]}"
 
 
-def _without(text: str, file: str, place: tuple[str, ...], keys: tuple[str, ...]) -> str:
-    wanted = copy.deepcopy(parsed(text, file))
+def _remove_entries(text: str, file: str, place: tuple[str, ...], keys: tuple[str, ...]) -> str:
+    wanted = copy.deepcopy(parse_json(text, file))
     for key in keys:
         for names in ((*place, key), (REASONS, key)):
             text = without_member(text, names)
             _drop(wanted, names)
-    if parsed(text, file) != wanted:
+    if parse_json(text, file) != wanted:
         raise Stuck(_TWICE.format(file=file))
     return text
 

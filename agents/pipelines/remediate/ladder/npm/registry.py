@@ -12,9 +12,9 @@ from typing import Any
 
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.npm.files import Table, npm_name, table
-from agents.pipelines.remediate.ladder.npm.tools import UNPROVIDED, Staged, call, dumped
+from agents.pipelines.remediate.ladder.npm.tools import UNPROVIDED, Staged, call, to_json
 from agents.pipelines.remediate.ladder.ranges import NPM as SCHEME
-from agents.pipelines.remediate.ladder.values import Stuck, said
+from agents.pipelines.remediate.ladder.values import Stuck, tail_output
 from agents.ports import WorkTree
 
 _MARK = "FETTLE"
@@ -70,9 +70,9 @@ class Registry:
             wanted = shlex.quote(f"{name}@>=0.0.0-0")
             body = _VIEW.format(wanted=wanted, program=_SHORT.format(_ROWS), unprovided=UNPROVIDED)
             output = await call(tree, body, seconds=self.seconds)
-            rows = _marked(output)
+            rows = _find_marked(output)
             if not isinstance(rows, list):
-                raise Stuck(_UNKNOWN.format(package=name, said=said(output)))
+                raise Stuck(_UNKNOWN.format(package=name, said=tail_output(output)))
             self._versions[name] = {str(row[0]): bool(row[1]) for row in rows}
             self._hashes |= {(name, str(row[0])): row[2] for row in rows if len(row) > 2}
         return list(self._versions[name])
@@ -96,11 +96,13 @@ class Registry:
         missing = [each for each in dict.fromkeys(wanted) if each not in self._entries]
         if missing:
             asked = {f"p{at}": f"npm:{npm_name(n)}@{v}" for at, (n, v) in enumerate(missing)}
-            staged = Staged(files={"package.json": dumped({"dependencies": asked})})
+            staged = Staged(files={"package.json": to_json({"dependencies": asked})})
             body = _RESOLVE.format(program=_SHORT.format(_KEPT))
             output = await call(tree, body, seconds=self.seconds, staged=staged)
             for at, each in enumerate(missing):
-                self._entries[each] = _below(f"node_modules/p{at}", _marked(output), each, output)
+                self._entries[each] = _collect_entries(
+                    f"node_modules/p{at}", _find_marked(output), each, output
+                )
         return self._entries
 
     async def require_same(self, tree: WorkTree, old: Iterable[Entry]) -> None:
@@ -142,7 +144,9 @@ class Registry:
         return [f"Not fetched to prove their hashes: {', '.join(left)}."] if left else []
 
 
-def _below(place: str, found: Any, wanted: tuple[str, str], output: str) -> dict[str, Table]:
+def _collect_entries(
+    place: str, found: Any, wanted: tuple[str, str], output: str
+) -> dict[str, Table]:
     rows = found if isinstance(found, list) else []
     entries = {
         str(path).removeprefix(place): table(entry)
@@ -150,7 +154,7 @@ def _below(place: str, found: Any, wanted: tuple[str, str], output: str) -> dict
         if path == place or str(path).startswith(f"{place}/")
     }
     if entries.get("", {}).get("version") != wanted[1]:
-        raise Stuck(f"npm did not find {wanted[0]} {wanted[1]}: {said(output)}")
+        raise Stuck(f"npm did not find {wanted[0]} {wanted[1]}: {tail_output(output)}")
     return entries
 
 
@@ -166,7 +170,7 @@ def _proof(entries: Sequence[Entry]) -> dict[str, bytes]:
         }
     packages = {"": {"dependencies": asked}, **locked}
     lock = {"lockfileVersion": 3, "requires": True, "packages": packages}
-    return {"package.json": dumped({"dependencies": asked}), "package-lock.json": dumped(lock)}
+    return {"package.json": to_json({"dependencies": asked}), "package-lock.json": to_json(lock)}
 
 
 def _matches(entry: Entry, row: Any) -> bool:
@@ -183,7 +187,7 @@ def _sha1(text: str) -> str:
     return f"sha1-{base64.b64encode(bytes.fromhex(text)).decode()}"
 
 
-def _marked(output: str) -> Any:
+def _find_marked(output: str) -> Any:
     """Return the first that a script printed behind the mark; None for what cannot be read."""
     return next(iter(_all_marked(output)), None)
 

@@ -14,7 +14,7 @@ _SIGNED = re.compile(r"^(\s*(?:\^|~>?|<=)\s*)(v?\d+(?:\.\d+){0,2}(?:-[0-9A-Za-z.
 _ALIAS = re.compile(r"^npm:((?:@[^/@\s]+/)?[^/@\s]+)(?:@(.*))?$")
 
 
-def asked(name: str, spec: str) -> tuple[str, str]:
+def parse_alias(name: str, spec: str) -> tuple[str, str]:
     """Return which package a requirement asks for, and the range: `npm:` gives it another name."""
     found = _ALIAS.match(spec)
     return (found[1], found[2] or "*") if found else (name, spec)
@@ -22,32 +22,32 @@ def asked(name: str, spec: str) -> tuple[str, str]:
 
 def is_range(spec: str) -> bool:
     """Return whether this is a range of versions: not a tag, a URL, a folder or a catalog."""
-    return _parsed(spec) is not None
+    return _parse_spec(spec) is not None
 
 
 def admits(spec: str, version: str) -> bool:
     """Return whether a range admits a version; what is no range admits none."""
-    found = _parsed(spec)
+    found = _parse_spec(spec)
     try:
         return found is not None and bool(found.match(Version(version)))
     except ValueError:
         return False
 
 
-def bumped(spec: str, version: str) -> str | None:
+def bump_pin(spec: str, version: str) -> str | None:
     """Return the requirement with its pin at the version; None for what is no pin."""
     found = _PIN.match(spec)
     return f"{found[1]}{version}{found[3]}" if found else None
 
 
-def widened(spec: str, version: str) -> str | None:
+def widen_range(spec: str, version: str) -> str | None:
     """Return the requirement with its upper bound moved; a second range where it has several."""
     if found := _SIGNED.match(spec):
         return f"{found[1]}{version}{found[3]}"
-    return bumped(spec, version) or f"{spec.strip()} || ^{version}"
+    return bump_pin(spec, version) or f"{spec.strip()} || ^{version}"
 
 
-def _parsed(spec: str) -> NpmSpec | None:
+def _parse_spec(spec: str) -> NpmSpec | None:
     if len(spec) > _LONGEST:
         return None
     try:

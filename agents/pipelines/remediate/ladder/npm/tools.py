@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from agents.errors import ToolError
 from agents.pipelines.remediate.ladder.npm.files import Table
-from agents.pipelines.remediate.ladder.values import Stuck, Unfit, said
+from agents.pipelines.remediate.ladder.values import Stuck, Unfit, tail_output
 from agents.ports import CommandResult, Kit, WorkTree
 
 UNPROVIDED = 97
@@ -121,7 +121,7 @@ async def call(
     if result.why != "exit":
         raise Stuck(f"{tool.program} was stopped ({result.why}) after {result.seconds:.0f} s.")
     if result.exit_code != 0:
-        raise Stuck(f"{tool.program} said: {said(_without_usage(result.output))}")
+        raise Stuck(f"{tool.program} said: {tail_output(_without_usage(result.output))}")
     return result.output
 
 
@@ -141,16 +141,18 @@ async def attempt(
     except ToolError as error:
         raise Unfit("no_tool", _NO_WAY.format(program=tool.program, error=error)) from error
     if result.exit_code == UNPROVIDED:
-        raise Unfit("no_tool", _NO_TOOL.format(program=tool.program, said=said(result.output)))
+        raise Unfit(
+            "no_tool", _NO_TOOL.format(program=tool.program, said=tail_output(result.output))
+        )
     return result
 
 
 def harmless(manifest: Table) -> bytes:
     """Return a package.json without what could run, or refuse to."""
-    return dumped({key: each for key, each in manifest.items() if key not in _DROPPED})
+    return to_json({key: each for key, each in manifest.items() if key not in _DROPPED})
 
 
-def dumped(data: object) -> bytes:
+def to_json(data: object) -> bytes:
     """Return JSON; what is no text at all ends up escaped."""
     return json.dumps(data).encode()
 

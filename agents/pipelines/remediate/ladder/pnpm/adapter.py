@@ -8,32 +8,35 @@ import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text, within
+from agents.pipelines.remediate.ladder.files import LOCK_LIMIT, read_text, resolve_inside
 from agents.pipelines.remediate.ladder.locked import Locked
 from agents.pipelines.remediate.ladder.npm.aim import Aim
 from agents.pipelines.remediate.ladder.npm.files import (
     Table,
-    nearest,
+    find_nearest_lock,
     npm_name,
-    parsed,
+    parse_json,
     read_json,
     table,
 )
 from agents.pipelines.remediate.ladder.npm.manifest import (
     add_overrides,
     entries_of,
+    list_requirements,
     require,
     require_new,
-    stated,
 )
 from agents.pipelines.remediate.ladder.npm.override_removal import has_overrides, take_out
 from agents.pipelines.remediate.ladder.npm.registry import Registry
-from agents.pipelines.remediate.ladder.npm.tools import NpmTool, Staged, call, dumped, harmless
+from agents.pipelines.remediate.ladder.npm.tools import NpmTool, Staged, call, harmless, to_json
 from agents.pipelines.remediate.ladder.pnpm import lock as locks
 from agents.pipelines.remediate.ladder.pnpm import settings
-from agents.pipelines.remediate.ladder.pnpm.catalogs import catalogued, require_catalogued
+from agents.pipelines.remediate.ladder.pnpm.catalogs import (
+    list_catalog_requirements,
+    require_catalogued,
+)
 from agents.pipelines.remediate.ladder.pnpm.override_removal import without_overrides
-from agents.pipelines.remediate.ladder.pnpm.yaml_text import loaded, with_entries
+from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml, with_entries
 from agents.pipelines.remediate.ladder.ranges import NPM, Scheme
 from agents.pipelines.remediate.ladder.values import Group, Stuck, Target
 from agents.ports import WorkTree
@@ -59,7 +62,7 @@ def find(paths: frozenset[str], group: Group) -> Pnpm | None:
     names = {posixpath.basename(manifest) for manifest in group.manifests}
     if group.ecosystem not in ("npm", "pnpm") or not names <= _NAMES:
         return None
-    lock = nearest(paths, group.directory, (_LOCK,))
+    lock = find_nearest_lock(paths, group.directory, (_LOCK,))
     if lock is None:
         return None
     directory = posixpath.dirname(lock)
@@ -105,8 +108,10 @@ class Pnpm:
             locks.format_of(lock, self._lock), await read_json(tree, self._root)
         )
         self._members = locks.manifests_of(lock, self._directory, self._lock)
-        own = [each for f in self._members for each in stated(await read_json(tree, f), f)]
-        own += catalogued(await self._said(tree), self._workspace)
+        own = [
+            each for f in self._members for each in list_requirements(await read_json(tree, f), f)
+        ]
+        own += list_catalog_requirements(await self._said(tree), self._workspace)
         entries = await asyncio.to_thread(locks.entries_of, lock, self._lock)
         return Locked(entries=entries, own=tuple(own))
 
@@ -134,7 +139,7 @@ class Pnpm:
             await tree.write(self._lock, old.encode())
             await self._resolve(tree, _pins(locked, moving), names)
             new = await read_text(tree, self._lock, LOCK_LIMIT)
-            await tree.write(self._lock, locks.settled(old, new).encode())
+            await tree.write(self._lock, locks.remove_new_tarballs(old, new).encode())
             if not self._aim.left(await self.read(tree)):
                 return
 
@@ -157,7 +162,7 @@ class Pnpm:
             await add_overrides(tree, self._root, _PLACE, entries, reason)
             return
         text = await read_text(tree, self._workspace) if self._has_workspace else ""
-        there = table(loaded(text, self._workspace).get("overrides"))
+        there = table(load_yaml(text, self._workspace).get("overrides"))
         require_new(there, entries, self._workspace)
         changed = with_entries(text, "overrides", entries, reason)
         await tree.write(self._workspace, changed.encode())
@@ -205,7 +210,7 @@ class Pnpm:
         in_workspace = await self._overrides_in_workspace(tree)
         file = self._workspace if in_workspace else self._root
         files = await self._files(tree)
-        said = parsed(files[file].decode(), file)
+        said = parse_json(files[file].decode(), file)
         holder = said if in_workspace else said.setdefault("pnpm", {})
         holder["overrides"] = {**table(holder.get("overrides")), **pins}
         pinned = posixpath.join(self._directory, _PINNED)
@@ -216,7 +221,7 @@ class Pnpm:
             pinned=_PINNED,
             lock=shlex.quote(self._lock),
         )
-        await self._call(tree, script, Staged(self._directory, {**files, pinned: dumped(said)}))
+        await self._call(tree, script, Staged(self._directory, {**files, pinned: to_json(said)}))
 
     async def _files(self, tree: WorkTree) -> dict[str, bytes]:
         """Return what pnpm may see: JSON is YAML as well."""
@@ -226,10 +231,10 @@ class Pnpm:
             whole = settings.manifest(await read_json(tree, file), file)
             files[file] = harmless(whole)
             for patch in settings.patches(said, table(whole.get("pnpm"))):
-                path = within(self._directory, patch, file)
+                path = resolve_inside(self._directory, patch, file)
                 files[path] = (await read_text(tree, path)).encode()
         if self._has_workspace or self._newest:
-            files[self._workspace] = dumped(said)
+            files[self._workspace] = to_json(said)
         return files
 
     async def _overrides_in_workspace(self, tree: WorkTree) -> bool:
@@ -250,11 +255,11 @@ class Pnpm:
         """Return what pnpm-workspace.yaml says."""
         if not self._has_workspace:
             return {}
-        return loaded(await read_text(tree, self._workspace), self._workspace)
+        return load_yaml(await read_text(tree, self._workspace), self._workspace)
 
     async def _loaded(self, tree: WorkTree) -> Table:
         text = await read_text(tree, self._lock, LOCK_LIMIT)
-        return await asyncio.to_thread(loaded, text, self._lock)
+        return await asyncio.to_thread(load_yaml, text, self._lock)
 
     async def _call(self, tree: WorkTree, script: str, staged: Staged) -> str:
         tool = NpmTool("pnpm", self._release)

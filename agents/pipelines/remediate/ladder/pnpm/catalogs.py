@@ -8,14 +8,14 @@ from agents.pipelines.remediate.ladder.files import read_text
 from agents.pipelines.remediate.ladder.locked import Own
 from agents.pipelines.remediate.ladder.npm import specs
 from agents.pipelines.remediate.ladder.npm.files import Table, pairs, table
-from agents.pipelines.remediate.ladder.npm.manifest import moved_to, told
-from agents.pipelines.remediate.ladder.pnpm.yaml_text import loaded, respelled
+from agents.pipelines.remediate.ladder.npm.manifest import describe_change, moved_to
+from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml, replace_scalar
 from agents.ports import WorkTree
 
 
-def catalogued(settings: Table, file: str) -> list[Own]:
+def list_catalog_requirements(settings: Table, file: str) -> list[Own]:
     """Return every requirement in catalogs that leads to an index."""
-    asked = (specs.asked(places[-1], spec) for places, spec in _listed(settings))
+    asked = (specs.parse_alias(places[-1], spec) for places, spec in _iterate_catalogs(settings))
     return [Own(name=name, spec=spec, file=file) for name, spec in asked if specs.is_range(spec)]
 
 
@@ -28,19 +28,19 @@ async def require_catalogued(
     """
     text = await read_text(tree, file)
     changes = []
-    for places, spec in _listed(loaded(text, file)):
-        name, wanted = specs.asked(places[-1], spec)
+    for places, spec in _iterate_catalogs(load_yaml(text, file)):
+        name, wanted = specs.parse_alias(places[-1], spec)
         version = goal(wanted) if name == package else ""
         moved = moved_to(package, wanted, version, file, widen=widen) if version else None
         if moved:
-            text = respelled(text, places, f"{spec.removesuffix(wanted)}{moved}")
-            changes.append(told(file, package, moved, wanted))
+            text = replace_scalar(text, places, f"{spec.removesuffix(wanted)}{moved}")
+            changes.append(describe_change(file, package, moved, wanted))
     if changes:
         await tree.write(file, text.encode())
     return changes
 
 
-def _listed(settings: Table) -> Iterator[tuple[tuple[str, ...], str]]:
+def _iterate_catalogs(settings: Table) -> Iterator[tuple[tuple[str, ...], str]]:
     for name, spec in pairs(settings.get("catalog")):
         yield ("catalog", name), spec
     for catalog, listed in table(settings.get("catalogs")).items():

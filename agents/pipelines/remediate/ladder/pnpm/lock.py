@@ -7,9 +7,9 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
-from agents.pipelines.remediate.ladder.files import MOST_ENTRIES, host, within
+from agents.pipelines.remediate.ladder.files import MOST_ENTRIES, host, resolve_inside
 from agents.pipelines.remediate.ladder.locked import Entry
-from agents.pipelines.remediate.ladder.npm.files import Table, known, table
+from agents.pipelines.remediate.ladder.npm.files import Table, check_entry, table
 from agents.pipelines.remediate.ladder.npm.places import source_of
 from agents.pipelines.remediate.ladder.values import Unfit
 
@@ -49,7 +49,7 @@ def importers_of(lock: Table) -> dict[str, Table]:
 
 def manifests_of(lock: Table, directory: str, path: str) -> tuple[str, ...]:
     """Return the package.json of the root and of each member. Raises Unfit for what leaves."""
-    folders = [within(directory, folder, path) for folder in importers_of(lock)]
+    folders = [resolve_inside(directory, folder, path) for folder in importers_of(lock)]
     if len(folders) > _MOST_MEMBERS:
         raise Unfit("unsafe", f"`{path}` has more than {_MOST_MEMBERS} members.")
     root = posixpath.join(directory, "package.json")
@@ -73,7 +73,7 @@ def entries_of(lock: Table, path: str) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def settled(old: str, new: str) -> str:
+def remove_new_tarballs(old: str, new: str) -> str:
     """Return the lock file without addresses that pnpm wrote into it anew.
 
     pnpm names the file of a release where the index keeps it at an unusual place. A mirror does,
@@ -90,7 +90,7 @@ def _entry(
     found = _KEY.fullmatch(key)
     name = package.get("name") or (found[1] if found else None)
     version = package.get("version") or (found[2] if found and _RELEASE.fullmatch(found[2]) else "")
-    name, version = known(name, version, path)
+    name, version = check_entry(name, version, path)
     resolution = table(package.get("resolution"))
     tarball = str(resolution.get("tarball") or "")
     plain = {k: v for k, v in resolution.items() if k not in ("integrity", "tarball")}

@@ -10,7 +10,7 @@ import yaml
 from agents.pipelines.remediate.ladder.npm.files import Table, table
 from agents.pipelines.remediate.ladder.npm.manifest import overridden_package
 from agents.pipelines.remediate.ladder.npm.override_removal import CHANGED, is_ours
-from agents.pipelines.remediate.ladder.pnpm.yaml_text import loaded, spelled, with_entries
+from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml, to_scalar, with_entries
 from agents.pipelines.remediate.ladder.values import Stuck
 
 NAME = "overrides"
@@ -22,7 +22,7 @@ def without_overrides(text: str, file: str, entries: Mapping[str, str], reason: 
 
     Raises Stuck where people have changed them.
     """
-    said = loaded(text, file)
+    said = load_yaml(text, file)
     there = table(said.get(NAME))
     if not is_ours(there, dict.fromkeys(entries, reason), entries, reason, file):
         return None
@@ -30,7 +30,7 @@ def without_overrides(text: str, file: str, entries: Mapping[str, str], reason: 
     changed = _cut(text, entries, reason, whole=not left)
     wanted: Table = {key: each for key, each in said.items() if key != NAME}
     wanted |= {NAME: left} if left else {}
-    if changed is None or loaded(changed, file) != wanted:
+    if changed is None or load_yaml(changed, file) != wanted:
         raise Stuck(CHANGED.format(name=overridden_package(min(entries)), file=file))
     return changed
 
@@ -38,7 +38,7 @@ def without_overrides(text: str, file: str, entries: Mapping[str, str], reason: 
 def _cut(text: str, entries: Mapping[str, str], reason: str, *, whole: bool) -> str | None:
     """Return the text without our lines, and without the head of the mapping if it is `whole`."""
     lines = [f"# {' '.join(reason.split())}"]
-    lines += [f"{spelled(key)}: {spelled(value)}" for key, value in entries.items()]
+    lines += [f"{to_scalar(key)}: {to_scalar(value)}" for key, value in entries.items()]
     pattern = "".join(rf"[ \t]*{re.escape(line)}[ \t]*\r?(?:\n|\Z)" for line in lines)
     found = re.search(rf"^{pattern}", text, re.MULTILINE)
     if found is None:

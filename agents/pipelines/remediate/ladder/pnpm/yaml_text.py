@@ -20,13 +20,13 @@ _NOT_PLAIN = re.compile(
 )  # 1.8 is a number, and 1.8.2 is none
 
 
-def loaded(text: str, path: str) -> Table:
+def load_yaml(text: str, path: str) -> Table:
     """Return what a file holds; tables, lists, texts and yes or no. Raises Unfit.
 
     References are refused: a few lines of them can stand for more than any machine can hold.
     """
     try:
-        found = _built(yaml.parse(text, Loader=yaml.CSafeLoader), path)
+        found = _build_document(yaml.parse(text, Loader=yaml.CSafeLoader), path)
     except yaml.YAMLError as error:
         raise Unfit("unsafe", f"`{path}` is not YAML that can be read: {error}") from error
     if not isinstance(found, dict):
@@ -43,19 +43,19 @@ def place(text: str, names: tuple[str, ...]) -> tuple[int, int] | None:
     return (found.start_mark.index, found.end_mark.index) if found is not None else None
 
 
-def respelled(text: str, names: tuple[str, ...], value: str) -> str:
+def replace_scalar(text: str, names: tuple[str, ...], value: str) -> str:
     """Return the text with another value at these names, quoted as the old one was."""
     found = place(text, names)
     if found is None:
         raise Stuck(f"There is no `{'.'.join(names)}` to change.")
     quote = text[found[0]] if text[found[0]] in "'\"" else ""
-    return f"{text[: found[0]]}{spelled(value, quote)}{text[found[1] :]}"
+    return f"{text[: found[0]]}{to_scalar(value, quote)}{text[found[1] :]}"
 
 
 def with_entries(text: str, name: str, entries: Mapping[str, str], comment: str) -> str:
     """Return the text with entries added to a mapping at its top level, below a comment."""
     lines = [f"  # {' '.join(comment.split())}"]
-    lines += [f"  {spelled(key)}: {spelled(value)}" for key, value in entries.items()]
+    lines += [f"  {to_scalar(key)}: {to_scalar(value)}" for key, value in entries.items()]
     if place(text, (name,)) is None:
         start = text if not text or text.endswith("\n") else f"{text}\n"
         gap = "\n" if start.strip() else ""
@@ -67,7 +67,7 @@ def with_entries(text: str, name: str, entries: Mapping[str, str], comment: str)
     return f"{text[: head.end()]}{added}{text[head.end() :]}"
 
 
-def _built(events: Iterator[yaml.Event], path: str) -> Any:
+def _build_document(events: Iterator[yaml.Event], path: str) -> Any:
     """Return what events describe, without recursion; the first document is the only one."""
     done: list[Any] = []
     open_: list[tuple[Any, list[Any]]] = []
@@ -105,7 +105,7 @@ def _take(value: Any, open_: list[tuple[Any, list[Any]]], done: list[Any]) -> No
         waiting.append(value if isinstance(value, str) else json.dumps(value))
 
 
-def spelled(value: str, quote: str = "") -> str:
+def to_scalar(value: str, quote: str = "") -> str:
     """Return a text as YAML, plain where that cannot be misread."""
     if not quote and _PLAIN.fullmatch(value) and not _NOT_PLAIN.fullmatch(value):
         return value

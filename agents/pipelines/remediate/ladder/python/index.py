@@ -11,7 +11,7 @@ from packaging.utils import InvalidName, canonicalize_name
 
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.python.provided_tools import BASE, attempt, call
-from agents.pipelines.remediate.ladder.values import Stuck, Unfit, said
+from agents.pipelines.remediate.ladder.values import Stuck, Unfit, tail_output
 from agents.ports import WorkTree
 
 _HASHES = "--no-deps --no-build --generate-hashes --no-header --no-annotate --quiet --color never"
@@ -56,7 +56,7 @@ async def available(tree: WorkTree, package: str, seconds: float) -> Sequence[st
     output = await call(tree, BASE, body, seconds=seconds)
     found = _VERSIONS.search(output)
     if not found:
-        raise Stuck(f"pip did not say which versions of {package} there are: {said(output)}")
+        raise Stuck(f"pip did not say which versions of {package} there are: {tail_output(output)}")
     return [version.strip() for version in found[1].split(",") if version.strip()]
 
 
@@ -68,10 +68,10 @@ async def objection(tree: WorkTree, package: str, version: str, seconds: float) 
     body = _REPORT.format(quiet=_QUIET, what=shlex.quote(f"{package}=={version}"))
     result = await attempt(tree, BASE, body, seconds=seconds)
     told = re.findall(r"^FETTLE(.*)$", result.output, re.MULTILINE)
-    return "was yanked" if any(map(_yanked, told)) else ""
+    return "was yanked" if any(map(_is_yanked, told)) else ""
 
 
-def _yanked(report: str) -> bool:
+def _is_yanked(report: str) -> bool:
     """Tell whether it says so; a release's own words may hold lines that look like a report."""
     try:
         return any(row[0] for row in json.loads(report))
@@ -106,16 +106,16 @@ async def prove(tree: WorkTree, before: Locked, after: Locked, seconds: float) -
     bare = [entry.name for entry in moved if not entry.hashes]
     left = [entry.name for entry in moved if entry.hashes and entry not in hashed]
     if hashed:
-        body = _FETCH.format(each="".join(map(_fetched, hashed)))
+        body = _FETCH.format(each="".join(map(_make_fetch_command, hashed)))
         output = await call(tree, BASE, body, seconds=seconds)
         if _MISMATCH in output:
-            raise Stuck(f"The index has other files than the lock file says: {said(output)}")
+            raise Stuck(f"The index has other files than the lock file says: {tail_output(output)}")
         left += re.findall(r"^FETTLE (\S+)$", output, re.MULTILINE)
     notes = [f"The files keep no hash of {', '.join(bare)} to hold the index to."] if bare else []
     return [*notes, *([f"Not fetched to prove their hashes: {', '.join(left)}."] if left else [])]
 
 
-def _fetched(entry: Entry) -> str:
+def _make_fetch_command(entry: Entry) -> str:
     hashes = " ".join(f"--hash={value}" for value in entry.hashes if _HASH.fullmatch(value))
     line = f"{entry.name}=={entry.version} {hashes}"
     return _EACH.format(line=shlex.quote(line), name=shlex.quote(entry.name), quiet=_QUIET)

@@ -11,14 +11,14 @@ from agents.pipelines.remediate.ladder.python import index, specs
 from agents.pipelines.remediate.ladder.python.pip_compile import compiled_again, sources
 from agents.pipelines.remediate.ladder.python.provided_tools import BASE, attempt
 from agents.pipelines.remediate.ladder.python.requirements_files import (
-    Line,
     Read,
+    RequirementLine,
     read_requirements,
-    replaced,
-    respecified,
+    replace_requirement,
+    respecify,
 )
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
-from agents.pipelines.remediate.ladder.values import Group, Stuck, said
+from agents.pipelines.remediate.ladder.values import Group, Stuck, tail_output
 from agents.ports import WorkTree
 
 _NAMES = re.compile(r"[^/]*\.(txt|in)")
@@ -81,13 +81,13 @@ class Pip:
 
     async def read(self, tree: WorkTree) -> Locked:
         """Return the requirements: a pin is its version, a range the lowest version it admits."""
-        read = await _together(tree, self._manifests)
+        read = await _read_all_requirements(tree, self._manifests)
         made_from = sources(read, self._paths)
         if made_from:  # what compiled files were made from counts as well
-            read = await _together(tree, (*self._manifests, *made_from))
+            read = await _read_all_requirements(tree, (*self._manifests, *made_from))
         self._read = read
         self._original = self._original or read
-        return _locked(read)
+        return _to_locked(read)
 
     async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
         """Return the versions that the index effective in the sandbox offers."""
@@ -125,7 +125,7 @@ class Pip:
             if spec is None:
                 continue
             text = texts.get(line.file, self._read.texts[line.file])
-            texts[line.file] = replaced(text, line, respecified(line, spec, hashes))
+            texts[line.file] = replace_requirement(text, line, respecify(line, spec, hashes))
             changes.append(f"`{line.file}` asks for {package} `{spec}`, not `{line.spec}`")
         for file, text in texts.items():
             await tree.write(file, text.encode())
@@ -152,7 +152,7 @@ class Pip:
         failed = await self._unresolved(tree, self._read)
         if failed:
             if not (self._original and await self._unresolved(tree, self._original)):
-                raise Stuck(_FAILED.format(said=said(failed)))
+                raise Stuck(_FAILED.format(said=tail_output(failed)))
             notes.append(_UNPROVED)
         return [*notes, *await index.prove(tree, before, after, self._seconds)]
 
@@ -167,15 +167,15 @@ class Pip:
         result = await attempt(tree, BASE, body, seconds=self._seconds)
         return result.output if result.exit_code or result.why != "exit" else ""
 
-    def _moved(self, line: Line, version: str, *, widen: bool) -> str | None:
+    def _moved(self, line: RequirementLine, version: str, *, widen: bool) -> str | None:
         """Return the new versions of a requirement; None where the old ones are right."""
         spec, locks = line.spec, bool(self._read.compiled)
         if specs.admits(spec, version) and (locks or not specs.floor(spec)):
             return None
-        change = specs.widened if widen else specs.bumped if locks else specs.raised
+        change = specs.widen_range if widen else specs.bump_pin if locks else specs.raise_floor
         moved = change(spec, version)
         if moved is not None and widen and not locks:
-            moved = specs.raised(moved, version)
+            moved = specs.raise_floor(moved, version)
         if moved is None:
             how = "" if widen else " without moving its upper bound"
             asked = f"{line.name} {spec}".strip()
@@ -183,7 +183,7 @@ class Pip:
         return None if moved == spec else moved
 
 
-async def _together(tree: WorkTree, paths: Sequence[str]) -> Read:
+async def _read_all_requirements(tree: WorkTree, paths: Sequence[str]) -> Read:
     together = Read()
     for path in paths:
         read = await read_requirements(tree, path)
@@ -194,7 +194,7 @@ async def _together(tree: WorkTree, paths: Sequence[str]) -> Read:
     return together
 
 
-def _locked(read: Read) -> Locked:
+def _to_locked(read: Read) -> Locked:
     """Return the lines that decide as entries, and what people wrote as the own requirements."""
     lines = [line for line in read.lines if _decides(line, read) and specs.floor(line.spec)]
     keys: dict[str, list[str]] = {}
@@ -219,16 +219,16 @@ def _locked(read: Read) -> Locked:
     return Locked(entries=entries, own=own)
 
 
-def _decides(line: Line, read: Read) -> bool:
+def _decides(line: RequirementLine, read: Read) -> bool:
     """Return whether a line says what is installed: where a tool wrote files, only theirs do."""
     return not read.compiled or line.file in read.compiled
 
 
-def _key(line: Line) -> str:
+def _key(line: RequirementLine) -> str:
     return f"{line.file}:{line.first}"
 
 
-def _plain(line: Line) -> str:
+def _plain(line: RequirementLine) -> str:
     """Return a requirement as pip may have it: no option of the file, no address."""
     hashes = "".join(f" --hash={value}" for value in line.hashes if index.is_hash(value))
     return f"{line.wanted}{hashes}"

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from agents.pipelines.remediate.ladder.files import within
+from agents.pipelines.remediate.ladder.files import resolve_inside
 from agents.pipelines.remediate.ladder.python import index
 from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
 from agents.pipelines.remediate.ladder.python.requirements_files import (
-    Line,
     Read,
+    RequirementLine,
     read_requirements,
-    replaced,
-    respecified,
+    replace_requirement,
+    respecify,
 )
 from agents.pipelines.remediate.ladder.values import Stuck
 from agents.ports import WorkTree
@@ -93,13 +93,13 @@ def head_of(path: str, text: str) -> Head:
         elif option not in _NOT_REPEATED | _IGNORED:
             options += [option, value] if value else [option]
     folder = _folder(path, output)
-    sources = tuple(within(folder, file, path) for file in files)
+    sources = tuple(resolve_inside(folder, file, path) for file in files)
     strange = [file for file in sources if not _SOURCE.search(file)]
     if strange:
         raise Stuck(_STRANGE.format(path=path, file=strange[0][:60]))
     for option, value in pairwise(options):
         if option in _WITH_FILE:
-            within(folder, value, path)
+            resolve_inside(folder, value, path)
     return Head(folder, f"{found[1]} {found[2]}", sources, tuple(options))
 
 
@@ -145,10 +145,10 @@ async def compiled_again(
         tree, tool, f"cd {shlex.quote(head.folder or '.')} || exit 1\n{script}", seconds=seconds
     )
     if read.compiled[path] == "pip-compile":
-        await _completed(tree, path, read, seconds)
+        await _remove_wheel_limits(tree, path, read, seconds)
 
 
-async def _completed(tree: WorkTree, path: str, old: Read, seconds: float) -> None:
+async def _remove_wheel_limits(tree: WorkTree, path: str, old: Read, seconds: float) -> None:
     """Take out of a file that only wheels were looked at: the option, and hashes that lack."""
     read = await read_requirements(tree, path)
     text = read.texts[path]
@@ -157,14 +157,14 @@ async def _completed(tree: WorkTree, path: str, old: Read, seconds: float) -> No
     for line in sorted(moved, key=lambda line: -line.first):  # earlier ones stay where they are
         if (line.name, line.spec) not in known:
             every = await _hashes(tree, line, seconds)
-            text = replaced(text, line, respecified(line, line.spec, every))
+            text = replace_requirement(text, line, respecify(line, line.spec, every))
     if not _OURS.search(old.texts[path]):
         text = _OURS.sub("", text, count=1)
     if text != read.texts[path]:
         await tree.write(path, text.encode())
 
 
-async def _hashes(tree: WorkTree, line: Line, seconds: float) -> tuple[str, ...]:
+async def _hashes(tree: WorkTree, line: RequirementLine, seconds: float) -> tuple[str, ...]:
     """Return those of all files of a release; where the index does not say them, the tool's own."""
     try:
         every = await index.hashes(tree, line.name, line.spec.lstrip("="), seconds)

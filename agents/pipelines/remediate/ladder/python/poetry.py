@@ -14,8 +14,8 @@ from agents.pipelines.remediate.ladder.files import (
     LOCK_LIMIT,
     Table,
     host,
-    named,
     packages,
+    read_name_and_version,
     read_text,
     read_toml,
     tables,
@@ -23,7 +23,11 @@ from agents.pipelines.remediate.ladder.files import (
 from agents.pipelines.remediate.ladder.locked import Entry, Locked
 from agents.pipelines.remediate.ladder.python import index
 from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
-from agents.pipelines.remediate.ladder.python.pyproject import parsed, require, stated
+from agents.pipelines.remediate.ladder.python.pyproject import (
+    list_requirements,
+    parse_toml,
+    require,
+)
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
 from agents.pipelines.remediate.ladder.values import Group, Stuck, Unfit
 from agents.ports import WorkTree
@@ -98,7 +102,7 @@ class Poetry:
         self._release = _release(first, lock, self._lock)
         project = await read_toml(tree, self._manifest)
         entries = _entries(packages(lock, self._lock), self._lock)
-        return Locked(entries=entries, own=tuple(stated(project, self._manifest)))
+        return Locked(entries=entries, own=tuple(list_requirements(project, self._manifest)))
 
     async def available(self, tree: WorkTree, package: str) -> Sequence[str]:
         """Return the versions that the index effective in the sandbox offers."""
@@ -166,7 +170,7 @@ class Poetry:
 
     async def _call(self, tree: WorkTree, script: str) -> str:
         body = f"{_LEAD}{shlex.quote(self._directory or '.')} || exit 1\n{script}"
-        tool = Tool("poetry", (f"poetry{_exactly(self._release)}", _MIRROR))
+        tool = Tool("poetry", (f"poetry{_to_exact_spec(self._release)}", _MIRROR))
         return await call(tree, tool, body, seconds=self._seconds)
 
 
@@ -182,7 +186,7 @@ def _release(first: str, lock: Table, path: str) -> str:
     return _RELEASES[form]
 
 
-def _exactly(release: str) -> str:
+def _to_exact_spec(release: str) -> str:
     return f"=={release}" if release[:1].isdigit() else release
 
 
@@ -191,7 +195,7 @@ def _without_plugins(text: str, file: str) -> str:
 
     They are not part of what the lock file is held against.
     """
-    document = parsed(text, file)
+    document = parse_toml(text, file)
     tool = document.get("tool")
     poetry = tool.get("poetry") if isinstance(tool, dict) else None
     if not isinstance(poetry, dict) or "requires-plugins" not in poetry:
@@ -202,7 +206,7 @@ def _without_plugins(text: str, file: str) -> str:
 
 def _with_pins(text: str, file: str, pins: Mapping[str, str]) -> str:
     """Return the manifest with a group that holds these packages at these versions."""
-    document = parsed(text, file)
+    document = parse_toml(text, file)
     poetry = document.setdefault("tool", tomlkit.table(is_super_table=True)).setdefault(
         "poetry", tomlkit.table(is_super_table=True)
     )
@@ -214,13 +218,13 @@ def _with_pins(text: str, file: str, pins: Mapping[str, str]) -> str:
 def _entries(found: Sequence[Table], path: str) -> tuple[Entry, ...]:
     keys: dict[str, list[str]] = {}
     for table in found:
-        name, version = named(table, path)
+        name, version = read_name_and_version(table, path)
         keys.setdefault(name, []).append(f"{name}@{version}")
     return tuple(_entry(table, keys, path) for table in found)
 
 
 def _entry(table: Table, keys: Mapping[str, list[str]], path: str) -> Entry:
-    name, version = named(table, path)
+    name, version = read_name_and_version(table, path)
     source = table.get("source")
     source = source if isinstance(source, dict) else {}
     needs = table.get("dependencies")

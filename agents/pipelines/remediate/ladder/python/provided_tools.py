@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 
 from agents.errors import ToolError
-from agents.pipelines.remediate.ladder.values import Stuck, Unfit, said
+from agents.pipelines.remediate.ladder.values import Stuck, Unfit, tail_output
 from agents.ports import CommandResult, Kit, WorkTree
 
 _UNPROVIDED = 97
@@ -82,7 +82,7 @@ async def call(tree: WorkTree, tool: Tool, body: str, *, seconds: float) -> str:
     if result.why != "exit":
         raise Stuck(f"{tool.program} was stopped ({result.why}) after {result.seconds:.0f} s.")
     if result.exit_code != 0:
-        raise Stuck(f"{tool.program} said: {said(result.output)}")
+        raise Stuck(f"{tool.program} said: {tail_output(result.output)}")
     return result.output
 
 
@@ -94,7 +94,9 @@ async def attempt(tree: WorkTree, tool: Tool, body: str, *, seconds: float) -> C
     except ToolError as error:
         raise Unfit("no_tool", _NO_WAY.format(program=tool.program, error=error)) from error
     if result.exit_code == _UNPROVIDED:
-        raise Unfit("no_tool", _NO_TOOL.format(program=tool.program, said=said(result.output)))
+        raise Unfit(
+            "no_tool", _NO_TOOL.format(program=tool.program, said=tail_output(result.output))
+        )
     return result
 
 

@@ -36,11 +36,11 @@ class Dialect:
     widened: specs.Change
 
 
-PEP440 = Dialect(specs.admits, specs.bumped, specs.widened)
+PEP440 = Dialect(specs.admits, specs.bump_pin, specs.widen_range)
 POETRY = Dialect(specs.poetry_admits, specs.poetry_bumped, specs.poetry_widened)
 
 
-def stated(project: Table, file: str) -> list[Own]:
+def list_requirements(project: Table, file: str) -> list[Own]:
     """Return every requirement of a pyproject.toml that leads to an index."""
     found = []
     for listed in _lists(project):
@@ -68,13 +68,15 @@ async def require(
     Returns the changes for people. Raises Stuck where a requirement cannot be changed so.
     """
     text = await read_text(tree, file)
-    changed, changes = await asyncio.to_thread(_changed, text, file, package, version, widen)
+    changed, changes = await asyncio.to_thread(
+        _rewrite_project, text, file, package, version, widen
+    )
     if changes:
         await tree.write(file, changed.encode())
     return changes
 
 
-def parsed(text: str, file: str) -> tomlkit.TOMLDocument:
+def parse_toml(text: str, file: str) -> tomlkit.TOMLDocument:
     """Return a file as a document that keeps its looks. Raises Unfit."""
     try:
         return tomlkit.parse(text)
@@ -82,10 +84,10 @@ def parsed(text: str, file: str) -> tomlkit.TOMLDocument:
         raise Unfit("unsafe", f"`{file}` is not TOML that can be read: {error}") from error
 
 
-def _changed(
+def _rewrite_project(
     text: str, file: str, package: str, version: str, widen: bool
 ) -> tuple[str, list[str]]:
-    document = parsed(text, file)
+    document = parse_toml(text, file)
     editing = _Editing(file, package, version, widen)
     for listed in _lists(document):
         editing.listed(listed)
@@ -153,20 +155,20 @@ class _Editing:
 
 def _lists(project: Any) -> Iterator[Any]:
     """Yield the lists of requirements as PEP 508 writes them."""
-    yield _at(project, "project").get("dependencies")
-    yield from _at(project, "project", "optional-dependencies").values()
-    yield from _at(project, "dependency-groups").values()
-    yield _at(project, "tool", "uv").get("dev-dependencies")
-    yield _at(project, "tool", "uv").get("constraint-dependencies")
-    yield _at(project, "tool", "uv").get("override-dependencies")
+    yield _find_table(project, "project").get("dependencies")
+    yield from _find_table(project, "project", "optional-dependencies").values()
+    yield from _find_table(project, "dependency-groups").values()
+    yield _find_table(project, "tool", "uv").get("dev-dependencies")
+    yield _find_table(project, "tool", "uv").get("constraint-dependencies")
+    yield _find_table(project, "tool", "uv").get("override-dependencies")
 
 
 def _poetry_tables(project: Any) -> Iterator[MutableMapping[str, Any]]:
     """Yield Poetry's tables of requirements."""
-    yield _at(project, "tool", "poetry", "dependencies")
-    yield _at(project, "tool", "poetry", "dev-dependencies")
-    for name in _at(project, "tool", "poetry", "group"):
-        yield _at(project, "tool", "poetry", "group", name, "dependencies")
+    yield _find_table(project, "tool", "poetry", "dependencies")
+    yield _find_table(project, "tool", "poetry", "dev-dependencies")
+    for name in _find_table(project, "tool", "poetry", "group"):
+        yield _find_table(project, "tool", "poetry", "group", name, "dependencies")
 
 
 def _poetry_specs(value: Any) -> Iterator[str]:
@@ -176,7 +178,7 @@ def _poetry_specs(value: Any) -> Iterator[str]:
             yield spec
 
 
-def _at(document: Any, *names: str) -> MutableMapping[str, Any]:
+def _find_table(document: Any, *names: str) -> MutableMapping[str, Any]:
     """Return the table that these names lead to, or an empty one: files may hold anything."""
     for name in names:
         document = document.get(name) if isinstance(document, MutableMapping) else None

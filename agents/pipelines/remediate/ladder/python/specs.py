@@ -26,7 +26,7 @@ def admits(spec: str, version: str) -> bool:
         return False
 
 
-def pinned(spec: str) -> str:
+def parse_pin(spec: str) -> str:
     """Return the one version that a requirement admits; empty when it is no pin."""
     found = _CLAUSE.match(spec.strip())
     return found[4] if found and found[2] in ("==", "===") and "*" not in found[4] else ""
@@ -42,22 +42,24 @@ def floor(spec: str) -> str:
         return ""
 
 
-def bumped(spec: str, version: str) -> str | None:
+def bump_pin(spec: str, version: str) -> str | None:
     """Return the requirement with its pin at the version; upper bounds stay."""
-    return _each(spec, version, _pin)
+    return _map_clauses(spec, version, _pin)
 
 
-def raised(spec: str, version: str) -> str | None:
+def raise_floor(spec: str, version: str) -> str | None:
     """Return the requirement with pin or floor at the version; upper bounds stay."""
-    return _each(spec, version, _floor)
+    return _map_clauses(spec, version, _floor)
 
 
-def widened(spec: str, version: str) -> str | None:
+def widen_range(spec: str, version: str) -> str | None:
     """Return the requirement with pin and upper bounds moved as far as need be."""
-    return _each(spec, version, _widen)
+    return _map_clauses(spec, version, _widen)
 
 
-def _each(spec: str, version: str, change: Callable[[str, str, str], str | None]) -> str | None:
+def _map_clauses(
+    spec: str, version: str, change: Callable[[str, str, str], str | None]
+) -> str | None:
     clauses = []
     for clause in spec.split(","):
         found = _CLAUSE.match(clause)
@@ -93,7 +95,7 @@ def _widen(operator: str, bound: str, version: str) -> str | None:
         case "~=":
             return _cut(version, depth)
         case "<":
-            return _above(version, depth)
+            return _next_bound(version, depth)
     return None
 
 
@@ -103,7 +105,7 @@ def _cut(version: str, depth: int) -> str:
     return ".".join(map(str, numbers))
 
 
-def _above(version: str, depth: int) -> str:
+def _next_bound(version: str, depth: int) -> str:
     """Return the first bound of so many numbers that is above a version."""
     numbers = [int(number) for number in _cut(version, depth).split(".")]
     return ".".join(map(str, (*numbers[:-1], numbers[-1] + 1)))
@@ -118,7 +120,7 @@ def poetry_bumped(spec: str, version: str) -> str | None:
     """Return Poetry's form of a requirement with its pin at the version."""
     if found := _BARE.match(spec):
         return f"{found[1]}{version}{found[3]}" if "*" not in spec else None
-    return None if _SHORT.match(spec) else bumped(spec, version)
+    return None if _SHORT.match(spec) else bump_pin(spec, version)
 
 
 def poetry_widened(spec: str, version: str) -> str | None:
@@ -132,7 +134,7 @@ def poetry_widened(spec: str, version: str) -> str | None:
         return poetry_bumped(spec, version)
     if spec.strip().endswith(".*") and _CLAUSE.match(spec) is None:
         return f"{_cut(version, spec.strip().removesuffix('.*').count('.') + 1)}.*"
-    return widened(spec, version)
+    return widen_range(spec, version)
 
 
 def poetry_admits(spec: str, version: str) -> bool:
@@ -154,4 +156,4 @@ def _short_admits(sign: str, bound: str, version: str) -> bool:
         return False
     significant = next((at for at, n in enumerate(numbers) if n), len(numbers) - 1) + 1
     depth = significant if sign == "^" else min(2, len(numbers))
-    return admits(f">={bound},<{_above(bound, depth)}", version)
+    return admits(f">={bound},<{_next_bound(bound, depth)}", version)

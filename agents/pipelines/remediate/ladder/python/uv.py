@@ -14,18 +14,18 @@ from agents.pipelines.remediate.ladder.files import (
     LOCK_LIMIT,
     Table,
     host,
-    named,
     packages,
+    read_name_and_version,
     read_text,
     read_toml,
+    resolve_inside,
     tables,
-    within,
 )
 from agents.pipelines.remediate.ladder.locked import Entry, Locked, Own
 from agents.pipelines.remediate.ladder.python import index
 from agents.pipelines.remediate.ladder.python import uv_overrides as overrides
 from agents.pipelines.remediate.ladder.python.provided_tools import Tool, call
-from agents.pipelines.remediate.ladder.python.pyproject import require, stated
+from agents.pipelines.remediate.ladder.python.pyproject import list_requirements, require
 from agents.pipelines.remediate.ladder.ranges import PYPI, Scheme
 from agents.pipelines.remediate.ladder.values import Group, Stuck, Target, Unfit
 from agents.ports import WorkTree
@@ -90,7 +90,7 @@ class Uv:
         own: list[Own] = []
         for file in self._members:
             project = await read_toml(tree, file)
-            own += stated(project, file)
+            own += list_requirements(project, file)
             if file == self._root:
                 self._releases = _releases(lock, project)
         return Locked(entries=entries, own=tuple(own))
@@ -123,7 +123,9 @@ class Uv:
     async def override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> None:
         """Add to `override-dependencies`, with the reason beside it."""
         text, releases = await read_text(tree, self._root), _releases_of(targets)
-        changed = await asyncio.to_thread(overrides.added, text, self._root, releases, reason)
+        changed = await asyncio.to_thread(
+            overrides.add_overrides, text, self._root, releases, reason
+        )
         await tree.write(self._root, changed.encode())
 
     async def overridden(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> bool:
@@ -138,7 +140,9 @@ class Uv:
         if not await self.overridden(tree, targets, reason):
             raise Stuck(f"`{self._root}` overrides nothing of the kind.")
         text, releases = await read_text(tree, self._root), _releases_of(targets)
-        changed = await asyncio.to_thread(overrides.without, text, self._root, releases, reason)
+        changed = await asyncio.to_thread(
+            overrides.remove_overrides, text, self._root, releases, reason
+        )
         await tree.write(self._root, changed.encode())
         return []
 
@@ -150,7 +154,8 @@ class Uv:
     async def _call(self, tree: WorkTree, command: str) -> str:
         """Run uv; nothing is built, since that would run what strangers wrote."""
         folder = shlex.quote(self._directory or ".")
-        body = f"{alone(self._indexes)}cd {folder} && uv {command} --no-build --color never"
+        limits = find_index_limits(self._indexes)
+        body = f"{limits}cd {folder} && uv {command} --no-build --color never"
         tool = Tool("uv", (f"uv{self._releases}",))
         return await call(tree, tool, body, seconds=self._seconds)
 
@@ -161,7 +166,7 @@ class Uv:
             for kind in _LOCAL if isinstance(source, dict) else ():
                 place = source.get(kind) if isinstance(source, dict) else None
                 if isinstance(place, str) and kind != "directory":
-                    folder = within(self._directory, place, self._lock)
+                    folder = resolve_inside(self._directory, place, self._lock)
                     files[posixpath.join(folder, "pyproject.toml")] = None
         if len(files) > _MOST_MEMBERS:
             raise Unfit("unsafe", f"`{self._lock}` has more than {_MOST_MEMBERS} members.")
@@ -172,7 +177,7 @@ def _releases_of(targets: Sequence[Target]) -> dict[str, str]:
     return {target.name: target.new for target in targets}
 
 
-def alone(indexes: frozenset[str]) -> str:
+def find_index_limits(indexes: frozenset[str]) -> str:
     """Return what keeps further indexes of the operator out of a lock file that names one alone.
 
     uv would take from them whatever they have, also what is locked, and write their address.
@@ -193,13 +198,13 @@ def _registries(found: Sequence[Table]) -> frozenset[str]:
 def _entries(found: Sequence[Table], path: str) -> tuple[Entry, ...]:
     keys: dict[str, list[str]] = {}
     for table in found:
-        name, version = named(table, path)
+        name, version = read_name_and_version(table, path)
         keys.setdefault(name, []).append(f"{name}@{version}")
     return tuple(_entry(table, keys, path) for table in found)
 
 
 def _entry(table: Table, keys: Mapping[str, list[str]], path: str) -> Entry:
-    name, version = named(table, path)
+    name, version = read_name_and_version(table, path)
     source = table.get("source")
     source = source if isinstance(source, dict) else {}
     files = [*tables(table.get("wheels")), *tables([table.get("sdist")])]

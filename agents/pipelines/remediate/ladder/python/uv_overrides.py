@@ -13,7 +13,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from agents.pipelines.remediate.ladder.files import Table
-from agents.pipelines.remediate.ladder.python.pyproject import parsed
+from agents.pipelines.remediate.ladder.python.pyproject import parse_toml
 from agents.pipelines.remediate.ladder.values import Stuck, Unfit
 
 LISTED = "override-dependencies"
@@ -31,9 +31,9 @@ _CLOSING = re.compile(r",?\s*\]")
 _CLOSINGS = ("]", ",\n]", "\n]", ",\r\n]", "\r\n]", ",]")
 
 
-def added(text: str, file: str, releases: Mapping[str, str], reason: str) -> str:
+def add_overrides(text: str, file: str, releases: Mapping[str, str], reason: str) -> str:
     """Return a pyproject.toml with an override for each package, the reason beside it."""
-    document = parsed(text, file)
+    document = parse_toml(text, file)
     tool = document.setdefault("tool", tomlkit.table(is_super_table=True))
     settings = tool.setdefault("uv", tomlkit.table())
     listed = settings.setdefault(LISTED, tomlkit.array())
@@ -51,7 +51,9 @@ def is_there(text: str, file: str, releases: Mapping[str, str], reason: str) -> 
 
     Raises Stuck for anything else: people have changed them.
     """
-    about = [str(each) for each in _listed(_plain(text, file)) if _name(each) in releases]
+    about = [
+        str(each) for each in _read_override_list(_plain(text, file)) if _name(each) in releases
+    ]
     if not about:
         return False
     as_written = about == [f"{name}>={version}" for name, version in releases.items()]
@@ -60,13 +62,13 @@ def is_there(text: str, file: str, releases: Mapping[str, str], reason: str) -> 
     return True
 
 
-def without(text: str, file: str, releases: Mapping[str, str], reason: str) -> str:
+def remove_overrides(text: str, file: str, releases: Mapping[str, str], reason: str) -> str:
     """Return the text as it was before those entries were added, which are known to be there.
 
     Several texts may be it; one that becomes this one when they are added is preferred.
     """
     wanted = _plain(text, file)
-    left = [each for each in _listed(wanted) if _name(each) not in releases]
+    left = [each for each in _read_override_list(wanted) if _name(each) not in releases]
     wanted["tool"]["uv"][LISTED] = left
     cut = _cut(text, releases, reason)
     assert cut is not None, "they are there"
@@ -84,12 +86,12 @@ def _tries(rest: str, at: int, *, emptied: bool) -> Iterator[str]:
     `at`: where our lines were. Only the list around that place is looked at: a file may hold
     thousands of others.
     """
-    for match in _around(_EMPTY, rest, at) if emptied else ():
+    for match in _find_matches_around(_EMPTY, rest, at) if emptied else ():
         bare = f"{rest[: match.start()]}{rest[match.end() :]}"
         for header in [*_HEADER.finditer(bare, 0, match.start())][-1:]:
             yield from _without_header(bare, header)
         yield bare
-    for match in _around(_INLINE, rest, at) if emptied else ():
+    for match in _find_matches_around(_INLINE, rest, at) if emptied else ():
         yield f"{rest[: match.start()]}{rest[match.end() :]}"
     start = len(rest[:at].rstrip().removesuffix(","))
     if (last := _CLOSING.match(rest, start)) is not None:  # ours were the last ones
@@ -107,7 +109,7 @@ def _without_header(text: str, header: re.Match[str]) -> Iterator[str]:
     yield before.removesuffix("\n\n") + after
 
 
-def _around(pattern: re.Pattern[str], text: str, at: int) -> Iterator[re.Match[str]]:
+def _find_matches_around(pattern: re.Pattern[str], text: str, at: int) -> Iterator[re.Match[str]]:
     return (each for each in pattern.finditer(text) if each.start() <= at <= each.end())
 
 
@@ -149,7 +151,7 @@ def _lean(document: Table) -> Table:
 
 def _gives(text: str, file: str, releases: Mapping[str, str], reason: str, wanted: str) -> bool:
     try:
-        return added(text, file, releases, reason) == wanted
+        return add_overrides(text, file, releases, reason) == wanted
     except (Stuck, Unfit):
         return False
 
@@ -161,7 +163,7 @@ def _plain(text: str, file: str) -> Table:
         raise Unfit("unsafe", f"`{file}` is not TOML that can be read: {error}") from error
 
 
-def _listed(document: Table) -> list[Any]:
+def _read_override_list(document: Table) -> list[Any]:
     found: Any = document
     for name in ("tool", "uv", LISTED):
         found = found.get(name) if isinstance(found, dict) else None

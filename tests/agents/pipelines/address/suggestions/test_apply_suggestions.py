@@ -260,10 +260,10 @@ async def test_done_again_after_a_death_it_makes_the_same_commits(
     )
     finished = world.reporter.stage_finished
 
-    def dying(*_):
+    def die(*_):
         raise talk.Killed
 
-    world.reporter.stage_finished = dying
+    world.reporter.stage_finished = die
     with pytest.raises(talk.Killed):
         await run.stage(apply_suggestions, feedback)
     made = len(world.history.commits)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.pipelines.address.suggestions.fork import LONGEST, body, suggested
-from agents.pipelines.address.suggestions.replaced import Replacement, replaced
+from agents.pipelines.address.suggestions.fork import LONGEST, body, diff_to_suggestions
+from agents.pipelines.address.suggestions.replaced import Replacement, replace_lines
 from agents.pipelines.address.suggestions.suggestion import suggestions
 from agents.text import publish
 from agents.text.markdown import block
@@ -49,7 +49,7 @@ def put_in(old, made):
                 changes.append(Replacement(each.start, each.end, read.lines))
         spans = sorted((change.start, change.end) for change in changes)
         assert all(one[1] < two[0] for one, two in itertools.pairwise(spans))
-        new[path] = replaced(old[path], changes)
+        new[path] = replace_lines(old[path], changes)
     return new
 
 
@@ -71,7 +71,7 @@ OLD = {"a.py": "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n"}
     ],
 )
 def test_changed_lines_are_suggested(tmp_path, new):
-    made, rest = suggested(git_diff(tmp_path, OLD, {"a.py": new}))
+    made, rest = diff_to_suggestions(git_diff(tmp_path, OLD, {"a.py": new}))
 
     assert not rest
     assert put_in(OLD, made) == {"a.py": new}
@@ -87,7 +87,9 @@ def test_changed_lines_are_suggested(tmp_path, new):
     ],
 )
 def test_line_ends_and_the_files_end_stay(tmp_path, old, new):
-    made, rest = suggested(git_diff(tmp_path, {"sp\u00e4t x.py": old}, {"sp\u00e4t x.py": new}))
+    made, rest = diff_to_suggestions(
+        git_diff(tmp_path, {"sp\u00e4t x.py": old}, {"sp\u00e4t x.py": new})
+    )
 
     assert not rest
     assert put_in({"sp\u00e4t x.py": old}, made) == {"sp\u00e4t x.py": new}
@@ -111,7 +113,7 @@ def test_what_no_suggestion_can_say_stays_a_patch(tmp_path, old, new):
     diff = git_diff(tmp_path, old, new)
 
     assert diff
-    assert suggested(diff) == ((), diff)
+    assert diff_to_suggestions(diff) == ((), diff)
 
 
 def test_renames_and_modes_stay_a_patch():
@@ -124,7 +126,7 @@ def test_renames_and_modes_stay_a_patch():
         "--- a/o.py\n+++ b/o.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
     )
 
-    assert suggested(renamed + mode) == ((), renamed + mode)
+    assert diff_to_suggestions(renamed + mode) == ((), renamed + mode)
 
 
 def test_a_file_of_both_kinds_is_divided_by_its_hunks(tmp_path):
@@ -132,7 +134,7 @@ def test_a_file_of_both_kinds_is_divided_by_its_hunks(tmp_path):
     new = {"x": old["x"].replace("\n5\n", "\nfive\n").removesuffix("\n"), "y": "b\n", "z": "z\n"}
     diff = git_diff(tmp_path, old, new)
 
-    made, rest = suggested(diff)
+    made, rest = diff_to_suggestions(diff)
 
     assert [(each.path, each.start, each.lines) for each in made] == [
         ("x", 6, "five\n"),
@@ -160,7 +162,7 @@ def test_applying_all_suggestions_gives_the_new_file(folder, old, new, context):
     before = {"f": "".join(f"{line}\n" for line in old)}
     after = {"f": "".join(f"{line}\n" for line in new)}
 
-    made, rest = suggested(git_diff(folder, before, after, context=context))
+    made, rest = diff_to_suggestions(git_diff(folder, before, after, context=context))
 
     if rest:
         assert new == [""] or not old, "only these cannot be said"
@@ -172,7 +174,7 @@ def test_applying_all_suggestions_gives_the_new_file(folder, old, new, context):
 
 
 def test_people_are_told_why_and_what_to_do(tmp_path, words):
-    made, rest = suggested(git_diff(tmp_path, OLD, {"a.py": "1\ntwo\n", "n.py": "```\n"}))
+    made, rest = diff_to_suggestions(git_diff(tmp_path, OLD, {"a.py": "1\ntwo\n", "n.py": "```\n"}))
     pull = words.pull(why_not="it lies in a fork, `ada/lib`, where Fettle is not installed.")
 
     text = body(pull, made, rest, repository_url=URL, quality="Checks: `tests` passes.")

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.pipelines.address.suggestions.replaced import Replacement, lines_of, replaced
+from agents.pipelines.address.suggestions.replaced import Replacement, lines_of, replace_lines
 from agents.pipelines.address.suggestions.suggestion import (
     Suggestion,
-    applied,
+    apply_suggestion,
     nothing_else,
     suggestions,
     trouble,
@@ -66,7 +66,7 @@ def test_what_is_unclear_is_doubted_and_never_applied(words, body, doubt):
     (made,) = suggestions(body)
 
     assert doubt in made.doubt
-    assert applied(FILE, words.thread(body, shown=TWO), made) is None
+    assert apply_suggestion(FILE, words.thread(body, shown=TWO), made) is None
 
 
 @pytest.mark.parametrize(
@@ -90,20 +90,23 @@ def test_whether_there_is_anything_else_in_it_is_told_strictly(body, alone):
 def test_it_replaces_the_line_of_the_thread(words):
     thread = words.thread("", line=2, shown=TWO)
 
-    assert applied(FILE, thread, Suggestion(lines=("2a", "2b"))) == "one\n2a\n2b\nthree\nfour\n"
+    assert (
+        apply_suggestion(FILE, thread, Suggestion(lines=("2a", "2b")))
+        == "one\n2a\n2b\nthree\nfour\n"
+    )
 
 
 def test_it_replaces_several_lines_past_those_that_the_change_took_away(words):
     hunk = "@@ -1,3 +1,9 @@\n one\n+two\n-gone\n three"
     thread = words.thread("", start=2, line=3, hunk=hunk)
 
-    assert applied(FILE, thread, Suggestion(lines=("23",))) == "one\n23\nfour\n"
+    assert apply_suggestion(FILE, thread, Suggestion(lines=("23",))) == "one\n23\nfour\n"
 
 
 def test_an_empty_one_takes_the_lines_away(words):
     thread = words.thread("", start=1, line=2, shown=TWO)
 
-    assert applied(FILE, thread, Suggestion(lines=())) == "three\nfour\n"
+    assert apply_suggestion(FILE, thread, Suggestion(lines=())) == "three\nfour\n"
 
 
 @pytest.mark.parametrize(
@@ -128,7 +131,7 @@ def test_an_empty_one_takes_the_lines_away(words):
 def test_it_does_not_apply_where_the_lines_are_not_those_that_the_reviewer_saw(words, more, why):
     thread = words.thread("", **{"line": 2, "shown": TWO, **more})
 
-    assert applied(FILE, thread, Suggestion(lines=("new",))) is None
+    assert apply_suggestion(FILE, thread, Suggestion(lines=("new",))) is None
     assert why in trouble(FILE, thread, Suggestion(lines=("new",)))
 
 
@@ -155,7 +158,9 @@ def test_what_reads_like_it_already_is_not_changed(words):
 )
 def test_everything_else_in_the_file_stays_byte_for_byte(words, data, shown, new, expected):
     text = data.decode("utf-8", "surrogateescape")
-    made = applied(text, words.thread("", line=2, shown=("a", shown)), Suggestion(lines=new))
+    made = apply_suggestion(
+        text, words.thread("", line=2, shown=("a", shown)), Suggestion(lines=new)
+    )
 
     assert (made and made.encode("utf-8", "surrogateescape")) == expected
 
@@ -163,7 +168,7 @@ def test_everything_else_in_the_file_stays_byte_for_byte(words, data, shown, new
 def test_the_mark_at_the_start_of_a_file_stays_when_its_first_line_goes(words):
     thread = words.thread("", line=1, shown=("\ufeffa",))
 
-    assert applied("\ufeffa\nb\n", thread, Suggestion(lines=())) == "\ufeffb\n"
+    assert apply_suggestion("\ufeffa\nb\n", thread, Suggestion(lines=())) == "\ufeffb\n"
 
 
 TEXT = st.text(alphabet="ab \t\r\n\x0c\u2028\u00e9\udc80", max_size=60)
@@ -175,7 +180,7 @@ def test_lines_put_together_again_are_the_file(text):
     whole = [Replacement(n, n, (line.text,)) for n, line in enumerate(lines_of(text), 1)]
     for each in whole:
         if not lines_of(text)[each.start - 1].text.endswith("\r"):
-            assert replaced(text, [each]) == text
+            assert replace_lines(text, [each]) == text
 
 
 @given(st.text(alphabet="`~a\n", max_size=40))

@@ -3,7 +3,13 @@
 import pytest
 
 from agents.pipelines.remediate.findings.found import FoundCopy
-from agents.pipelines.remediate.findings.reach import imports, modules, searched, symbols, uses
+from agents.pipelines.remediate.findings.reach import (
+    imports,
+    list_source_files,
+    modules,
+    symbols,
+    uses,
+)
 from agents.pipelines.remediate.findings.triage import Reach, triage
 from tests.agents.pipelines.remediate.conftest import alert
 
@@ -48,9 +54,9 @@ def test_packages_by_the_names_they_are_imported_as(ecosystem, package, expected
 def test_what_is_searched():
     paths = ["a.py", "b.js", "node_modules/x/i.js", "web/dist/x.js", "README.md", "sub/c.tsx"]
 
-    assert searched("pip", paths) == ["a.py"]
-    assert searched("npm", paths) == ["b.js", "sub/c.tsx"]
-    assert searched("go", ["main.go"]) == []
+    assert list_source_files("pip", paths) == ["a.py"]
+    assert list_source_files("npm", paths) == ["b.js", "sub/c.tsx"]
+    assert list_source_files("go", ["main.go"]) == []
 
 
 def test_names_that_an_advisory_gives_away():

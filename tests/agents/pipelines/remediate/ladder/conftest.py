@@ -149,7 +149,7 @@ def tree(tmp_path):
 
 
 @dataclass
-class Index:
+class MadeUpEcosystem:
     """A made-up ecosystem: `lock.json` holds versions, `wants.json` what people ask for.
 
     `needs` says for each release which releases of others it admits: `{("flask", "3.0"):
@@ -307,11 +307,15 @@ def led_to_index(has_index):
     from app.dependencies.indexes.pip import pip_indexes  # noqa: PLC0415 the same
     from app.dependencies.indexes.uv import uv_indexes  # noqa: PLC0415 the same
 
-    async def found():
+    async def find_indexes():
         operator = Operator(dict(os.environ))
         return [await pip_indexes(operator), await uv_indexes(operator)]
 
-    led = {name: value for tool in asyncio.run(found()) for name, value in tool.environment.items()}
+    led = {
+        name: value
+        for tool in asyncio.run(find_indexes())
+        for name, value in tool.environment.items()
+    }
     trust = ("_CERT", "_CA_BUNDLE", "_CERT_FILE")
     return {name: value for name, value in os.environ.items() if name.endswith(trust)} | led
 

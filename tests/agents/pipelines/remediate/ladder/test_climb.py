@@ -6,7 +6,12 @@ import pytest
 
 from agents.errors import ToolError
 from agents.pipelines.remediate.ladder import NPM, Fix, Level, Refusal, climb
-from tests.agents.pipelines.remediate.ladder.conftest import TERMS, Index, group, lay_index
+from tests.agents.pipelines.remediate.ladder.conftest import (
+    TERMS,
+    MadeUpEcosystem,
+    group,
+    lay_index,
+)
 
 RELEASES = {
     "jinja2": ["3.1.3", "3.1.4", "3.1.5", "4.0.0"],
@@ -23,7 +28,7 @@ def versions(tree):
     return json.loads((tree.folder / "lock.json").read_text())["versions"]
 
 
-async def climbed(tree, ecosystem, *, alerts=ALERTS, **terms):
+async def climb_from(tree, ecosystem, *, alerts=ALERTS, **terms):
     """Climb; whatever comes of it, a refusal must leave nothing behind."""
     before = await tree.snapshot()
     result = await climb(tree, ecosystem, alerts, TERMS.model_copy(update=terms))
@@ -37,9 +42,9 @@ async def climbed(tree, ecosystem, *, alerts=ALERTS, **terms):
 
 async def test_the_lock_file_alone_is_moved_where_that_is_enough(tree):
     lay_index(tree, {"flask": "3.0.3", "jinja2": "3.1.3"}, {"flask": ["3.0.3"]})
-    ecosystem = Index(RELEASES, {("flask", "3.0.3"): {"jinja2": ANY}})
+    ecosystem = MadeUpEcosystem(RELEASES, {("flask", "3.0.3"): {"jinja2": ANY}})
 
-    fix = await climbed(tree, ecosystem)
+    fix = await climb_from(tree, ecosystem)
 
     assert (fix.level, fix.files) == (Level.FLOAT, ("lock.json",))
     assert versions(tree) == {"flask": "3.0.3", "jinja2": "3.1.4"}
@@ -50,7 +55,7 @@ async def test_the_lock_file_alone_is_moved_where_that_is_enough(tree):
 async def test_a_pin_of_the_repository_is_moved_next(tree):
     lay_index(tree, {"jinja2": "3.1.3"}, {"jinja2": OLD})
 
-    fix = await climbed(tree, Index(RELEASES))
+    fix = await climb_from(tree, MadeUpEcosystem(RELEASES))
 
     assert (fix.level, fix.files) == (Level.BUMP, ("lock.json", "wants.json"))
     assert [s.done for s in fix.steps] == [False, True]
@@ -60,7 +65,7 @@ async def test_a_pin_of_the_repository_is_moved_next(tree):
 async def test_then_its_upper_bound(tree):
     lay_index(tree, {"jinja2": "3.1.3"}, {"jinja2": ["3.1.2", "3.1.3"]})
 
-    fix = await climbed(tree, Index(RELEASES))
+    fix = await climb_from(tree, MadeUpEcosystem(RELEASES))
 
     assert fix.level is Level.WIDEN
     assert "bound" in fix.steps[1].why
@@ -73,7 +78,7 @@ async def test_then_the_smallest_release_of_a_parent_that_admits_it(tree):
         **{("flask", v): {"jinja2": ANY} for v in ("3.1.0", "3.2.0", "4.0.0")},
     }
 
-    fix = await climbed(tree, Index(RELEASES, needs))
+    fix = await climb_from(tree, MadeUpEcosystem(RELEASES, needs))
 
     assert fix.level is Level.PARENT
     assert versions(tree) == {"flask": "3.1.0", "jinja2": "3.1.4"}
@@ -89,7 +94,7 @@ async def test_only_the_parent_that_is_in_the_way_moves(tree):
     }  # fmt: skip
     releases = {**RELEASES, "flask": ["3.0.3", "3.2.0"]}
 
-    fix = await climbed(tree, Index(releases, needs))
+    fix = await climb_from(tree, MadeUpEcosystem(releases, needs))
 
     assert versions(tree) == {"flask": "3.2.0", "app": "1.0", "jinja2": "3.1.4"}
     assert fix.level is Level.PARENT
@@ -98,9 +103,11 @@ async def test_only_the_parent_that_is_in_the_way_moves(tree):
 @pytest.mark.parametrize("permitted", [False, True])
 async def test_an_override_needs_permission_and_says_why_and_until_when(tree, permitted):
     lay_index(tree, {"flask": "3.0.3", "jinja2": "3.1.3"}, {"flask": ["3.0.3"]})
-    ecosystem = Index({**RELEASES, "flask": ["3.0.3"]}, {("flask", "3.0.3"): {"jinja2": OLD}})
+    ecosystem = MadeUpEcosystem(
+        {**RELEASES, "flask": ["3.0.3"]}, {("flask", "3.0.3"): {"jinja2": OLD}}
+    )
 
-    result = await climbed(tree, ecosystem, overrides=permitted)
+    result = await climb_from(tree, ecosystem, overrides=permitted)
 
     if not permitted:
         assert (result.cause, len(result.steps)) == ("no_rung", 5)
@@ -117,7 +124,7 @@ async def test_the_search_among_parents_ends(tree):
     many = ["1.0", *(f"1.{n}" for n in range(1, 60))]
     needs = {("flask", v): {"jinja2": OLD if v != "1.59" else ANY} for v in many}
 
-    result = await climbed(tree, Index({**RELEASES, "flask": many}, needs), tries=3)
+    result = await climb_from(tree, MadeUpEcosystem({**RELEASES, "flask": many}, needs), tries=3)
 
     assert isinstance(result, Refusal)
     assert "3 tries" in result.steps[3].why
@@ -127,8 +134,8 @@ async def test_majors_need_permission(tree):
     lay_index(tree, {"jinja2": "3.1.3"}, {})
     alerts = group("jinja2", "< 4.0.0")
 
-    refusal = await climbed(tree, Index(RELEASES), alerts=alerts)
-    fix = await climbed(tree, Index(RELEASES), alerts=alerts, majors=True)
+    refusal = await climb_from(tree, MadeUpEcosystem(RELEASES), alerts=alerts)
+    fix = await climb_from(tree, MadeUpEcosystem(RELEASES), alerts=alerts, majors=True)
 
     assert refusal.cause == "no_release"
     assert "4.0.0 is of another" in refusal.reason
@@ -139,7 +146,7 @@ async def test_majors_need_permission(tree):
 async def test_what_was_yanked_is_passed_over(tree):
     lay_index(tree, {"jinja2": "3.1.3"}, {})
 
-    await climbed(tree, Index(RELEASES, yanked=(("jinja2", "3.1.4"),)))
+    await climb_from(tree, MadeUpEcosystem(RELEASES, yanked=(("jinja2", "3.1.4"),)))
 
     assert versions(tree) == {"jinja2": "3.1.5"}
 
@@ -147,7 +154,7 @@ async def test_what_was_yanked_is_passed_over(tree):
 async def test_all_open_alerts_count(tree):
     lay_index(tree, {"jinja2": "3.1.3"}, {})
 
-    await climbed(tree, Index(RELEASES), alerts=group("jinja2", "< 3.1.4", "= 3.1.4"))
+    await climb_from(tree, MadeUpEcosystem(RELEASES), alerts=group("jinja2", "< 3.1.4", "= 3.1.4"))
 
     assert versions(tree) == {"jinja2": "3.1.5"}
 
@@ -155,27 +162,27 @@ async def test_all_open_alerts_count(tree):
 @pytest.mark.parametrize("locked", [{"flask": "3.0.3"}, {"jinja2": "3.1.5"}])
 async def test_nothing_is_done_where_nothing_is_vulnerable(tree, locked):
     lay_index(tree, locked, {})
-    ecosystem = Index(RELEASES)
+    ecosystem = MadeUpEcosystem(RELEASES)
 
-    result = await climbed(tree, ecosystem)
+    result = await climb_from(tree, ecosystem)
 
     assert result.cause == "nothing_to_do"
     assert ecosystem.resolved == 0
 
 
-def elsewhere(files):
+def move_source(files):
     files["lock.json"]["source"] = {"jinja2": "evil.example"}
 
 
-def unhashed(files):
+def remove_hashes(files):
     files["lock.json"]["hashes"] = {"jinja2": []}
 
 
-def swapped(files):
+def swap_hash(files):
     files["lock.json"]["hashes"] = {"bystander": ["sha256:other"]}
 
 
-def downgraded(files):
+def downgrade(files):
     files["lock.json"]["versions"]["bystander"] = "0.9"
 
 
@@ -198,15 +205,17 @@ def no_number(files):
 @pytest.mark.parametrize(
     ("sabotage", "words"),
     [
-        (elsewhere, "evil.example"), (unhashed, "no hash"), (swapped, "hashes of bystander"),
-        (downgraded, "older version"), (major, "another major"), (crowd, "13 other packages"),
+        (move_source, "evil.example"),
+        (remove_hashes, "no hash"),
+        (swap_hash, "hashes of bystander"),
+        (downgrade, "older version"), (major, "another major"), (crowd, "13 other packages"),
         (source_code, "shop.py"), (no_number, "still in a vulnerable range"),
     ],
 )  # fmt: skip
 async def test_nothing_that_a_resolver_did_is_believed(tree, sabotage, words):
     lay_index(tree, {"jinja2": "3.1.3", "bystander": "1.0"}, {})
 
-    result = await climbed(tree, Index(RELEASES, sabotage=sabotage))
+    result = await climb_from(tree, MadeUpEcosystem(RELEASES, sabotage=sabotage))
 
     assert isinstance(result, Refusal), result
     assert words in result.steps[0].why
@@ -215,10 +224,10 @@ async def test_nothing_that_a_resolver_did_is_believed(tree, sabotage, words):
 async def test_what_moves_without_being_named_is_listed(tree):
     lay_index(tree, {"jinja2": "3.1.3", "bystander": "1.0"}, {})
 
-    def along(files):
+    def move_bystander(files):
         files["lock.json"]["versions"]["bystander"] = "1.5"
 
-    fix = await climbed(tree, Index(RELEASES, sabotage=along))
+    fix = await climb_from(tree, MadeUpEcosystem(RELEASES, sabotage=move_bystander))
 
     assert [m.name for m in fix.forced] == ["bystander"]
     assert any("bystander" in line for line in fix.evidence)
@@ -227,12 +236,12 @@ async def test_what_moves_without_being_named_is_listed(tree):
 async def test_files_that_a_proof_leaves_behind_are_no_part_of_the_fix(tree):
     lay_index(tree, {"jinja2": "3.1.3"}, {})
 
-    class Messy(Index):
+    class Messy(MadeUpEcosystem):
         async def frozen(self, tree, before, after):
             await tree.write("left.txt", b"x")
             return ("a note",)
 
-    fix = await climbed(tree, Messy(RELEASES))
+    fix = await climb_from(tree, Messy(RELEASES))
 
     assert isinstance(fix, Fix)
     assert fix.notes == ("a note",)
@@ -242,12 +251,12 @@ async def test_files_that_a_proof_leaves_behind_are_no_part_of_the_fix(tree):
 async def test_an_outage_is_not_called_a_refusal(tree):
     lay_index(tree, {"jinja2": "3.1.3"}, {})
 
-    class Broken(Index):
+    class BrokenEcosystem(MadeUpEcosystem):
         async def relock(self, tree, pins, free=()):
             raise ToolError("the disk is full")
 
     with pytest.raises(ToolError):
-        await climb(tree, Broken(RELEASES), ALERTS, TERMS)
+        await climb(tree, BrokenEcosystem(RELEASES), ALERTS, TERMS)
 
 
 async def test_reverse_paths_end_where_packages_need_each_other(tree):
@@ -257,7 +266,7 @@ async def test_reverse_paths_end_where_packages_need_each_other(tree):
         ("jinja2", "3.1.3"): {"flask": ["3.0.3"]},
     }  # fmt: skip
 
-    [copy] = (await Index(RELEASES, needs).read(tree)).copies("jinja2")
+    [copy] = (await MadeUpEcosystem(RELEASES, needs).read(tree)).copies("jinja2")
 
     assert copy.paths == (("app", "flask", "jinja2"),)
     assert copy.parents == ("flask",)

@@ -175,15 +175,15 @@ PROJECTS = [
 @pytest.mark.parametrize("text", PROJECTS)
 def test_a_pyproject_is_what_it_was(text):
     assert not of_uv.is_there(text, "f", RELEASES, REASON)
-    added = of_uv.added(text, "f", RELEASES, REASON)
+    added = of_uv.add_overrides(text, "f", RELEASES, REASON)
     assert of_uv.is_there(added, "f", RELEASES, REASON)
-    assert of_uv.without(added, "f", RELEASES, REASON) == text
+    assert of_uv.remove_overrides(added, "f", RELEASES, REASON) == text
 
 
 def test_a_pyproject_that_people_went_on_with_keeps_what_they_wrote():
-    added = of_uv.added('[project]\nname = "x"\n', "f", RELEASES, REASON)
+    added = of_uv.add_overrides('[project]\nname = "x"\n', "f", RELEASES, REASON)
     theirs = added.replace("\n]\n", '\n    "b>=2", # mine\n]\n').replace('"x"', '"y"')
-    left = of_uv.without(theirs, "f", RELEASES, REASON)
+    left = of_uv.remove_overrides(theirs, "f", RELEASES, REASON)
     assert left == theirs.replace(f'    "jinja2>=3.1.4", # {REASON}\n', "")
 
 
@@ -191,7 +191,7 @@ def test_a_pyproject_that_people_went_on_with_keeps_what_they_wrote():
     ("old", "new"), [(">=3.1.4", ">=3.1.5"), ("2027", "2029"), ("[\n", '[\n "Jinja2<4",\n')]
 )
 def test_an_override_of_uv_that_people_changed_is_theirs(old, new):
-    text = of_uv.added("[tool.uv]\nx = 1\n", "f", RELEASES, REASON).replace(old, new, 1)
+    text = of_uv.add_overrides("[tool.uv]\nx = 1\n", "f", RELEASES, REASON).replace(old, new, 1)
     with pytest.raises(Stuck, match="theirs"):
         of_uv.is_there(text, "f", RELEASES, REASON)
 
@@ -201,16 +201,16 @@ def test_the_same_words_in_a_text_are_not_the_entry():
     text = f'[tool.uv]\nnote = """\n{line}"""\noverride-dependencies = ["jinja2>=3.1.4"]\n'
     assert of_uv.is_there(text, "f", RELEASES, REASON)  # as far as a glance tells
     with pytest.raises(Stuck, match="theirs"):
-        of_uv.without(text, "f", RELEASES, REASON)
+        of_uv.remove_overrides(text, "f", RELEASES, REASON)
 
 
 @pytest.mark.parametrize(
     "filler", ["# " + "[ ] " * 50_000, "x = [" + "[]," * 6_000 + "]", " " * 300_000]
 )
 def test_a_huge_pyproject_takes_no_time(filler):
-    text = of_uv.added("[tool.uv]\n", "f", RELEASES, REASON) + f"\n[z]\n{filler}\n"
+    text = of_uv.add_overrides("[tool.uv]\n", "f", RELEASES, REASON) + f"\n[z]\n{filler}\n"
     begun = time.process_time()
-    assert filler in of_uv.without(text, "f", RELEASES, REASON)
+    assert filler in of_uv.remove_overrides(text, "f", RELEASES, REASON)
     assert time.process_time() - begun < 20
 
 

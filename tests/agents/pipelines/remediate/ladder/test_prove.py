@@ -5,7 +5,12 @@ import json
 import pytest
 
 from agents.pipelines.remediate.ladder import Stuck, climb, judge
-from tests.agents.pipelines.remediate.ladder.conftest import TERMS, Index, group, lay_index
+from tests.agents.pipelines.remediate.ladder.conftest import (
+    TERMS,
+    MadeUpEcosystem,
+    group,
+    lay_index,
+)
 
 RELEASES = {"jinja2": ["3.1.3", "3.1.4", "3.1.5", "4.0.0"]}
 ALERTS = group("jinja2", "< 3.1.4")
@@ -14,32 +19,32 @@ ACCEPTS = "index accepts the lock file as it is: a frozen install works."
 
 async def test_what_was_not_proved_is_no_evidence(tree):
     lay_index(tree, {"jinja2": "3.1.3"}, {})
-    ecosystem = Index(RELEASES)
+    ecosystem = MadeUpEcosystem(RELEASES)
 
     proved = await climb(tree, ecosystem, ALERTS, TERMS)
     assert ACCEPTS in proved.evidence
 
-    async def unproved(*_):
+    async def find_nothing_proved(*_):
         return ["That it installs could not be proved."]
 
     lay_index(tree, {"jinja2": "3.1.3"}, {})
-    ecosystem.frozen = unproved
+    ecosystem.frozen = find_nothing_proved
     noted = await climb(tree, ecosystem, ALERTS, TERMS)
 
     assert not [line for line in noted.evidence if "accepts" in line]
     assert noted.notes == ("That it installs could not be proved.",)
 
 
-async def judged(tree, after, **more):
+async def prove_change(tree, after, **more):
     lay_index(tree, {"jinja2": "3.1.3"}, {})
     start = await tree.snapshot()
     tree.lay({"lock.json": json.dumps(after), **more})
     end = await tree.snapshot()
-    return await judge(tree, Index(RELEASES), ALERTS, TERMS, (start, end)), end
+    return await judge(tree, MadeUpEcosystem(RELEASES), ALERTS, TERMS, (start, end)), end
 
 
 async def test_what_others_made_is_held_against_the_same_checks(tree):
-    proof, end = await judged(tree, {"versions": {"jinja2": "3.1.5"}})
+    proof, end = await prove_change(tree, {"versions": {"jinja2": "3.1.5"}})
 
     assert (proof.tree, proof.files) == (end, ("lock.json",))
     assert [(move.old, move.new) for move in proof.moves] == [(("3.1.3",), ("3.1.5",))]
@@ -56,4 +61,4 @@ async def test_what_others_made_is_held_against_the_same_checks(tree):
 )
 async def test_what_does_not_hold_is_said(tree, after, more, fault):
     with pytest.raises(Stuck, match=fault):
-        await judged(tree, after, **more)
+        await prove_change(tree, after, **more)

@@ -9,12 +9,12 @@ from packaging.version import Version
 from agents.pipelines.remediate.ladder import NPM, PYPI, Ranges, Unfit
 from agents.pipelines.remediate.ladder.python.specs import (
     admits,
-    bumped,
+    bump_pin,
     floor,
     poetry_admits,
     poetry_widened,
-    raised,
-    widened,
+    raise_floor,
+    widen_range,
 )
 from tests.agents.pipelines.remediate.ladder.conftest import advisory
 
@@ -24,11 +24,11 @@ bounds = st.tuples(st.sampled_from(["<", "<=", ">", ">=", "="]), versions)
 github = st.lists(bounds, min_size=1, max_size=2, unique_by=lambda b: b[0])
 
 
-def written(parts):
+def format_parts(parts):
     return ", ".join(f"{operator} {version}" for operator, version in parts)
 
 
-def of(*texts, scheme=PYPI):
+def make_ranges(*texts, scheme=PYPI):
     return Ranges.of(scheme, [advisory("p", text) for text in texts])
 
 
@@ -44,7 +44,7 @@ def test_a_range_holds_what_packaging_says_it_holds(parts, version):
     if lower and upper and lower[0] > upper[0]:
         return  # the same
     expected = SpecifierSet(",".join(f"{'==' if o == '=' else o}{v}" for o, v in parts))
-    assert of(written(parts)).hold(version) == expected.contains(version)
+    assert make_ranges(format_parts(parts)).hold(version) == expected.contains(version)
 
 
 @given(
@@ -54,7 +54,7 @@ def test_a_range_holds_what_packaging_says_it_holds(parts, version):
     majors=st.booleans(),
 )
 def test_a_target_is_the_smallest_that_no_alert_names(below, old, offered, majors):
-    ranges = of(*(f"< {version}" for version in below))
+    ranges = make_ranges(*(f"< {version}" for version in below))
     found = list(ranges.targets(old, offered, majors=majors))
     safe = [
         v for v in set(offered)
@@ -68,11 +68,13 @@ def test_a_target_is_the_smallest_that_no_alert_names(below, old, offered, major
 @pytest.mark.parametrize("scheme", [PYPI, NPM])
 def test_prereleases_are_no_targets(scheme):
     offered = ["1.0.0", "1.1.0-rc.1" if scheme is NPM else "1.1.0rc1", "1.2.0"]
-    assert list(of("< 1.1.0", scheme=scheme).targets("1.0.0", offered, majors=True)) == ["1.2.0"]
+    assert list(make_ranges("< 1.1.0", scheme=scheme).targets("1.0.0", offered, majors=True)) == [
+        "1.2.0"
+    ]
 
 
 def test_ranges_of_several_alerts_count_together():
-    ranges = of(">= 3.0, < 3.1.4", "= 3.1.4", "<= 2.11")
+    ranges = make_ranges(">= 3.0, < 3.1.4", "= 3.1.4", "<= 2.11")
     held = [v for v in ("2.11", "2.12", "3.1.3", "3.1.4", "3.1.5") if ranges.hold(v)]
     assert held == ["2.11", "3.1.3", "3.1.4"]
 
@@ -80,12 +82,12 @@ def test_ranges_of_several_alerts_count_together():
 @pytest.mark.parametrize("text", ["", "*", "rm -rf", ">= 1.0; x", "< " + "9" * 5000])
 def test_a_range_that_cannot_be_read_is_never_passed_over(text):
     with pytest.raises(Unfit):
-        of(text)
+        make_ranges(text)
 
 
 @pytest.mark.parametrize("text", ["", "x", "9" * 5000, "1.0+", "$(id)"])
 def test_what_is_no_version_counts_as_vulnerable(text):
-    assert of("< 1.0").hold(text)
+    assert make_ranges("< 1.0").hold(text)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,11 @@ SPECS = [
 
 @pytest.mark.parametrize(("spec", "version", "pin", "low", "wide"), SPECS)
 def test_requirements_move_no_further_than_asked(spec, version, pin, low, wide):
-    assert [change(spec, version) for change in (bumped, raised, widened)] == [pin, low, wide]
+    assert [change(spec, version) for change in (bump_pin, raise_floor, widen_range)] == [
+        pin,
+        low,
+        wide,
+    ]
 
 
 @given(
@@ -129,7 +135,7 @@ def test_requirements_move_no_further_than_asked(spec, version, pin, low, wide):
 )
 def test_a_changed_requirement_admits_the_version(parts, version):
     spec = ",".join(f"{operator}{bound}" for operator, bound in parts)
-    for change in (bumped, raised, widened):
+    for change in (bump_pin, raise_floor, widen_range):
         moved = change(spec, version)
         assert moved is None or admits(moved, version)
 

@@ -52,7 +52,7 @@ async def uses(tree, version, body):
     return await call(tree, Tool("uv", (f"uv{version}",)), body, seconds=120)
 
 
-async def exploited(tree, requirement, code):
+async def run_exploit(tree, requirement, code):
     """Return what the exploit prints with the package as it is locked."""
     folder = tree.folder.parent / requirement.partition(" ")[0]
     install = f"uv pip install -q --no-deps --target {folder} {requirement}"
@@ -61,7 +61,7 @@ async def exploited(tree, requirement, code):
     return await script(tree, f"python3 {folder}/exploit.py 2>&1 || true")
 
 
-def locked(tree, file, package="jinja2"):
+def read_locked(tree, file, package="jinja2"):
     text = (tree.folder / file).read_text()
     if file.endswith(".txt"):
         return re.search(rf"^{package}==(\S+)", text, re.MULTILINE)[1]
@@ -74,7 +74,7 @@ def changes(tree, start, fix):
     return [line for line in lines if re.match(r"[+-](?![+-]{2})", line)]
 
 
-async def climbed(tree, alerts, terms=TERMS):
+async def climb_from(tree, alerts, terms=TERMS):
     ecosystem = ecosystem_of(tree.paths, alerts)
     return await climb(tree, ecosystem, alerts, terms)
 
@@ -82,15 +82,15 @@ async def climbed(tree, alerts, terms=TERMS):
 async def test_sqlparse_pinned_in_requirements(real):
     real.lay({"requirements.txt": "# what we need\nsqlparse==0.4.4  # for the admin\nsix>=1.0\n"})
     alerts = group("sqlparse", "< 0.5.0", manifests=["requirements.txt"])
-    assert "RecursionError" in await exploited(real, "sqlparse==0.4.4", NESTED)
+    assert "RecursionError" in await run_exploit(real, "sqlparse==0.4.4", NESTED)
 
-    fix = await climbed(real, alerts)
+    fix = await climb_from(real, alerts)
 
     assert isinstance(fix, Fix), fix
     assert fix.level is Level.BUMP
     text = (real.folder / "requirements.txt").read_text()
     assert text == "# what we need\nsqlparse==0.5.0  # for the admin\nsix>=1.0\n"
-    assert "SQLParseError" in await exploited(real, "sqlparse==0.5.0", NESTED)
+    assert "SQLParseError" in await run_exploit(real, "sqlparse==0.5.0", NESTED)
     assert fix.files == ("requirements.txt",)
     assert fix.moves[0].delta == "minor"
 
@@ -103,18 +103,18 @@ async def test_jinja2_locked_by_poetry_below_flask(real):
     real.lay({"pyproject.toml": POETRY.format(more="")})
     await poetry._call(real, "poetry lock --no-interaction")
     start = await real.snapshot()
-    assert "x&gt;y" in await exploited(real, "jinja2==3.1.3 markupsafe", XMLATTR)
+    assert "x&gt;y" in await run_exploit(real, "jinja2==3.1.3 markupsafe", XMLATTR)
 
-    fix = await climbed(real, group("Jinja2", "< 3.1.4", manifests=["poetry.lock"]))
+    fix = await climb_from(real, group("Jinja2", "< 3.1.4", manifests=["poetry.lock"]))
 
     assert isinstance(fix, Fix), fix
     assert fix.level is Level.FLOAT
     assert fix.files == ("poetry.lock",)
-    assert locked(real, "poetry.lock") == "3.1.4"
+    assert read_locked(real, "poetry.lock") == "3.1.4"
     assert fix.forced == ()
     assert len(changes(real, start, fix)) == 6
-    version = locked(real, "poetry.lock")
-    assert "ValueError" in await exploited(real, f"jinja2=={version} markupsafe", XMLATTR)
+    version = read_locked(real, "poetry.lock")
+    assert "ValueError" in await run_exploit(real, f"jinja2=={version} markupsafe", XMLATTR)
 
 
 @pytest.mark.parametrize("release", ["==0.7.22", ">=0.13"])
@@ -124,17 +124,17 @@ async def test_jinja2_locked_by_uv_below_flask(real, release):
     real.lay({"pyproject.toml": PROJECT.format(more="")})
     await uses(real, release, "uv lock -q")
     start = await real.snapshot()
-    assert "x&gt;y" in await exploited(real, "jinja2==3.1.3 markupsafe", XMLATTR)
+    assert "x&gt;y" in await run_exploit(real, "jinja2==3.1.3 markupsafe", XMLATTR)
 
-    fix = await climbed(real, group("jinja2", "< 3.1.4", manifests=["uv.lock"]))
+    fix = await climb_from(real, group("jinja2", "< 3.1.4", manifests=["uv.lock"]))
 
     assert isinstance(fix, Fix), fix
     assert fix.level is Level.FLOAT
     assert fix.files == ("uv.lock",)
     assert fix.forced == ()
     assert len(changes(real, start, fix)) == 6
-    version = locked(real, "uv.lock")
-    assert "ValueError" in await exploited(real, f"jinja2=={version} markupsafe", XMLATTR)
+    version = read_locked(real, "uv.lock")
+    assert "ValueError" in await run_exploit(real, f"jinja2=={version} markupsafe", XMLATTR)
 
 
 async def test_a_pin_in_pyproject_moves_and_the_file_keeps_its_looks(real):
@@ -144,13 +144,13 @@ async def test_a_pin_in_pyproject_moves_and_the_file_keeps_its_looks(real):
     await uses(real, ">=0.13", "uv lock -q")
     text = (real.folder / "pyproject.toml").read_text()
 
-    fix = await climbed(real, group("jinja2", "< 3.1.4", manifests=["pyproject.toml"]))
+    fix = await climb_from(real, group("jinja2", "< 3.1.4", manifests=["pyproject.toml"]))
 
     assert isinstance(fix, Fix), fix
     assert (fix.level, fix.files) == (Level.BUMP, ("pyproject.toml", "uv.lock"))
     after = (real.folder / "pyproject.toml").read_text()
     assert after == text.replace("jinja2[i18n]==3.1.3 ;", "jinja2[i18n]==3.1.4 ;")
-    assert locked(real, "uv.lock") == "3.1.4"
+    assert read_locked(real, "uv.lock") == "3.1.4"
 
 
 async def test_an_override_of_uv_carries_its_reason(real):
@@ -166,7 +166,7 @@ async def test_an_override_of_uv_carries_its_reason(real):
 
     text = (real.folder / "pyproject.toml").read_text()
     assert '"jinja2>=3.1.4", # GHSA-x; look again by 2027-01-01\n' in text
-    assert locked(real, "uv.lock") == "3.1.4"
+    assert read_locked(real, "uv.lock") == "3.1.4"
 
 
 @pytest.mark.parametrize("made_by", ["uv", "pip-compile"])
@@ -182,11 +182,11 @@ async def test_a_compiled_file_is_compiled_again(real, made_by):
     await call(real, tool, body, seconds=120)
     start = await real.snapshot()
 
-    fix = await climbed(real, group("sqlparse", "< 0.5.0", manifests=["main.txt"]))
+    fix = await climb_from(real, group("sqlparse", "< 0.5.0", manifests=["main.txt"]))
 
     assert isinstance(fix, Fix), fix
     assert (fix.level, fix.files) == (Level.BUMP, ("main.in", "main.txt"))
-    assert locked(real, "main.txt", "sqlparse") == "0.5.0"
+    assert read_locked(real, "main.txt", "sqlparse") == "0.5.0"
     assert len(changes(real, start, fix)) == 8
     text = (real.folder / "main.txt").read_text()
     assert text.count("--hash=sha256:") == 2, "of the wheel, and of the source"
@@ -196,7 +196,7 @@ async def test_a_compiled_file_is_compiled_again(real, made_by):
 async def test_hashes_of_a_pin_come_from_the_index(real):
     real.lay({"requirements.txt": f"sqlparse==0.4.4 \\\n    --hash=sha256:{'0' * 64}\nsix\n"})
 
-    fix = await climbed(real, group("sqlparse", "< 0.5.0", manifests=["requirements.txt"]))
+    fix = await climb_from(real, group("sqlparse", "< 0.5.0", manifests=["requirements.txt"]))
 
     assert isinstance(fix, Fix), fix
     text = (real.folder / "requirements.txt").read_text()

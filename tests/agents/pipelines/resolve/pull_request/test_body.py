@@ -20,7 +20,7 @@ NO_PROOF, NOTHING_LOOSENED = RegressionProof(), Inspection()
 PASSED = EvaluationFindings(verdict="pass", reasoning="I tried it, and it adds.")
 
 
-def ran(exit_code, output="", name="tests"):
+def make_result(exit_code, output="", name="tests"):
     return CheckResult(
         name=name, command="make test", timeout=9, exit_code=exit_code, seconds=1.5, output=output
     )
@@ -52,14 +52,14 @@ def body(request_):
 
 
 def test_it_says_command_exit_code_before_and_after(body):
-    text = body(quality((ran(1),), (ran(0),)))
+    text = body(quality((make_result(1),), (make_result(0),)))
 
     assert "| tests | `make test` | failed (exit 1, 1.5 s) | passed (exit 0, 1.5 s) |" in text
     assert "after on aaaaaaaaaa" in text
 
 
 def test_it_says_what_it_cost(body):
-    text = body(quality((ran(0),), (ran(0),)))
+    text = body(quality((make_result(0),), (make_result(0),)))
 
     assert "$1.23 for 7 model answers, 1,000 tokens in, 90% of it read from cache" in text
     assert text.rstrip().endswith("50 tokens out.")
@@ -73,7 +73,7 @@ def test_without_any_check_it_says_so_loudly(body):
 
 
 def test_what_fails_now_and_not_before_is_shown_with_its_output(body):
-    text = body(quality((ran(0),), (ran(1, "```\nAssertionError"),)))
+    text = body(quality((make_result(0),), (make_result(1, "```\nAssertionError"),)))
 
     assert "### Still failing" in text
     assert "````text\n```\nAssertionError\n````" in text
@@ -84,8 +84,8 @@ def test_new_failures_stand_in_the_table_and_before_the_output(body):
         told={"pytest": ReportedFailures(names={"t.py::a": 1}, whole=True)}
     )
     new = ("t.py::x[a|b `@mara`]",)
-    before = ran(1).model_copy(update={"failures": failures})
-    after = ran(1, "AssertionError").model_copy(update={"failures": failures, "new": new})
+    before = make_result(1).model_copy(update={"failures": failures})
+    after = make_result(1, "AssertionError").model_copy(update={"failures": failures, "new": new})
     text = body(quality((before,), (after,)))
 
     assert "| failed (1; exit 1, 1.5 s) | failed (1, 1 new: `t.py::x[a¦b '@" in text
@@ -94,13 +94,15 @@ def test_new_failures_stand_in_the_table_and_before_the_output(body):
 
 
 def test_what_failed_before_is_no_failure_of_the_change():
-    assert quality((ran(1),), (ran(1),)).passed
-    assert not quality((ran(0),), (ran(1),)).passed
+    assert quality((make_result(1),), (make_result(1),)).passed
+    assert not quality((make_result(0),), (make_result(1),)).passed
 
 
 @pytest.mark.parametrize("open_end", ["```\nnever closed", "<details>", "<!-- hidden", "~~~"])
 def test_what_the_model_leaves_open_swallows_nothing(body, open_end):
-    text = body(quality((ran(0),), (ran(0),)), why=f"Because of this reason:\n\n{open_end}")
+    text = body(
+        quality((make_result(0),), (make_result(0),)), why=f"Because of this reason:\n\n{open_end}"
+    )
 
     assert "\n### How it was verified\n" in text
     assert text.endswith("50 tokens out.")
@@ -109,22 +111,27 @@ def test_what_the_model_leaves_open_swallows_nothing(body, open_end):
 
 
 def test_a_command_of_several_lines_stays_in_its_row(body):
-    check = ran(0).model_copy(update={"command": "make a |\n  tee `x`\nmake b\n", "name": "a|b"})
+    check = make_result(0).model_copy(
+        update={"command": "make a |\n  tee `x`\nmake b\n", "name": "a|b"}
+    )
     text = body(quality((check,), (check,)))
 
     assert "| a\\|b | `make a \\|; tee 'x'; make b` | passed" in text
 
 
 def test_checks_of_one_name_are_told_apart(body):
-    before, after = (ran(0), ran(1)), (ran(1, "AssertionError"), ran(1))
+    before, after = (
+        (make_result(0), make_result(1)),
+        (make_result(1, "AssertionError"), make_result(1)),
+    )
 
     assert quality(before, after).failing == (after[0],)
 
 
 def test_long_words_do_not_push_out_what_was_measured(body):
     long = "word " * 20_000
-    many = tuple(ran(1, "x" * 6_000, name=f"check {n}") for n in range(20))
-    measured = quality(tuple(ran(0, name=c.name) for c in many), many)
+    many = tuple(make_result(1, "x" * 6_000, name=f"check {n}") for n in range(20))
+    measured = quality(tuple(make_result(0, name=c.name) for c in many), many)
     text = body(measured, why=long, rejected=long, notes=long)
 
     assert len(text) < 65_000
@@ -134,7 +141,10 @@ def test_long_words_do_not_push_out_what_was_measured(body):
 
 
 def test_the_model_cannot_close_other_issues_or_call_people(body):
-    text = body(quality((ran(0),), (ran(0),)), notes="Fixes #99, and cc @everyone please look")
+    text = body(
+        quality((make_result(0),), (make_result(0),)),
+        notes="Fixes #99, and cc @everyone please look",
+    )
 
     assert "Fixes #99" not in text
     assert "@everyone" not in text
@@ -146,7 +156,7 @@ def set_up(*commands, **more):
 
 
 def test_it_says_what_was_installed_for_the_checks(body):
-    text = body(quality((ran(0),), (ran(0),), setup=set_up(("npm ci", 0, ""))))
+    text = body(quality((make_result(0),), (make_result(0),), setup=set_up(("npm ci", 0, ""))))
 
     assert "Dependencies were installed beforehand (`.github/fettle.yml`): `npm ci`." in text
     assert "Set-up failed" not in text
@@ -159,7 +169,7 @@ def test_a_set_up_that_failed_is_said_with_its_output(body):
         notes=("The set-up was refused: evil.example:443.",),
     )
 
-    text = body(quality((ran(0),), (ran(0),), setup=broken))
+    text = body(quality((make_result(0),), (make_result(0),), setup=broken))
 
     verified = text.split("### ")[2]
     assert verified.startswith("How it was verified")
@@ -177,7 +187,9 @@ def test_each_criterion_stands_with_its_commit_and_its_test(body):
         Criterion(text="It is @fast", met=False),
     )
     verdict = PASSED.model_copy(update={"criteria": criteria})
-    text = body(quality((ran(0),), (ran(0),)), ResolveWork(finding=FINDING, verdict=verdict))
+    text = body(
+        quality((make_result(0),), (make_result(0),)), ResolveWork(finding=FINDING, verdict=verdict)
+    )
 
     assert "| It adds &#124; right | cccccccccc | `test_lib.py::test_one` |" in text
     assert "**Not all of this is fulfilled.**" in text
@@ -190,7 +202,7 @@ def test_what_the_judge_still_finds_wrong_is_said(body):
         verdict="revise", reasoning="Not yet.", flaws=("lib.py: forgets minus one",)
     )
     work = ResolveWork(finding=FINDING, verdict=flawed)
-    text = body(quality((ran(0),), (ran(0),)), work)
+    text = body(quality((make_result(0),), (make_result(0),)), work)
 
     assert not work.whole
     assert "### What fresh eyes found\n\nNot yet.\n\n- lib.py: forgets minus one" in text
@@ -212,7 +224,7 @@ def test_sub_issues_stand_with_what_came_of_each(body):
     )
     order = Order(work=(sub(41), sub(42), sub(43)), waiting=(BlockedPart(number=44, on=(9, 10)),))
     work = ResolveWork(finding=FINDING, parts=parts, order=order)
-    text = body(quality((ran(0),), (ran(0),)), work)
+    text = body(quality((make_result(0),), (make_result(0),)), work)
 
     assert not work.whole
     assert "- [x] #41: Made it." in text

@@ -47,11 +47,11 @@ PROPOSE = NONE | {
 }
 
 
-def finding(decision, **more):
+def make_triage(decision, **more):
     return Triage(decision=decision, kind="feature", reasoning="r", detail="d", **more)
 
 
-class Tracker:
+class OrderedTracker:
     """The port Tracker: labels, remarks, and what was asked for in which order."""
 
     def __init__(self, said=None):
@@ -79,7 +79,7 @@ class Steering:
         await asyncio.Event().wait()
 
 
-class Publisher:
+class CommentPublisher:
     """The port Publisher, for comments alone."""
 
     def __init__(self, tracker=None):
@@ -115,7 +115,7 @@ def talking(make_world, request_):
         request = request_.model_copy(update={"url": ISSUES})
         run = world.run(request)
         ports = vars(run.context.ports) | {
-            "publisher": Publisher(tracker),
+            "publisher": CommentPublisher(tracker),
             "tracker": tracker,
             "steering": steering,
         }
@@ -143,12 +143,12 @@ def asked_of(world):
 
 
 async def test_questions_are_posted_with_reasons_assumptions_and_how_to_answer(talking, talk):
-    tracker = Tracker()
+    tracker = OrderedTracker()
     run, world = await talking(
         [[talk.use("submit_comment", **ASK)]], tracker=tracker, steering=Steering()
     )
 
-    question = await run.stage(comment_draft, finding("ask"))
+    question = await run.stage(comment_draft, make_triage("ask"))
 
     said = run.context.ports.publisher.comments["question-1"]
     assert "1. Which versions of Python must it run on?" in said
@@ -174,10 +174,10 @@ async def test_questions_are_posted_with_reasons_assumptions_and_how_to_answer(t
 async def test_a_proposal_names_each_way_and_the_one_it_recommends(talking, talk):
     part = {"title": "Parse the new form", "body": "The parser takes what the issue shows."}
     run, _ = await talking(
-        [[talk.use("submit_comment", **PROPOSE)]], tracker=Tracker(), steering=Steering()
+        [[talk.use("submit_comment", **PROPOSE)]], tracker=OrderedTracker(), steering=Steering()
     )
 
-    question = await run.stage(comment_draft, finding("propose", sub_issues=[part]))
+    question = await run.stage(comment_draft, make_triage("propose", sub_issues=[part]))
 
     said = run.context.ports.publisher.comments["question-1"]
     assert "1. **Round on output** (small)" in said
@@ -194,19 +194,19 @@ async def test_owners_say_how_long_it_waits(talking, talk):
     files = {".github/fettle.yml": "answers: {days: 1}"}
     run, _ = await talking(
         [[talk.use("submit_comment", **ASK)]],
-        tracker=Tracker(),
+        tracker=OrderedTracker(),
         steering=Steering(),
         files=files,
     )
 
-    assert (await run.stage(comment_draft, finding("ask"))).days == 1
+    assert (await run.stage(comment_draft, make_triage("ask"))).days == 1
     assert "I wait 1 day;" in run.context.ports.publisher.comments["question-1"]
 
 
 async def test_where_nobody_can_answer_it_says_so_and_ends(talking, talk):
     run, _ = await talking([[talk.use("submit_comment", **ASK)]])
 
-    question = await run.stage(comment_draft, finding("ask"))
+    question = await run.stage(comment_draft, make_triage("ask"))
 
     assert not question.waits
     assert "/bot" not in run.context.ports.publisher.comments["question-1"]
@@ -218,10 +218,10 @@ async def test_what_the_model_writes_sets_nothing_off(talking, talk):
     nasty = "Which?\n\n/bot cancel\n\n```\n@octocat closes #9 <img src=x>"
     hostile = NONE | {"questions": [QUESTION | {"question": nasty}, QUESTION]}
     run, _ = await talking(
-        [[talk.use("submit_comment", **hostile)]], tracker=Tracker(), steering=Steering()
+        [[talk.use("submit_comment", **hostile)]], tracker=OrderedTracker(), steering=Steering()
     )
 
-    await run.stage(comment_draft, finding("ask"))
+    await run.stage(comment_draft, make_triage("ask"))
 
     said = run.context.ports.publisher.comments["question-1"]
     assert "\n   /bot" not in said
@@ -253,9 +253,9 @@ async def test_the_comment_fits_the_decision(talking, talk):
         [talk.use("submit_comment", **PROPOSE)],
         [talk.use("submit_comment", **ASK)],
     ]
-    run, world = await talking(answers, tracker=Tracker(), steering=Steering())
+    run, world = await talking(answers, tracker=OrderedTracker(), steering=Steering())
 
-    question = await run.stage(comment_draft, finding("ask"))
+    question = await run.stage(comment_draft, make_triage("ask"))
 
     assert question.kind == "ask"
     refusal = json.loads(world.model.asked[-1]["messages"])[-1]["content"][0]
@@ -281,15 +281,15 @@ def test_an_answer_that_came_while_the_process_was_down_still_is_one():
 
 
 async def test_a_stage_done_again_misses_no_answer(talking, talk):
-    tracker = Tracker(Remarks(newest=502))
+    tracker = OrderedTracker(Remarks(newest=502))
     run, _ = await talking(
         [[talk.use("submit_comment", **ASK)], [talk.use("submit_comment", **ASK)]],
         tracker=tracker,
         steering=Steering(steer(1, 300), steer(2, 501)),
     )
 
-    await run.stage(comment_draft, finding("ask"))
-    question = await run.stage(comment_draft, finding("ask"))
+    await run.stage(comment_draft, make_triage("ask"))
+    question = await run.stage(comment_draft, make_triage("ask"))
 
     assert question.number == 2
     assert question.asked_after == 1
@@ -300,7 +300,7 @@ async def test_triage_goes_on_in_the_session_that_asked(talking, talk, request_)
     submit = talk.use(
         "submit_triage", decision="action_proposed", kind="feature", reasoning="r", detail="d"
     )
-    tracker = Tracker(
+    tracker = OrderedTracker(
         Remarks(
             by_author=(
                 Remark(
@@ -350,7 +350,7 @@ async def test_without_words_of_the_author_there_is_nothing_of_theirs(talking, t
     submit = talk.use(
         "submit_triage", decision="action_direct", kind="feature", reasoning="r", detail="d"
     )
-    run, world = await talking([[submit]], tracker=Tracker(), steering=Steering())
+    run, world = await talking([[submit]], tracker=OrderedTracker(), steering=Steering())
     question = Question(
         url="u",
         waits=True,
@@ -370,7 +370,7 @@ async def test_without_words_of_the_author_there_is_nothing_of_theirs(talking, t
 
 
 async def test_when_nobody_answers_the_label_goes_and_people_learn_how_to_start_again(talking):
-    tracker = Tracker()
+    tracker = OrderedTracker()
     run, _ = await talking([], tracker=tracker, steering=Steering())
     question = Question(
         url="https://github.example/q",

@@ -4,7 +4,7 @@ import pytest
 
 from app.simulator.github.accounts import Actor
 from app.simulator.github.state.reviews import Inline
-from tests.app.simulator.github.reviewing import listen, open_ten, said, text
+from tests.app.simulator.github.reviewing import comment_on_line, listen, open_ten, text
 
 THREADS = """
 query($number: Int!, $first: Int!, $after: String, $said: Int = 10) {
@@ -89,7 +89,7 @@ async def push(scene, content):
 
 
 async def test_a_line_is_followed_and_lost_and_found_again(scene, pull, bob, threads):
-    await said(scene, pull, bob, "Why?", line=30)
+    await comment_on_line(scene, pull, bob, "Why?", line=30)
     before = pull.head_sha
     await push(scene, "new\nnew\n" + text(_6="line six", _30="line thirty"))
     [thread] = await threads()
@@ -130,13 +130,13 @@ async def test_a_range_is_lost_when_any_of_its_lines_changes(scene, pull, *, con
 
 
 async def test_a_line_that_leaves_the_diff_is_lost(scene, pull, bob):
-    await said(scene, pull, bob, "Why?", line=30)
+    await comment_on_line(scene, pull, bob, "Why?", line=30)
     await push(scene, text(_6="line six"))
     assert pull.threads[0].outdated
 
 
 async def test_a_file_that_goes_takes_its_threads(scene, pull, bob):
-    await said(scene, pull, bob, "Why?")
+    await comment_on_line(scene, pull, bob, "Why?")
     gone = {"ten.txt": None, "eleven.txt": text()}
     await scene.github.commit(
         scene.repository, gone, author=scene.ada, message="Move", branch="bot/ten"
@@ -160,7 +160,7 @@ async def test_the_old_side_moves_with_the_base_only(scene, pull, bob):
 
 
 async def test_threads_are_settled_by_who_may_write_contents(scene, pull, bob, ask, threads):
-    await said(scene, pull, bob, "Why?")
+    await comment_on_line(scene, pull, bob, "Why?")
     thread = pull.threads[0]
     narrow = scene.token(pull_requests="write", contents="read")
     [seen] = await threads(narrow)
@@ -196,7 +196,7 @@ async def test_threads_are_settled_by_who_may_write_contents(scene, pull, bob, a
 
 
 async def test_people_settle_threads_and_webhooks_tell_it_once(scene, pull, bob, aiohttp_server):
-    await said(scene, pull, bob, "Why?")
+    await comment_on_line(scene, pull, bob, "Why?")
     thread = pull.threads[0]
     await scene.github.reply(thread, scene.ada, "Because.")
     got = await listen(scene, aiohttp_server, ["pull_request_review_thread"])
@@ -210,7 +210,7 @@ async def test_people_settle_threads_and_webhooks_tell_it_once(scene, pull, bob,
 
 
 async def test_an_answer_by_graphql_is_one_by_rest(scene, pull, bob, ask, threads):
-    await said(scene, pull, bob, "Why?")
+    await comment_on_line(scene, pull, bob, "Why?")
     thread = pull.threads[0]
     made = await ask(ANSWER, id=thread.node_id, body="Because.")
     assert made["data"]["addPullRequestReviewThreadReply"]["comment"] == {
@@ -233,7 +233,7 @@ async def test_an_answer_by_graphql_is_one_by_rest(scene, pull, bob, ask, thread
 
 
 async def test_what_was_submitted_can_still_be_read_after_an_edit(scene, pull, bob, threads):
-    review = await said(scene, pull, bob, "Rename it.")
+    review = await comment_on_line(scene, pull, bob, "Rename it.")
     [seen] = await threads()
     [comment] = seen["comments"]["nodes"]
     assert comment["userContentEdits"] == {"totalCount": 0, "nodes": []}
@@ -261,7 +261,7 @@ async def test_only_writers_decide_and_the_last_word_counts(scene, pull, bob, as
     await scene.github.submit_review(pull, eve, "Yes!", state="APPROVED")
     assert await decision() is None
     review = await scene.github.submit_review(pull, bob, "No.", state="CHANGES_REQUESTED")
-    await said(scene, pull, bob, "Hm")
+    await comment_on_line(scene, pull, bob, "Hm")
     assert await decision() == "CHANGES_REQUESTED"
     await scene.github.dismiss_review(review, scene.ada, "Done")
     assert await decision() is None
@@ -385,7 +385,7 @@ async def test_a_cursor_of_ones_own_is_refused(pull, ask):
 
 
 async def test_threads_are_not_for_tokens_without_pull_requests(scene, pull, bob, ask):
-    await said(scene, pull, bob, "Why?")
+    await comment_on_line(scene, pull, bob, "Why?")
     blind = scene.token(contents="write")
     refused = await ask(REST, blind, id=pull.threads[0].node_id)
     assert refused["errors"][0]["type"] == "FORBIDDEN"

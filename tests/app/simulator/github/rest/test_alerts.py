@@ -11,7 +11,7 @@ from tests.app.simulator.github.alerting import (
     MINIMIST,
     advisory,
     caller,
-    listening,
+    install_listener,
 )
 
 ALERTS = "/repos/forge/anvil/dependabot/alerts"
@@ -20,10 +20,10 @@ ALERTS = "/repos/forge/anvil/dependabot/alerts"
 @pytest.fixture
 async def warden(scene, aiohttp_server):
     """Return an installation that may see alerts, and what its App is told."""
-    return await listening(scene, aiohttp_server, "dependabot_alert")
+    return await install_listener(scene, aiohttp_server, "dependabot_alert")
 
 
-async def several(scene, count):
+async def raise_alerts(scene, count):
     """Raise alerts, a minute apart."""
     weak = advisory(scene)
     made = []
@@ -56,7 +56,7 @@ async def test_an_alert_is_told_of_and_read(scene, warden):
 
 async def test_the_list_has_cursors_and_no_page_numbers(scene, warden):
     call = caller(scene, warden[0])
-    await several(scene, 5)
+    await raise_alerts(scene, 5)
     first = await call("GET", f"{ALERTS}?per_page=2&state=open")
     assert [each["number"] for each in first.json] == [5, 4]
     assert 'rel="prev"' not in first.headers["Link"]
@@ -75,7 +75,7 @@ async def test_the_list_has_cursors_and_no_page_numbers(scene, warden):
 
 
 async def test_a_cursor_holds_its_place_when_alerts_vanish_from_the_list(scene, warden):
-    call, alerts = caller(scene, warden[0]), await several(scene, 4)
+    call, alerts = caller(scene, warden[0]), await raise_alerts(scene, 4)
     first = await call("GET", f"{ALERTS}?per_page=2&state=open&direction=asc")
     assert [each["number"] for each in first.json] == [1, 2]
     await scene.github.fix_alert(alerts[1])
@@ -115,7 +115,7 @@ async def test_the_list_is_filtered(scene, warden):
 
 
 async def test_who_may_not_is_told_which_permission_is_missing(scene, warden):
-    await several(scene, 1)
+    await raise_alerts(scene, 1)
     lacking = caller(scene, warden[0], contents="read")
     refused = await lacking("GET", ALERTS)
     assert refused.status == 403
@@ -133,7 +133,7 @@ async def test_who_may_not_is_told_which_permission_is_missing(scene, warden):
 
 async def test_an_app_dismisses_and_reopens(scene, warden):
     call, told = caller(scene, warden[0]), warden[1]
-    [alert] = await several(scene, 1)
+    [alert] = await raise_alerts(scene, 1)
     path, comment = f"{ALERTS}/1", "Nobody reaches it"
     assert (await call("PATCH", path, {"state": "dismissed"})).status == 422
     long = {"state": "dismissed", "dismissed_reason": "not_used", "dismissed_comment": "x" * 281}
@@ -151,7 +151,7 @@ async def test_an_app_dismisses_and_reopens(scene, warden):
 
 async def test_alerts_go_and_come_back_by_themselves(scene, warden):
     told = warden[1]
-    [alert] = await several(scene, 1)
+    [alert] = await raise_alerts(scene, 1)
     await scene.github.auto_dismiss_alert(alert)
     assert alert.auto_dismissed_at
     await scene.github.auto_reopen_alert(alert)
@@ -205,16 +205,16 @@ async def test_a_merge_fixes_an_alert_when_somebody_looks(scene, warden):
 
 async def test_only_who_may_see_alerts_hears_of_them(scene, aiohttp_server):
     without = {"contents": "read", "metadata": "read"}
-    installation, told = await listening(
+    installation, told = await install_listener(
         scene, aiohttp_server, "dependabot_alert", permissions=without
     )
-    await several(scene, 1)
+    await raise_alerts(scene, 1)
     assert told.of("dependabot_alert") == []
     scene.github.ask_permissions(installation.app.id, MAY)
-    await several(scene, 1)
+    await raise_alerts(scene, 1)
     assert told.of("dependabot_alert") == []
     await scene.github.accept_permissions(installation)
-    await several(scene, 1)
+    await raise_alerts(scene, 1)
     assert told.actions("dependabot_alert") == ["created"]
 
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.app.simulator.github.alerting import listening
+from tests.app.simulator.github.alerting import install_listener
 
 
 @pytest.fixture
 async def heard(scene, aiohttp_server):
     """Return what an App hears that subscribed to repositories."""
     rights = {"metadata": "read", "contents": "write"}
-    return await listening(scene, aiohttp_server, "repository", permissions=rights)
+    return await install_listener(scene, aiohttp_server, "repository", permissions=rights)
 
 
 async def test_a_rename_is_told_and_redirects(scene, heard):

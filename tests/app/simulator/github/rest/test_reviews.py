@@ -7,7 +7,7 @@ import pytest
 
 from app.simulator.github.answers import ApiError
 from app.simulator.github.state.reviews import Inline
-from tests.app.simulator.github.reviewing import listen, open_ten, said
+from tests.app.simulator.github.reviewing import comment_on_line, listen, open_ten
 
 EVENTS = ("pull_request", "pull_request_review", "pull_request_review_comment")
 
@@ -92,7 +92,7 @@ async def test_lines_outside_the_diff_cannot_be_commented_on(scene, pull, path, 
 
 
 async def test_each_reply_is_wrapped_in_an_empty_review(scene, pull, path, bob):
-    await said(scene, pull, bob, "Why?")
+    await comment_on_line(scene, pull, bob, "Why?")
     first = pull.threads[0].remarks[0]
     call = scene.call()
     made = await call("POST", f"{path}/comments/{first.id}/replies", {"body": "Because."})
@@ -156,7 +156,7 @@ async def test_nobody_judges_their_own_pull_request(scene):
 
 async def test_comments_are_listed_as_asked(scene, pull, path, bob):
     for text in ("one", "two", "three"):
-        await said(scene, pull, bob, text)
+        await comment_on_line(scene, pull, bob, text)
         scene.github.advance_clock(timedelta(minutes=1))
     later = scene.github.world.now() - timedelta(minutes=1)
     await scene.github.edit_remark(pull.threads[0].remarks[0], bob, "one, again")
@@ -176,7 +176,7 @@ async def test_comments_are_listed_as_asked(scene, pull, path, bob):
 
 
 async def test_reactions_stand_once(scene, pull, path, bob):
-    await said(scene, pull, bob, "Why?")
+    await comment_on_line(scene, pull, bob, "Why?")
     call, on = scene.call(), f"{scene.base}/pulls/comments/{pull.threads[0].remarks[0].id}"
     statuses = [(await call("POST", f"{on}/reactions", {"content": "eyes"})).status for _ in "ab"]
     assert statuses == [201, 200]
@@ -208,7 +208,7 @@ async def test_reviews_are_asked_for_and_asked_for_again(scene, pull, path, bob)
 
 async def test_only_what_judges_can_be_dismissed(scene, pull, path, bob):
     judged = await scene.github.submit_review(pull, bob, "No.", state="CHANGES_REQUESTED")
-    commented = await said(scene, pull, bob, "Hm")
+    commented = await comment_on_line(scene, pull, bob, "Hm")
     call = scene.call()
     done = await call("PUT", f"{path}/reviews/{judged.id}/dismissals", {"message": "Done"})
     assert (done.json["state"], done.json["body"]) == ("DISMISSED", "No.")
@@ -252,7 +252,7 @@ async def test_what_webhooks_tell_of_a_review(scene, pull, bob, aiohttp_server):
 
 
 async def test_reading_takes_permission_and_writing_more(scene, pull, path, bob):
-    await said(scene, pull, bob, "Why?")
+    await comment_on_line(scene, pull, bob, "Why?")
     first = pull.threads[0].remarks[0].id
     blind, reader = scene.call(contents="read"), scene.call(pull_requests="read")
     assert (await blind("GET", f"{path}/reviews")).status == 403

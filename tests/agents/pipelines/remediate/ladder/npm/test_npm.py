@@ -15,11 +15,11 @@ from agents.pipelines.remediate.ladder import (
 from agents.pipelines.remediate.ladder.npm import specs
 from agents.pipelines.remediate.ladder.npm.adapter import Npm
 from agents.pipelines.remediate.ladder.npm.manifest import add_overrides, require, with_members
-from agents.pipelines.remediate.ladder.npm.merge import merged, written
+from agents.pipelines.remediate.ladder.npm.merge import dump_like, merge_values
 from agents.pipelines.remediate.ladder.npm.places import Neighbours, source_of
 from agents.pipelines.remediate.ladder.pnpm.adapter import Pnpm
 from agents.pipelines.remediate.ladder.pnpm.settings import release, workspace
-from agents.pipelines.remediate.ladder.pnpm.yaml_text import loaded, respelled, with_entries
+from agents.pipelines.remediate.ladder.pnpm.yaml_text import load_yaml, replace_scalar, with_entries
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 
 MANIFEST = '{\n  "name": "shop",\n  "files": ["a", "b"],\n  "dependencies": {"evil": "^1.0.0"}\n}\n'
@@ -39,7 +39,7 @@ def pnpm(key="evil@1.0.0", head="lockfileVersion: '9.0'"):
 EVIL = {"node_modules/evil": {"version": "1.0.0", "integrity": "sha512-x"}}
 
 
-async def refused(tree, files, file="package-lock.json", package="evil"):
+async def refuse_climb(tree, files, file="package-lock.json", package="evil"):
     """Climb with a tool that says nothing; return the refusal, after looking that all stayed."""
     tree.lay({"package.json": MANIFEST, **files})
     tree.answers = tree.answers or (lambda tree, script: (1, "no"))
@@ -56,7 +56,7 @@ async def refused(tree, files, file="package-lock.json", package="evil"):
     ["--registry=x", "x; id", "$(id)", "../x", "@a/../b", "a b", "", "-", "x" * 215, "a/b"],
 )
 async def test_a_name_that_is_none_runs_nothing(tree, package):
-    refusal = await refused(tree, {"package-lock.json": npm(EVIL)}, package=package)
+    refusal = await refuse_climb(tree, {"package-lock.json": npm(EVIL)}, package=package)
     assert (refusal.cause, tree.ran) == ("unsafe", [])
 
 
@@ -73,7 +73,7 @@ async def test_a_name_that_is_none_runs_nothing(tree, package):
     ],
 )  # fmt: skip
 async def test_a_lock_file_of_npm_that_is_strange_is_refused(tree, packages, version, cause):
-    refusal = await refused(tree, {"package-lock.json": npm(packages, version)})
+    refusal = await refuse_climb(tree, {"package-lock.json": npm(packages, version)})
     assert (refusal.cause, tree.ran) == (cause, [])
 
 
@@ -82,7 +82,7 @@ async def test_a_lock_file_of_npm_that_is_strange_is_refused(tree, packages, ver
     ids=["deep", "list", "cut", "binary", "large", "deeper"],
 )  # fmt: skip
 async def test_a_lock_file_that_is_a_bomb_is_refused(tree, text):
-    refusal = await refused(tree, {"package-lock.json": text})
+    refusal = await refuse_climb(tree, {"package-lock.json": text})
     assert (refusal.cause, tree.ran) == ("unsafe", [])
 
 
@@ -103,7 +103,7 @@ BOMB = "a: &a [x]\n" + "".join(f"b{n}: &b{n} [*a, *a]\n" for n in range(3))
     ],
 )  # fmt: skip
 async def test_a_lock_file_of_pnpm_that_is_strange_is_refused(tree, text, cause):
-    refusal = await refused(tree, {"pnpm-lock.yaml": text}, "pnpm-lock.yaml")
+    refusal = await refuse_climb(tree, {"pnpm-lock.yaml": text}, "pnpm-lock.yaml")
     assert (refusal.cause, tree.ran) == (cause, [])
 
 
@@ -136,7 +136,7 @@ def test_the_release_of_pnpm_is_one_that_writes_the_format(form, manager, taken)
 
 async def test_where_there_is_no_npm_the_refusal_says_so(tree):
     tree.answers = lambda tree, script: (97, "There is no npm.")
-    refusal = await refused(tree, {"package-lock.json": npm(EVIL)})
+    refusal = await refuse_climb(tree, {"package-lock.json": npm(EVIL)})
     assert refusal.cause == "no_tool"
     assert "Node.js" in refusal.reason
 
@@ -184,8 +184,8 @@ async def test_copies_and_their_paths_are_found(tree):
 )  # fmt: skip
 def test_requirements_move_no_farther_than_need_be(spec, version, bumped, widened):
     assert not specs.admits(spec, version)
-    assert specs.bumped(spec, version) == bumped
-    assert specs.widened(spec, version) == widened
+    assert specs.bump_pin(spec, version) == bumped
+    assert specs.widen_range(spec, version) == widened
     assert specs.admits(widened, version)
 
 
@@ -211,7 +211,7 @@ async def test_a_byte_order_mark_is_passed_over_and_stays(tree):
     text = (tree.folder / "package.json").read_text()
     assert text.startswith("\ufeff{")
     assert json.loads(text[1:])["dependencies"] == {"evil": "^2.0.0"}
-    assert written({"a": 1}, '\ufeff{"a": 2}').decode() == '\ufeff{\n  "a": 1\n}'
+    assert dump_like({"a": 1}, '\ufeff{"a": 2}').decode() == '\ufeff{\n  "a": 1\n}'
 
 
 async def test_an_override_of_people_is_not_overruled(tree):
@@ -233,10 +233,10 @@ def test_what_a_tool_merely_rewrites_stays():
     old = {"z": {"v": 1, "dev": True}, "a": {"v": 1}, "gone": 1}
     base = {"a": {"v": 1, "l": "MIT"}, "gone": 1, "z": {"v": 1, "l": "MIT"}}
     new = {"a": {"v": 2, "l": "MIT"}, "n": {"v": 1}, "z": {"v": 1, "l": "MIT"}}
-    result = merged(old, base, new)
+    result = merge_values(old, base, new)
     assert result == {"z": {"v": 1, "dev": True}, "a": {"v": 2}, "n": {"v": 1}}
     assert [*result] == ["z", "a", "n"]
-    assert written({"a": 1}, '{\r\n\t"a": 1\r\n}') == b'{\r\n\t"a": 1\r\n}'
+    assert dump_like({"a": 1}, '{\r\n\t"a": 1\r\n}') == b'{\r\n\t"a": 1\r\n}'
 
 
 def test_an_address_follows_its_neighbours_and_strange_ones_stay_to_be_seen():
@@ -254,9 +254,9 @@ def test_an_address_follows_its_neighbours_and_strange_ones_stay_to_be_seen():
 def test_entries_are_added_to_yaml_with_their_reason():
     text = "packages:\n  - a\noverrides:\n    b: 1.0.0\n"
     added = with_entries(text, "overrides", {"evil@>=1.0.0 <1.0.1": "^1.0.1"}, "why:\n x")
-    assert loaded(added, "f")["overrides"] == {"b": "1.0.0", "evil@>=1.0.0 <1.0.1": "^1.0.1"}
+    assert load_yaml(added, "f")["overrides"] == {"b": "1.0.0", "evil@>=1.0.0 <1.0.1": "^1.0.1"}
     assert "    # why: x\n" in added
-    assert loaded(with_entries("", "overrides", {"a": "true"}, "x"), "f") == {
+    assert load_yaml(with_entries("", "overrides", {"a": "true"}, "x"), "f") == {
         "overrides": {"a": "true"}
     }
 
@@ -271,10 +271,10 @@ def test_entries_are_added_to_yaml_with_their_reason():
     ],
 )  # fmt: skip
 def test_a_version_is_quoted_where_it_was_or_has_to_be(old, new, spelled):
-    text = respelled(f"catalog:\n  axios: {old}\n", ("catalog", "axios"), new)
+    text = replace_scalar(f"catalog:\n  axios: {old}\n", ("catalog", "axios"), new)
 
     assert text == f"catalog:\n  axios: {spelled}\n"
-    assert loaded(text, "f") == {"catalog": {"axios": new}}
+    assert load_yaml(text, "f") == {"catalog": {"axios": new}}
 
 
 async def test_only_what_an_override_held_is_chosen_anew(tree):

@@ -29,7 +29,7 @@ RELEASES = {
 }
 
 
-def packed(name, version, needs):
+def pack_release(name, version, needs):
     """Return a release as it is published."""
     manifest = json.dumps({"name": name, "version": version, "dependencies": needs}).encode()
     made = io.BytesIO()
@@ -44,7 +44,7 @@ def integrity(data):
     return f"sha512-{base64.b64encode(hashlib.sha512(data).digest()).decode()}"
 
 
-class Index:
+class NpmIndexServer:
     """A package index of npm's; `asked` are the paths that somebody asked for."""
 
     def __init__(self):
@@ -59,7 +59,7 @@ class Index:
         name, _, file = path.partition("/-/")
         version = file.removeprefix(f"{name}-").removesuffix(".tgz")
         if version in RELEASES.get(name, {}):
-            return web.Response(body=packed(name, version, RELEASES[name][version]))
+            return web.Response(body=pack_release(name, version, RELEASES[name][version]))
         return web.Response(status=404)
 
     def about(self, name):
@@ -67,7 +67,7 @@ class Index:
         for version, needs in RELEASES[name].items():
             dist = {
                 "tarball": f"{self.address}{name}/-/{name}-{version}.tgz",
-                "integrity": integrity(packed(name, version, needs)),
+                "integrity": integrity(pack_release(name, version, needs)),
             }
             about = {"name": name, "version": version, "dependencies": needs, "dist": dist}
             versions[version] = about
@@ -78,7 +78,7 @@ class Index:
 async def index(tree):
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed here")
-    made = Index()
+    made = NpmIndexServer()
     app = web.Application()
     app.router.add_get("/{path:.*}", made.answer)
     async with TestServer(app) as server:
@@ -98,7 +98,7 @@ def entry(name, version, at=PUBLIC, **more):
     found = {"version": version}
     if at:
         found["resolved"] = f"{at}{name}/-/{name}-{version}.tgz"
-    found["integrity"] = integrity(packed(name, version, needs))
+    found["integrity"] = integrity(pack_release(name, version, needs))
     return {**found, **({"dependencies": needs} if needs else {}), **more}
 
 
@@ -111,7 +111,7 @@ def lay(tree, packages, root=None, **manifest):
     tree.lay({"package.json": text, "package-lock.json": json.dumps(lock, indent="\t") + "\n"})
 
 
-async def climbed(tree, *ranges, ecosystem=None, **terms):
+async def climb_from(tree, *ranges, ecosystem=None, **terms):
     about = group("evil", *(ranges or ("< 1.0.1",)), manifests=["package-lock.json"])
     about = about.model_copy(update={"ecosystem": "npm"})
     terms = TERMS.model_copy(update=terms)
@@ -128,7 +128,7 @@ async def test_only_what_moved_is_written_and_as_its_neighbours_are(tree, index,
         {"devDependencies": {"old": "^1.0.0"}})  # fmt: skip
     start = await tree.snapshot()
 
-    fix = await climbed(tree)
+    fix = await climb_from(tree)
 
     assert isinstance(fix, Fix), fix
     assert fix.level is Level.FLOAT
@@ -144,7 +144,7 @@ async def test_each_copy_goes_to_its_own_release(tree, index):
         "new": entry("new", "1.0.0"), "new/node_modules/evil": entry("evil", "2.0.0")},
         {"dependencies": {"old": "1.0.0", "new": "1.0.0"}})  # fmt: skip
 
-    fix = await climbed(tree, "< 1.0.1", ">= 2.0.0, < 2.1.0")
+    fix = await climb_from(tree, "< 1.0.1", ">= 2.0.0, < 2.1.0")
 
     assert isinstance(fix, Fix), fix
     assert [(t.old, t.new) for t in fix.targets] == [("1.0.0", "1.0.1"), ("2.0.0", "2.1.0")]
@@ -162,7 +162,7 @@ async def test_a_pin_moves_in_a_member_and_under_another_name(tree, index):
     lock["packages"]["packages/a"] = member
     tree.lay({"package-lock.json": json.dumps(lock)})
 
-    fix = await climbed(tree)
+    fix = await climb_from(tree)
 
     assert isinstance(fix, Fix), fix
     assert (fix.level, fix.files) == (Level.BUMP, ("package-lock.json", "packages/a/package.json"))
@@ -175,7 +175,7 @@ async def test_the_smallest_parent_that_admits_the_fix_and_what_holds_it_back(tr
     lay(tree, {"above": entry("above", "1.0.0"), "pins": entry("pins", "1.0.0"),
         "evil": entry("evil", "1.0.0")}, {"dependencies": {"above": "^1.0.0"}})  # fmt: skip
 
-    fix = await climbed(tree)
+    fix = await climb_from(tree)
 
     assert isinstance(fix, Fix), fix
     assert fix.level is Level.PARENT
@@ -188,10 +188,10 @@ async def test_an_override_is_scoped_and_carries_its_reason(tree, index):
     lay(tree, {"stuck": entry("stuck", "1.0.0"), "evil": entry("evil", "1.0.0")},
         {"dependencies": {"stuck": "^1.0.0"}}, files=["a", "b"])  # fmt: skip
     npm = Npm("package-lock.json")  # it remembers what the index said, as between two climbs
-    refusal = await climbed(tree, ecosystem=npm)
+    refusal = await climb_from(tree, ecosystem=npm)
     assert (refusal.cause, "does not permit" in refusal.steps[-1].why) == ("no_rung", True)
 
-    fix = await climbed(tree, ecosystem=npm, overrides=True)
+    fix = await climb_from(tree, ecosystem=npm, overrides=True)
 
     assert isinstance(fix, Fix), fix
     assert fix.level is Level.OVERRIDE
@@ -207,7 +207,7 @@ async def test_another_package_of_that_name_is_not_taken(tree, index):
     lay(tree, {"evil": other}, {"dependencies": {"evil": "^1.0.0"}})
     start = await tree.snapshot()
 
-    refusal = await climbed(tree)
+    refusal = await climb_from(tree)
 
     assert isinstance(refusal, Refusal), refusal
     assert "another package of that name" in refusal.steps[0].why
@@ -225,7 +225,7 @@ async def test_nothing_that_the_repository_says_is_run_or_obeyed(tree, index):
         "script-shell=./evil.sh\nignore-scripts=false\nuserconfig=./x\nlegacy-peer-deps=true\n",
     })  # fmt: skip
 
-    fix = await climbed(tree)
+    fix = await climb_from(tree)
 
     assert isinstance(fix, Fix), fix.steps
     assert not list(tree.folder.parent.rglob("pwned"))
@@ -239,14 +239,14 @@ async def test_a_hash_that_the_index_contradicts_is_no_fix(tree, index, monkeypa
     lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0")},
         {"dependencies": {"old": "^1.0.0"}})  # fmt: skip
 
-    def forged(name):
+    def forge_hash(name):
         about = good(name)
         if name == "evil":
             about["versions"]["1.0.1"]["dist"]["integrity"] = integrity(b"something else")
         return about
 
-    monkeypatch.setattr(index, "about", forged)
-    refusal = await climbed(tree)
+    monkeypatch.setattr(index, "about", forge_hash)
+    refusal = await climb_from(tree)
 
     assert isinstance(refusal, Refusal), refusal
     assert "EINTEGRITY" in refusal.steps[0].why
@@ -256,7 +256,7 @@ async def test_what_is_out_of_step_is_said_so(tree, index):
     lay(tree, {"old": entry("old", "1.0.0"), "evil": entry("evil", "1.0.0")},
         {"dependencies": {"old": "^1.0.0"}},
         dependencies={"old": "^1.0.0", "new": "^1.0.0"})  # fmt: skip
-    refusal = await climbed(tree)
+    refusal = await climb_from(tree)
     assert isinstance(refusal, Refusal), refusal
     assert "in sync" in refusal.steps[0].why
     assert len(refusal.steps[0].why) < 900

@@ -30,7 +30,7 @@ def has_npm():
         pytest.skip(f"no npm index answers here: {asked.stderr[-300:]}")
 
 
-async def reaching(home):
+async def index_environment(home):
     """Return the environment of commands that reach the index that npm is configured for here."""
     from app.dependencies.indexes.npm import npm_indexes  # noqa: PLC0415 slow, and for these alone
     from app.dependencies.indexes.operator_config import Operator  # noqa: PLC0415 the same
@@ -49,7 +49,7 @@ async def reaching(home):
 @pytest.fixture
 async def real(tree, has_npm, shared_home):
     """A work tree whose commands reach the index that npm is configured for here."""
-    tree.environment = await reaching(shared_home)
+    tree.environment = await index_environment(shared_home)
     return tree
 
 
@@ -64,7 +64,7 @@ def alerts(package, *ranges, file="package-lock.json", **more):
     return found.model_copy(update={"ecosystem": "npm"})
 
 
-async def climbed(tree, about, terms=TERMS):
+async def climb_from(tree, about, terms=TERMS):
     return await climb(tree, ecosystem_of(tree.paths, about), about, terms)
 
 
@@ -76,7 +76,7 @@ async def lock(tree, manifest, *, first=None):
         await bash(tree, "npm install --package-lock-only --ignore-scripts --no-audit >/dev/null")
 
 
-async def exploited(tree):
+async def run_exploit(tree):
     """Return what the exploit prints with what is locked."""
     await bash(
         tree,
@@ -96,11 +96,11 @@ async def test_minimist_locked_below_mkdirp(real):
     real.lay({".npmrc": "registry=http://127.0.0.1:9/\nnode-options=--require ./evil.js\n"})
     about = alerts("minimist", "< 0.2.4", ">= 1.0.0, < 1.2.6")
     (real.folder / ".npmrc").rename(real.folder.parent / "npmrc")
-    assert "polluted: yes" in await exploited(real)
+    assert "polluted: yes" in await run_exploit(real)
     (real.folder.parent / "npmrc").rename(real.folder / ".npmrc")
     start = await real.snapshot()
 
-    fix = await climbed(real, about)
+    fix = await climb_from(real, about)
 
     assert isinstance(fix, Fix), fix
     assert (fix.level, fix.files) == (Level.FLOAT, ("package-lock.json",))
@@ -108,7 +108,7 @@ async def test_minimist_locked_below_mkdirp(real):
     changed = lines(real, start, fix)
     assert len(changed) == 6, changed
     (real.folder / ".npmrc").unlink()
-    assert "polluted: undefined" in await exploited(real)
+    assert "polluted: undefined" in await run_exploit(real)
     assert not list(real.folder.parent.rglob("pwned"))
 
 
@@ -140,7 +140,7 @@ async def test_minimist_locked_by_pnpm_below_mkdirp(real, release):
     start = await real.snapshot()
 
     about = alerts("minimist", "< 0.2.4", ">= 1.0.0, < 1.2.6", file="pnpm-lock.yaml")
-    fix = await climbed(real, about)
+    fix = await climb_from(real, about)
 
     assert isinstance(fix, Fix), fix
     assert (fix.level, fix.files, fix.tool) == (Level.FLOAT, ("pnpm-lock.yaml",), "pnpm")
@@ -152,7 +152,7 @@ async def test_minimist_locked_by_pnpm_below_mkdirp(real, release):
 
 async def test_semver_pinned_by_the_repository(real):
     await lock(real, {"name": "shop", "version": "1.0.0", "dependencies": {"semver": "7.5.1"}})
-    fix = await climbed(real, alerts("semver", ">= 7.0.0, < 7.5.2"))
+    fix = await climb_from(real, alerts("semver", ">= 7.0.0, < 7.5.2"))
     assert isinstance(fix, Fix), fix
     assert (fix.level, fix.files) == (Level.BUMP, ("package-lock.json", "package.json"))
     assert fix.moves[0].new == ("7.5.2",)

@@ -8,7 +8,7 @@ from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
 from agents.pipelines.remediate.ladder.npm.tools import NpmTool, call
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
 from tests.agents.pipelines.remediate.ladder.npm.test_npm_index import index
-from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import has_npm, reaching
+from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import has_npm, index_environment
 
 __all__ = ["has_npm", "index"]  # fixtures
 PNPM = NpmTool("pnpm", "10")
@@ -17,11 +17,11 @@ PNPM = NpmTool("pnpm", "10")
 @pytest.fixture
 async def project(tree, has_npm, shared_home, index):
     """Lock a project with pnpm, first with some requirements more."""
-    alone, tree.environment = tree.environment, await reaching(shared_home)
+    alone, tree.environment = tree.environment, await index_environment(shared_home)
     await call(tree, "true", seconds=60, tool=PNPM)  # which is not in the test's own index
     tree.environment = {**alone, "HOME": str(shared_home)}
 
-    async def locked(dependencies, first=None, workspace=None, **more):
+    async def lock_project(dependencies, first=None, workspace=None, **more):
         for extra in (first, {}) if first else ({},):
             asked = {"name": "shop", "dependencies": {**dependencies, **extra}, **more}
             tree.lay({"package.json": json.dumps(asked, indent=2) + "\n"})
@@ -31,10 +31,10 @@ async def project(tree, has_npm, shared_home, index):
             await call(tree, lock, seconds=60, tool=PNPM)
         return tree
 
-    return locked
+    return lock_project
 
 
-async def climbed(tree, *ranges, **terms):
+async def climb_from(tree, *ranges, **terms):
     about = group("evil", *(ranges or ("< 1.0.1",)), manifests=["pnpm-lock.yaml"])
     about = about.model_copy(update={"ecosystem": "npm"})
     terms = TERMS.model_copy(update=terms)
@@ -46,7 +46,7 @@ async def test_each_copy_goes_to_its_own_release(project):
     tree = await project({"old": "1.0.0", "new": "1.0.0"}, first)
     tree.lay({".npmrc": "registry=https://evil.example/\n", ".pnpmfile.cjs": "process.exit(9)\n"})
 
-    fix = await climbed(tree, "< 1.0.1", ">= 2.0.0, < 2.1.0")
+    fix = await climb_from(tree, "< 1.0.1", ">= 2.0.0, < 2.1.0")
 
     assert isinstance(fix, Fix), fix
     assert fix.level is Level.FLOAT
@@ -60,7 +60,7 @@ async def test_a_requirement_in_a_catalog_moves_in_place(project):
     workspace = "packages: []\ncatalog:\n  evil: '1.0.0'  # pinned on purpose\n"
     tree = await project({"evil": "catalog:"}, workspace=workspace)
 
-    fix = await climbed(tree)
+    fix = await climb_from(tree)
 
     assert isinstance(fix, Fix), fix
     assert (fix.level, fix.files) == (Level.BUMP, ("pnpm-lock.yaml", "pnpm-workspace.yaml"))
@@ -71,7 +71,7 @@ async def test_a_requirement_in_a_catalog_moves_in_place(project):
 async def test_the_smallest_parent_that_admits_the_fix_and_what_holds_it_back(project):
     tree = await project({"above": "^1.0.0"}, {"above": "1.0.0"})
 
-    fix = await climbed(tree)
+    fix = await climb_from(tree)
 
     assert isinstance(fix, Fix), fix
     assert fix.level is Level.PARENT
@@ -84,7 +84,7 @@ async def test_the_smallest_parent_that_admits_the_fix_and_what_holds_it_back(pr
 async def test_an_override_is_scoped_and_carries_its_reason(project, workspace):
     tree = await project({"stuck": "^1.0.0"}, workspace=workspace)
 
-    fix = await climbed(tree, overrides=True)
+    fix = await climb_from(tree, overrides=True)
 
     assert isinstance(fix, Fix), fix
     assert fix.level is Level.OVERRIDE

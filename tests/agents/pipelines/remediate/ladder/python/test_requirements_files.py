@@ -15,7 +15,7 @@ def answers(_tree, script):
     return 0, f"sqlparse==0.5.0 \\\n    {NEW}\n" if "uv pip compile" in script else ""
 
 
-async def fixed(tree, before):
+async def fix_file(tree, before):
     """Climb; return the file as it is then, and the notes."""
     (tree.folder / "requirements.txt").write_bytes(before.encode())
     tree.answers = answers
@@ -33,7 +33,7 @@ async def fixed(tree, before):
     ],
 )
 async def test_marks_and_line_ends_stay_and_hide_nothing(tree, before, after):
-    text, notes = await fixed(tree, before)
+    text, notes = await fix_file(tree, before)
 
     assert text == after
     assert not [note for note in notes if "is no requirement" in note]
@@ -56,10 +56,10 @@ async def test_marks_and_line_ends_stay_and_hide_nothing(tree, before, after):
     ],
 )
 async def test_hashes_are_laid_out_as_before(tree, before, after):
-    assert (await fixed(tree, before))[0] == after
+    assert (await fix_file(tree, before))[0] == after
 
 
 async def test_where_the_file_keeps_no_hash_that_is_said(tree):
-    _, notes = await fixed(tree, "sqlparse==0.4.4\n")
+    _, notes = await fix_file(tree, "sqlparse==0.4.4\n")
 
     assert notes == ("The files keep no hash of sqlparse to hold the index to.",)

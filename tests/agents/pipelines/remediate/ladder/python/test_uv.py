@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from agents.pipelines.remediate.ladder.python.uv import alone
+from agents.pipelines.remediate.ladder.python.uv import find_index_limits
 
 USUAL, MINE = "https://index.example/simple", "https://mine.example/simple"
 
@@ -21,7 +21,7 @@ USUAL, MINE = "https://index.example/simple", "https://mine.example/simple"
     ],
 )
 def test_an_index_that_the_lock_file_does_not_know_writes_nothing_into_it(locked, further, asked):
-    script = f'{alone(frozenset(locked))}echo "${{UV_INDEX-}}"'
+    script = f'{find_index_limits(frozenset(locked))}echo "${{UV_INDEX-}}"'
     environment = {"PATH": "/usr/bin:/bin", "UV_INDEX": further}
 
     done = subprocess.run(
