@@ -67,7 +67,7 @@ async def merged(alerted, remediations):
     await remediations.remember(run_id, request, number=pull.issue.number, **kept)
     made = []
 
-    async def equip(run_id, request, _steps):
+    async def equip(run_id, request):
         if run_id in look.breaks:
             raise TransientError("GitHub did not answer.")
         made.append(FixEquipment(alerted.alerts(run_id, request), look.source))
