@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -65,7 +65,8 @@ def keep(scene, database):
 
     def make(*owners):
         life = InstallationLifecycle(database, scene.github, AllowedOwners(owners), "one")
-        return Kept(replace(scene, github=life.github), database, life)
+        scene.github = life.github  # as the server asks it, once it knows its installations
+        return Kept(scene, database, life)
 
     return make
 
