@@ -53,10 +53,10 @@ async def test_the_policy_of_its_beginning_holds_to_its_end(machine, wish, monke
     watching = Watching(machine)
     monkeypatch.setitem(PIPELINES, ResolveIssue, Pipeline(watching.work, ()))
     machine.works, machine.admission = [make_asking()], admission(CHEAP)
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     waiting = await machine.parked()
 
-    await machine.runner.engine.drain(0)
+    await machine.engine.drain(0)
     machine.admission = admission(DEAR)
     await machine.restart()
     await machine.parked()
@@ -76,7 +76,7 @@ async def test_each_tier_is_the_model_that_is_named(machine, wish, monkeypatch, 
 
     monkeypatch.setitem(PIPELINES, ResolveIssue, Pipeline(work, ()))
     machine.admission = admission(f"models: {{{tier}: small-1}}\n".encode())
-    await machine.runner.submit("0001-run", wish)
+    await machine.queue.submit("0001-run", wish)
     await machine.end()
 
     assert seen == [{tier: "small-1"}]
