@@ -26,26 +26,26 @@ class RepositoryFiles:
         """Return whether any path's last part matches as a whole."""
         return any(re.fullmatch(pattern, path.rsplit("/", 1)[-1]) for path in self.paths)
 
-    def matching(self, pattern: str) -> list[str]:
+    def match_paths(self, pattern: str) -> list[str]:
         """Return the paths that match as a whole, sorted."""
         return sorted(path for path in self.paths if re.fullmatch(pattern, path))
 
     def toml(self, path: str) -> dict[str, object]:
         """Return that TOML file's content; empty when it is absent or broken."""
         try:
-            return toml_in(self._bounded(path))
+            return toml_in(self._read_short_text(path))
         except ValueError:
             return {}
 
     def json(self, path: str) -> dict[str, object]:
         """Return that JSON file's content; empty when it is absent, broken, or no object."""
         try:
-            document = json.loads(self._bounded(path) or "{}")
+            document = json.loads(self._read_short_text(path) or "{}")
         except (ValueError, RecursionError):
             return {}
         return document if isinstance(document, dict) else {}
 
-    def _bounded(self, path: str) -> str:
+    def _read_short_text(self, path: str) -> str:
         text = self.texts.get(path, "")
         return text if len(text) <= LONGEST else ""
 

@@ -38,7 +38,9 @@ class RunLimits:
     unasked: bool = False
     """No person asked for the run, so it leaves a share of the day's budget to people."""
 
-    def within(self, budget: Budget, more_usd: float = 0.0, *, unasked: bool = False) -> RunLimits:
+    def limit_to(
+        self, budget: Budget, more_usd: float = 0.0, *, unasked: bool = False
+    ) -> RunLimits:
         """Return the stricter of these limits and the repository owners' budget.
 
         `more_usd` is what people gave the run beyond that budget; turns and minutes grow with it.

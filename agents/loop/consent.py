@@ -80,7 +80,7 @@ class Consent:
     branch_head: str = ""
     """Where it stood when the run began."""
 
-    async def on(self, turns: Sequence[Turn], bench: Bench) -> list[ClearedCall]:
+    async def decide_calls(self, turns: Sequence[Turn], bench: Bench) -> list[ClearedCall]:
         """Return the calls of the last turn, each with what people decided on it.
 
         Raises Parked until all of it is decided: before that, nothing of the answer may run. Raises
@@ -88,7 +88,7 @@ class Consent:
         """
         bench = _having_heard(turns, bench)
         questions = self._questions(turns, bench)
-        said = [await self._said(each) for each in questions]
+        said = [await self._ask(each) for each in questions]
         for question, word in zip(questions, said, strict=True):
             if question and isinstance(word, Approval) and word.state == "expired":
                 raise Unanswered(describe_timeout(question.asking, word))
@@ -100,7 +100,7 @@ class Consent:
             said = [_withhold_beside(call, word) for call, word in zip(calls, said, strict=True)]
         return [ClearedCall(call, bench, word) for call, word in zip(calls, said, strict=True)]
 
-    async def claimed(self, call: ClearedCall) -> ClearedCall:
+    async def claim(self, call: ClearedCall) -> ClearedCall:
         """Note that the call is about to run, if people approved it: one yes, one use.
 
         One that was noted before may have run, and its result is lost. In the sandbox it may run
@@ -112,7 +112,7 @@ class Consent:
         free = await self.approvals.claim([said.id])
         return call if free or not call.leaves else replace(call, said=ToolError(_MAY_HAVE_RUN))
 
-    async def permitted(self, turns: Sequence[Turn], bench: Bench) -> dict[str, str]:
+    async def find_permitted_paths(self, turns: Sequence[Turn], bench: Bench) -> dict[str, str]:
         """Return the protected paths that people let the calls of this stage change.
 
         Each has the tree that the approved call left: the yes is to the file as it is there. Made
@@ -135,12 +135,12 @@ class Consent:
     async def _approved_paths(self, turns: Sequence[Turn], bench: Bench) -> set[str]:
         found: set[str] = set()
         for each in self._questions(turns, _having_heard(turns, bench)):
-            said = await self._said(each) if each and each.paths else None
+            said = await self._ask(each) if each and each.paths else None
             if each and isinstance(said, Approval) and said.state == "approved":
                 found.update(each.paths)
         return found
 
-    async def _said(self, question: _Question | None) -> Word:
+    async def _ask(self, question: _Question | None) -> Word:
         if question is None or self.approvals is None:
             return None
         try:
@@ -204,7 +204,9 @@ async def _is_in_known_state(
     path: str, tree: str, states: Iterable[str | None], bench: Bench
 ) -> bool:
     """Return whether the path is in the tree what it is in one of these states."""
-    return any([each and path not in await bench.tree.changed(each, tree) for each in states])
+    return any(
+        [each and path not in await bench.tree.list_changed_paths(each, tree) for each in states]
+    )
 
 
 def _having_heard(turns: Sequence[Turn], bench: Bench) -> Bench:

@@ -93,7 +93,7 @@ class Session(Generic[S]):
         while True:
             if self.turns[-1].kind == "answer":
                 await self._settle(self.turns[-1])
-            elif (submission := self._submitted()) is not None:
+            elif (submission := self._find_submission()) is not None:
                 return submission
             else:
                 await self._ask()
@@ -128,7 +128,7 @@ class Session(Generic[S]):
                 seconds=answer.seconds,
             )
         )
-        self.reporter.spent(*await self.journal.spent())
+        self.reporter.report_spending(*await self.journal.sum_usage())
 
     async def _settle(self, answer: Turn) -> None:
         """Give every tool call of the answer its result, in one message.
@@ -143,7 +143,7 @@ class Session(Generic[S]):
             await self._nudge()
             return
         await self.boundary()
-        cleared = await self.consent.on(self.turns, self.bench)
+        cleared = await self.consent.decide_calls(self.turns, self.bench)
         results = await self._results(cleared)
         tree = await self.bench.tree.snapshot() if self._may_have_changed(calls) else None
         await self._append(Turn("results", self.stage, results + await self._notice(), tree=tree))
@@ -160,14 +160,14 @@ class Session(Generic[S]):
 
     async def _results(self, calls: Sequence[ClearedCall]) -> list[Block]:
         """Return each call's result: tools first, since a submission rests on what they did."""
-        told = iter(results := await self._together([c for c in calls if not submits(c.call)]))
+        told = iter(results := await self._run_calls([c for c in calls if not submits(c.call)]))
         failed = any("is_error" in result for result in results)
         return [
             await self._accept(each.call, failed) if submits(each.call) else next(told)
             for each in calls
         ]
 
-    async def _together(self, calls: Sequence[ClearedCall]) -> list[Block]:
+    async def _run_calls(self, calls: Sequence[ClearedCall]) -> list[Block]:
         """Run the calls: those that only read at once, those that change one after another."""
         changing = asyncio.Lock()
 
@@ -189,14 +189,14 @@ class Session(Generic[S]):
     async def _call(self, cleared: ClearedCall) -> Block:
         call = cleared.call
         try:
-            result = _result(call, await self._told(await self.consent.claimed(cleared)))
+            result = _result(call, await self._call_tool(await self.consent.claim(cleared)))
         except ToolError as error:
             result = _result(call, str(error), error=True)
-        if self._stuck(call, result):
+        if self._is_stuck(call, result):
             result["content"] += STUCK
         return result
 
-    async def _told(self, cleared: ClearedCall) -> str:
+    async def _call_tool(self, cleared: ClearedCall) -> str:
         def watch(tool: str, subject: str) -> None:
             self.reporter.tool_called(self.stage, tool, subject)
 
@@ -228,7 +228,7 @@ class Session(Generic[S]):
             gate.effect(call["name"]) not in (Effect.READ, None) for call in calls
         )
 
-    def _stuck(self, call: Block, result: Block) -> bool:
+    def _is_stuck(self, call: Block, result: Block) -> bool:
         def normalize_result(result: Block) -> str:
             return _SECONDS.sub("", result["content"].removesuffix(STUCK))
 
@@ -240,7 +240,7 @@ class Session(Generic[S]):
 
     # --- the end of the conversation ------------------------------------------------------------
 
-    def _submitted(self) -> S | None:
+    def _find_submission(self) -> S | None:
         """Return the submission that the last two turns of this stage hold, if they hold one."""
         output = self.conversation.output
         for call, result in pair_calls(self._own_turns()[-2:]):

@@ -67,7 +67,7 @@ def draw(pipeline: Pipeline) -> str:
     if found:
         lines = [f"{pipeline.path}:{fault.line}: {fault.text}" for fault in found]
         raise NotReplayable("\n".join(lines))
-    return _Drawing().of(pipeline.function)
+    return _Drawing().draw(pipeline.function)
 
 
 def with_charts(readme: str, folder: Path) -> str:
@@ -107,7 +107,7 @@ class _Drawing:
         self.loops: list[_Loop] = []
         self.choices: dict[str, ast.IfExp] = {}
 
-    def of(self, function: ast.AsyncFunctionDef) -> str:
+    def draw(self, function: ast.AsyncFunctionDef) -> str:
         """Return the chart from the request to the outcome."""
         asked = function.args.args[1].annotation if len(function.args.args) > 1 else None
         self.lines = ["flowchart TD", f"    start([{_quote(asked, function.name)}])"]

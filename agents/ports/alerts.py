@@ -90,7 +90,7 @@ class Alerts(Protocol):
         """
         ...
 
-    async def numbered(self, alerts: Collection[int]) -> tuple[Advisory, ...]:
+    async def find_by_numbers(self, alerts: Collection[int]) -> tuple[Advisory, ...]:
         """Return these alerts, whatever has become of them; without those that are gone.
 
         https://docs.github.com/rest/dependabot/alerts: withdrawn advisories are left out here too.
@@ -101,11 +101,15 @@ class Alerts(Protocol):
         """Return what has become of this alert by now."""
         ...
 
-    async def others(self, ecosystem: str, package: str, directory: str) -> tuple[OtherPull, ...]:
+    async def find_open_pulls(
+        self, ecosystem: str, package: str, directory: str
+    ) -> tuple[OtherPull, ...]:
         """Return the open pull requests for this package in this folder, newest first."""
         ...
 
-    async def known(self, ecosystem: str, versions: Collection[tuple[str, str]]) -> Knowledge:
+    async def find_published(
+        self, ecosystem: str, versions: Collection[tuple[str, str]]
+    ) -> Knowledge:
         """Return all published advisories that affect any of these (package, version) pairs.
 
         https://docs.github.com/rest/security-advisories/global-advisories, its parameter

@@ -70,7 +70,7 @@ class Approvals(Protocol):
         """
         ...
 
-    async def settled(self, ids: Sequence[str]) -> bool:
+    async def all_decided(self, ids: Sequence[str]) -> bool:
         """Return whether none of these waits any more; one whose time is up does not."""
         ...
 

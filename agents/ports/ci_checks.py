@@ -41,7 +41,7 @@ class ForeignCheck(Frozen):
 class Checking(Protocol):
     """Reads the checks. Never Fettle's own ones."""
 
-    async def of(self, commit: str) -> tuple[ForeignCheck, ...]:
+    async def list_checks(self, commit: str) -> tuple[ForeignCheck, ...]:
         """Return the newest attempt of each check on the commit."""
         ...
 

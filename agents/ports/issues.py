@@ -156,7 +156,7 @@ class Tracker(Protocol):
         """Put the label on the issue or take it off; the repository gets it if it has none such."""
         ...
 
-    async def linked(self, text: str, *, limit: int) -> tuple[LinkedIssue, ...]:
+    async def find_linked(self, text: str, *, limit: int) -> tuple[LinkedIssue, ...]:
         """Return what the text refers to in this repository, in its order, at most `limit`."""
         ...
 

@@ -44,7 +44,7 @@ class Journal(Protocol):
         """
         ...
 
-    async def spent(self) -> tuple[Usage, float, int]:
+    async def sum_usage(self) -> tuple[Usage, float, int]:
         """Return tokens, dollars and answers of the whole run so far."""
         ...
 

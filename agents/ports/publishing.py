@@ -71,14 +71,14 @@ class Reporter(Protocol):
         """Tell which tool works on what, for live views."""
         ...
 
-    def spent(self, usage: Usage, cost_usd: float, answers: int) -> None:
+    def report_spending(self, usage: Usage, cost_usd: float, answers: int) -> None:
         """Tell the run's totals so far."""
         ...
 
-    def parked(self, stage: str, approvals: Sequence[str]) -> None:
+    def report_parked(self, stage: str, approvals: Sequence[str]) -> None:
         """Tell that the stage waits for people to decide these; `stage_started` ends it."""
         ...
 
-    def paused(self, stage: str, why: str) -> None:
+    def report_pause(self, stage: str, why: str) -> None:
         """Tell that the stage waits for something else, and for what; `stage_started` ends it."""
         ...

@@ -78,7 +78,7 @@ class WorkTree(Protocol):
         """
         ...
 
-    async def added(self) -> Sequence[str]:
+    async def list_install_commands(self) -> Sequence[str]:
         """Return the commands that installed something with the network `indexes`, in order."""
         ...
 
@@ -115,7 +115,7 @@ class WorkTree(Protocol):
         """Return the unified diff between two commits or trees."""
         ...
 
-    async def changed(self, old: str, new: str) -> list[str]:
+    async def list_changed_paths(self, old: str, new: str) -> list[str]:
         """Return the paths that differ between two commits or trees."""
         ...
 
@@ -177,11 +177,11 @@ class Source(Protocol):
         """
         ...
 
-    async def merged(self, ours: str, theirs: str) -> Merged:
+    async def merge(self, ours: str, theirs: str) -> Merged:
         """Merge two commits as git does, touching neither a branch nor a work tree."""
         ...
 
-    async def blended(self, old: str, new: str, paths: Sequence[str]) -> str:
+    async def blend(self, old: str, new: str, paths: Sequence[str]) -> str:
         """Return the git tree id of `old` with these paths as they are, or are not, in `new`."""
         ...
 

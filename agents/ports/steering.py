@@ -36,10 +36,10 @@ class Steer(Frozen):
 class Steering(Protocol):
     """What people said to one run. Nothing is ever taken away from it."""
 
-    async def since(self, number: int = 0) -> Sequence[Steer]:
+    async def list_after(self, number: int = 0) -> Sequence[Steer]:
         """Return what came after the steer of this number, oldest first."""
         ...
 
-    async def cancelled(self) -> Steer:
+    async def wait_for_cancel(self) -> Steer:
         """Wait until somebody cancels the run, and return who; at once if somebody has."""
         ...

@@ -13,7 +13,9 @@ async def merge(run: RunWorkspace, theirs: str, files: str, subject: str, body: 
     that nobody has agreed to.
     """
     tree, ours = await run.tree(files), run.head
-    changed = set(await tree.changed(ours, files)) - set(await tree.changed(theirs, files))
+    changed = set(await tree.list_changed_paths(ours, files)) - set(
+        await tree.list_changed_paths(theirs, files)
+    )
     permitted = dict.fromkeys(sorted(changed), theirs) | run.permitted
     message = run.message(one_line(subject, 72), commit_text(body))
     commit = await tree.commit(files, ours, message, permitted=permitted, merging=theirs)

@@ -25,16 +25,18 @@ async def regroup(run: RunWorkspace, onto: str, groups: Sequence[Group]) -> tupl
     The files in the end are the same as before: they were checked, what lies between was not.
     """
     source, tree, head = run.ports.source, await run.tree(), run.head
-    permitted = dict.fromkeys(await tree.changed(onto, head), head)  # it was let through before
+    permitted = dict.fromkeys(
+        await tree.list_changed_paths(onto, head), head
+    )  # it was let through before
     commits: list[str] = []
     for group in groups:
-        files = await source.blended(commits[-1] if commits else onto, head, group.files)
+        files = await source.blend(commits[-1] if commits else onto, head, group.files)
         subject = one_line(await run.styled(group.subject), 72)
         message = run.message(subject, commit_text(group.body))
         parent = commits[-1] if commits else onto
         commits.append(await tree.commit(files, parent, message, permitted=permitted))
     if commits:
-        left = await tree.changed(commits[-1], head)
+        left = await tree.list_changed_paths(commits[-1], head)
         assert not left, "a change without a commit would be lost"
         run.stands(head=commits[-1])
     return tuple(commits)

@@ -93,7 +93,7 @@ class Run:
             return False
 
         async def answered() -> bool:
-            said = await steering.since(question.asked_after)
+            said = await steering.list_after(question.asked_after)
             return any(steer.kind in ("go", "remark") for steer in said)
 
         async def over() -> bool:
@@ -101,7 +101,7 @@ class Run:
             return late or await answered() or await self._find_cancel() is not None
 
         context.let_go()
-        context.ports.reporter.paused(context.current, "an answer on the issue")
+        context.ports.reporter.report_pause(context.current, "an answer on the issue")
         number = question.number
         await context.steps.wait(f"answer/{number}", over, until=question.until)
         return bool(await context.steps.step(f"answered/{number}", answered))
@@ -145,17 +145,17 @@ class Run:
         """Wait for what the stage needs before it is done once more."""
         reporter, steps, times = self.context.ports.reporter, self.context.steps, self.context.waits
         if record.parked:
-            reporter.parked(occurrence, record.parked)
+            reporter.report_parked(occurrence, record.parked)
             over = partial(self._is_decided, record.parked)
             await steps.wait(f"approval/{occurrence}/{times}", over)
             return
-        reporter.paused(occurrence, record.summary)
+        reporter.report_pause(occurrence, record.summary)
         over = partial(self._has_rested, record.paused_until)
         await steps.wait(f"pause/{occurrence}/{times}", over, until=record.paused_until)
 
     async def _is_decided(self, approvals: Sequence[str]) -> bool:
         port = self.context.ports.approvals
-        settled = port is None or await port.settled(approvals)
+        settled = port is None or await port.all_decided(approvals)
         return settled or await self._find_cancel() is not None
 
     async def _has_rested(self, until: float) -> bool:
@@ -168,7 +168,7 @@ class Run:
         steering = self.context.ports.steering
         if steering is None or self.context.past_recall:
             return None
-        said = await steering.since()
+        said = await steering.list_after()
         return next((steer for steer in said if steer.kind == "cancel"), None)
 
     async def _unless_called_back(self, work: Callable[[], Awaitable[Out]]) -> Out:
@@ -180,7 +180,7 @@ class Run:
             raise Cancelled(_describe(steer))
         working, calling = (
             asyncio.ensure_future(work()),
-            asyncio.ensure_future(steering.cancelled()),
+            asyncio.ensure_future(steering.wait_for_cancel()),
         )
         try:
             await asyncio.wait({working, calling}, return_when=asyncio.FIRST_COMPLETED)

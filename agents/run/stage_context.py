@@ -195,7 +195,7 @@ class StageContext(RunWorkspace):
         )
         submission = await session.run(render(conversation.prompt, **variables), pictures)
         self._tree_at = last_tree(session.turns, self.current) or begin or self.head
-        self._permitted |= await session.consent.permitted(session.turns, bench)
+        self._permitted |= await session.consent.find_permitted_paths(session.turns, bench)
         if heard_outsiders(session.turns):
             self.stands(tainted=True)
         return submission
@@ -238,12 +238,12 @@ class StageContext(RunWorkspace):
 
     async def _look(self) -> BudgetState:
         """Return what was used up, and what may be: people can give a run more meanwhile."""
-        _, usd, turns = await self.ports.journal.spent()
+        _, usd, turns = await self.ports.journal.sum_usage()
         today = await self.ports.journal.spent_today()
-        steers = await self.ports.steering.since() if self.ports.steering else ()
+        steers = await self.ports.steering.list_after() if self.ports.steering else ()
         more = sum(steer.usd for steer in steers if steer.kind == "budget")
         unasked = isinstance(self.request, RemediateAlert) and self.request.unasked
-        limits = self.limits.within((await self.policy()).budget, more, unasked=unasked)
+        limits = self.limits.limit_to((await self.policy()).budget, more, unasked=unasked)
         return BudgetState(Spent(usd, turns, self._worked / 60, today), limits, steers)
 
     @property

@@ -173,11 +173,13 @@ class RunWorkspace:
         """
         files = self.left
         tree = await self.tree(files)
-        if not await tree.changed(self.head, files):
+        if not await tree.list_changed_paths(self.head, files):
             return None
         permitted = self.permitted
         if onto:  # what was let through before is let through in the commit that replaces it
-            permitted = dict.fromkeys(await tree.changed(onto, self.head), self.head) | permitted
+            permitted = (
+                dict.fromkeys(await tree.list_changed_paths(onto, self.head), self.head) | permitted
+            )
         subject = one_line(await self.styled(subject), 72)
         message = self.message(subject, commit_text(body), credit)
         commit = await tree.commit(files, onto or self.head, message, permitted=permitted)

@@ -62,7 +62,7 @@ class AllowedEffects:
         """Return whether this account may be mentioned."""
         return login.casefold() in {name.casefold() for name in self.mentions}
 
-    def closing(self, place: str, number: int) -> bool:
+    def may_close(self, place: str, number: int) -> bool:
         """Return whether this issue may be closed; `place` is what stands before its number."""
         own = {"#", "gh-"}
         if self.repository_url:
@@ -127,5 +127,5 @@ def closings(text: str, allowed: AllowedEffects) -> list[int]:
     return [
         found.end("word")
         for found in _CLOSING.finditer(text)
-        if not allowed.closing(found["place"], int(found["number"]))
+        if not allowed.may_close(found["place"], int(found["number"]))
     ]

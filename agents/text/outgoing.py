@@ -64,7 +64,7 @@ def _defuse_until_stable(text: str, allowed: AllowedEffects) -> str:
     for _ in range(PASSES):
         text = _FOREIGN_BLANK.sub("", text).strip("\n")
         source = _Source(text, allowed)
-        changed = source.defused()
+        changed = source.defuse_blocks()
         if source.lost:
             break
         if changed == text:
@@ -99,7 +99,7 @@ class _Source:
         self._lines = text.split("\n")
         self._allowed = allowed
 
-    def defused(self) -> str:
+    def defuse_blocks(self) -> str:
         """Return the text after one pass over all its blocks."""
         for index in reversed(range(len(self._tokens))):
             token = self._tokens[index]

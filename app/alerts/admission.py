@@ -42,7 +42,7 @@ class RecentPolicies:
     def __init__(self, seconds: float = FRESH_SECONDS) -> None:
         self._found: TTLCache[int, Found] = TTLCache(MOST_POLICIES, seconds)
 
-    async def of(self, repository_id: int, read: ReadPolicy) -> Found:
+    async def find(self, repository_id: int, read: ReadPolicy) -> Found:
         """Return the repository's policy, at most `seconds` old."""
         found = self._found.get(repository_id)
         if found is None:
@@ -67,7 +67,7 @@ class AlertAdmission:
         Anybody can write an advisory, so the run counts as worded by a stranger throughout.
         """
         while True:
-            told = await self.runs.told(run_id)
+            told = await self.runs.list_told_alerts(run_id)
             asking = request.model_copy(update={"told": (*request.told, *told)})
             try:
                 refusal, given = await self._judge(run_id, asking, policy, alerts)
@@ -80,11 +80,11 @@ class AlertAdmission:
         self, run_id: str, request: RemediateAlert, policy: PolicyGate, alerts: Alerts
     ) -> tuple[Refusal | None, PinnedPolicy | None]:
         branch = request.base_branch or request.repository.default_branch
-        since = await self.remediations.since(run_id)
+        since = await self.remediations.list_later(run_id)
         others = [frozenset(each.found) for each in since if each.base == branch]
         if refusal := access_alerts.not_covered(request, others):
             return refusal, None
-        recent = await self.recent.of(request.repository.id, policy.read)
+        recent = await self.recent.find(request.repository.id, policy.read)
         refusal = (
             None
             if isinstance(recent, InvalidPolicy)
@@ -120,7 +120,7 @@ class AlertContext:
     record: AlertOutcomes
 
     @classmethod
-    def of(cls, database: Database, github: GitHub) -> AlertContext:
+    def from_database(cls, database: Database, github: GitHub) -> AlertContext:
         """Return both over this database."""
         remediations = Remediations(database)
         return cls(

@@ -45,18 +45,18 @@ class ClosedAlerts:
             return became or {"dropped": "no run is under way"}
         over = False
         while not over:
-            told = {run_id: len(await self.runs.told(run_id)) for run_id in live}
-            if left := await self._left(notice, live[0]):
+            told = {run_id: len(await self.runs.list_told_alerts(run_id)) for run_id in live}
+            if left := await self._count_open(notice, live[0]):
                 return {**became, "goes on": live, "left": left}
             # What is opened again from now on must not be left to a run that ends.
             closed = [await self.runs.close(each, seen=seen) for each, seen in told.items()]
             over = all(closed)
-        await self.steers.put(
+        await self.steers.insert(
             live, f"alert-{ident}", kind="cancel", via="alert", by=BY, words=HOW[notice.state]
         )
         return {**became, "cancelled": live}
 
-    async def _left(self, notice: AlertClosed, run_id: str) -> int:
+    async def _count_open(self, notice: AlertClosed, run_id: str) -> int:
         """Return how many alerts of the package are open in that folder."""
         alerts = await self.alerts_of(run_id)
         if alerts is None:

@@ -62,10 +62,10 @@ class FixConfirmation:
         now = self._clock()
         for each in await self._remediations.due(before=now - DAY, merged_after=now - LONGEST):
             # First of all, so that one at which it breaks does not stop the others for ever.
-            await self._remediations.looked(each.run_id)
+            await self._remediations.record_look(each.run_id)
             try:
                 if await self._look(each):
-                    await self._remediations.looked(each.run_id, told=True)
+                    await self._remediations.record_look(each.run_id, told=True)
             except (RunError, ValidationError) as error:
                 log.info("fix not looked at", run=each.run_id, reason=str(error))
 
@@ -83,7 +83,7 @@ class FixConfirmation:
         try:
             alerts, source = equipment.ports.alerts, equipment.ports.source
             assert alerts is not None, "runs about alerts have them"
-            left = await self._left(each, alerts)
+            left = await self._refresh_open(each, alerts)
             if not left or each.told_at is not None:
                 return False
             every = await alerts.open(request.ecosystem, request.package)
@@ -105,7 +105,7 @@ class FixConfirmation:
             merged = bool(pull.get("merged_at"))
             await self._remediations.pull_closed(each.repository_id, each.number, merged=merged)
 
-    async def _left(self, each: Remediation, alerts: Alerts) -> set[int]:
+    async def _refresh_open(self, each: Remediation, alerts: Alerts) -> set[int]:
         """Return the alerts that are open, and note that the others are not."""
         states = {alert: await alerts.state(alert) for alert in each.open_alerts}
         closed = {alert for alert, state in states.items() if state != "open"}

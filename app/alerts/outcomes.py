@@ -35,7 +35,7 @@ class AlertOutcomes:
     history: History
     clock: Callable[[], float] = time.time
 
-    async def opened(self, run_id: str, request: RemediateAlert, pull: int) -> None:
+    async def record_pull(self, run_id: str, request: RemediateAlert, pull: int) -> None:
         """Record the pull request at once, since it may be merged even if the run fails."""
         await self._note(run_id, request, number=pull, cancelled=False)
 

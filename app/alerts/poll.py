@@ -91,7 +91,7 @@ class AlertPoll:
         for due in await self._looks.due(MOST_REPOSITORIES):
             # First of all, so that one at which it breaks does not stop the others for ever.
             ident, now = due.repository.id, time.time()
-            await self._looks.looked(ident, next_at=now + self._every, whole=False)
+            await self._looks.record_look(ident, next_at=now + self._every, whole=False)
             if due.installation_id in away:
                 continue
             try:
@@ -103,13 +103,13 @@ class AlertPoll:
                 log.warning("alerts not looked at yet", repository=ident, reason=str(error))
                 away.add(due.installation_id)
                 continue
-            await self._looks.looked(ident, next_at=now + pause, whole=whole)
+            await self._looks.record_look(ident, next_at=now + pause, whole=whole)
 
     async def _look(self, due: Due) -> tuple[float, bool]:
         """Ask for what is missing; return when to look again, and whether all was looked at."""
         if not due.readable:
             return DAY, False
-        found = groups(await self._alerts.of(due.installation_id, due.repository))
+        found = groups(await self._alerts.read(due.installation_id, due.repository))
         if not found:
             return DAY, True
         policy = await self._policy(due.installation_id, due.repository)
@@ -139,16 +139,18 @@ class AlertPoll:
         tried = [each for each in every if each.base == branch]
         now = {each.number: mark_of(each) for each in group}
         reason = explain_retry(tried, now, time.time())
-        if not reason and await self._moved(due, tried, group):
+        if not reason and await self._have_files_changed(due, tried, group):
             reason = "the lock file is another one"
         if not reason:
             return False
-        if await self._inbox.put(_delivery(due, request)) == "duplicate":
+        if await self._inbox.store(_delivery(due, request)) == "duplicate":
             return False
         log.info("open alerts without a run found", lane=request.lane, reason=reason)
         return True
 
-    async def _moved(self, due: Due, tried: Sequence[Remediation], group: Group) -> bool:
+    async def _have_files_changed(
+        self, due: Due, tried: Sequence[Remediation], group: Group
+    ) -> bool:
         """Tell whether it is worth another try because the files are not those of the last one."""
         last = tried[0]
         now = time.time()
@@ -158,7 +160,7 @@ class AlertPoll:
             return False
         names = {posixpath.basename(each.dependency.manifest_path) for each in group}
         place = (due.installation_id, due.repository, last.commit, group[0].directory)
-        return await self._alerts.moved(*place, names)
+        return await self._alerts.has_changed_files(*place, names)
 
 
 def groups(alerts: Sequence[AlertView]) -> list[Group]:

@@ -104,7 +104,7 @@ class OverrideRecheck:
         asked = request_of(stored)
         assert isinstance(asked, RemediateAlert), "only these make overrides"
         request = self._request(due, due.overruled, asked, wanted.override_days)
-        if await self._inbox.put(_delivery(due, request)) == "duplicate":
+        if await self._inbox.store(_delivery(due, request)) == "duplicate":
             return True
         log.info("override has come of age", lane=due.lane, run=due.run_id)
         return True

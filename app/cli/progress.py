@@ -102,12 +102,12 @@ class TerminalProgress:
             self.doing = _one_line(f"{tool} {subject}")
             self._say(f"  {self.doing}")
 
-    def spent(self, usage: Usage, cost_usd: float, answers: int) -> None:
+    def report_spending(self, usage: Usage, cost_usd: float, answers: int) -> None:
         """Show the totals so far."""
         tokens = sum(usage.model_dump().values())
         self.totals = f"{answers} model answers · {tokens:,} tokens · ${cost_usd:.2f}"
 
-    def parked(self, stage: str, approvals: Sequence[str]) -> None:
+    def report_parked(self, stage: str, approvals: Sequence[str]) -> None:
         """Say what it waits for, and leave the screen to whoever asks, until the stage goes on."""
         if self._over or self._line(stage) is None:
             return
@@ -116,7 +116,7 @@ class TerminalProgress:
         self._waits = True
         self._rub_out()
 
-    def paused(self, stage: str, why: str) -> None:
+    def report_pause(self, stage: str, why: str) -> None:
         """Say what it waits for; nobody here can do anything about that."""
         if self._over or self._line(stage) is None:
             return

@@ -36,15 +36,15 @@ class CloneApprovals:
         """Return where this asking stands; a new one is stored."""
         return (await self.stored.ask_once(self.run_id, asking)).approval
 
-    async def settled(self, ids: Sequence[str]) -> bool:
+    async def all_decided(self, ids: Sequence[str]) -> bool:
         """Return whether none of these waits any more."""
-        return await self.stored.settled(ids)
+        return await self.stored.all_decided(ids)
 
     async def claim(self, ids: Sequence[str]) -> list[str]:
         """Note that the calls of these are about to run; return which were free."""
         return await self.stored.claim(ids)
 
-    async def waiting(self) -> list[StoredApproval]:
+    async def list_waiting(self) -> list[StoredApproval]:
         """Return what the person has to decide, oldest first."""
         return [each for each in await self.stored.of_run(self.run_id) if each.state == "waiting"]
 

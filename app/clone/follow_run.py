@@ -39,10 +39,10 @@ class CloneRunFollower:
             ended.cancel()
 
     async def _decide(self) -> None:
-        for waiting in await self.approvals.waiting():
+        for waiting in await self.approvals.list_waiting():
             answer = await self.decide(waiting) if self.decide is not None else None
             if answer is None:
-                raise CloneWaits(await self.approvals.waiting())
+                raise CloneWaits(await self.approvals.list_waiting())
             verdict, reason = answer
             await self.approvals.stored.decide(
                 waiting.id,

@@ -124,7 +124,7 @@ class CloneRun:
             fetch=partial(place.start.clone.bring, self.mirror),
             branch=partial(place.start.clone.bring_branch, self.mirror),
             identity=_author,
-            furnisher=parts.set_ups.of(_name_of(place.start), self.mirror, run_id),
+            furnisher=parts.set_ups.for_run(_name_of(place.start), self.mirror, run_id),
             conceal=parts.redactor.clean,
             on_command=parts.metrics.command_seconds.inc,
         )
@@ -158,15 +158,15 @@ class CloneRun:
         if pull is None and tip is not None:
             branch = await self._branch_at(tip)
             if branch is None and outcome.kind == "failed":
-                branch = await self._salvaged(tip)
+                branch = await self._save_unfinished(tip)
         return CloneResult(
             outcome,
             base=base,
             branch=branch,
             commits=await self.mirror.log(base, tip) if tip else [],
-            said=self.place.folder.said(),
+            said=self.place.folder.read_comments(),
             quality=self.checks.quality,
-            spent=await StoredJournal(self.parts.database, self.place.folder.run_id).spent(),
+            spent=await StoredJournal(self.parts.database, self.place.folder.run_id).sum_usage(),
         )
 
     async def _newest(self) -> str | None:
@@ -189,7 +189,7 @@ class CloneRun:
             return None
         return found.decode().partition("\n")[0] or None
 
-    async def _salvaged(self, commit: str) -> str | None:
+    async def _save_unfinished(self, commit: str) -> str | None:
         """Put unfinished work on a branch of the clone: it was paid for. None if that fails."""
         branch = f"bot/unfinished-{self.place.folder.run_id[-6:]}"
         try:

@@ -58,7 +58,7 @@ class RunFolder:
         """Return the folder of what would be said on the issue."""
         return self.path / COMMENTS
 
-    def said(self) -> list[str]:
+    def read_comments(self) -> list[str]:
         """Return what would be said on the issue."""
         return [path.read_text("utf-8") for path in sorted(self.comments.glob("*.md"))]
 

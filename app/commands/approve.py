@@ -35,7 +35,7 @@ class ApprovalCommands:
         """Decide, or explain why not; return the result for the record."""
         command = inquiry.command
         stored = await self.approvals.get(command.approval)
-        facts = await inquiry.about_approval(stored, await self.approvals.waiting())
+        facts = await inquiry.about_approval(stored, await self.approvals.list_waiting())
         refusal = answering.decide(command, facts) or await self._by_policy(command, facts)
         if refusal is None and stored is not None:
             stored, refusal = await self._decide(command, facts, stored)

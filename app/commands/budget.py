@@ -38,10 +38,10 @@ class RunAllowance:
     most: float
     most_per_day: float
 
-    async def of(self, command: Command, run_id: str, *, besides: str = "") -> Allowance:
+    async def compute(self, command: Command, run_id: str, *, besides: str = "") -> Allowance:
         """Return this run's allowance; `besides`: the key of a grant that is left out."""
         budget = await self._budget(command)
-        given = budget.usd + await self.steers.granted(run_id, besides=besides)
+        given = budget.usd + await self.steers.sum_granted(run_id, besides=besides)
         return Allowance(
             usd=min(self.most, given),
             room=round(max(0.0, self.most - given), 2),

@@ -40,7 +40,7 @@ class CommandContext:
             return self
         try:
             comment: Comment = await self.client.getitem(
-                COMMENT, self._where(self.command.comment_id), named=True
+                COMMENT, self._url_variables(self.command.comment_id), named=True
             )
         except NotFound:
             return None
@@ -67,7 +67,7 @@ class CommandContext:
         here = (command.repository.id, command.number)
         asked = None
         if stored is not None and stored.repository_id == command.repository.id:
-            asked = asked_about(stored, moved=await self._moved(stored))
+            asked = asked_about(stored, moved=await self._has_branch_moved(stored))
         return facts.model_copy(
             update={
                 "asked": asked,
@@ -83,13 +83,13 @@ class CommandContext:
             return self.command.via != "button"
         try:
             check_run = await self.client.getitem(
-                CHECK_RUN, self._where(self.command.check_run_id), named=True
+                CHECK_RUN, self._url_variables(self.command.check_run_id), named=True
             )
         except NotFound:
             return False
         return is_own(check_run, self.own, self.command.approval)
 
-    async def _moved(self, stored: StoredApproval) -> bool:
+    async def _has_branch_moved(self, stored: StoredApproval) -> bool:
         """Tell whether the branch has moved: then the question's check run is not on its head."""
         if stored.branch is None or stored.state != "waiting":
             return False
@@ -97,7 +97,7 @@ class CommandContext:
         found = await find_check(self.client, self.own, repository, stored.id, stored.branch)
         return found is None
 
-    def _where(self, ident: int) -> dict[str, str]:
+    def _url_variables(self, ident: int) -> dict[str, str]:
         repository = self.command.repository
         return {"owner": repository.owner, "repo": repository.name, "id": str(ident)}
 

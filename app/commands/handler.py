@@ -101,9 +101,9 @@ class CommandHandler:
         read = await inquiry.read()
         if read is None:
             return {"withdrawn": "the comment was removed"}
-        return await self._said(read)
+        return await self._execute(read)
 
-    async def _said(self, inquiry: CommandContext) -> dict[str, str]:
+    async def _execute(self, inquiry: CommandContext) -> dict[str, str]:
         match inquiry.command.verb:
             case "approve" | "deny":
                 return await self._answers.obey(inquiry)

@@ -39,7 +39,7 @@ class RunInspector:
         facts = await inquiry.about_asker()
         live = await self.lanes.live(command)
         # The one at work is the oldest: those that were asked for later wait for it.
-        run = live[-1] if live else await self.lanes.ended(command)
+        run = live[-1] if live else await self.lanes.find_ended(command)
         refusal = steering.decide(command, facts, Standing(live=bool(live), ended=run is not None))
         if refusal is not None or run is None:
             assert refusal is not None
@@ -56,7 +56,7 @@ class RunInspector:
         if command.verb == "status":
             text = await self._status(command, kept, run, len(live) - 1)
         else:
-            text = await self._why(command, kept, discreet=discreet)
+            text = await self._explain(command, kept, discreet=discreet)
         await self.telling.say(command, f"{command.verb}-{command.comment_id}", text)
         return {"told": run.id}
 
@@ -64,21 +64,21 @@ class RunInspector:
         journal = StoredJournal(self.database, run.id)
         status = RunStatus(
             run=kept,
-            allowance=await self.spending.of(command, run.id),
+            allowance=await self.spending.compute(command, run.id),
             today=await journal.spent_today(),
             behind=max(0, behind),
             approvals=await History(self.database).approvals(run.id),
             comment_id=run.comment_id,
         )
-        return status_text(status, self._issue(command), self.telling.wording(command))
+        return status_text(status, self._issue(command), self.telling.for_command(command))
 
-    async def _why(self, command: Command, kept: KeptRun, *, discreet: bool) -> str:
+    async def _explain(self, command: Command, kept: KeptRun, *, discreet: bool) -> str:
         """Return the reasons; `discreet`: without those that whoever sees no alerts must not see.
 
         What people decided they have said here, or it is none of the public's business.
         """
         history = History(self.database)
-        steers = await StoredSteers(self.database).since(kept.id)
+        steers = await StoredSteers(self.database).list_after(kept.id)
         approvals = await history.approvals(kept.id)
         if discreet:
             steers = [each for each in steers if each.via in SAID_HERE]
@@ -89,7 +89,7 @@ class RunInspector:
             approvals=approvals,
             steers=steers,
         )
-        return why_text(reasons, self.telling.wording(command))
+        return why_text(reasons, self.telling.for_command(command))
 
     def _issue(self, command: Command) -> str:
         web = self.telling.github.urls.web

@@ -90,9 +90,9 @@ class CommandReplies:
     async def say(self, command: Command, key: str, markdown: str) -> None:
         """Post a comment where the command was given."""
         comments = MarkedComments(self.github, command, "commands", settle=self.settle)
-        await if_possible(comments.say(key, self.wording(command).text(markdown)))
+        await if_possible(comments.say(key, self.for_command(command).text(markdown)))
 
-    def wording(self, command: Command) -> OutgoingText:
+    def for_command(self, command: Command) -> OutgoingText:
         """Return the cleaner of texts for that place."""
         return OutgoingText(self.github.urls, command, self.redactor)
 

@@ -53,7 +53,7 @@ class RunStarter:
         """Start the run, or explain why not; return the result for the record."""
         command = inquiry.command
         run_id = f"{inquiry.ident}-{'again' if command.verb == 'retry' else command.verb}"
-        if await self.lanes.known(run_id):  # asked for before a crash
+        if await self.lanes.has_run(run_id):  # asked for before a crash
             await self.submit(run_id, request_of(await self.runs.request(run_id)))
         elif (refusal := await self._start(inquiry, run_id)) is not None:
             await self.telling.react(inquiry.client, command, PUZZLED)
@@ -81,7 +81,9 @@ class RunStarter:
         return None
 
     async def _last(self, command: Command) -> LaneRun | None:
-        return await self.lanes.ended(command, begun=True) or await self.lanes.ended(command)
+        return await self.lanes.find_ended(command, begun=True) or await self.lanes.find_ended(
+            command
+        )
 
     async def _stages(self, last: LaneRun) -> tuple[str, ...]:
         """Return the names of the stages that it came to, in that order."""
@@ -96,9 +98,9 @@ class RunStarter:
         if last is None:
             return address(command) if command.verb == "address" else update(command)
         again = Again(run_id=last.id, stage=command.stage)
-        return once_more(command, await self._asked(last), again)
+        return once_more(command, await self._read_request(last), again)
 
-    async def _asked(self, last: LaneRun) -> Any:
+    async def _read_request(self, last: LaneRun) -> Any:
         """Return the last run's request, as JSON values; only its kind where nobody can read it."""
         try:
             asked = await self.runs.request(last.id)

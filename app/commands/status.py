@@ -205,20 +205,20 @@ def _approval(stored: StoredApproval, wording: OutgoingText) -> str:
     told = APPROVAL.format(
         at=moment(stored.decided_at or stored.asked_at),
         id=stored.id,
-        tool=wording.quoted(stored.tool, LONGEST_WORDS),
-        stage=wording.quoted(stage_name(stage), LONGEST_WORDS),
+        tool=wording.quote(stored.tool, LONGEST_WORDS),
+        stage=wording.quote(stage_name(stage), LONGEST_WORDS),
         standing=stored.standing,
     )
-    reason = wording.quoted(stored.reason, LONGEST_REASON)
+    reason = wording.quote(stored.reason, LONGEST_REASON)
     return told + (BECAUSE.format(reason=reason) if stored.reason else "")
 
 
 def _steer(steer: Steer, wording: OutgoingText) -> str:
     text = CANCELLED[steer.via] if steer.kind == "cancel" else DID[steer.kind]
-    words = wording.quoted(steer.words, LONGEST_REASON) if steer.words.strip() else ""
+    words = wording.quote(steer.words, LONGEST_REASON) if steer.words.strip() else ""
     return STEER.format(
         at=moment(steer.at),
-        by=wording.quoted(steer.by, LONGEST_WORDS),
+        by=wording.quote(steer.by, LONGEST_WORDS),
         did=text.format(usd=steer.usd),
         words=f" Their words: {words}" if words else "",
     )

@@ -53,17 +53,19 @@ class SteeringCommands:
         Only runs that were asked for before the command are meant.
         """
         command = inquiry.command
-        if (told := await self.steers.told(_key(inquiry))) is not None:  # before a crash
+        if (told := await self.steers.find_told_run(_key(inquiry))) is not None:  # before a crash
             await self._confirm(inquiry, told)
             return {"steered": told}
         live = await self.lanes.live(command, before=inquiry.ident)
         if command.verb == "remark" and not live:
             return NO_RUN
         facts = await inquiry.about_asker()
-        standing = await self._standing(inquiry, live)
+        standing = await self._load_standing(inquiry, live)
         refusal = steering.decide(command, facts, standing)
         refusal = refusal or await self._by_policy(command, facts)
-        if refusal is None and not await self._put(inquiry, live, _role(facts), standing.room):
+        if refusal is None and not await self._store_steer(
+            inquiry, live, _role(facts), standing.room
+        ):
             refusal = steering.decide(command, facts, Standing(ended=True))
         if refusal is not None:
             await self._refuse(inquiry, refusal, live)
@@ -84,7 +86,7 @@ class SteeringCommands:
             return {"dropped": "it was our own doing"}
         if reason := await _stands(inquiry):
             return {"dropped": reason}
-        return {"steered": live[0].id} if await self._put(inquiry, live, "", 0) else NO_RUN
+        return {"steered": live[0].id} if await self._store_steer(inquiry, live, "", 0) else NO_RUN
 
     async def _by_policy(self, command: Command, facts: Facts) -> Refusal | None:
         if command.verb not in BY_POLICY:
@@ -92,23 +94,23 @@ class SteeringCommands:
         found = await self.policy(command)
         return access_policy.decide_command(command, found, facts.role_name, facts.permission)
 
-    async def _standing(self, inquiry: CommandContext, live: list[LaneRun]) -> Standing:
+    async def _load_standing(self, inquiry: CommandContext, live: list[LaneRun]) -> Standing:
         command = inquiry.command
         if not live:
-            return Standing(ended=await self.lanes.ended(command) is not None)
+            return Standing(ended=await self.lanes.find_ended(command) is not None)
         if command.verb != "budget":
             return Standing(live=True)
-        allowance = await self.spending.of(command, live[0].id)
+        allowance = await self.spending.compute(command, live[0].id)
         return Standing(live=True, room=allowance.room, most=allowance.most)
 
-    async def _put(
+    async def _store_steer(
         self, inquiry: CommandContext, live: list[LaneRun], role: str, room: float
     ) -> bool:
         """Keep it for the newest run, a cancel for all; return whether any hears of it."""
         command, via = inquiry.command, inquiry.command.via
         assert via != "button"
         meant = live if command.verb == "cancel" else live[:1]
-        return await self.steers.put(
+        return await self.steers.insert(
             [run.id for run in meant],
             _key(inquiry),
             kind=KINDS[command.verb],
@@ -127,7 +129,7 @@ class SteeringCommands:
         await self.telling.react(inquiry.client, command, face)
         if command.usd is None:
             return
-        before = await self.spending.of(command, run_id, besides=_key(inquiry))
+        before = await self.spending.compute(command, run_id, besides=_key(inquiry))
         if command.usd > before.room:
             text = CAPPED.format(
                 login=command.asked_by.login, usd=before.room, asked=command.usd, most=before.most
@@ -141,7 +143,7 @@ class SteeringCommands:
             await self.telling.refuse(command, refusal, about=live[0].id)
         elif command.verb != "remark":
             await self.telling.react(inquiry.client, command, PUZZLED)
-            last = await self.lanes.ended(command) if refusal.rule == "under-way" else None
+            last = await self.lanes.find_ended(command) if refusal.rule == "under-way" else None
             await self.telling.refuse(command, refusal, about=last.id if last else "")
         elif refusal.rule == "unedited":
             await self.telling.react(inquiry.client, command, PUZZLED)
@@ -162,7 +164,7 @@ async def _stands(inquiry: CommandContext) -> str:
     if command.via != "label":
         return UNDONE if issue["state"] == "open" else ""
     on_pull = "pull_request" in issue
-    if on_pull and inquiry.own.wrote(issue):
+    if on_pull and inquiry.own.is_author(issue):
         return "it is Fettle's own pull request, which needs no label"
     wanted = ADDRESS_LABEL if on_pull else RESOLVE_LABEL
     return UNDONE if any(label["name"] == wanted for label in issue["labels"]) else ""

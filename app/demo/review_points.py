@@ -28,7 +28,7 @@ class ReviewPoint(BaseModel):
     words: str
     """For a suggestion: what should stand there, with `{line}` for what does."""
 
-    def at(self, path: str, number: int, line: str) -> Inline:
+    def to_inline(self, path: str, number: int, line: str) -> Inline:
         """Return it as a comment on that line."""
         text = block(f"{self.words.format(line=line)}\n") if self.kind == "suggestion" else ""
         return Inline(path, number, text or self.words)
@@ -53,7 +53,7 @@ def inlines(points: Sequence[ReviewPoint], diff: str) -> Iterator[Inline]:
         fitting = [each for each in here if point.line in each[2]]
         places = fitting if point.kind == "suggestion" else fitting or here or new
         if places:
-            yield point.at(*places[0])
+            yield point.to_inline(*places[0])
 
 
 def _new_lines(diff: str) -> Iterator[tuple[str, int, str]]:

@@ -105,13 +105,13 @@ class ServerProcess:
     async def _ready(self) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(START_SECONDS):
-                if await self._answered():
+                if await self._wait_until_ready():
                     return
         await self.kill()
         said = self.log.read_text("utf-8", "replace").strip()[-2000:]
         raise ConfigError(f"The server did not start:\n{said}")
 
-    async def _answered(self) -> bool:
+    async def _wait_until_ready(self) -> bool:
         """Return True once the server is ready, False when its process ended instead."""
         async with aiohttp.ClientSession() as session:
             while not self.ended:

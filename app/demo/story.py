@@ -76,7 +76,7 @@ class DemoView(Protocol):
         """Show what GitHub has found in another repository."""
         ...
 
-    def mended(self, package: str, text: str) -> None:
+    def show_alert_outcome(self, package: str, text: str) -> None:
         """Show what became of one of those."""
         ...
 
@@ -144,7 +144,7 @@ class Demo:
         database = Database(server.database_url)
         self.stack.callback(database.close)
         outcome = await self._watch(server, database, began)
-        spending = await self._spending(server, database, time.monotonic() - began)
+        spending = await self._measure_cost(server, database, time.monotonic() - began)
         review = await self._review(case, scene, server, database)
         sandbox = await choose(load_settings({"FETTLE_TOOLCHAINS": str(toolchain)}, serving=False))
         verdicts = await self._judge(case, sandbox, scene, place)
@@ -173,7 +173,7 @@ class Demo:
             for run in await chapter.runs(database):
                 if run.id not in told and run.outcome is not None:
                     told.add(run.id)
-                    self.view.mended(run.reference, run.outcome.text)
+                    self.view.show_alert_outcome(run.reference, run.outcome.text)
             if (seconds := time.monotonic() - began) > PATIENCE:
                 break
             self.view.tick(seconds)
@@ -193,7 +193,7 @@ class Demo:
         review = await submit(scene, pulls[0], case.review)
         await self.view.review(scene, review)
         outcome = await self._watch(server, database, began, after=before[0])
-        spending = await self._spending(server, database, time.monotonic() - began)
+        spending = await self._measure_cost(server, database, time.monotonic() - began)
         return await collect_review(scene, review, head, outcome, spending)
 
     async def _keep(self, starting: Awaitable[Part]) -> Part:
@@ -218,10 +218,10 @@ class Demo:
             await asyncio.sleep(0.05)
         return Outcome(kind="failed", text=f"No end after {PATIENCE:.0f} s. Log: {server.log}")
 
-    async def _spending(self, server: ServerProcess, database: Database, s: float) -> DemoCost:
+    async def _measure_cost(self, server: ServerProcess, database: Database, s: float) -> DemoCost:
         numbers = {} if server.ended else await server.numbers()
         run = await Runs(database).latest()
-        spent = await StoredJournal(database, run[0]).spent() if run else (Usage(), 0.0, 0)
+        spent = await StoredJournal(database, run[0]).sum_usage() if run else (Usage(), 0.0, 0)
         return DemoCost(s, numbers, *spent)
 
     async def _judge(

@@ -110,7 +110,7 @@ class TerminalView:
         self._progress.begin()
         self._progress.stage_started("alerts/1", "A run for each of them")
 
-    def mended(self, package: str, text: str) -> None:
+    def show_alert_outcome(self, package: str, text: str) -> None:
         """Show what became of one of the alerts."""
         self._progress.stage_started(f"{package}/1", package)
         self._progress.stage_finished(f"{package}/1", text)

@@ -53,7 +53,7 @@ class Copy:
         """Return the mounts of the copy, writable."""
         return CommandMounts(
             mounts=(*places(self.folder), *self.way.mounts),
-            within=dict(self._within()),
+            within=dict(self._list_written_folders()),
             environment={**INSTALLING, **self.way.environment},
             path=tuple(dict.fromkeys((*FIRST_ON_PATH, *self.manifest.path))),
             wrap=self.way.wrap,
@@ -63,10 +63,10 @@ class Copy:
     @property
     def note(self) -> str:
         """Return the refused network requests, for the reader of the command's output."""
-        refused = self.way.refused()
+        refused = self.way.list_refusals()
         return REFUSED.format(hosts="; ".join(refused)) if refused else ""
 
-    def _within(self) -> Iterator[tuple[str, Path]]:
+    def _list_written_folders(self) -> Iterator[tuple[str, Path]]:
         for number, path in enumerate(self.manifest.within):
             yield path, self.folder / "tree" / str(number)
 
@@ -79,7 +79,7 @@ class Adder:
     open_way: OpenReading
 
     @asynccontextmanager
-    async def copied(
+    async def open_copy(
         self,
         folder: Path,
         original: Path | None,

@@ -55,14 +55,14 @@ class Store:
         self._budget = budget
 
     @asynccontextmanager
-    async def locked(self, name: str, *, timeout: float) -> AsyncIterator[Path]:
+    async def lock(self, name: str, *, timeout: float) -> AsyncIterator[Path]:
         """Lock a repository's entries against other builders, and yield their folder."""
         folder = self._root / name
         make_passable(folder)
         async with file_lock(self._root / f"{name}.lock", timeout=timeout):
             yield folder
 
-    def unfinished(self, folder: Path) -> list[Path]:
+    def list_unfinished(self, folder: Path) -> list[Path]:
         """Return half-built entries of dead processes; the caller holds the lock."""
         return list(folder.glob(f"{_BUILDING}*"))
 
@@ -83,11 +83,11 @@ class Store:
         for folder in (self._root / name).glob(f"*-{owner}"):
             await asyncio.to_thread(_drop, folder)
 
-    def building(self, folder: Path) -> Path:
+    def make_build_folder(self, folder: Path) -> Path:
         """Return a new folder to build in, which only its own sandbox can reach."""
-        return self._made(folder / f"{_BUILDING}{secrets.token_hex(6)}")
+        return self._make_folder(folder / f"{_BUILDING}{secrets.token_hex(6)}")
 
-    def adding(self, name: str, owner: str) -> Path:
+    def make_addition_folder(self, name: str, owner: str) -> Path:
         """Return a new folder for this owner's additions; its half-done ones are deleted.
 
         Other builders leave it alone, and `forget` deletes it.
@@ -96,9 +96,9 @@ class Store:
         make_passable(folder)
         for left in folder.glob(f"{_ADDING}*-{owner}"):
             _drop(left)
-        return self._made(folder / f"{_ADDING}{secrets.token_hex(6)}-{owner}")
+        return self._make_folder(folder / f"{_ADDING}{secrets.token_hex(6)}-{owner}")
 
-    def _made(self, made: Path) -> Path:
+    def _make_folder(self, made: Path) -> Path:
         made.mkdir()
         if os.geteuid() == 0:
             os.chown(made, -1, self._group)

@@ -58,7 +58,7 @@ class Authority:
     def _own(self) -> x509.Certificate:
         usage = _usage(key_cert_sign=True, crl_sign=True)
         return (
-            self._unsigned(self._name, self._key.public_key())
+            self._make_certificate_builder(self._name, self._key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(usage, critical=True)
             .sign(self._key, hashes.SHA256())
@@ -69,7 +69,7 @@ class Authority:
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
         names = x509.SubjectAlternativeName([_general_name(host)])
         return (
-            self._unsigned(x509.Name([]), key.public_key())
+            self._make_certificate_builder(x509.Name([]), key.public_key())
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(digital_signature=True), critical=True)
             .add_extension(usage, critical=False)
@@ -78,7 +78,7 @@ class Authority:
             .sign(self._key, hashes.SHA256())
         )
 
-    def _unsigned(
+    def _make_certificate_builder(
         self, subject: x509.Name, key: ec.EllipticCurvePublicKey
     ) -> x509.CertificateBuilder:
         now = dt.datetime.now(dt.UTC)

@@ -96,7 +96,7 @@ class IndexReaders:
             return web.Response(status=502, text=f"{place} {problem}\n")
 
     def _private_ok(self, host: str, port: int) -> bool:
-        origin = self._allowed.at(host, port)
+        origin = self._allowed.find_for_connect(host, port)
         return origin is not None and origin.private_ok
 
     def _origin(self, place: OriginKey) -> Origin:
@@ -122,7 +122,7 @@ class IndexReaders:
                 headers=headers,
                 allow_redirects=False,
             ) as found:
-                return await self._passing.on(found, request, key)
+                return await self._passing.forward_answer(found, request, key)
         except aiohttp.ClientConnectorDNSError as error:
             raise Refused(502, str(error.os_error.strerror or "cannot be resolved")) from error
 

@@ -34,7 +34,7 @@ class Passing:
     def __init__(self) -> None:
         self._turn = asyncio.Semaphore(_PAGES_AT_ONCE)
 
-    async def on(
+    async def forward_answer(
         self, found: aiohttp.ClientResponse, request: web.BaseRequest, key: Key | None
     ) -> web.StreamResponse:
         """Forward one response. Raises Refused when it holds the credential of its index."""

@@ -42,7 +42,7 @@ class IndexWay:
         """Return the command with the proxy on its loopback."""
         return bridge(command, self.proxy.socket, BUNDLE)
 
-    def refused(self) -> Sequence[str]:
+    def list_refusals(self) -> Sequence[str]:
         """Return the refused requests, the most frequent first."""
         return [str(refusal) for refusal in self.proxy.refused[:_REFUSED_SHOWN]]
 

@@ -68,7 +68,7 @@ class Proxy:
     @property
     def refused(self) -> tuple[BlockedRequest, ...]:
         """Return the refused requests so far, the most frequent first."""
-        return self._refusals.listed()
+        return self._refusals.list_all()
 
     def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a connection of the sandbox; beyond the limits it is closed silently."""
@@ -132,7 +132,7 @@ class Proxy:
             await outside.close()
 
     def _require_allowed(self, entry: _Entry) -> Origin:
-        origin = self._allowed.at(entry.host, entry.port)
+        origin = self._allowed.find_for_connect(entry.host, entry.port)
         if origin is None:
             raise Refused(403, NO_INDEX)
         return origin
@@ -149,7 +149,7 @@ class Proxy:
     async def _tunnel(self, inside: StreamPair, entry: _Entry) -> tuple[StreamPair, bytes]:
         """Open what a CONNECT leads to; return it with the bytes to begin with."""
         origin = self._require_allowed(entry)
-        outside = await self._connected(origin) if origin.tunnel else None
+        outside = await self._connect(origin) if origin.tunnel else None
         try:
             inside.writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             await inside.writer.drain()
@@ -163,7 +163,7 @@ class Proxy:
                 await outside.close()
             raise
 
-    async def _connected(self, origin: Origin) -> StreamPair:
+    async def _connect(self, origin: Origin) -> StreamPair:
         """Connect to an address of the origin that was checked, never to its name."""
         _, host, port = origin.place
         try:

@@ -65,7 +65,7 @@ class Way(Protocol):
         """Return the command with the access added."""
         ...
 
-    def refused(self) -> Sequence[str]:
+    def list_refusals(self) -> Sequence[str]:
         """Return the refused requests with their reasons."""
         ...
 
@@ -114,7 +114,7 @@ class Builder:
                 leavings = await self._taken_over(folder, tree)
             finally:
                 await tree.close()
-            if refused := way.refused():
+            if refused := way.list_refusals():
                 record.notes.append(_REFUSED.format(hosts="; ".join(refused)))
         await asyncio.to_thread(_remove, folder / "run", folder / "tmp")
         result = SetupResult(
@@ -161,7 +161,7 @@ class Builder:
         )
 
     async def _taken_over(self, folder: Path, tree: GitWorkTree) -> Leavings:
-        ignored = await tree.ignored()
+        ignored = await tree.list_ignored()
         try:
             return await asyncio.to_thread(take_over, folder, tree.files, ignored, self.toolchains)
         except RecursionError as error:
@@ -175,7 +175,7 @@ class Builder:
         for command in chosen.commands:
             seconds = max(record.until - time.monotonic(), 1.0)
             result = await tree.run(["bash", "-c", command], timeout=seconds)
-            record.commands.append(self._noted(command, result))
+            record.commands.append(self._to_setup_command(command, result))
             if result.exit_code:
                 record.problems.append(
                     _FAILED[result.why].format(
@@ -184,7 +184,7 @@ class Builder:
                 )
                 return
 
-    def _noted(self, command: str, result: CommandResult) -> SetupCommand:
+    def _to_setup_command(self, command: str, result: CommandResult) -> SetupCommand:
         return SetupCommand(
             command=command,
             exit_code=result.exit_code,

@@ -60,7 +60,7 @@ class SetUps:
     adder: Adder
     kits: Kits
 
-    def of(self, name: str, mirror: Mirror, run_id: str) -> RunSetUp:
+    def for_run(self, name: str, mirror: Mirror, run_id: str) -> RunSetUp:
         """Return the installer of one run; `name` is the repository's folder in the cache."""
         return RunSetUp(self, name, mirror, run_id)
 
@@ -85,14 +85,14 @@ class RunSetUp:
         if self._all.sandbox.level != "full":
             problem = _NOT_HELD.format(name=self._all.sandbox.name)
             return SetupResult(source=plan.source, problems=(problem,))
-        entry, cached = await self._ensured(base, plan, key)
+        entry, cached = await self._ensure_entry(base, plan, key)
         return entry.manifest.result.model_copy(update={"cached": cached})
 
     async def forget(self) -> None:
         """Delete what was installed for this run alone."""
         await self._all.store.forget(self._name, self._owner)
 
-    async def furnishing(self, base: str, policy: Policy) -> CommandMounts:
+    async def find_mounts(self, base: str, policy: Policy) -> CommandMounts:
         """Return the installed dependencies for the next command.
 
         Raises TransientError when they were lost and cannot be installed again.
@@ -104,7 +104,7 @@ class RunSetUp:
         return known[1] if known else CommandMounts()
 
     @asynccontextmanager
-    async def adding(
+    async def open_addition(
         self, base: str, policy: Policy, argv: Sequence[str]
     ) -> AsyncIterator[RunAddition]:
         """Lend a copy for this command to change; without `keep`, it is dropped at the end.
@@ -113,22 +113,22 @@ class RunSetUp:
         """
         if self._all.sandbox.level != "full":
             raise ToolError(_NO_WAY.format(name=self._all.sandbox.name))
-        await self.furnishing(base, policy)
+        await self.find_mounts(base, policy)
         plan, key = await self._plan(base, policy)
         entry = self._found[base][0] if base in self._found else None
         manifest = entry.manifest if entry else _make_empty_manifest(base, plan)
-        folder = self._all.store.adding(self._name, self._owner)
-        async with self._all.adder.copied(
+        folder = self._all.store.make_addition_folder(self._name, self._owner)
+        async with self._all.adder.open_copy(
             folder, entry.folder if entry else None, manifest, plan.tools, argv
         ) as copy:
             yield RunAddition(self, copy, base, key)
 
     @asynccontextmanager
-    async def lending(self, argv: Sequence[str], kits: Sequence[Kit]) -> AsyncIterator[Loan]:
+    async def lend_kits(self, argv: Sequence[str], kits: Sequence[Kit]) -> AsyncIterator[Loan]:
         """Lend kits to a command of Fettle's; it leaves nothing behind."""
-        folder = self._all.store.adding(self._name, self._owner)
+        folder = self._all.store.make_addition_folder(self._name, self._owner)
         try:
-            async with self._all.kits.lent(folder / "tmp", argv, kits) as loan:
+            async with self._all.kits.lend(folder / "tmp", argv, kits) as loan:
                 yield loan
         finally:
             await asyncio.to_thread(remove_tree, folder)
@@ -144,7 +144,7 @@ class RunSetUp:
         except RecursionError as error:
             raise ToolError("What it installed is nested too deep to be kept.") from error
         entry = await self._all.store.keep(copy.folder, addition.key, manifest, self._owner)
-        self._remembered(addition.base, entry)
+        self._remember(addition.base, entry)
 
     async def _looked_up(self, base: str, policy: Policy) -> tuple[Entry, CommandMounts] | None:
         plan, key = await self._plan(base, policy)
@@ -152,46 +152,46 @@ class RunSetUp:
             return None
         if not plan.recipes:
             added = self._all.store.find(self._name, key, base, self._owner)
-            return self._remembered(base, added) if added else None
-        entry, cached = await self._ensured(base, plan, key)
+            return self._remember(base, added) if added else None
+        entry, cached = await self._ensure_entry(base, plan, key)
         if not cached:
             log.info("set up again", problems=entry.manifest.result.problems)
             if entry.manifest.result.problems:
                 await self.forget()  # the next try must not take it for what it was left with
                 raise TransientError(_LOST.format(problem=entry.manifest.result.problems[0]))
-        return self._remembered(base, entry)
+        return self._remember(base, entry)
 
-    def _remembered(self, base: str, entry: Entry) -> tuple[Entry, CommandMounts]:
+    def _remember(self, base: str, entry: Entry) -> tuple[Entry, CommandMounts]:
         self._found[base] = (entry, furnishing_of(entry.folder, entry.manifest))
         return self._found[base]
 
-    async def _ensured(self, base: str, plan: InstallPlan, key: str) -> tuple[Entry, bool]:
+    async def _ensure_entry(self, base: str, plan: InstallPlan, key: str) -> tuple[Entry, bool]:
         """Return the entry, and whether it was there already; two runs never build one twice."""
         store = self._all.store
         entry = store.find(self._name, key, base, self._owner)
         if entry is not None and entry.there:
             return entry, True
-        async with store.locked(self._name, timeout=plan.timeout + _PATIENCE) as folder:
+        async with store.lock(self._name, timeout=plan.timeout + _PATIENCE) as folder:
             entry = store.find(self._name, key, base, self._owner)
             if entry is not None and entry.there:
                 return entry, True
-            for left in store.unfinished(folder):
+            for left in store.list_unfinished(folder):
                 await self._mirror.forget(run_refs(checkout_of(left)))
                 await asyncio.to_thread(remove_tree, left)
-            building, manifest = await self._built(folder, base, plan)
+            building, manifest = await self._build(folder, base, plan)
             entry = await store.keep(building, key, manifest, self._owner)
         await store.tidy()
         return entry, False
 
-    async def _built(self, folder: Path, base: str, plan: InstallPlan) -> tuple[Path, Manifest]:
+    async def _build(self, folder: Path, base: str, plan: InstallPlan) -> tuple[Path, Manifest]:
         """Return what was built; what makes it impossible is a result, too."""
-        building = self._all.store.building(folder)
+        building = self._all.store.make_build_folder(folder)
         try:
             return building, await self._all.builder.build(self._mirror, building, base, plan)
         except (ConfigError, RunError, ToolError) as error:
             log.warning("set-up impossible", error=str(error))
             await asyncio.to_thread(remove_tree, building)
-            building = self._all.store.building(folder)
+            building = self._all.store.make_build_folder(folder)
             (building / "setup").mkdir()
             (building / "setup").chmod(0o755)
             result = SetupResult(source=plan.source, problems=(printable(str(error)),))

@@ -101,7 +101,7 @@ class Allowed:
         """Return the origin with exactly this scheme, host and port."""
         return self._origins.get(OriginKey(scheme, _plain(host), port))
 
-    def at(self, host: str, port: int) -> Origin | None:
+    def find_for_connect(self, host: str, port: int) -> Origin | None:
         """Return the origin of a CONNECT to host and port: https, unless only http is allowed."""
         return self.find("https", host, port) or self.find("http", host, port)
 

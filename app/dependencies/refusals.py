@@ -46,6 +46,6 @@ class Refusals:
         if what in self._counts or len(self._counts) < _KEPT:
             self._counts[what] += 1
 
-    def listed(self) -> tuple[BlockedRequest, ...]:
+    def list_all(self) -> tuple[BlockedRequest, ...]:
         """Return all refusals, the most frequent first."""
         return tuple(BlockedRequest(*what, count) for what, count in self._counts.most_common())

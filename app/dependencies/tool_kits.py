@@ -67,7 +67,7 @@ class Loan:
     @property
     def note(self) -> str:
         """Return the missing kits, and the refused requests."""
-        refused = self.way.refused()
+        refused = self.way.list_refusals()
         return self.missing + (REFUSED.format(hosts="; ".join(refused)) if refused else "")
 
 
@@ -84,7 +84,7 @@ class Kits:
     _failed: dict[str, tuple[float, str]] = field(default_factory=dict)
 
     @asynccontextmanager
-    async def lent(
+    async def lend(
         self, scratch: Path, argv: Sequence[str], kits: Sequence[Kit]
     ) -> AsyncIterator[Loan]:
         """Lend kits, with the caller's folder `scratch` for temporary files.
@@ -100,7 +100,7 @@ class Kits:
         try:
             async with self.open_way(tools) as way:
                 for kit in wanted:
-                    made = await self._made(kit, tuple(mounts[1:]), way)
+                    made = await self._find_or_make(kit, tuple(mounts[1:]), way)
                     if isinstance(made, str):
                         missing += _NOT_MADE.format(name=kit.name, said=made)
                     else:
@@ -109,22 +109,22 @@ class Kits:
         except ConfigError as error:
             raise ToolError(_NO_INDEX.format(error=error)) from error
 
-    async def _made(self, kit: Kit, needs: tuple[Mount, ...], way: Way) -> Entry | str:
+    async def _find_or_make(self, kit: Kit, needs: tuple[Mount, ...], way: Way) -> Entry | str:
         """Return a kit, made if need be, or why it cannot be."""
         key = await self._key(kit)
-        entry = self._found(key)
+        entry = self._find(key)
         if entry is not None:
             return entry
         at, said = self._failed.get(key, (0.0, ""))
         if at and time.monotonic() < at + _PATIENCE:
             return said
-        async with self.store.locked(_NAME, timeout=_SECONDS * 2) as folder:
-            entry = self._found(key)
+        async with self.store.lock(_NAME, timeout=_SECONDS * 2) as folder:
+            entry = self._find(key)
             if entry is not None:
                 return entry
-            for left in self.store.unfinished(folder):
+            for left in self.store.list_unfinished(folder):
                 await asyncio.to_thread(remove_tree, left)
-            made = await self._make(kit, key, self.store.building(folder), needs, way)
+            made = await self._make(kit, key, self.store.make_build_folder(folder), needs, way)
         if isinstance(made, str):
             self._failed[key] = time.monotonic(), made
         else:
@@ -161,7 +161,7 @@ class Kits:
         finally:
             await asyncio.to_thread(remove_tree, building)  # it is elsewhere if it was made
 
-    def _found(self, key: str) -> Entry | None:
+    def _find(self, key: str) -> Entry | None:
         entry = self.store.find(_NAME, key, "", _OWNER)
         return entry if entry is not None and entry.there else None
 

@@ -64,7 +64,7 @@ async def app_findings(github: DoctorClient, owners: AllowedOwners) -> list[Diag
     found = [ok("App's key", f"GitHub accepts it: {known.slug}, {known.html_url}")]
     found += [*_clock(github), *_asked_for(known)]
     try:
-        every = await github.every("/app/installations")
+        every = await github.list_all("/app/installations")
         installed = [InstallationState.model_validate(each) for each in every]
         served = [each for each in installed if _serves(owners, each)]
         found += _not_served(installed, served)

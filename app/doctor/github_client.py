@@ -37,7 +37,7 @@ class DoctorClient:
         """Return the answer. Raises what a refusal means (FettleError)."""
         return await self._client.request("GET", path)
 
-    async def every(self, path: str) -> list[Any]:
+    async def list_all(self, path: str) -> list[Any]:
         """Return the items of all pages, up to a bound."""
         found, more = await self._client.page(f"{path}{{?per_page}}", {"per_page": "100"})
         for _ in range(MOST_PAGES - 1):
@@ -65,7 +65,7 @@ async def open_client(
     sleep: Callable[[float], Awaitable[object]] | None = None,
 ) -> AsyncIterator[DoctorClient]:
     """Hold the connection open. Raises ConfigError for a wrong address or key."""
-    urls = Urls.of(github_url)
+    urls = Urls.from_web_url(github_url)
     jwt = AppJwt(credentials.app_id, credentials.private_key.get_secret_value())
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield DoctorClient(HttpApi(session, urls), jwt, urls, sleep)

@@ -112,14 +112,16 @@ class Attempt:
             raise AssertionError("both were asked for")
         try:
             async with asyncio.timeout(PATIENCE):
-                out, said = await asyncio.gather(process.stdout.read(), self._heard(process.stderr))
+                out, said = await asyncio.gather(
+                    process.stdout.read(), self._read_output(process.stderr)
+                )
                 return await process.wait(), out.decode("utf-8", "replace"), said
         except TimeoutError as error:
             raise RunError(f"It did not end within {PATIENCE / 3600:.0f} hours.") from error
         finally:
             await _stop(process)
 
-    async def _heard(self, stream: asyncio.StreamReader) -> list[str]:
+    async def _read_output(self, stream: asyncio.StreamReader) -> list[str]:
         """Keep what the process tells in a file, and pick the stages out of it."""
         said = []
         with (self.place / LOG).open("ab") as log:

@@ -50,7 +50,7 @@ class CaseRepository:
         await self.git.local(*plain, environment=environment, timeout=_SECONDS)
         index.unlink()
 
-    async def again(self, folder: Path) -> CaseRepository:
+    async def copy_to(self, folder: Path) -> CaseRepository:
         """Return another one like it."""
         await asyncio.to_thread(shutil.copytree, self.folder, folder, symlinks=True)
         return CaseRepository(folder, self.base)

@@ -108,7 +108,10 @@ class Evaluator:
         make_passable(place)
         repository = await make_repository(fetched, place / BASE)
         judging = CommitJudge(fetched, repository, sandbox, place)
-        before, cured = await judging.commit(judging.repository.base), await judging.cured()
+        before, cured = (
+            await judging.commit(judging.repository.base),
+            await judging.run_on_fixed_source(),
+        )
         if problems := unsound(case.about.judge, before, cured):
             raise ConfigError(f"The case does not hold on this machine: {'; '.join(problems)}.")
         return PreparedCase(fetched, judging, before)
@@ -123,7 +126,7 @@ class Evaluator:
         try:
             async with turn:
                 make_passable(place)
-                repository = await prepared.judging.repository.again(place / case.name)
+                repository = await prepared.judging.repository.copy_to(place / case.name)
                 ended = await self._run(prepared, repository, place, name)
                 verdict = await _judge(prepared, repository, ended)
         except Exception as error:  # noqa: BLE001 one broken attempt must not stop the others

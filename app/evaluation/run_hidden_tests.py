@@ -43,16 +43,16 @@ class CommitJudge:
 
     async def commit(self, commit: str) -> TestOutcomes:
         """Return what the tests say about a commit."""
-        return await self._both(partial(self.repository.lay_out, commit))
+        return await self._run_both(partial(self.repository.lay_out, commit))
 
-    async def cured(self) -> TestOutcomes | None:
+    async def run_on_fixed_source(self) -> TestOutcomes | None:
         """Return what they say about the source in which the bug is cured, if there is one."""
         source = self.fetched.cured
         if source is None:
             return None
-        return await self._both(lambda tree: asyncio.to_thread(copy, source, tree))
+        return await self._run_both(lambda tree: asyncio.to_thread(copy, source, tree))
 
-    async def _both(self, lay_out: LayOut) -> TestOutcomes:
+    async def _run_both(self, lay_out: LayOut) -> TestOutcomes:
         own, hidden = [await self._tests(lay_out, hidden=hidden) for hidden in (False, True)]
         return TestOutcomes(own, hidden)
 

@@ -23,11 +23,11 @@ class JudgeRun:
     trouble: str = ""
     """Why there are no results, if there are none."""
 
-    def passed(self) -> set[str]:
+    def list_passed(self) -> set[str]:
         """Return the tests that passed."""
         return {name for name, result in self.results.items() if result == "passed"}
 
-    def of(self, name: str) -> str:
+    def get_result(self, name: str) -> str:
         """Return a test's result in a word."""
         return self.results.get(name, "absent")
 
@@ -64,7 +64,7 @@ def unsound(judge: JudgeSettings, before: TestOutcomes, cured: TestOutcomes | No
         problems.append(f"the repository's own tests gave no result: {before.own.trouble}")
     if before.hidden.trouble and cured is None:
         problems.append(f"the hidden tests gave no result: {before.hidden.trouble}")
-    passing = before.hidden.passed()
+    passing = before.hidden.list_passed()
     problems += [
         f"`{pattern}` passes before anything was changed"
         for pattern in judge.must_pass
@@ -84,7 +84,9 @@ def compare(judge: JudgeSettings, before: TestOutcomes, after: TestOutcomes) -> 
     turned: dict[str, tuple[str, str]] = {}
     for pattern in judge.must_pass:
         names = [name for name in after.hidden.results if _matches(pattern, name)] or [pattern]
-        turned |= {name: (before.hidden.of(name), after.hidden.of(name)) for name in names}
+        turned |= {
+            name: (before.hidden.get_result(name), after.hidden.get_result(name)) for name in names
+        }
     red = [name for name, (_, now) in turned.items() if now != "passed"]
     if red:
         reasons.append(f"hidden tests fail: {_format_some(red)}")
@@ -97,8 +99,8 @@ def compare(judge: JudgeSettings, before: TestOutcomes, after: TestOutcomes) -> 
 
 
 def _list_lost(judge: JudgeSettings, before: JudgeRun, after: JudgeRun) -> Iterator[str]:
-    now = after.passed()
-    for name in before.passed() - now:
+    now = after.list_passed()
+    for name in before.list_passed() - now:
         if not any(_matches(pattern, name) for pattern in judge.may_fail):
             yield name
 

@@ -138,7 +138,7 @@ class GitObjects:
         fields = raw.decode("utf-8", "surrogateescape").split("\0")[:-1]
         return [_change(fields[at], fields[at + 1]) for at in range(0, len(fields), 2)]
 
-    async def changed(self, old: str, new: str) -> list[str]:
+    async def list_changed_paths(self, old: str, new: str) -> list[str]:
         """Return the paths that differ between two commits or trees."""
         return [change.path for change in await self.changes(old, new)]
 

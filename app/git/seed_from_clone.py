@@ -25,10 +25,10 @@ async def seed(mirror: Mirror, clone: UserClone, remote: str, url: str, token: s
     `remote` is the clone's name for GitHub. A faulty clone does no harm: the mirror then starts
     empty, like any other.
     """
-    if await mirror.known():
+    if await mirror.has_branches():
         return False
     make_passable(mirror.gitdir.parent)
-    beside = mirror.beside("lent")
+    beside = mirror.open_sibling("lent")
     lock = beside.gitdir.with_name(f"{beside.gitdir.name}.busy")
     with contextlib.suppress(FettleError):
         async with file_lock(lock, timeout=0):

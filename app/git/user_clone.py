@@ -81,7 +81,7 @@ class UserClone:
         shallow = await self._shallow()
         with _scratch_file() as pack:
             await _pack(self.git, [commit], pack)
-            async with mirror.locked():
+            async with mirror.lock():
                 _cut_off(mirror.gitdir / "shallow", shallow)
             await mirror.import_pack(pack, _HISTORY_LIMIT)
         await mirror.keep(ref, commit)

@@ -25,7 +25,7 @@ class InstallationEvents:
         """Follow the change; GitHub is asked about everything but a removal, which is final."""
         followed = self._followed
         if notice.change == "deleted":
-            became = await followed.removed(notice.installation_id, notice.account)
+            became = await followed.record_removed(notice.installation_id, notice.account)
         else:
             became = await followed.installation(notice.installation_id, account=notice.account)
             self._poke()

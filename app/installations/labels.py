@@ -80,14 +80,14 @@ class LabelMaker:
                 pass
             self._poked.clear()
             try:
-                if await self._labels.waiting(time.time()):
-                    await self._turn.take(self.once)
+                if await self._labels.list_due_installations(time.time()):
+                    await self._turn.take(self.run_pass)
             except Exception:
                 log.exception("labels not looked after, will be tried again")
 
-    async def once(self) -> None:
+    async def run_pass(self) -> None:
         """Make one pass: some repositories of each installation with labels to create."""
-        for installation_id in await self._labels.waiting(time.time()):
+        for installation_id in await self._labels.list_due_installations(time.time()):
             try:
                 await self._installation(installation_id)
             except FettleError as error:  # the others have their turn all the same
@@ -106,7 +106,9 @@ class LabelMaker:
         if not due:
             return
         try:
-            async with self._github.among(installation_id, due, Profile.LABELS) as client:
+            async with self._github.lease_shared_client(
+                installation_id, due, Profile.LABELS
+            ) as client:
                 await self._repositories(client, due)
         except NotPermitted:  # one of them is out of reach, and GitHub gives a token for none
             await self._one_by_one(installation_id, due)
@@ -117,11 +119,13 @@ class LabelMaker:
     async def _one_by_one(self, installation_id: int, idents: Sequence[int]) -> None:
         for ident in idents:
             try:
-                async with self._github.leased(installation_id, ident, Profile.LABELS) as client:
+                async with self._github.lease_client(
+                    installation_id, ident, Profile.LABELS
+                ) as client:
                     await self._repositories(client, [ident])
             except NotPermitted:
                 again = time.time() + AGAIN
-                await self._labels.done(ident, made=0, again=again, policy_problem=None)
+                await self._labels.record_pass(ident, made=0, again=again, policy_problem=None)
 
     async def _repositories(self, client: InstallationClient, idents: Sequence[int]) -> None:
         for ident in idents:
@@ -141,7 +145,9 @@ class LabelMaker:
         except RunError as error:  # archived meanwhile, say
             log.info("labels put off", repository=repository.full_name, reason=str(error))
             again = time.time() + AGAIN
-        await self._labels.done(repository.id, made=made, again=again, policy_problem=problem)
+        await self._labels.record_pass(
+            repository.id, made=made, again=again, policy_problem=problem
+        )
         if made:
             log.info("labels made", repository=repository.full_name, number=made)
 

@@ -60,7 +60,7 @@ class InstallationLifecycle:
             RepositoryChanged: RepositoryEvents(self.followed, self.labels.poke),
         }
 
-    def obeying(self, obey: Obey) -> Obey:
+    def with_current_names(self, obey: Obey) -> Obey:
         """Wrap `obey` so that commands use their repositories' present names."""
 
         async def obey_current(command: Command, ident: str) -> Json:

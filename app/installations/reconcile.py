@@ -49,14 +49,14 @@ class Reconciliation:
     async def _pass(self) -> None:
         began = time.time()
         known = {each.id: each for each in await self._stored.installations()}
-        found = [each async for each in self._github.every()]
+        found = [each async for each in self._github.list_installations()]
         for ident in known.keys() - {each.id for each in found}:
             await self._look(ident, known[ident].account)  # pages shift while they are read
         due = [each for each in found if _is_due(each, known, began)]
         due.sort(key=lambda each: known[each.id].synced_at if each.id in known else 0.0)
         for each in due[:MOST]:
             try:
-                await self._tell(each.id, each.account, await self._followed.found(each))
+                await self._tell(each.id, each.account, await self._followed.record_found(each))
             except RunError as error:
                 log.warning("installation not read", account=each.account, reason=str(error))
 

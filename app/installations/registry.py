@@ -55,7 +55,7 @@ class InstallationRegistry:
         repository = await self._stored.repository(repository_ids[0]) if repository_ids else None
         if repository is not None and installation_id in repository.former_installations:
             installation_id = repository.installation_id
-        known = await self._known(installation_id)
+        known = await self._load(installation_id)
         if known.removed_at is not None:
             raise InstallationGone(GONE.format(account=known.account))
         if not self._owners.allows(known.account, known.account_id):
@@ -67,14 +67,14 @@ class InstallationRegistry:
 
     async def full_name(self, repository: Repository) -> str:
         """Return the repository's present name."""
-        return "/".join(await self.called(repository.id, repository.owner, repository.name))
+        return "/".join(await self.current_name(repository.id, repository.owner, repository.name))
 
     async def is_public(self, repository_id: int) -> bool:
         """Tell whether everybody may see the repository, as far as is known."""
         known = await self._stored.repository(repository_id)
         return known is not None and not known.private
 
-    async def called(self, repository_id: int, owner: str, name: str) -> tuple[str, str]:
+    async def current_name(self, repository_id: int, owner: str, name: str) -> tuple[str, str]:
         """Return present owner and name, if these were the repository's names once.
 
         Another name may be newer than the store: a delivery can overtake the one about the rename.
@@ -108,7 +108,7 @@ class InstallationRegistry:
         of the request, on which the run's work is based.
         """
         before = about.repository
-        owner, name = await self.called(before.id, before.owner, before.name)
+        owner, name = await self.current_name(before.id, before.owner, before.name)
         private = before.private and not await self.is_public(before.id)
         now = before.model_copy(update={"owner": owner, "name": name, "private": private})
         through = _find_reaching_installation(
@@ -120,7 +120,7 @@ class InstallationRegistry:
         changes = {"repository": now, "url": url, "installation_id": through}
         return about.model_copy(update=changes)
 
-    async def _known(self, installation_id: int) -> KnownInstallation:
+    async def _load(self, installation_id: int) -> KnownInstallation:
         known = await self._stored.installation(installation_id)
         if known is not None:
             return known

@@ -45,10 +45,10 @@ class InstallationSync:
         """Read one installation with all its repositories; return what was new."""
         found = await self.github.one(ident)
         if found is None:
-            return await self.removed(ident, account)
-        return await self.found(found)
+            return await self.record_removed(ident, account)
+        return await self.record_found(found)
 
-    async def found(self, now: KnownInstallation) -> dict[str, Json]:
+    async def record_found(self, now: KnownInstallation) -> dict[str, Json]:
         """Store an installation that GitHub has listed."""
         before = await self.stored.keep(now)
         await self._learn_owner(now)
@@ -66,7 +66,7 @@ class InstallationSync:
             log.warning("permissions not granted", account=now.account, lacks=behind, url=now.url)
         return {**await self._repositories(now), "lacks": behind}
 
-    async def removed(self, ident: int, account: str = "") -> dict[str, Json]:
+    async def record_removed(self, ident: int, account: str = "") -> dict[str, Json]:
         """Record that the App was removed from an account, which is final."""
         known = await self.stored.installation(ident)
         name = account or (known.account if known is not None else "")
@@ -90,7 +90,7 @@ class InstallationSync:
             return {"unreachable": str(error)}
         if now is None:
             return await self.repository_gone(known.id, known.full_name)
-        changes = await self._kept(now.installation_id, [now])
+        changes = await self._keep(now.installation_id, [now])
         ended = await self._ended_by(changes, now.owner)
         return {"called": now.full_name, "cancelled": ended}
 
@@ -102,10 +102,10 @@ class InstallationSync:
 
     async def _repositories(self, installation: KnownInstallation) -> dict[str, Json]:
         try:
-            found = await self._reached(installation.id)
+            found = await self._list_reached(installation.id)
         except InstallationGone as error:  # since a moment ago: another delivery will say so
             return {"unreachable": str(error)}
-        changes = await self._kept(installation.id, found, whole=True)
+        changes = await self._keep(installation.id, found, whole=True)
         if changes.gone:
             self.broker.forget_all(installation.id, changes.gone)
         return {
@@ -115,19 +115,19 @@ class InstallationSync:
             "cancelled": await self._ended_by(changes, installation.account),
         }
 
-    async def _reached(self, installation_id: int) -> list[KnownRepository]:
+    async def _list_reached(self, installation_id: int) -> list[KnownRepository]:
         """Return all that it reaches; what seems to be gone is looked for once more.
 
         Pages shift while they are read, when something is removed.
         """
         found = await self.github.repositories(installation_id)
-        known = await self.stored.reached(installation_id)
+        known = await self.stored.list_repositories(installation_id)
         if len(found) < PER_PAGE or known <= {each.id for each in found}:
             return found
         again = await self.github.repositories(installation_id)
         return list({each.id: each for each in (*found, *again)}.values())
 
-    async def _kept(
+    async def _keep(
         self, installation_id: int, found: Sequence[KnownRepository], *, whole: bool = False
     ) -> Changes:
         changes = await self.stored.keep_repositories(installation_id, found, whole=whole)
@@ -155,7 +155,7 @@ class InstallationSync:
     async def _cancel(self, runs: Sequence[str], by: str, why: str) -> int:
         """Cancel these runs; nobody can be told on GitHub, so only the record says why."""
         if runs:
-            await self.steers.put(
+            await self.steers.insert(
                 runs, "no-ground", kind="cancel", via="installation", by=by, words=why
             )
             log.warning("runs cancelled", number=len(runs), account=by, why=why)

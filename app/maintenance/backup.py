@@ -185,7 +185,7 @@ async def _pack_mirrors(
     root, found = data_dir / MIRRORS, {}
     mirrors = Mirrors(root, group=-1)
     for ident in set(mirror_ids(root)) & set(live):
-        git = mirrors.of(ident).git
+        git = mirrors.open_mirror(ident).git
         places = [f"{RUN_REFS}/{run_id}/" for run_id in live[ident]]
         listed = await git.local("for-each-ref", "--format=%(refname) %(objectname)", *places)
         refs = dict(line.split(" ") for line in listed.decode().splitlines())

@@ -162,7 +162,7 @@ async def _make_mirrors(file: Path, scratch: Path, group: int) -> None:
         return
     fresh = Mirrors(scratch / "fresh", group=group)
     for listing in sorted(packed.glob("*.refs")):
-        mirror = fresh.of(int(listing.name.partition("-")[0]))
+        mirror = fresh.open_mirror(int(listing.name.partition("-")[0]))
         with _convert_errors(file), listing.with_suffix(".pack").open("rb") as pack:
             refs = json.loads(listing.read_bytes())
             if not all(name.startswith(f"{RUN_REFS}/") for name in refs):

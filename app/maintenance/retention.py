@@ -67,7 +67,7 @@ class Retention:
 
     async def run(self) -> None:
         """Make one pass a day; a pass that ran out of time continues at once."""
-        if await self._sweeps.done(NAME) >= self._clock() - SOONEST:
+        if await self._sweeps.last_pass_at(NAME) >= self._clock() - SOONEST:
             return
         for _ in range(MOST_PASSES):
             if not await self._turn.take(self._pass):
@@ -115,26 +115,26 @@ class Retention:
         """
         root = self._data_dir / "mirrors"
         used = await self._database.read(lambda c: known_mirrors(c, before))
-        cut = await self._sweeps.reading(NAME)
+        cut = await self._sweeps.read_progress(NAME)
         first = int(cut.cursor or 0) + (cut.top >= MOST_TRIES)
         for ident in sorted(each for each in mirror_ids(root) if each >= first):
             tries = cut.top + 1 if str(ident) == cut.cursor else 1
             await self._sweeps.note(NAME, LogPosition(cursor=str(ident), top=tries), ())
-            mirror = self._mirrors.of(ident)
+            mirror = self._mirrors.open_mirror(ident)
             if ident not in used and last_used(mirror.gitdir) < before:
                 await remove_mirror(root, ident)
                 log.info("mirror removed", repository_id=ident)
                 continue
             try:
                 kept = await runs_kept(mirror)
-                wanted = await self._wanted(kept, before)
+                wanted = await self._list_live(kept, before)
                 if kept - wanted:
                     await let_go(mirror, kept - wanted)
             except (GitFailed, FettleError) as error:  # the next fetch mends it, or makes it anew
                 log.warning("mirror not tidied", repository_id=ident, reason=str(error))
         await self._sweeps.note(NAME, LogPosition(), ())
 
-    async def _wanted(self, kept: set[str], before: float) -> set[str]:
+    async def _list_live(self, kept: set[str], before: float) -> set[str]:
         return await self._database.read(lambda c: live_among(c, kept, before))
 
     async def _give_back(self) -> None:

@@ -29,11 +29,11 @@ _trail: ContextVar[_SpanContext | None] = ContextVar("trail", default=None)
 class Tracing(Protocol):
     """Starts and continues the traces of runs."""
 
-    def delivered(self, run_id: str, name: str, facts: Mapping[str, Fact]) -> None:
+    def record_delivery(self, run_id: str, name: str, facts: Mapping[str, Fact]) -> None:
         """Record the root span: a delivery's request was handed to the engine."""
         ...
 
-    def followed(self, run_id: str) -> AbstractContextManager[None]:
+    def follow(self, run_id: str) -> AbstractContextManager[None]:
         """Put all spans inside the `with` into the trace of this run."""
         ...
 
@@ -41,11 +41,11 @@ class Tracing(Protocol):
 class NoTracing:
     """Records no spans."""
 
-    def delivered(self, run_id: str, name: str, facts: Mapping[str, Fact]) -> None:
+    def record_delivery(self, run_id: str, name: str, facts: Mapping[str, Fact]) -> None:
         """Do nothing."""
 
     @contextmanager
-    def followed(self, run_id: str) -> Iterator[None]:  # noqa: ARG002 the protocol has it
+    def follow(self, run_id: str) -> Iterator[None]:  # noqa: ARG002 the protocol has it
         """Do nothing."""
         yield
 
@@ -56,7 +56,7 @@ class OpenTracing:
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
 
-    def delivered(self, run_id: str, name: str, facts: Mapping[str, Fact]) -> None:
+    def record_delivery(self, run_id: str, name: str, facts: Mapping[str, Fact]) -> None:
         """Record the root span; repeated after a crash, it has the same ids."""
         with wanted_ids(trace_of(run_id), root_of(run_id)):
             span = self._tracer.start_span(
@@ -69,7 +69,7 @@ class OpenTracing:
         span.end()
 
     @contextmanager
-    def followed(self, run_id: str) -> Iterator[None]:
+    def follow(self, run_id: str) -> Iterator[None]:
         """Put spans below the run's root, whichever process recorded that."""
         flags = TraceFlags(TraceFlags.SAMPLED)
         root = SpanContext(trace_of(run_id), root_of(run_id), is_remote=True, trace_flags=flags)

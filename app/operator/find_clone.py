@@ -69,7 +69,7 @@ class Places:
         if self.here is not None:
             yield self.here, True
         if isinstance(self.configured, Mapping):
-            yield from ((p, True) for full, p in self.configured.items() if name.same(full))
+            yield from ((p, True) for full, p in self.configured.items() if name.is_same(full))
             folders: Sequence[Path] = ()
         else:
             folders = self.configured
@@ -87,7 +87,7 @@ async def _read_remotes(
     remotes = await clone.remotes()
     for remote in sorted(remotes, key=lambda each: (each != ORIGIN, each)):
         name = repository_of_remote(remotes[remote], github_url)
-        if name is not None and (wanted is None or wanted.same(str(name))):
+        if name is not None and (wanted is None or wanted.is_same(str(name))):
             return FoundClone(clone, path, remote, name)
     return None
 

@@ -53,7 +53,7 @@ class Companion:
                 await self._require_life(seen)
             await asyncio.sleep(self.look_seconds)
 
-    async def waiting(self, run_id: str) -> list[StoredApproval]:
+    async def list_waiting(self, run_id: str) -> list[StoredApproval]:
         """Return what people have to decide for the run to go on, oldest first."""
         return [each for each in await self.approvals.of_run(run_id) if each.state == "waiting"]
 
@@ -63,7 +63,7 @@ class Companion:
             return False
         if seen.waits.what == "answer":
             return True
-        for asked in await self.waiting(seen.run.id):
+        for asked in await self.list_waiting(seen.run.id):
             answer = await self.ask(asked) if self.ask is not None else None
             if answer is None:
                 return True

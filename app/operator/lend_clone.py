@@ -22,13 +22,13 @@ async def lend(github: GitHub, settings: Settings, installed: Installed, places:
         return False
     repository = installed.repository
     mirrors = Mirrors(settings.data_dir / "mirrors", group=settings.sandbox_uid)
-    mirror = mirrors.of(repository.id)
-    if await mirror.known():
+    mirror = mirrors.open_mirror(repository.id)
+    if await mirror.has_branches():
         return False
     found = await places.clone_of(RepositoryName(repository.owner, repository.name))
     if found is None:
         return False
-    scope = Scope.of(installed.installation_id, repository.id, Profile.READ)
+    scope = Scope.for_one(installed.installation_id, repository.id, Profile.READ)
     token = (await github.broker.token(scope)).value
     url = github.urls.clone(repository.full_name)
     return await seed(mirror, found.clone, found.remote, url, token)

@@ -47,4 +47,4 @@ def receive(event: str, body: bytes) -> Received:
 
 async def put_in(database: Database, delivery: Delivery) -> None:
     """Put it into the inbox, from which whoever works on this database takes it."""
-    await Inbox(database, limit=1).put(delivery)
+    await Inbox(database, limit=1).store(delivery)

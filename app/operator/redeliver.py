@@ -36,7 +36,7 @@ async def redeliver(
     if not known:
         return Redelivered(known)
     on_found(known)
-    await log.again(known[0].delivery_id)
+    await log.redeliver(known[0].delivery_id)
     for _ in range(LOOKS):
         await asyncio.sleep(LOOK_SECONDS)
         newest = await _attempts(log, guid, 1)

@@ -112,7 +112,7 @@ class Report(Frozen):
     totals: Totals
 
     @classmethod
-    def of(
+    def from_repositories(
         cls,
         command: Literal["scan", "remediate"],
         repositories: Iterable[RepositoryReport],

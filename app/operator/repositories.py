@@ -58,7 +58,7 @@ async def repository_at(github: GitHub, owner: str, name: str) -> Installed:
         path = "/repos/{owner}/{repo}/installation"
         found = await github.app.request("GET", path, url_vars=where)
         installation = Installation.model_validate(found)
-        async with github.finding(installation.id, name) as client:
+        async with github.open_search_client(installation.id, name) as client:
             shown = await client.getitem("/repos/{owner}/{repo}", where)
     return _find_installation(github, installation.id, _Listed.model_validate(shown))
 
@@ -72,7 +72,7 @@ async def repositories_of(github: GitHub, kind: Owner, login: str) -> Sequence[I
         path = _INSTALLATION[kind]
         found = await github.app.request("GET", path, url_vars={"login": login})
         installation = Installation.model_validate(found)
-        async with github.everywhere(installation.id, Profile.FIND) as client:
+        async with github.open_installation_client(installation.id, Profile.FIND) as client:
             listed = client.getiter("/installation/repositories", iterable_key="repositories")
             shown = [_Listed.model_validate(each) async for each in listed]
     every = [_find_installation(github, installation.id, each) for each in shown]

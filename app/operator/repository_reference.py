@@ -27,7 +27,7 @@ class RepositoryName:
     def __str__(self) -> str:
         return f"{self.owner}/{self.name}"
 
-    def same(self, full_name: str) -> bool:
+    def is_same(self, full_name: str) -> bool:
         """Return whether this is what GitHub takes for the same name."""
         return str(self).lower() == full_name.lower()
 

@@ -44,7 +44,7 @@ class Scan:
     found: dict[str, tuple[AlertGroup, ...]]
     """By `owner/name` in small letters."""
 
-    def of(self, name: RepositoryName) -> tuple[AlertGroup, ...]:
+    def find_groups(self, name: RepositoryName) -> tuple[AlertGroup, ...]:
         """Return what it found in this repository. Raises ConfigError when that is not in it."""
         if (mine := self.found.get(str(name).lower())) is None:
             others = one_line(", ".join(list(self.found)[:5]), 200) or "no repository"
@@ -54,7 +54,7 @@ class Scan:
             )
         return mine
 
-    def only(self) -> RepositoryName:
+    def get_only(self) -> RepositoryName:
         """Return the one repository that it is about. Raises ConfigError when there are more."""
         if len(self.found) != 1:
             raise ConfigError(
@@ -66,7 +66,7 @@ class Scan:
 
     def require(self, name: RepositoryName, commit: str) -> None:
         """Raise ConfigError when it looked at another commit than this one."""
-        for each in self.of(name):
+        for each in self.find_groups(name):
             if each.commit != commit:
                 raise ConfigError(
                     f"{self.source} looked at {each.commit[:12]} of {name}, which stands at"

@@ -26,7 +26,7 @@ async def hand_over(database: Database, request: Request) -> str:
     body = f'{{"request": {request.model_dump_json()}}}'.encode()
     digest = hashlib.sha256(ident.encode() + body).hexdigest()  # asked twice, it is meant twice
     delivery = Delivery(ident, TERMINAL, TERMINAL_ACTION, request.installation_id, digest, body)
-    await Inbox(database, limit=1).put(delivery)
+    await Inbox(database, limit=1).store(delivery)
     run_id = await database.read(lambda connection: run_of(connection, ident))
     assert run_id is not None
     await Runs(database).create(run_id, request)  # so that the next who asks finds it at once

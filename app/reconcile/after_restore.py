@@ -51,27 +51,27 @@ class RestoreRecovery:
 
     async def read(self) -> None:
         """Read the log from the newest attempt back to the backup; may be interrupted."""
-        recovery = await self._recoveries.pending()
+        recovery = await self._recoveries.find_pending()
         for _ in range(PAGES):
             if recovery is None or not recovery.since:
                 return
             page = await self._page(recovery)
-            recovery = self._after(recovery, page)
-            await self._recoveries.note(recovery, [a for a in page.attempts if self._lost(a)])
+            recovery = self._advance(recovery, page)
+            await self._recoveries.note(recovery, [a for a in page.attempts if self._is_taken(a)])
 
     async def learn(self, each: Missed) -> None:
         """Look up the run id that the lost server gave a delivery; old answers have none."""
         said = _CALLED.match((await self._log.answer(each.delivery_id)).strip())
         if said and said[1].partition("-")[2] == each.guid:
-            await self._recoveries.called(each.guid, said[1])
+            await self._recoveries.record_run_id(each.guid, said[1])
 
     async def end(self) -> None:
         """End the recovery once everything that GitHub still has is here."""
-        recovery = await self._recoveries.pending()
+        recovery = await self._recoveries.find_pending()
         if recovery is None or recovery.since:
             return
-        if not await self._recoveries.left(self._clock() - WINDOW):
-            await self._recoveries.over()
+        if not await self._recoveries.count_missing(self._clock() - WINDOW):
+            await self._recoveries.finish()
             log.info("what was lost with the database has been asked for, and has arrived")
 
     async def _page(self, recovery: Recovery) -> DeliveryPage:
@@ -85,14 +85,14 @@ class RestoreRecovery:
         except RunError:
             return await self._log.page()  # too old: once more from the newest on
 
-    def _after(self, recovery: Recovery, page: DeliveryPage) -> Recovery:
+    def _advance(self, recovery: Recovery, page: DeliveryPage) -> Recovery:
         floor = max(recovery.since - OVERLAP, self._clock() - WINDOW)
         oldest = min((each.at for each in page.attempts), default=floor)
         if page.cursor and oldest >= floor:
             return replace(recovery, cursor=page.cursor)
         return replace(recovery, since=0.0, cursor="")
 
-    def _lost(self, attempt: Attempt) -> bool:
+    def _is_taken(self, attempt: Attempt) -> bool:
         """Tell whether it was taken; what is in the inbox all the same is sorted out there."""
         return attempt.status == TAKEN and is_handled(attempt.event, attempt.action)
 

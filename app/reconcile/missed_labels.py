@@ -83,7 +83,7 @@ class MissedLabels:
         for each in await self._issues.open_with(RESOLVE_LABEL, installation, since):
             if self._looks >= MOST_CANDIDATES:
                 return
-            if each.version in self._done or await self._early(each):
+            if each.version in self._done or await self._is_too_early(each):
                 continue
             self._looks += 1
             try:
@@ -94,29 +94,29 @@ class MissedLabels:
             if done:
                 self._done[each.version] = True
 
-    async def _early(self, candidate: Candidate) -> bool:
+    async def _is_too_early(self, candidate: Candidate) -> bool:
         """Tell without asking GitHub whether it is too early for a close look."""
         age = self._clock() - candidate.created_at
         return age < self._grace or await self._sweeps.busy(candidate.full_name, candidate.number)
 
     async def _look(self, candidate: Candidate, since: float) -> bool:
         """Put it into the inbox if it is missing there; False when that cannot be told yet."""
-        found = await self._issues.how(candidate, RESOLVE_LABEL)
+        found = await self._issues.find_label_event(candidate, RESOLVE_LABEL)
         if found is None or found.at < since:
             return True
-        if not await self._settled(found):
+        if not await self._is_overdue(found):
             return False
         run = await self._sweeps.run_since(found.repository_id, candidate.number, found.at - SLACK)
         if run is None:
-            await self._inbox.put(_delivery(found))
+            await self._inbox.store(_delivery(found))
             log.info("label without a run found", issue=candidate.reference)
         return True
 
-    async def _settled(self, found: LabelEvent) -> bool:
+    async def _is_overdue(self, found: LabelEvent) -> bool:
         """Tell whether the delivery will not come by itself any more: then there would be two."""
-        if (await self._sweeps.reading(RECOVERY)).mark:  # it may be among what was lost
+        if (await self._sweeps.read_progress(RECOVERY)).mark:  # it may be among what was lost
             return False
-        reading = await self._sweeps.reading(DELIVERIES)
+        reading = await self._sweeps.read_progress(DELIVERIES)
         if self._clock() - found.at < self._grace or reading.mark < found.at + SLACK:
             return False
         if await self._sweeps.open_of(found.repository_id, EVENT, ACTION):

@@ -60,7 +60,7 @@ class PassLock:
                 if ours:
                     async with asyncio.timeout(self._seconds - 30):
                         await make_pass()
-                    await self._sweeps.through(self._name)
+                    await self._sweeps.finish_pass(self._name)
         except TimeoutError:
             log.info("sweep goes on in the next pass", sweep=self._name)
             return True
@@ -95,11 +95,11 @@ class FailedDeliveries:
         self._turn = PassLock(sweeps, NAME)
 
     @classmethod
-    def of(
+    def for_server(
         cls, github: GitHub, database: Database, sweeps: Sweeps, *, every: float, spacing: float
     ) -> FailedDeliveries:
         """Return the pass of a server, without any request to GitHub."""
-        log_of_github, clock = AppDeliveries(github.app), github.app.jwt.now
+        log_of_github, clock = AppDeliveries(github.app), github.app.jwt.get_time
         return cls(
             log_of_github,
             sweeps,
@@ -132,13 +132,13 @@ class FailedDeliveries:
 
     async def _read(self) -> None:
         """Read what is new; first what an earlier pass had no time for."""
-        reading = await self._sweeps.reading(NAME)
+        reading = await self._sweeps.read_progress(NAME)
         resumed = bool(reading.cursor)
         for _ in range(PAGES):
             if not reading.cursor:
                 reading = replace(reading, top=self._clock() - OVERLAP)
             page = await self._page(reading.cursor)
-            reading = self._after(reading, page)
+            reading = self._advance(reading, page)
             await self._sweeps.note(NAME, reading, _select_known(page.attempts))
             if not reading.cursor:
                 if not resumed:
@@ -153,7 +153,7 @@ class FailedDeliveries:
                 raise
         return await self._log.page()  # the cursor is too old: once more from the newest on
 
-    def _after(self, reading: LogPosition, page: DeliveryPage) -> LogPosition:
+    def _advance(self, reading: LogPosition, page: DeliveryPage) -> LogPosition:
         """Return how far is read with this page."""
         floor = max(reading.mark, self._clock() - WINDOW)
         oldest = min((each.at for each in page.attempts), default=floor)
@@ -164,14 +164,14 @@ class FailedDeliveries:
     async def _ask(self, each: Missed) -> None:
         """Ask for one; each time that it fails it is left alone for longer."""
         pause = min(self._every * 2.0**each.asks, LONGEST_PAUSE)
-        await self._sweeps.asked(each, next_at=time.time() + pause * 0.9)
+        await self._sweeps.record_redelivery(each, next_at=time.time() + pause * 0.9)
         try:
             if each.nameless and self._recovering is not None:
                 await self._recovering.learn(each)
-            await self._log.again(each.delivery_id)
+            await self._log.redeliver(each.delivery_id)
         except RunError as error:
             log.warning("GitHub does not deliver again", delivery=each.guid, reason=str(error))
-            await self._sweeps.gone(each.guid)
+            await self._sweeps.record_gone(each.guid)
 
 
 def _select_known(attempts: Sequence[Attempt]) -> list[Attempt]:

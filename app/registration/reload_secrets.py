@@ -46,7 +46,7 @@ class SecretReloader:
 
     def new_secrets(self) -> list[str] | None:
         """Return the webhook secrets, if the file has others than before."""
-        if not self._written(SECRETS) or not (found := secrets_in(self._data_dir)):
+        if not self._is_rewritten(SECRETS) or not (found := secrets_in(self._data_dir)):
             return None
         if found == self._secrets:
             return None
@@ -58,7 +58,7 @@ class SecretReloader:
 
     def new_key(self) -> str | None:
         """Return the App's key, if the file has another one than before."""
-        if not self._written(KEY) or (found := _key_in(self._data_dir)) in {None, self._key}:
+        if not self._is_rewritten(KEY) or (found := _key_in(self._data_dir)) in {None, self._key}:
             return None
         assert found is not None
         self._redactor.add(found)
@@ -66,7 +66,7 @@ class SecretReloader:
         log.info("private key replaced")
         return found
 
-    def _written(self, name: str) -> bool:
+    def _is_rewritten(self, name: str) -> bool:
         """Tell whether the file was written since this was last asked."""
         if not self.watching:
             return False

@@ -74,7 +74,7 @@ class RunConductor:
     async def conduct(self, run_id: str, request_json: Json, steps: Steps) -> Json:
         """Do the whole run and return its outcome; called again after a crash, it goes on."""
         kind = request_json["kind"] if isinstance(request_json, dict) else None
-        with self.tracing.followed(run_id), bound_contextvars(**keys_of(run_id, request_json)):
+        with self.tracing.follow(run_id), bound_contextvars(**keys_of(run_id, request_json)):
             if kind == "command":
                 return await self._obey(run_id, request_json, steps)
             if kind in KINDS:
@@ -85,14 +85,14 @@ class RunConductor:
 
     async def end_lost(self, find_ended: FindEnded) -> None:
         """End, for people too, the runs that the engine gave up without asking anybody."""
-        unfinished = await self.runs.unfinished()
+        unfinished = await self.runs.list_unfinished()
         while unfinished:
             for run_id, state in (await find_ended(unfinished)).items():
                 with bound_contextvars(run=run_id):
                     log.error("run lost", state=state)
                     text = LOST.get(state, BROKEN).format(run=run_id)
                     await self._end(run_id, await self.runs.request(run_id), text)
-            unfinished = await self.runs.unfinished(after=unfinished[-1])
+            unfinished = await self.runs.list_unfinished(after=unfinished[-1])
 
     # --- commands and notices -------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class RunConductor:
         known = await _insist(lambda: self.runs.outcome(run_id))
         if known is not None:  # the process died after the end, before the engine knew of it
             return known
-        if await _insist(lambda: self.runs.begun(run_id)) > MOST_STARTS:
+        if await _insist(lambda: self.runs.record_start(run_id)) > MOST_STARTS:
             log.error("run put aside", starts=MOST_STARTS)
             return await self._end(run_id, request_json, AGAIN.format(run=run_id))
         try:
@@ -132,7 +132,7 @@ class RunConductor:
         look = self.ended_before
         if look is None or (found := await _insist(lambda: look(run_id, request))) is None:
             return None
-        await _insist(lambda: self.runs.ended(run_id, found))
+        await _insist(lambda: self.runs.record_end(run_id, found))
         return found
 
     async def _run_admitted(self, run_id: str, request: Request, steps: Steps) -> Outcome:
@@ -202,14 +202,14 @@ class RunConductor:
     ) -> None:
         async def finish() -> Json:
             await equipment.finish(outcome)
-            await self.runs.ended(run_id, outcome)
+            await self.runs.record_end(run_id, outcome)
             return True
 
         try:
             await steps.step("finish/1", finish)
         except (StepGivenUp, StepBroken) as error:
             log.warning("could not report the end of the run", reason=str(error))
-            await _insist(lambda: self.runs.ended(run_id, outcome))
+            await _insist(lambda: self.runs.record_end(run_id, outcome))
         log.info("run ended", outcome=outcome.kind, text=outcome.text)
         run_ended(run_id, "run", fettle__run=run_id, fettle__outcome=outcome.kind)
 
@@ -227,7 +227,7 @@ class RunConductor:
                 await equipment.close()
         except Exception:
             log.exception("could not report the end of the run")
-        await _insist(lambda: self.runs.ended(run_id, outcome))
+        await _insist(lambda: self.runs.record_end(run_id, outcome))
         return outcome
 
 

@@ -11,7 +11,7 @@ async def cancel_if_uninstalled(outcome: Outcome, steering: Steering | None) -> 
     """Return how a run has ended whose installation went away under it: that is no failure."""
     if outcome.kind != "failed" or steering is None:
         return outcome
-    lost = [each for each in await steering.since() if each.via == "installation"]
+    lost = [each for each in await steering.list_after() if each.via == "installation"]
     return Outcome(kind="cancelled", text=_GROUND.format(why=lost[0].words)) if lost else outcome
 
 

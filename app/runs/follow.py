@@ -102,7 +102,7 @@ class Follower:
             return
         self._usage += turn.usage
         self._usd, self._answers = self._usd + turn.usd, self._answers + 1
-        self._reporter.spent(self._usage, self._usd, self._answers)
+        self._reporter.report_spending(self._usage, self._usd, self._answers)
         for tool, subject in called(turn.content or []):
             self._reporter.tool_called(turn.stage, tool, subject)
 
@@ -114,10 +114,10 @@ class Follower:
         if waits is None:
             self._reporter.stage_started(stage, self._title(stage))
         elif waits.what == "approval":
-            self._reporter.parked(stage, waits.approvals)
+            self._reporter.report_parked(stage, waits.approvals)
         else:
             why = "an answer on the issue" if waits.what == "answer" else "the model's server"
-            self._reporter.paused(stage, why)
+            self._reporter.report_pause(stage, why)
 
     def _title(self, occurrence: str) -> str:
         name = occurrence.rpartition("/")[0]

@@ -59,7 +59,7 @@ class RunLifecycle:
 
         async def noted() -> Json:
             self._release()
-            await self._runs.started(self._run_id, name)
+            await self._runs.record_stage(self._run_id, name)
             with bound_contextvars(stage=name), span(name):
                 began = time.monotonic()
                 result = await work()
@@ -98,7 +98,7 @@ class RunLifecycle:
             await self._equipment.rest()
         except Exception:  # it only holds more than it needs to
             log.exception("could not put everything away")
-        await self._runs.parked(self._run_id)
+        await self._runs.record_parked(self._run_id)
 
     # --- admission ------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ class RunLifecycle:
 
         async def admit() -> Json:
             steering = self._equipment.ports.steering
-            said = await steering.since() if steering is not None else ()
+            said = await steering.list_after() if steering is not None else ()
             cancel = next((steer for steer in said if steer.kind == "cancel"), None)
             if cancel is not None:
                 return Admission(cancelled=describe_cancel(cancel)).model_dump(mode="json")
@@ -158,17 +158,17 @@ class RunLifecycle:
         """Pass on."""
         self._tell(partial(self._reporter.tool_called, stage, tool, subject))
 
-    def spent(self, usage: Usage, cost_usd: float, answers: int) -> None:
+    def report_spending(self, usage: Usage, cost_usd: float, answers: int) -> None:
         """Pass on."""
-        self._tell(partial(self._reporter.spent, usage, cost_usd, answers))
+        self._tell(partial(self._reporter.report_spending, usage, cost_usd, answers))
 
-    def parked(self, stage: str, approvals: Sequence[str]) -> None:
+    def report_parked(self, stage: str, approvals: Sequence[str]) -> None:
         """Pass on."""
-        self._tell(partial(self._reporter.parked, stage, approvals))
+        self._tell(partial(self._reporter.report_parked, stage, approvals))
 
-    def paused(self, stage: str, why: str) -> None:
+    def report_pause(self, stage: str, why: str) -> None:
         """Pass on."""
-        self._tell(partial(self._reporter.paused, stage, why))
+        self._tell(partial(self._reporter.report_pause, stage, why))
 
     def _tell(self, tell: Callable[[], None]) -> None:
         if self._held is None:

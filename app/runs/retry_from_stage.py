@@ -111,7 +111,7 @@ class RetryFromStage:
         history, stage = History(self._database), self._again.stage
         if await history.run(self._again.run_id) is None:
             return _nothing("it is not known here any more")
-        if await history.emptied(self._again.run_id):
+        if await history.is_emptied(self._again.run_id):
             return _nothing("what was said in it was deleted after its time")
         steps = await history.steps(self._again.run_id)
         if not steps:

@@ -61,11 +61,11 @@ class RunSteering:
         self._look_seconds = look_seconds
         self._retry_seconds = retry_seconds
 
-    async def since(self, number: int = 0) -> Sequence[Steer]:
+    async def list_after(self, number: int = 0) -> Sequence[Steer]:
         """Return what came after the steer of this number, oldest first."""
-        return await self._stored.since(self._run_id, number)
+        return await self._stored.list_after(self._run_id, number)
 
-    async def cancelled(self) -> Steer:
+    async def wait_for_cancel(self) -> Steer:
         """Wait until somebody cancels the run, and return who; at once if somebody has."""
         with self._bells.bell(self._run_id) as bell:
             while True:

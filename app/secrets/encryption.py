@@ -64,7 +64,7 @@ class Cipher:
         """Return the decrypted text."""
         if not stored.startswith(SEALED):
             return stored.removeprefix(LITERAL)
-        return self._opened(stored.removeprefix(SEALED)).decode("utf-8", "surrogatepass")
+        return self._decrypt(stored.removeprefix(SEALED)).decode("utf-8", "surrogatepass")
 
     def close_bytes(self, data: bytes) -> bytes:
         """Return the LZ4 frame encrypted, or plain without keys."""
@@ -76,7 +76,7 @@ class Cipher:
         """Return the decrypted LZ4 frame."""
         if not stored.startswith(_RAW):
             return stored
-        return self._opened(base64.urlsafe_b64encode(stored).decode("ascii"))
+        return self._decrypt(base64.urlsafe_b64encode(stored).decode("ascii"))
 
     def is_current(self, stored: str | bytes) -> bool:
         """Tell whether the stored text is encrypted with the newest key."""
@@ -94,7 +94,7 @@ class Cipher:
             return False
         return True
 
-    def _opened(self, token: str) -> bytes:
+    def _decrypt(self, token: str) -> bytes:
         if self._all is None:
             raise make_locked_error()
         from cryptography.fernet import InvalidToken

@@ -81,14 +81,14 @@ class Database:
 
         Raises TransientError when the database cannot be reached or stays locked.
         """
-        return await _in_thread(self._readers, self._reading, fn)
+        return await _in_thread(self._readers, self._read_sync, fn)
 
     async def write(self, fn: Callable[[Connection], T]) -> T:
         """Return what `fn` returns once its transaction is on disk; an exception rolls it back.
 
         A caller that is cancelled does not stop its write. Raises TransientError like `read`.
         """
-        return await _in_thread(self._writer, self._writing, fn)
+        return await _in_thread(self._writer, self._write_sync, fn)
 
     async def compact(self, *, rewrite: bool = True) -> bool:
         """Empty the write-ahead log; with `rewrite`, rebuild the file without deleted data before.
@@ -119,11 +119,11 @@ class Database:
             self._held.close()
         self.engine.dispose()
 
-    def _reading(self, fn: Callable[[Connection], T]) -> T:
+    def _read_sync(self, fn: Callable[[Connection], T]) -> T:
         with self.engine.connect() as connection:
             return fn(connection)
 
-    def _writing(self, fn: Callable[[Connection], T]) -> T:
+    def _write_sync(self, fn: Callable[[Connection], T]) -> T:
         if self._checkpoints is None:  # a server: the pool notices when it was restarted
             with self.engine.connect() as connection, connection.begin():
                 return fn(connection)
@@ -131,7 +131,7 @@ class Database:
             self._held = self.engine.connect().execution_options(writes=True)
         with self._held.begin():
             result = fn(self._held)
-        self._checkpoints.written(self._held)
+        self._checkpoints.count_write(self._held)
         return result
 
 
@@ -150,7 +150,7 @@ class _Checkpoints:
         self._moved: Future[None] | None = None
         self._writes = 0
 
-    def written(self, connection: Connection) -> None:
+    def count_write(self, connection: Connection) -> None:
         """Note one commit of the writer, in its thread and outside of any transaction."""
         self._writes += 1
         if self._moved is not None:

@@ -43,7 +43,9 @@ class Batches:
         once = insert.on_conflict_do_update(index_elements=["run_id"], set_=known)
         await self._database.write(lambda c: c.execute(once))
 
-    async def of(self, repository_id: int, number: int, *, besides: str = "") -> tuple[Batch, ...]:
+    async def list_of_pull(
+        self, repository_id: int, number: int, *, besides: str = ""
+    ) -> tuple[Batch, ...]:
         """Return what runs other than `besides` have dealt with on a pull request, oldest first."""
         query = (
             select(batches)
@@ -59,13 +61,13 @@ class Batches:
     async def covers(self, run_id: str, request: OnPull) -> bool:
         """Tell whether another run has dealt with the review or checks behind this request."""
         if request.kind == "address_review":
-            return await self._begun(run_id, request)
+            return await self._has_begun(run_id, request)
         if request.kind != "fix_checks":
             return False
-        there = await self.of(request.repository.id, request.number, besides=run_id)
+        there = await self.list_of_pull(request.repository.id, request.number, besides=run_id)
         return any(batch.kind == "checks" and batch.head == request.head for batch in there)
 
-    async def _begun(self, run_id: str, request: AddressReview) -> bool:
+    async def _has_begun(self, run_id: str, request: AddressReview) -> bool:
         """Tell whether another run was about the review.
 
         One that was called back, as when somebody dismissed another review of its batch, has left
@@ -84,9 +86,9 @@ class Batches:
         begun: list[str] = await self._database.read(lambda c: list(c.scalars(query)))
         return any(request.review_id in json.loads(each) for each in begun)
 
-    async def pushed(self, request: OnPull, commit: str) -> bool:
+    async def has_pushed(self, request: OnPull, commit: str) -> bool:
         """Tell whether a run has pushed this commit there."""
-        there = await self.of(request.repository.id, request.number)
+        there = await self.list_of_pull(request.repository.id, request.number)
         return any(batch.pushed == commit != "" for batch in there)
 
 

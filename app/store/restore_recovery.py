@@ -74,7 +74,7 @@ class Recoveries:
         query = select(sweeps.c.top).where(_ROW)
         return await self._database.read(lambda c: c.scalar(query)) or 0.0
 
-    async def pending(self) -> Recovery | None:
+    async def find_pending(self) -> Recovery | None:
         """Return how far the log was read; None: there was no restore, or all has arrived."""
         query = select(sweeps.c.mark, sweeps.c.top, sweeps.c.cursor)
         query = query.where(_ROW, sweeps.c.done_at == 0.0)
@@ -101,19 +101,19 @@ class Recoveries:
 
         await self._database.write(keep)
 
-    async def called(self, guid: str, run_id: str) -> None:
+    async def record_run_id(self, guid: str, run_id: str) -> None:
         """Record the run id that the lost delivery had."""
         change = update(missed).where(missed.c.guid == guid).values(run_id=run_id)
         await self._database.write(lambda c: c.execute(change))
 
-    async def left(self, since: float) -> int:
+    async def count_missing(self, since: float) -> int:
         """Return how many deliveries since `since` (unix seconds) GitHub still has to redeliver."""
         here = missed.c.guid.in_(select(deliveries.c.id))
         still = (missed.c.state == LOST, missed.c.delivered_at >= since)
         query = select(func.count()).select_from(missed).where(*still, ~here)
         return await self._database.read(lambda c: c.scalar(query)) or 0
 
-    async def over(self) -> None:
+    async def finish(self) -> None:
         """Record that every delivery that GitHub still had has arrived."""
         change: dict[str, Any] = {"done_at": time.time()}
         await self._database.write(lambda c: c.execute(update(sweeps).where(_ROW).values(change)))

@@ -78,17 +78,17 @@ class Sweeps:
         values = {"holder": self._holder, "held_until": now + seconds}
         return connection.scalar(take.values(values)) is not None
 
-    async def through(self, name: str) -> None:
+    async def finish_pass(self, name: str) -> None:
         """Record that a pass has ended."""
         change = update(sweeps).where(sweeps.c.name == name).values(done_at=time.time())
         await self._database.write(lambda c: c.execute(change))
 
-    async def done(self, name: str) -> float:
+    async def last_pass_at(self, name: str) -> float:
         """Return when the pass last ended, in unix seconds; 0: never."""
         query = select(sweeps.c.done_at).where(sweeps.c.name == name)
         return await self._database.read(lambda c: c.scalar(query)) or 0.0
 
-    async def reading(self, name: str) -> LogPosition:
+    async def read_progress(self, name: str) -> LogPosition:
         """Return how far the pass has read GitHub's log."""
         query = select(sweeps.c.mark, sweeps.c.top, sweeps.c.cursor).where(sweeps.c.name == name)
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
@@ -146,13 +146,13 @@ class Sweeps:
         rows = await self._database.write(look)
         return [Missed._make(row) for row in rows]
 
-    async def asked(self, each: Missed, *, next_at: float) -> None:
+    async def record_redelivery(self, each: Missed, *, next_at: float) -> None:
         """Record that GitHub was asked to redeliver it; the next try is at `next_at` (unix s)."""
         this = update(missed).where(missed.c.guid == each.guid)
         change = this.values(asks=each.asks + 1, next_at=next_at)
         await self._database.write(lambda c: c.execute(change))
 
-    async def gone(self, guid: str) -> None:
+    async def record_gone(self, guid: str) -> None:
         """Record that GitHub no longer has the delivery."""
         change = update(missed).where(missed.c.guid == guid).values(state="gone")
         await self._database.write(lambda c: c.execute(change))

@@ -52,7 +52,7 @@ class WebFetcher:
         """Return the page after at most five redirects, all to hosts that are `allowed`."""
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._followed(target(url), allowed)
+                return await self._fetch_following(target(url), allowed)
         except TimeoutError:
             raise ToolError(f"{url} did not answer within {self._seconds:.0f} s.") from None
         except AddressRefused as error:
@@ -60,7 +60,7 @@ class WebFetcher:
         except aiohttp.ClientError as error:
             raise ToolError(f"{url} cannot be read: {_explain(error)}.") from error
 
-    async def _followed(self, here: Target, allowed: Callable[[str], bool]) -> Page:
+    async def _fetch_following(self, here: Target, allowed: Callable[[str], bool]) -> Page:
         if not allowed(here.host):
             raise ToolError(f"{here.host} may not be read.")
         for _ in range(MAX_REDIRECTS + 1):

@@ -97,7 +97,7 @@ class Dispatcher:
         while True:
             self._inbox.arrived.clear()
             try:
-                more = await self.once()
+                more = await self.dispatch_batch()
                 pause = self._retry_seconds
             except TransientError as error:
                 log.warning("dispatch waits", seconds=pause, reason=str(error))
@@ -106,7 +106,7 @@ class Dispatcher:
             if not more:
                 await self._wait()
 
-    async def once(self) -> bool:
+    async def dispatch_batch(self) -> bool:
         """Dispatch one batch; return whether more may be waiting.
 
         Raises TransientError when the engine or the database is out of reach; that counts against
@@ -134,7 +134,7 @@ class Dispatcher:
             except Exception as error:  # noqa: BLE001 - one poison row must not stop the others
                 return _mark_failed(row, error)  # it would fail again: routing is a pure function
             try:
-                reason = await self._ignored(row, asked)
+                reason = await self._find_reason_to_ignore(row, asked)
             except TransientError:
                 raise
             except Exception as error:  # noqa: BLE001 - what is stored of others may be broken
@@ -144,7 +144,7 @@ class Dispatcher:
                 return Mark(row.id, "ignored", reason)
             return await self._submit(row, dict(_number_requests(row.run_id, asked)))
 
-    async def _ignored(self, row: Waiting, asked: DeliveryWork | Ignored) -> str:
+    async def _find_reason_to_ignore(self, row: Waiting, asked: DeliveryWork | Ignored) -> str:
         """Return why nothing comes of it, as far as the store can tell; empty where it may.
 
         Most comments find no run at work, and most checks that fail are of people's own commits.
@@ -157,10 +157,10 @@ class Dispatcher:
             case RemediateAlert(via="alert" | "schedule"):
                 return await self._looked_after(row, asked)
             case tuple():
-                return "" if await self._heard(asked) else NOBODY
+                return "" if await self._concerns_anybody(asked) else NOBODY
         return ""
 
-    async def _heard(self, asked: tuple[Command | Notice, ...]) -> bool:
+    async def _concerns_anybody(self, asked: tuple[Command | Notice, ...]) -> bool:
         """Tell whether any of it means something to anybody."""
         for each in asked:
             match each:
@@ -184,13 +184,13 @@ class Dispatcher:
             return NOT_OURS
         if await self._batches.covers(row.run_id, request):
             return MENDED
-        return MENDING if await self._lanes.mending(request, besides=row.run_id) else ""
+        return MENDING if await self._lanes.is_mending(request, besides=row.run_id) else ""
 
     async def _may_be_ours(self, request: FixChecks) -> bool:
         """Tell whether Fettle may have pushed it: a run says so at its end, which may be later."""
         if request.branch.startswith(BRANCH_PREFIX) or await self._lanes.busy(request):
             return True
-        return await self._batches.pushed(request, request.head)
+        return await self._batches.has_pushed(request, request.head)
 
     async def _submit(
         self, row: Waiting, requests: Mapping[str, Request | Command | Notice]
@@ -202,7 +202,7 @@ class Dispatcher:
                     await self._steers.supersede(run_id, request)
                 about = {"installation": request.installation_id, "lane": request.lane}
                 log.info("dispatched", run=run_id, request=request.kind, **about)
-            self._tracing.delivered(row.run_id, row.event, {"fettle.delivery": row.id})
+            self._tracing.record_delivery(row.run_id, row.event, {"fettle.delivery": row.id})
         except TransientError:
             raise
         except Exception as error:  # noqa: BLE001 - the same here, but another time may do
@@ -229,7 +229,7 @@ class Dispatcher:
     async def _settle(self, marks: list[Mark]) -> None:
         if marks:
             await self._database.write(lambda connection: mark(connection, marks))
-            self._inbox.settled(len(marks))
+            self._inbox.subtract(len(marks))
 
     async def _wait(self) -> None:
         """Sleep until something arrives, a retry is due, or it is time to look anyhow."""

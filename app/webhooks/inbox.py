@@ -57,12 +57,12 @@ class Inbox:
 
     async def open(self) -> None:
         """Count the deliveries that an earlier process left waiting."""
-        self._recalling = await self._recoveries.pending() is not None
+        self._recalling = await self._recoveries.find_pending() is not None
         self.depth = (await self._database.read(counts)).get("received", 0)
         if self.depth:
             self.arrived.set()
 
-    async def put(self, delivery: Delivery) -> Claim:
+    async def store(self, delivery: Delivery) -> Claim:
         """Return whether the delivery was new, once it is on disk. Raises what `take` raises."""
         return (await self.take(delivery)).claim
 
@@ -85,7 +85,7 @@ class Inbox:
             self._committing = asyncio.create_task(self._commit_all())
         return await entry.taken
 
-    def settled(self, number: int) -> None:
+    def subtract(self, number: int) -> None:
         """Note that `number` deliveries wait no longer, wherever they were stored."""
         self.depth = max(0, self.depth - number)
 

@@ -116,7 +116,7 @@ class WebhookReceiver:
         action = payload.get("action")
         if not isinstance(action, str) or not is_handled(head.event, action):
             return _UNHANDLED
-        if dropped := self._dropped(head.event, action, payload):
+        if dropped := self._find_drop_reason(head.event, action, payload):
             return ImmediateAnswer(204, "", dropped)
         installation_id = _id_of(payload.get("installation"))
         return Delivery(
@@ -132,7 +132,7 @@ class WebhookReceiver:
                 return
         raise DeliveryError(401, "The signature does not fit the body and the webhook secret.")
 
-    def _dropped(self, event: str, action: str, payload: dict[str, Any]) -> str:
+    def _find_drop_reason(self, event: str, action: str, payload: dict[str, Any]) -> str:
         """Return the outcome of what is not even kept; empty for all other."""
         if not self._owners.allow(payload):
             return "foreign"

@@ -175,7 +175,7 @@ class GitHubEquipment:
     async def _is_uninstalled(self) -> bool:
         """Return whether the run was ended because the App may not work there any more."""
         steering = self.ports.steering
-        said = await steering.since() if steering is not None else ()
+        said = await steering.list_after() if steering is not None else ()
         return any(steer.via == "installation" for steer in said)
 
     async def _show(self, outcome: Outcome) -> None:

@@ -47,7 +47,7 @@ class GitHubRuns:
         self._identity = identity
         self.bells = Bells()
         self._steers = StoredSteers(parts.database)
-        self._about_alerts = AlertContext.of(parts.database, github)
+        self._about_alerts = AlertContext.from_database(parts.database, github)
 
     async def alerts_of(self, run_id: str) -> GitHubAlerts | None:
         """Return the way to the alerts that this run is about, if it is known and about any."""
@@ -60,7 +60,7 @@ class GitHubRuns:
         """Give a run its ports; nothing is asked of GitHub yet."""
         parts, github = self._parts, self._github
         request = await self._as_seen(request)
-        mirror = parts.mirrors.of(request.repository.id)
+        mirror = parts.mirrors.open_mirror(request.repository.id)
         alerts = self._alerts(run_id, request)
         place = await self._place(run_id, request, alerts)
         reporter = GitHubReporter(
@@ -144,7 +144,7 @@ class GitHubRuns:
         parts, warned = self._parts, build_caution(self._parts.sandbox)
         opened: Opened | None = None
         if isinstance(request, RemediateAlert):
-            opened = partial(self._about_alerts.record.opened, run_id, request)
+            opened = partial(self._about_alerts.record.record_pull, run_id, request)
         about = (self._github, mirror, request, run_id, parts.redactor)
         return GitHubPublisher(*about, caution=warned, opened=opened)
 
@@ -173,7 +173,7 @@ class GitHubRuns:
         again = request.again
         if again is None or not again.stage:
             return None
-        mirror = self._parts.mirrors.of(request.repository.id)
+        mirror = self._parts.mirrors.open_mirror(request.repository.id)
 
         def retry(steps: Steps, reporter: Reporter) -> RetryFromStage:
             database = self._parts.database
@@ -195,7 +195,7 @@ class GitHubRuns:
             pull=partial(self._fetch_pull, request, mirror),
             about=request.number if isinstance(request, OnPull) else None,
             identity=partial(self._author, request),
-            furnisher=parts.set_ups.of(str(request.repository.id), mirror, run_id),
+            furnisher=parts.set_ups.for_run(str(request.repository.id), mirror, run_id),
             conceal=parts.redactor.clean,
             on_command=parts.command_ran,
         )
@@ -220,7 +220,7 @@ class GitHubRuns:
         return await mirror.fetch_pull(await self._clone_url(request), token, number, ref)
 
     async def _reading(self, request: Request) -> str:
-        scope = Scope.of(request.installation_id, request.repository.id, Profile.READ)
+        scope = Scope.for_one(request.installation_id, request.repository.id, Profile.READ)
         return (await self._github.broker.token(scope)).value
 
     async def _clone_url(self, request: Request) -> str:

@@ -51,7 +51,7 @@ class Schedules:
         self.open = asyncio.Event()
         """Set once the door is open: what is delivered before would fail again."""
         self._every = settings.sweep_seconds
-        sweeps, clock = Sweeps(database, settings.worker), github.app.jwt.now
+        sweeps, clock = Sweeps(database, settings.worker), github.app.jwt.get_time
         self._github, self._database, self._sweeps = github, database, sweeps
         self._alerts = AlertPoll(
             OpenAlerts(github),
@@ -74,7 +74,7 @@ class Schedules:
             clock=clock,
         )
         spacing = settings.github_write_spacing
-        self._deliveries = FailedDeliveries.of(
+        self._deliveries = FailedDeliveries.for_server(
             github, database, sweeps, every=self._every, spacing=spacing
         )
         self._labels = MissedLabels(LabelledIssues(github), sweeps, inbox, clock=clock)

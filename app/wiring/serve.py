@@ -145,7 +145,7 @@ async def work(
         parts,
         runs.equip,
         noreply=github.urls.noreply,
-        obey=life.obeying(commands.obey),
+        obey=life.with_current_names(commands.obey),
         take_note=notices.take,
         current=life.books.current,
         ended_before=EndedBefore(github, parts.database, parts.redactor).look,

@@ -93,13 +93,13 @@ class MemoryJournal:
         assert number == len(entries), "two writers in one session"
         entries.append((turn, json.dumps(turn.content)))
 
-    async def spent(self):
+    async def sum_usage(self):
         answers = [t for s in self.sessions.values() for t, _ in s if t.kind == "answer"]
         usage = sum((t.usage for t in answers), Usage())
         return usage, sum(t.cost_usd for t in answers), len(answers)
 
     async def spent_today(self):
-        return (await self.spent())[1] + self.others_today
+        return (await self.sum_usage())[1] + self.others_today
 
 
 @dataclass
@@ -193,7 +193,7 @@ class MemoryTree:
     async def ask(self, argv, *, timeout, kits=(), max_output=64_000):
         return await self.run(argv, timeout=timeout)
 
-    async def added(self):
+    async def list_install_commands(self):
         return self.installs
 
     async def snapshot(self):
@@ -215,10 +215,10 @@ class MemoryTree:
         before, after = self.history.files(old), self.history.files(new)
         return "".join(
             _patch(path, before.get(path), after.get(path), context)
-            for path in await self.changed(old, new)
+            for path in await self.list_changed_paths(old, new)
         )
 
-    async def changed(self, old, new):
+    async def list_changed_paths(self, old, new):
         before, after = self.history.files(old), self.history.files(new)
         return sorted(p for p in before.keys() | after if before.get(p) != after.get(p))
 
@@ -261,7 +261,7 @@ class MemorySource:
     async def pull(self, number):
         return self.pulls.get(number)
 
-    async def merged(self, ours, theirs):
+    async def merge(self, ours, theirs):
         """Merge as git does, but by whole files: two changes of one file contradict each other."""
         fork = self.history.fork(ours, theirs)
         old, one, other = map(self.history.files, (fork, ours, theirs))
@@ -277,7 +277,7 @@ class MemorySource:
                 files[path] = chosen
         return Merged(tree=self.history.tree(files), conflicts=tuple(conflicts))
 
-    async def blended(self, old, new, paths):
+    async def blend(self, old, new, paths):
         files, others = dict(self.history.files(old)), self.history.files(new)
         for path in paths:
             files.pop(path, None)
@@ -361,13 +361,13 @@ class SilentReporter:
     def tool_called(self, stage, tool, subject):
         self.told.append(("tool", stage, tool, subject))
 
-    def spent(self, usage, cost_usd, answers):
+    def report_spending(self, usage, cost_usd, answers):
         pass
 
-    def parked(self, stage, approvals):
+    def report_parked(self, stage, approvals):
         self.told.append(("parked", stage, tuple(approvals)))
 
-    def paused(self, stage, why):
+    def report_pause(self, stage, why):
         self.told.append(("paused", stage, why))
 
 
@@ -386,7 +386,7 @@ class MemoryApprovals:
             self.asked[key] = (asking, Approval(id=ident, state="waiting", binding=asking.binding))
         return self.asked[key][1]
 
-    async def settled(self, ids):
+    async def all_decided(self, ids):
         for key, (asking, approval) in self.asked.items():
             if approval.id in ids and approval.state == "waiting":
                 said = self.answers.pop(0)
@@ -428,10 +428,10 @@ class MemorySteering:
         )
         self.bell.set()
 
-    async def since(self, number=0):
+    async def list_after(self, number=0):
         return [steer for steer in self.steers if steer.number > number]
 
-    async def cancelled(self):
+    async def wait_for_cancel(self):
         while True:
             for steer in self.steers:
                 if steer.kind == "cancel":
@@ -474,7 +474,7 @@ class MemoryTracker:
     async def label(self, name, *, on, description=""):
         (self.labels.add if on else self.labels.discard)(name)
 
-    async def linked(self, text, *, limit):
+    async def find_linked(self, text, *, limit):
         return self.linked_issues[:limit]
 
     async def pictures(self, text):
@@ -559,7 +559,7 @@ class MemoryChecking:
     """The whole text by the check's name."""
     looked: list = field(default_factory=list)
 
-    async def of(self, commit):
+    async def list_checks(self, commit):
         self.looked.append(commit)
         checks = tuple(self.said.get(commit, ()))
         if self.later:
@@ -591,16 +591,16 @@ class MemoryAlerts:
         self.asked.append(("open", ecosystem, package))
         return self.advisories
 
-    async def numbered(self, alerts):
+    async def find_by_numbers(self, alerts):
         return tuple(each for each in self.numbers if each.alert in alerts)
 
     async def state(self, alert):
         return self.closed.get(alert, "open")
 
-    async def others(self, ecosystem, package, directory):
+    async def find_open_pulls(self, ecosystem, package, directory):
         return self.pulls
 
-    async def known(self, ecosystem, versions):
+    async def find_published(self, ecosystem, versions):
         self.asked.append(("known", *sorted(versions)))
         names = {name for name, _ in versions}
         found = tuple(each for each in self.database if each.package in names)

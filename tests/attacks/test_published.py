@@ -170,7 +170,7 @@ async def test_no_carrier_is_published(hostile, attempts):
     text = "\n\n".join(number_attacks(CARRIERS))
     async with hostile(script=make_telling_script(text)) as place:
         await place.label()
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
         assert outcome.kind == "pull_request"
         body = place.pulls()[0].issue.body
         rest = await read_published(place)
@@ -200,7 +200,7 @@ async def test_secrets_that_the_model_was_given_are_not_repeated(hostile, attemp
     text = "\n\n".join(tokens.values())
     async with hostile(script=make_telling_script(text)) as place:
         await place.label()
-        await place.ended()
+        await place.wait_for_end()
         said = await read_published(place)
     for name, token in tokens.items():
         attempts.note(name, blocked=token not in said and token[:40] not in said)
@@ -211,7 +211,7 @@ async def test_nothing_acts_when_a_pull_request_is_squashed(hostile, attempts):
     text = "\n\n".join(number_attacks(SQUASHED))
     async with hostile(script=make_telling_script(text)) as place:
         await place.label()
-        await place.ended()
+        await place.wait_for_end()
         body = place.pulls()[0].issue.body
 
     assert "item 0" in body
@@ -225,7 +225,7 @@ async def test_nothing_published_acts(hostile, attempts):
     text = "\n\n".join(number_attacks(ACTING))
     async with hostile(script=make_telling_script(text)) as place:
         await place.label()
-        await place.ended()
+        await place.wait_for_end()
         pull = place.pulls()[0]
         said = await read_published(place)
         comments = place.comments()
@@ -264,7 +264,7 @@ async def test_protected_files_are_not_published(hostile, attempts, name):
     inside = {"# Implement step 1 of 2": plant(*PROTECTED[name])}
     async with hostile(script=make_script(inside=inside)) as place:
         await place.label()
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
         attempts.note(name, blocked=outcome.kind == "failed" and not place.pulls())
 
 

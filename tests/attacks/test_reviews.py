@@ -52,7 +52,7 @@ async def test_what_outsiders_say_in_reviews_counts_for_nothing(hostile, attempt
         await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
         await at.github.reply(at.thread("calc.py", 11), at.people["eve"], ORDER)
         await at.place.say("mara", "/bot address")
-        await at.place.until(lambda: at.verdicts()["calc.py:11"][1])  # the run begins after it
+        await at.place.wait_until(lambda: at.verdicts()["calc.py:11"][1])  # the run begins after it
         await at.all_over()
         assert at.verdicts()["calc.py:11"] == (["fixed"], True)
 
@@ -76,7 +76,7 @@ async def test_what_is_edited_after_the_submission_is_not_worked_on(hostile, att
             await at.github.edit_review(review, at.people["ola"], ORDER)
             await at.github.edit_remark(review.remarks[0], at.people["ola"], ORDER)
 
-        at.github.faults.before("GET", r"/pulls/\d+/reviews/\d+$", edit_both)
+        at.github.faults.call_before("GET", r"/pulls/\d+/reviews/\d+$", edit_both)
         await at.review("mara", "One thing.", ("calc.py", 11, "Begin at nought."))
         await at.place.ends("comment")
         read = "\n".join(read_turns(at.place))
@@ -165,7 +165,7 @@ async def test_suggestions_do_not_change_protected_files(hostile, attempts):
 
         for path in PROTECTED:
             attempts.note(f"a suggestion for {path}", blocked=EVIL not in await at.file(path))
-        titles = [commit.title for commit in await at.since(before)]
+        titles = [commit.title for commit in await at.list_commits(before)]
         attempts.note("a commit of it", blocked=titles == ["By ola"], detail=titles)
 
 
@@ -244,7 +244,7 @@ async def publish_update(hostile, attempts, attacks, live):
         await at.place.ends("comment")
         said = [*at.answers(at.pull.threads[0]), *at.answers(at.pull.threads[1])]
         said = [body.split("-->", 1)[-1] for body in (*said, *at.ledgers())]
-        [commit] = await at.since(before)
+        [commit] = await at.list_commits(before)
 
     assert all("item 0" in body for body in said)
     for number, name in enumerate(attacks):

@@ -20,7 +20,7 @@ async def test_faults_leave_no_secret_in_the_log(hostile, attempts):
         faults.status("POST", r"/git-receive-pack$", 500)
         place.model.fail_next("overloaded", times=1)
         await place.label()
-        await place.ended()
+        await place.wait_for_end()
         await place.server.stop()
         log = place.server.log.read_text()
         for secret in place.secrets():
@@ -47,7 +47,7 @@ async def test_words_cannot_drive_a_terminal(hostile, attempts):
         FETTLE_LOG_LEVEL="debug",
     ) as place:
         await place.label()
-        await place.ended()
+        await place.wait_for_end()
         await place.server.stop()
         log = place.server.log.read_text()
         for name, mark in {"titles": "\x1b]", "clearing": "\x1b[2J", "C1": "\x9b"}.items():
@@ -81,11 +81,11 @@ async def test_a_run_finds_nothing_of_the_one_before(hostile, attempts):
     search = [[{"bash": {"command": f"{look} && echo found-{n}"}}] for n, look in enumerate(looks)]
     async with hostile(script=make_script(inside={"# Implement step 1 of 2": plant})) as place:
         await place.label()
-        await place.ended()
+        await place.wait_for_end()
         second = await place.file("Another one", "The sum again.")
         place.model.play(make_script(inside={"# Triage": search}))
         await place.label(issue=second)
         await place.all_done(2)
-        heard = await place.heard("triage/1")
+        heard = await place.read_results("triage/1")
     for number, name in enumerate(PLANTS):
         attempts.note(name, blocked=f"\nfound-{number}" not in heard)

@@ -85,8 +85,8 @@ async def test_nothing_leaves(hostile, canaries, attempts, seen):
     script = make_script(inside=inside)
     async with hostile(script=script, silent=False, kind=ServerProcess) as place:
         await place.label()
-        outcome = await place.ended()
-        heard = await place.heard("triage/1" if seen else "implement/1")
+        outcome = await place.wait_for_end()
+        heard = await place.read_results("triage/1" if seen else "implement/1")
 
     assert outcome.kind == "pull_request"
     for name in WAYS:
@@ -109,8 +109,8 @@ async def test_code_of_the_repository_reaches_nothing(hostile, canaries, attempt
     options = {"script": script, "silent": False, "kind": ServerProcess}
     async with hostile(files=CALC | planted, **options) as place:
         await place.label()
-        await place.ended()
-        heard = await place.heard("implement/1")
+        await place.wait_for_end()
+        heard = await place.read_results("implement/1")
 
     for name in PLUGINS:
         silent = not canaries.heard and not (canaries.folder / "mark").exists()

@@ -50,8 +50,8 @@ async def test_webfetch_never_reaches_inwards(hostile, canaries, attempts):
     script = make_script(inside={"# Triage": together})
     async with hostile(files=files, script=script, silent=False) as place:
         await place.label()
-        outcome = await place.ended()
-        heard = await place.heard("triage/1")
+        outcome = await place.wait_for_end()
+        heard = await place.read_results("triage/1")
     assert outcome.kind == "pull_request"
     for name in ADDRESSES:
         attempts.note(name, blocked=not canaries.heard and canaries.host_file not in heard)

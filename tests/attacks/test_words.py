@@ -43,7 +43,7 @@ async def test_what_people_do_not_see_the_model_does_not_read(hostile, attempts)
     body = "\n\n".join(f"part {number}\n\n{HIDDEN[name]}" for number, name in enumerate(order))
     async with hostile(issue=("A sum is wrong", body)) as place:
         await place.label()
-        await place.ended()
+        await place.wait_for_end()
         read = first_prompt(place)
 
     for number, name in enumerate(order):
@@ -61,9 +61,9 @@ async def test_an_edit_after_the_label_is_not_worked_on(hostile, attempts, part)
         async def edit(_request):
             place.github.parts.issues.edit(place.issue, place.actor("jonas"), **{part: ORDER})
 
-        place.github.faults.before("POST", r"/access_tokens$", edit)
+        place.github.faults.call_before("POST", r"/access_tokens$", edit)
         await place.label()
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
         refused = (outcome.kind, outcome.rule) == ("refused", "text-unchanged")
         attempts.note(f"{part} edited", blocked=refused and not place.model.requests)
 
@@ -77,7 +77,7 @@ async def test_an_edit_while_the_run_works_reaches_no_prompt(hostile, attempts):
 
         place.model.on_request(edit)
         await place.label()
-        await place.ended()
+        await place.wait_for_end()
         attempts.note("body edited later", blocked=ORDER not in "\n".join(read_turns(place)))
 
 
@@ -126,7 +126,7 @@ async def test_instructions_for_later_runs_are_not_published(hostile, attempts, 
     inside = {"# Implement step 1 of 2": plant(path, PROTECTED[path], seen=seen)}
     async with hostile(script=make_script(inside=inside)) as place:
         await place.label()
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
         attempts.note(path, blocked=outcome.kind == "failed" and not place.pulls())
         assert path in outcome.text
 
@@ -148,7 +148,7 @@ async def test_output_that_speaks_stays_output(hostile, attempts):
     calls = [[{"bash": {"command": "python3 -B loud.py"}}], [{"read": {"path": "loud.py"}}]]
     async with hostile(files=files_, script=make_script(inside={"# Triage": calls})) as place:
         await place.label()
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
         results = [
             block
             for text in read_turns(place)

@@ -69,7 +69,7 @@ async def at_last(place, attempts, ident):
     attempts.note("all of it, later", blocked=await is_waiting(place, ident) and not place.pulls())
     yes = f"/bot approve {ident}"
     await place.github.comment(place.repository, 1, place.people["mara"], yes)
-    assert (await place.ended()).kind == "pull_request"
+    assert (await place.wait_for_end()).kind == "pull_request"
 
 
 @pytest.mark.attack(12)
@@ -147,7 +147,7 @@ async def test_the_bot_does_not_approve_itself(hostile, attempts):
     script = make_script(saying, proving, inside={"# Implement step 1 of 2": tries})
     async with hostile(script=script) as place:
         await place.label()
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
         sent = [(e.method, e.path) for e in place.github.requests]
         refs = await place.end_state()
         assert outcome.kind == "pull_request"

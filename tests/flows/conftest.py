@@ -111,7 +111,7 @@ class Place:
                     return found
                 await asyncio.sleep(0.05)
 
-    async def ended(self):
+    async def wait_for_end(self):
         """Wait for the run to end, whichever process ends it; return its outcome."""
         async with asyncio.timeout(PATIENCE):
             while True:
@@ -122,18 +122,18 @@ class Place:
 
     async def ends(self, kind):
         """Wait for the run to end in this way; return its outcome."""
-        outcome = await self.ended()
+        outcome = await self.wait_for_end()
         assert outcome.kind == kind, outcome.text
         return outcome
 
-    async def parked(self):
+    async def wait_for_parked(self):
         """Wait until the newest run waits for people; return its id."""
         async with asyncio.timeout(PATIENCE):
             while not (found := await self.runs()) or found[-1].state != "parked":
                 await asyncio.sleep(0.05)
         return found[-1].id
 
-    async def until(self, true):
+    async def wait_until(self, true):
         """Wait until the condition holds."""
         async with asyncio.timeout(PATIENCE):
             while not true():
@@ -185,7 +185,7 @@ class Place:
         number = (issue or self.issue).number
         return await self.github.comment(self.repository, number, self.people[who], body)
 
-    async def said(self, text):
+    async def wait_for_comment(self, text):
         """Wait for a comment with this text while the run goes on; return its body."""
         async with asyncio.timeout(PATIENCE):
             while True:
@@ -224,12 +224,12 @@ class Place:
         run_id, _ = await Runs(database).latest()
         return await StoredJournal(database, run_id).turns(session)
 
-    async def heard(self, session):
+    async def read_results(self, session):
         """Return what the tools told the model in a session of the newest run."""
         blocks = [block for turn in await self.turns(session) for block in turn.content]
         return "\n".join(b["content"] for b in blocks if b["type"] == "tool_result")
 
-    async def told(self, session):
+    async def read_prompts(self, session):
         """Return what the model was told in a session of the newest run, but for tools' results."""
         turns = [turn for turn in await self.turns(session) if turn.kind != "answer"]
         blocks = [block for turn in turns for block in turn.content]
@@ -238,7 +238,7 @@ class Place:
     async def redeliver(self, delivery):
         """Have GitHub send the delivery again; return the new attempt."""
         self.github.webhooks.redeliver(delivery)
-        await self.github.webhooks.settled()
+        await self.github.webhooks.wait_until_settled()
         return self.github.webhooks.log[-1]
 
     def tokens(self):

@@ -164,7 +164,9 @@ def nothing_is_done_twice(place, before, after):
 async def nothing_is_left_on_disk(place, before):
     """Work trees and commits were found where they were, so they are put away now."""
     data = place.server.data
-    await place.until(lambda: not [each for run in before.runs for each in data.glob(f"*/{run}")])
+    await place.wait_until(
+        lambda: not [each for run in before.runs for each in data.glob(f"*/{run}")]
+    )
     [mirror] = data.glob("*/*.git")
     refs = await GitDir(mirror).refs("refs/")
     assert refs.keys() == {"refs/remotes/origin/main"}

@@ -72,7 +72,7 @@ class Caller:
     def __init__(self, github, session, credential):
         self._github, self._session, self._credential = github, session, credential
 
-    def using(self, credential):
+    def with_credential(self, credential):
         return Caller(self._github, self._session, credential)
 
     async def __call__(self, method, path, body=None, *, follow=True, accept=None):
@@ -127,5 +127,5 @@ async def scene(github, receiver):
         as_app = Caller(github, session, app_jwt(credentials))
         wanted = {"repository_ids": [repository.id], "permissions": EVERYTHING}
         path = f"/app/installations/{installation.id}/access_tokens"
-        call = as_app.using((await as_app("POST", path, wanted))["token"])
+        call = as_app.with_credential((await as_app("POST", path, wanted))["token"])
         yield RefereeScene(github, repository, ada, credentials, installation, as_app, call)

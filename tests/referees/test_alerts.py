@@ -64,7 +64,7 @@ async def test_alerts_fit_githubs_descriptions(scene, rest_referee, webhook_refe
     await live_through_everything(scene)
     await make_alert_calls(scene)
     await make_bot_calls(scene)
-    await scene.github.webhooks.settled()
+    await scene.github.webhooks.wait_until_settled()
     assert rest_referee.problems(scene.github.requests) == []
     assert list_sent(scene.github) >= ALERTED
     assert webhook_referee.problems(scene.github.webhooks.log) == []
@@ -94,7 +94,7 @@ async def test_whatever_github_tells_of_alerts_is_understood(scene, webhook_refe
     """Both what its description holds for right, and what it has really sent."""
     subscribe(scene, "dependabot_alert")
     await live_through_everything(scene)
-    await scene.github.webhooks.settled()
+    await scene.github.webhooks.wait_until_settled()
     log = [each for each in scene.github.webhooks.log if each.event == "dependabot_alert"]
     assert webhook_referee.problems(log) == []
     examples = [

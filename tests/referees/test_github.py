@@ -61,7 +61,7 @@ async def make_every_call(scene):
     await as_app("GET", "/app/hook/deliveries/1")
     path = f"/app/installations/{installation.id}/access_tokens"
     spare = await as_app("POST", path)
-    ended = call.using(spare["token"])
+    ended = call.with_credential(spare["token"])
     await ended("DELETE", "/installation/token")
     await ended("GET", "/repos/forge/anvil")
     await as_app("POST", path, {"permissions": {"administration": "write"}})

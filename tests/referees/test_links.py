@@ -22,7 +22,7 @@ async def test_every_webhook_about_links_fits_githubs_description(scene, webhook
     app.events += ["sub_issues", "issue_dependencies"]
 
     await make_link_calls(scene)
-    await scene.github.webhooks.settled()
+    await scene.github.webhooks.wait_until_settled()
 
     sent = {(each.event, json.loads(each.payload)["action"]) for each in log(scene)}
     assert sent == {
@@ -64,7 +64,7 @@ async def test_what_the_tracker_asks_fits_githubs_description(scene, rest_refere
         await tracker.create_sub_issues("divide", [NewSubIssue(title="Part three", body="b")])
         for on in (True, False):
             await tracker.label("bot:waiting", on=on, description="Waits for an answer")
-        assert len(await tracker.linked("#1, #3", limit=5)) == 2
+        assert len(await tracker.find_linked("#1, #3", limit=5)) == 2
         raw = f"{github.url}/forge/anvil/raw/main/README.md"
         assert len((await tracker.pictures(f"![x]({picture}) ![y]({raw})")).left_out) == 2
         await tracker.earlier_pull_request()

@@ -58,9 +58,9 @@ async def test_what_is_asked_about_alerts_fits_githubs_description(scene, rest_r
 async def _ask(alerts: Alerts, pull: int) -> None:
     assert len(await alerts.open("pip", "jinja2")) == 102
     assert await alerts.state(1) == "open"
-    known = await alerts.known("pip", [("jinja2", "3.1.3"), ("flask", "3.0.3")])
+    known = await alerts.find_published("pip", [("jinja2", "3.1.3"), ("flask", "3.0.3")])
     assert (known.complete, len(known.advisories)) == (True, 1)
-    [found] = await alerts.others("pip", "jinja2", "")
+    [found] = await alerts.find_open_pulls("pip", "jinja2", "")
     assert found.number == pull
     assert await alerts.say(pull, "remediate", "It holds.")
 

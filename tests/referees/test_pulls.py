@@ -20,7 +20,7 @@ async def commits(scene, tmp_path):
     """A mirror of the repository and two commits in it, one on the other."""
     mirror, found = Mirror(tmp_path / "mirror.git"), []
     async with open_client(scene) as us:
-        scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
+        scope = Scope.for_one(scene.installation.id, scene.repository.id, Profile.READ)
         token = await us.broker.token(scope)
         await mirror.fetch(us.urls.clone("forge/anvil"), token.value)
     parent = await mirror.head_of("main")

@@ -53,7 +53,7 @@ async def test_no_recorded_delivery_harms_the_server(packages, tmp_path, aiohttp
             answer = await client.post("/webhook", data=body, headers=sign(event, body))
             statuses[answer.status] += 1
     engine = RememberingEngine()
-    while await Dispatcher(database, inbox, engine).once():
+    while await Dispatcher(database, inbox, engine).dispatch_batch():
         pass
     failed = await database.read(lambda c: c.execute(FAILED).all())
     database.close()

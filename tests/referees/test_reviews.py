@@ -55,7 +55,7 @@ async def test_what_is_asked_and_sent_fits_githubs_descriptions(
     await make_review_calls(scene)
     await make_actions_calls(scene)
     await make_fork_calls(scene)
-    await github.webhooks.settled()
+    await github.webhooks.wait_until_settled()
 
     problems = rest_referee.problems(github.requests)
     assert not problems, "\n".join(sorted(set(problems)))

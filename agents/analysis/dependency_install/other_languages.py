@@ -57,7 +57,7 @@ def _recipe(
         f"{kind} needs {program}, which sandboxes here do not have: install it for the whole "
         f"system, or put it into FETTLE_TOOLCHAINS"
     )
-    decided_by = tuple(files.matching("|".join(decides)))
+    decided_by = tuple(files.match_paths("|".join(decides)))
     tools = {program: ""}
     return InstallRecipe(
         kind, (command,), f"command -v {program}", missing, tools, decided_by, locked

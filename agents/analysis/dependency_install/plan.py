@@ -66,7 +66,7 @@ def _of_policy(commands: tuple[str, ...], files: RepositoryFiles) -> InstallReci
     words = re.split(r"[\s'\"=;|&()<>]+", " ".join(commands))
     named = files.paths & {word.removeprefix("./") for word in words}
     manifests = {path for path in files.paths if path.rsplit("/", 1)[-1] in _MANIFESTS}
-    listed = {*files.matching(rf"{python.REQUIREMENTS}|requirements/[^/]*|[Mm]akefile")}
+    listed = {*files.match_paths(rf"{python.REQUIREMENTS}|requirements/[^/]*|[Mm]akefile")}
     tools = {
         **dict.fromkeys(("pip", "uv"), python.package(files)),
         **dict.fromkeys(("npm", "yarn"), javascript.package(files)),

@@ -94,12 +94,15 @@ def _with_pip(files: RepositoryFiles) -> InstallRecipe | None:
         CAN_MAKE_VENV,
         f"Python (pip) needs {NO_PYTHON}",
         {"pip": package(files)},
-        (*files.matching(rf"{REQUIREMENTS}|requirements/[^/]*|constraints[^/]*"), *_present(files)),
+        (
+            *files.match_paths(rf"{REQUIREMENTS}|requirements/[^/]*|constraints[^/]*"),
+            *_present(files),
+        ),
     )
 
 
 def _installs(files: RepositoryFiles) -> Iterator[str]:
-    for path in files.matching(REQUIREMENTS):
+    for path in files.match_paths(REQUIREMENTS):
         if not path.startswith("constraints"):
             yield f"pip install -r {path}"
     project = files.toml("pyproject.toml")

@@ -102,7 +102,7 @@ async def analyze_feedback(
         body=run.fenced(clean(pull.body).text, limit=BODY_LIMIT),
         diff=await _diff(run, pull),
         reference=run.request.reference,
-        points=[point.shown(run, len(left)) for point in left],
+        points=[point.to_prompt(run, len(left)) for point in left],
     )
     run.summarize(f"{len(sorted_.action_items)} to change, {len(sorted_.out_of_scope)} to answer")
     return Analysis(

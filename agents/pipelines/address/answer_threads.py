@@ -30,7 +30,7 @@ async def answer_threads(run: StageContext, work: FeedbackWork, landing: PushRes
     asked = await _asked_again(run, work) if pushed else ""
     replayed = _REPLAYED if landing.renamed else ""
     notes = [note for note in (replayed, asked, work.crafted.summary) if note]
-    url = await summed_up(run, work.after(landing), ledger, notes)
+    url = await summed_up(run, work.with_landing(landing), ledger, notes)
     await remember(run, work, pushed=pushed)
     run.summarize(ledger.counts(work.feedback))
     return Outcome(

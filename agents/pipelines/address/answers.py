@@ -82,6 +82,6 @@ async def _list_touched_files(run: StageContext) -> dict[str, set[str]]:
     tree, before = await run.tree(), run.start
     found: dict[str, set[str]] = {}
     for commit, _ in await run.ports.source.commits(run.start, run.head):
-        found[commit] = set(await tree.changed(before, commit))
+        found[commit] = set(await tree.list_changed_paths(before, commit))
         before = commit
     return found

@@ -60,7 +60,7 @@ async def craft_update(run: StageContext, work: FeedbackWork, before: str) -> Cr
     """
     analysis, quality = work.analysis, work.quality
     tree = await run.tree()
-    changed = await tree.changed(before, run.head)
+    changed = await tree.list_changed_paths(before, run.head)
     diff = await tree.diff(before, run.head)
     update = await run.converse(
         CRAFT_UPDATE,

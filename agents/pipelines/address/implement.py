@@ -37,7 +37,8 @@ async def implement(
     analysis, applied = work.analysis, work.applied
     wanted = analysis.actionable
     items = [
-        {**point.shown(run, len(wanted)), "change": analysis.changes[point.key]} for point in wanted
+        {**point.to_prompt(run, len(wanted)), "change": analysis.changes[point.key]}
+        for point in wanted
     ]
     done = await run.converse(
         IMPLEMENT,

@@ -20,7 +20,7 @@ async def keep_back(
 ) -> Outcome:
     """Keep the changes back."""
     run.lets_out()
-    work = work.after(landing)
+    work = work.with_landing(landing)
     assert work.verified is not None, "what was changed is checked before it is let out"
     kept = await keep_apart(run, then="write `/bot address`")
     why = _WHY.format(why=work.verified.why_not(landing), kept=kept)

@@ -52,7 +52,7 @@ async def change(run: Run, work: FeedbackWork, setup: SetupResult, before: str) 
         made = await run.stage(implement, work, setup)
         if run.unchanged:  # no check would say anything new
             crafted = await run.stage(craft_update, work, before)
-            return work.worded(crafted)
+            return work.with_wording(crafted)
     baseline = await run.stage(measure_base, setup)
     if made:
         quality = await mend(run, baseline)
@@ -66,11 +66,11 @@ async def change(run: Run, work: FeedbackWork, setup: SetupResult, before: str) 
         await run.stage(put_back, inspection)
         quality = await mend(run, baseline)
         inspection = await run.stage(inspect, inspection)
-    work = work.checked(VerifiedChange(quality=quality, inspection=inspection))
+    work = work.with_verification(VerifiedChange(quality=quality, inspection=inspection))
     if not made:
         return work
     crafted = await run.stage(craft_update, work, before)
-    return work.worded(crafted)
+    return work.with_wording(crafted)
 
 
 async def deliver(run: Run, work: FeedbackWork) -> Outcome:

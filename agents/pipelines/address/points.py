@@ -42,7 +42,7 @@ class FeedbackPoint(Frozen):
     applied: str = ""
     """What became of the suggestions in it, untrusted: it names files and people."""
 
-    def shown(self, run: StageContext, among: int) -> dict[str, str]:
+    def to_prompt(self, run: StageContext, among: int) -> dict[str, str]:
         """Return it for a prompt, cut to its share where it is one among so many."""
         limit = min(POINT_LIMIT, TOTAL_LIMIT // among)
         code = "\n\n".join(part for part in (self.place, self._end_of_hunk(among)) if part)
@@ -99,7 +99,7 @@ def _of_thread(key: str, thread: Thread, applied: Applied) -> FeedbackPoint:
         hunk="\n".join(thread.hunk.splitlines()[-HUNK_LINES:]),
         words=said,
         argued=has_disagreed(thread),
-        applied=applied.told(thread),
+        applied=applied.describe_suggestion(thread),
     )
 
 

@@ -82,15 +82,17 @@ class FeedbackWork(Frozen):
         """Return whether what was changed is no worse than what was there before."""
         return self.verified is None or self.verified.ready
 
-    def checked(self, verified: VerifiedChange) -> FeedbackWork:
+    def with_verification(self, verified: VerifiedChange) -> FeedbackWork:
         """Return it with what was found when the changes were checked."""
         return self.model_copy(update={"verified": verified})
 
-    def after(self, landing: PushResult) -> FeedbackWork:
+    def with_landing(self, landing: PushResult) -> FeedbackWork:
         """Return it with what the checks say on top of what others pushed meanwhile."""
-        return self.checked(self.verified.after(landing)) if self.verified else self
+        return (
+            self.with_verification(self.verified.with_landing(landing)) if self.verified else self
+        )
 
-    def worded(self, crafted: Crafted) -> FeedbackWork:
+    def with_wording(self, crafted: Crafted) -> FeedbackWork:
         """Return it with what the engineer says of the changes."""
         return self.model_copy(update={"crafted": crafted})
 

@@ -72,7 +72,7 @@ async def fix(run: StageContext, failures: Failures, setup: SetupResult) -> Fail
 
     async def objects(done: ChecksFixed) -> str | None:
         tree = run.at_work
-        changed = await tree.changed(run.head, await tree.snapshot())
+        changed = await tree.list_changed_paths(run.head, await tree.snapshot())
         return _objection(done, list(asked), changed)
 
     done = await run.converse(

@@ -21,7 +21,7 @@ _MOVED = "Something else was pushed, or the pull request was closed, while the c
 async def sort_checks(run: StageContext, request: FixChecks) -> Failures:
     """Sort the failing checks, once all have ended or the patience is over."""
     port = checks_port(run)
-    checks = await port.of(request.head)
+    checks = await port.list_checks(request.head)
     if run.waits < LOOKS and not all(check.ended for check in checks):
         raise NotYet("other checks to end", PAUSE)
     pull = await reviewing_port(run).pull()
@@ -30,7 +30,7 @@ async def sort_checks(run: StageContext, request: FixChecks) -> Failures:
         head=request.head,
         base=pull.base,
         trunk=trunk,
-        every=tuple(sort(checks, await port.of(trunk) if trunk else ())),
+        every=tuple(sort(checks, await port.list_checks(trunk) if trunk else ())),
         running=tuple(check.name for check in checks if not check.ended),
     )
     moved = pull.state != "open" or pull.head != request.head

@@ -64,7 +64,7 @@ async def report(
     pushed = run.head if landing and not run.unchanged else ""
     body = _body(run, failures, pushed, _REPLAYED if landing and landing.renamed else "")
     if verified and landing:
-        body += f"\n\n{_format_measurements(verified.after(landing))}"
+        body += f"\n\n{_format_measurements(verified.with_landing(landing))}"
     url = await run.ports.publisher.comment(KEY, body)
     await remember(run, failures.head, pushed)
     run.summarize(f"pushed {pushed[:10]}" if pushed else "nothing to push")
@@ -81,7 +81,7 @@ async def keep_back(
 ) -> Outcome:
     """Keep the change back."""
     run.lets_out()
-    verified = verified.after(landing) if landing else verified
+    verified = verified.with_landing(landing) if landing else verified
     kept = await keep_apart(run, then="push what is right")
     why = f"The change was made, but not pushed. {verified.why_not(landing)} {kept}"
     body = f"{_body(run, failures, '', why)}\n\n{_format_measurements(verified)}"

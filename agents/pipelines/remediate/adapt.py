@@ -53,7 +53,7 @@ async def adapt(run: StageContext, work: Work, setup: SetupResult) -> Work:
 
     async def objects(_done: Adaptation) -> str | None:
         tree = run.at_work
-        changed = await tree.changed(run.head, await tree.snapshot())
+        changed = await tree.list_changed_paths(run.head, await tree.snapshot())
         wrong = [path for path in changed if path in files or is_dependency_file(path)]
         return _FILES.format(files=", ".join(wrong[:10])) if wrong else None
 

@@ -69,7 +69,7 @@ def strange(changed: Iterable[str], files: Collection[str] = ()) -> str:
 
 def is_version(scheme: Scheme, text: str) -> bool:
     """Return whether it is a version, and nothing that could mean more on a command line."""
-    return bool(_VERSION.fullmatch(text)) and scheme.parsed(text) is not None
+    return bool(_VERSION.fullmatch(text)) and scheme.parse(text) is not None
 
 
 def explain_unreadable_version(version: str) -> str:
@@ -89,7 +89,7 @@ def find_version_objection(
     if scheme is None or not is_version(scheme, version):
         return explain_unreadable_version(version)
     try:
-        ranges = Ranges.of(scheme, group.advisories)
+        ranges = Ranges.from_advisories(scheme, group.advisories)
     except Unfit as unfit:
         return str(unfit)
     if ranges.hold(version):

@@ -105,7 +105,7 @@ class _Checking:
         """Return what speaks against a submission, for the model."""
         tree = self.run.at_work
         result = await tree.snapshot()
-        changed = await tree.changed(self.run.base, result)
+        changed = await tree.list_changed_paths(self.run.base, result)
         if done.outcome == "skipped":
             left = _LEFT.format(files=", ".join(changed[:10])) if changed else ""
             return left or (None if done.reason.strip() else _WHY)
@@ -114,7 +114,7 @@ class _Checking:
         fault = strange(changed, self.ecosystem.files if self.ecosystem else ())
         self.ecosystem = await known_ecosystem(self.run, self.work.found.group)
         try:
-            self.made = None if fault else await self._proved(tree, result, done)
+            self.made = None if fault else await self._prove(tree, result, done)
         except (Stuck, Unfit) as stuck:
             fault = str(stuck)
         if fault:
@@ -125,13 +125,13 @@ class _Checking:
         """Return what was proved; proved again where another process had done it."""
         if self.made is None:
             tree = await self.run.tree(self.run.left, changing=True)
-            self.made = await self._proved(tree, await tree.snapshot(), done)
+            self.made = await self._prove(tree, await tree.snapshot(), done)
         return self.made
 
-    async def _proved(self, tree: WorkTree, result: str, done: DependencyFix) -> Bump:
+    async def _prove(self, tree: WorkTree, result: str, done: DependencyFix) -> Bump:
         """Return the change with its evidence. Raises Stuck with what speaks against it."""
         if self.ecosystem is None:
-            return await self._claimed(tree, result, done)
+            return await self._check_claim(tree, result, done)
         group, allowed = self.work.found.group, await terms(self.run)
         await _refresh_lock(tree, self.ecosystem, group, done.version.strip())
         result = await tree.snapshot()
@@ -152,9 +152,9 @@ class _Checking:
             tree=proof.tree,
         )
 
-    async def _claimed(self, tree: WorkTree, result: str, done: DependencyFix) -> Bump:
+    async def _check_claim(self, tree: WorkTree, result: str, done: DependencyFix) -> Bump:
         """Return a change of files that the ladder cannot read, checked as far as text goes."""
-        changed = await tree.changed(self.run.base, result)
+        changed = await tree.list_changed_paths(self.run.base, result)
         texts = {path: (await tree.show(result, path) or b"").decode(errors="replace")
                  for path in changed}  # fmt: skip
         group, [*versions] = self.work.found.group, self.work.found.vulnerable

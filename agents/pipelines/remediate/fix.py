@@ -61,7 +61,7 @@ async def fix(run: StageContext, work: Work) -> Work:
     result = await _climb_with_consent(run, tree, ecosystem, work.found.group)
     if isinstance(result, Refusal):
         return _refuse(run, work, result)
-    return await _commit_bump(run, work, Bump.of(result))
+    return await _commit_bump(run, work, Bump.from_fix(result))
 
 
 async def learn(
@@ -72,7 +72,7 @@ async def learn(
     went = {(m.name, version) for m in moves for version in m.old}
     if run.ports.alerts is None or not came:
         return Learnt(complete=not came)
-    known = await run.ports.alerts.known(group.ecosystem, came | went)
+    known = await run.ports.alerts.find_published(group.ecosystem, came | went)
     new = [each for each in known.advisories if _new(ecosystem, each, moves)]
     return Learnt(about=tuple(new), complete=known.complete, count=len(came))
 
@@ -156,7 +156,7 @@ def _refuse(run: StageContext, work: Work, refusal: Refusal) -> Work:
 def _new(ecosystem: Ecosystem, advisory: Advisory, moves: tuple[Move, ...]) -> bool:
     """Return whether it affects what came in, and nothing of what was there."""
     try:
-        ranges = Ranges.of(ecosystem.scheme, (advisory,))
+        ranges = Ranges.from_advisories(ecosystem.scheme, (advisory,))
     except Unfit:
         return False  # GitHub says it affects something, but not in words that can be checked
     mine = [move for move in moves if _is_same_package(ecosystem, advisory.package, move.name)]

@@ -44,7 +44,7 @@ async def look_for_others(run: StageContext, request: RemediateAlert, found: Ale
     if run.ports.alerts is None:
         return Others()
     group = found.group
-    every = await run.ports.alerts.others(group.ecosystem, group.package, group.directory)
+    every = await run.ports.alerts.find_open_pulls(group.ecosystem, group.package, group.directory)
     base = request.base_branch or request.repository.default_branch
     mine = [each for each in every if each.base == base and not each.foreign][:MOST]
     for pull in mine:

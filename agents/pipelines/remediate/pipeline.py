@@ -77,7 +77,7 @@ async def do_without(run: Run, request: RemediateAlert, found: AlertGroup) -> Ou
         work = await run.stage(fix, work)
         setup = await run.stage(set_up)
         quality = await run.stage(check_quality, baseline)
-        work = work.checked(setup, quality)
+        work = work.with_checks(setup, quality)
         work = await run.stage(verify, request, work)
     if not work.passed:
         return await run.stage(keep_override, work)
@@ -88,12 +88,12 @@ async def hold(run: Run, request: RemediateAlert, work: Work, baseline: Baseline
     """Hold what was made against the repository's checks, and what code cannot tell."""
     setup = await run.stage(set_up)
     quality = await run.stage(check_quality, baseline)
-    work = work.checked(setup, quality)
+    work = work.with_checks(setup, quality)
     if work.wants_adapting:
         work = await run.stage(adapt, work, setup)
         quality = await run.stage(check_quality, baseline)
         inspection = await run.stage(inspect)
-        work = work.inspected(quality, inspection)
+        work = work.with_inspection(quality, inspection)
     return await run.stage(verify, request, work)
 
 

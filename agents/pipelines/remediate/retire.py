@@ -42,4 +42,4 @@ async def retire(run: StageContext, work: Work) -> Work:
         run.summarize(one_line(result.reason, 120))
         return work.model_copy(update={"refusal": result})
     run.summarize(f"not needed any more: level {result.level:d}")
-    return work.model_copy(update={"bump": Bump.of(result)})
+    return work.model_copy(update={"bump": Bump.from_fix(result)})

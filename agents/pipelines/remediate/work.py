@@ -41,7 +41,7 @@ class Bump(Frozen):
     """The override that it made, if it needed one."""
 
     @classmethod
-    def of(cls, fix: Fix) -> Bump:
+    def from_fix(cls, fix: Fix) -> Bump:
         """Return what the ladder did."""
         values = {name: getattr(fix, name) for name in _SAME}
         return cls(by="ladder", **values, evidence=fix.evidence, notes=fix.notes, tree=fix.tree)
@@ -141,10 +141,10 @@ class Work(Frozen):
         by_ladder = self.bump is None or self.bump.by != "engineer"
         return by_code and by_ladder and not self.adapted and not self.failed
 
-    def checked(self, setup: SetupResult, quality: CheckComparison) -> Work:
+    def with_checks(self, setup: SetupResult, quality: CheckComparison) -> Work:
         """Return it with what installing and the checks say of it."""
         return self.model_copy(update={"setup": setup, "quality": quality})
 
-    def inspected(self, quality: CheckComparison, inspection: Inspection) -> Work:
+    def with_inspection(self, quality: CheckComparison, inspection: Inspection) -> Work:
         """Return it with what was found after the code had been adapted."""
         return self.model_copy(update={"quality": quality, "inspection": inspection})

@@ -159,7 +159,7 @@ def _answer(said: Approval) -> dict[str, str]:
 async def findings(run: StageContext, old: str, new: str) -> tuple[Finding, ...]:
     """Return what the change between two commits or trees takes away from tests and checks."""
     tree = await run.tree()
-    changed = await tree.changed(old, new)
+    changed = await tree.list_changed_paths(old, new)
     settings = {
         path: (_decode(await tree.show(old, path)), _decode(await tree.show(new, path)))
         for path in changed

@@ -50,7 +50,7 @@ async def land(run: Run) -> PushResult:
         setup = await run.stage(set_up)
         baseline = await run.stage(measure_base, setup)
         quality = await run.stage(check_quality, baseline)
-        landing = landing.checked(quality)
+        landing = landing.with_checks(quality)
         if not quality.passed:
             break
         landing = await run.stage(push_update, landing)

@@ -43,7 +43,7 @@ class PushResult(Frozen):
     quality: CheckComparison | None = None
     """What the checks say on top of others' commits; None where nobody had pushed."""
 
-    def checked(self, quality: CheckComparison) -> PushResult:
+    def with_checks(self, quality: CheckComparison) -> PushResult:
         """Return it with what the checks say on top of others' commits."""
         return self.model_copy(update={"quality": quality})
 
@@ -100,13 +100,13 @@ async def catch_up(run: StageContext, landing: PushResult) -> PushResult:
     renamed: dict[str, str] = {}
     for commit in await _own(run):
         # Both come from where the run began, so git takes that for what the two have in common.
-        merged = await source.merged(newest, commit)
+        merged = await source.merge(newest, commit)
         if merged.conflicts:
             paths = ", ".join(code_span(one_line(path, 200)) for path in merged.conflicts[:5])
             why_not = _CONTRADICTS.format(branch=branch, paths=paths)
             return landing.model_copy(update={"why_not": why_not})
-        permitted = dict.fromkeys(await tree.changed(before, commit), merged.tree)
-        if await tree.changed(head, merged.tree):  # else others have done the same
+        permitted = dict.fromkeys(await tree.list_changed_paths(before, commit), merged.tree)
+        if await tree.list_changed_paths(head, merged.tree):  # else others have done the same
             message = await source.message(commit)
             head = await tree.commit(
                 merged.tree, head, message, permitted=permitted, merging=merging

@@ -132,7 +132,7 @@ async def _proof(
     run: StageContext, proof: RegressionProof, made: Sequence[StepResult]
 ) -> RegressionProof:
     tree = await run.tree()
-    paths = [path for path in await tree.changed(run.base, run.head) if is_test(path)]
+    paths = [path for path in await tree.list_changed_paths(run.base, run.head) if is_test(path)]
     contents = {path: await tree.show(run.head, path) for path in paths}
     present = {path: data for path, data in contents.items() if data is not None}
     changes = _read(await tree.diff(run.base, run.head, context=AROUND))

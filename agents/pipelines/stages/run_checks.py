@@ -115,7 +115,7 @@ async def check_quality(run: StageContext, baseline: Baseline) -> CheckCompariso
     pairs = zip(baseline.before, measured, strict=True)
     runs = tuple([await _told_apart(run, before, now) for before, now in pairs])
     run.summarize(_say(runs) or run.summary)
-    added = tuple(await (await run.tree()).added())
+    added = tuple(await (await run.tree()).list_install_commands())
     return CheckComparison(commit=run.head, runs=runs, baseline=baseline, added=added)
 
 

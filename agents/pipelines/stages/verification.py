@@ -31,7 +31,7 @@ class VerifiedChange(Frozen):
         """Return whether it is no worse than what was there before."""
         return self.quality.passed and self.inspection.accepted
 
-    def after(self, landing: PushResult) -> VerifiedChange:
+    def with_landing(self, landing: PushResult) -> VerifiedChange:
         """Return it with what the checks say on top of what others pushed meanwhile."""
         return self.model_copy(update={"quality": landing.quality or self.quality})
 

@@ -56,6 +56,6 @@ class BaseMerge(Frozen):
         """Return what is merged, for people: the base branch and where it is."""
         return f"{code(self.base)} at {self.theirs[:10]}"
 
-    def ended(self, why_not: str) -> BaseMerge:
+    def without_merge(self, why_not: str) -> BaseMerge:
         """Return it with the reason for which nothing is merged."""
         return self.model_copy(update={"why_not": why_not})

@@ -37,11 +37,11 @@ async def merge_base(run: StageContext, request: UpdateBranch, pull: PullSnapsho
     found = BaseMerge(title=request.title, base=pull.base, branch=pull.branch, ours=run.head)
     if pull.why_not:
         run.summarize("this branch cannot be pushed to")
-        return found.ended(_FORK.format(base=code(pull.base), why=pull.why_not))
+        return found.without_merge(_FORK.format(base=code(pull.base), why=pull.why_not))
     theirs = await run.ports.source.branch(pull.base)
     if theirs is None:
         run.summarize("the base branch is gone")
-        return found.ended(_GONE.format(base=code(pull.base)))
+        return found.without_merge(_GONE.format(base=code(pull.base)))
     return await _merge_branches(run, found.model_copy(update={"theirs": theirs}))
 
 
@@ -50,14 +50,14 @@ async def _merge_branches(run: StageContext, found: BaseMerge) -> BaseMerge:
     fork = await source.fork_point(run.head, theirs)
     if fork == theirs:
         run.summarize("nothing to merge")
-        return found.ended(_NOTHING.format(named=found.named))
-    merged = await source.merged(run.head, theirs)
+        return found.without_merge(_NOTHING.format(named=found.named))
+    merged = await source.merge(run.head, theirs)
     behind = len(await source.commits(run.head, theirs))
     found = found.model_copy(update={"fork": fork, "behind": behind, **merged.model_dump()})
     if held := _for_people(run, await run.policy(), found.conflicts):
         run.summarize("it contradicts in protected files")
         paths = "\n".join(f"- {code(path)}, protected by {code(by)}" for path, by in held[:SHOWN])
-        return found.ended(_PROTECTED.format(base=code(found.base), paths=paths))
+        return found.without_merge(_PROTECTED.format(base=code(found.base), paths=paths))
     if found.conflicts:
         run.stands(foundation=theirs)
         run.summarize(f"{found.named}: {len(found.conflicts)} files contradict")

@@ -42,7 +42,7 @@ async def resolve_conflicts(run: StageContext, merge: BaseMerge, setup: SetupRes
     done = await _settle(run, merge, setup, merge.tree)
     if done.undecided:
         run.summarize(f"{len(done.undecided)} for people to decide")
-        return merge.ended(_questions(run, merge, done))
+        return merge.without_merge(_questions(run, merge, done))
     commit = await commit_merge(run, merge, run.left, done.summary)
     run.summarize(f"{len(done.settled)} files settled: {commit[:10]}")
     return merge.model_copy(update={"settled": done.how, "besides": done.why})
@@ -70,7 +70,10 @@ async def _settle(
 
     async def objects(done: Resolution) -> str | None:
         now = await run.at_work.snapshot()
-        changed, marked = await conflicts.beside(now), await conflicts.marked(now)
+        changed, marked = (
+            await conflicts.list_unrelated_changes(now),
+            await conflicts.find_marked_lines(now),
+        )
         return objection(done, merge.conflicts, changed, marked)
 
     return await run.converse(
@@ -99,19 +102,22 @@ class _Conflicts:
         self.run, self.merge, self.begin = run, merge, begin
         self.show = run.ports.source.show
 
-    async def beside(self, now: str) -> list[str]:
+    async def list_unrelated_changes(self, now: str) -> list[str]:
         """Return the other files that are not as they were when the conversation began."""
-        changed = await self.run.at_work.changed(self.begin, now)
+        changed = await self.run.at_work.list_changed_paths(self.begin, now)
         return [path for path in changed if path not in self.merge.conflicts]
 
-    async def marked(self, now: str) -> dict[str, list[int]]:
+    async def find_marked_lines(self, now: str) -> dict[str, list[int]]:
         """Return the lines with marks of the merge, by path."""
         if not self.merge.conflicts:
             return {}
         put: Counter[bytes] = Counter()
         for path in self.merge.conflicts:
             put |= marks(await self.show(self.merge.tree, path), await self._parents(path))
-        paths = (*self.merge.conflicts, *await self.beside(now))  # a file may have been moved
+        paths = (
+            *self.merge.conflicts,
+            *await self.list_unrelated_changes(now),
+        )  # a file may have been moved
         found = {
             path: find_remaining_marks(await self.show(now, path), put, await self._parents(path))
             for path in paths
@@ -126,7 +132,7 @@ class _Conflicts:
         tree = await self.run.tree(self.begin)
         found = {}
         for name, side in (("ours", merge.ours), ("theirs", merge.theirs)):
-            files = await source.blended(merge.fork, side, merge.conflicts)
+            files = await source.blend(merge.fork, side, merge.conflicts)
             diff = await tree.diff(merge.fork, files)
             found[name] = self.run.fenced(diff, limit=SIDE_LIMIT)
         return found

@@ -42,7 +42,7 @@ async def keep_back(
 ) -> Outcome:
     """Keep the merge back."""
     run.lets_out()
-    verified = verified.after(landing) if landing else verified
+    verified = verified.with_landing(landing) if landing else verified
     why = verified.why_not(landing)
     kept = await _publish_attempt(run, merge)
     head = _KEPT_BACK.format(base=merge.named, why=why)
@@ -63,7 +63,7 @@ async def report(
     commits = "1 commit" if merge.behind == 1 else f"{merge.behind} commits"
     head = _MERGED.format(named=merge.named, commits=f"{commits} came in with {run.head[:10]}")
     replayed = _REPLAYED if landing.renamed else ""
-    body = _sections(head, replayed, *_what_was_done(run, merge, verified.after(landing)))
+    body = _sections(head, replayed, *_what_was_done(run, merge, verified.with_landing(landing)))
     url = await run.ports.publisher.comment(KEY, body)
     batch = Batch(kind="update", head=merge.ours, pushed="" if run.unchanged else run.head)
     await reviewing_port(run).dealt_with(batch)
@@ -74,7 +74,7 @@ async def report(
 async def _publish_attempt(run: StageContext, merge: BaseMerge) -> str:
     """Put what was made beside git's own merge on a branch; say where it is."""
     tree = await run.tree()
-    if not await tree.changed(merge.tree, run.head):
+    if not await tree.list_changed_paths(merge.tree, run.head):
         return _NOT_KEPT
     return await keep_apart(run, then="write `/bot update`")
 

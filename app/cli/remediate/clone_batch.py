@@ -43,7 +43,7 @@ class RemediatingClone(Seat):
         asked = self.wanted.asked
         self.settings = self.with_model()
         scan.require(name, await self._commit(start))
-        groups = scan.of(name)
+        groups = scan.find_groups(name)
         asked.choice.require([found.group for found in groups], str(name))
         if asked.choice.narrow:
             groups = tuple(each for each in groups if not asked.choice.why_not(each.group))
@@ -66,7 +66,7 @@ class RemediatingClone(Seat):
             say(f"  {group.result.replace('_', ' ')}: {line(group.text, LONG)}")
             done = done.model_copy(update={"groups": (*done.groups, group)})
         self.leave()
-        return Report.of(asked.command, [done], complete=complete)
+        return Report.from_repositories(asked.command, [done], complete=complete)
 
     async def _commit(self, start: CloneStart) -> str:
         """Return what is to be mended: what is checked out, or the branch that was named."""

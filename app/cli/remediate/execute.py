@@ -164,5 +164,5 @@ async def _in_clone(seat: RemediatingClone, path: Path) -> Report:
     try:
         name = (await clone_at(path, seat.settings.github_url)).name
     except ConfigError:
-        name = scan.only()
+        name = scan.get_only()
     return await seat.report(await start_at(path), name, scan)

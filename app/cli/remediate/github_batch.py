@@ -60,4 +60,4 @@ class Remediating(Seat):
                 done += [one.unfinished] if one.unfinished.groups else []
             finally:
                 self.leave()
-        return Report.of(self.wanted.asked.command, done, complete=complete)
+        return Report.from_repositories(self.wanted.asked.command, done, complete=complete)

@@ -175,7 +175,7 @@ class OneByOne:
             listed = await open_alerts(self.github, installed, self.seat.redactor.clean)
             groups = [(group, None) for group in listed]
         else:
-            handed_in = asked.scan.of(name)
+            handed_in = asked.scan.find_groups(name)
             if handed_in:
                 commit = await newest_commit(self.github, installed, asked.base)
                 asked.scan.require(name, commit)
@@ -264,7 +264,7 @@ class OneByOne:
             progress.end("stopped")
             text = WAITS.format(run=run_id[:SHORT])
             return left_alone(group, text, "waits").model_copy(update={"run": run_id})
-        usage, usd, _ = await StoredJournal(self.database, run_id).spent()
+        usage, usd, _ = await StoredJournal(self.database, run_id).sum_usage()
         done = report_ended(group, run_id, outcome, (sum(usage.model_dump().values()), usd))
         progress.end("done" if done.result in ("fixed", "scanned", "nothing_to_do") else "failed")
         return done

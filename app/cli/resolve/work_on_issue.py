@@ -149,7 +149,7 @@ class AtTheTerminal:
             stopping.cancel()
         if seen.over:
             return self._tell_end(seen, request)
-        return self._tell_wait(seen, request, await companion.waiting(run_id))
+        return self._tell_wait(seen, request, await companion.list_waiting(run_id))
 
     async def _is_deserted(self) -> bool:
         return not await is_served(self.settings)

@@ -82,7 +82,7 @@ def _places(file: Path | None) -> list[RunDatabase]:
 async def _find_waiting(where: list[RunDatabase]) -> list[FoundApproval]:
     from app.store.runs.approvals import StoredApprovals
 
-    told = await of_each(where, lambda database: StoredApprovals(database).waiting())
+    told = await of_each(where, lambda database: StoredApprovals(database).list_waiting())
     return [FoundApproval(each, place) for place, waiting in told for each in waiting]
 
 

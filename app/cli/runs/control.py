@@ -119,7 +119,7 @@ async def _ask_to_cancel(database: Database, run_id: str, words: str) -> None:
     # Who cancels twice says nothing new: the first reason is the one that people read.
     key = f"terminal-cancel-{run_id}"[:120]
     steers = StoredSteers(database)
-    await steers.put(run_id, key, kind="cancel", via="terminal", by=operator(), words=words)
+    await steers.insert(run_id, key, kind="cancel", via="terminal", by=operator(), words=words)
 
 
 async def _wait_for_end(database: Database, run_id: str, patience: float) -> KeptRun | None:

@@ -170,5 +170,5 @@ async def _show(
         return {
             **about(run, redactor, short=found.short, clone=place.clone),
             **await details(run, History(database), redactor, turns=turns, mirror=mirror),
-            **alerts(await Remediations(database).of(run.id)),
+            **alerts(await Remediations(database).find(run.id)),
         }

@@ -93,7 +93,7 @@ async def _rotate(settings: Settings, variable: str | None) -> None:
     from app.registration.replace_at_github import as_app, tell_secret, window_of
     from app.registration.rotation import moment, rotate
 
-    credentials, urls = settings.credentials, Urls.of(settings.github_url)
+    credentials, urls = settings.credentials, Urls.from_web_url(settings.github_url)
     window = window_of(urls)
     if variable is not None:
         raise ConfigError(BY_HAND.format(days=window / 86_400))
@@ -132,7 +132,7 @@ async def _tell(settings: Settings, variable: str | None) -> None:
     from app.github.transport.urls import Urls
     from app.registration.replace_at_github import as_app, tell_secret, window_of
 
-    credentials, urls = settings.credentials, Urls.of(settings.github_url)
+    credentials, urls = settings.credentials, Urls.from_web_url(settings.github_url)
     if variable is None:
         raise ConfigError("--tell is for secrets in a variable. Run `fettle rotate-secret`.")
     if len(credentials.webhook_secrets) < 2:
@@ -185,7 +185,7 @@ async def _replace_key(settings: Settings, new: SecretStr) -> None:
     from app.registration.replace_at_github import check_key, fingerprint
     from app.secrets.files import keep_of_app
 
-    credentials, urls = settings.credentials, Urls.of(settings.github_url)
+    credentials, urls = settings.credentials, Urls.from_web_url(settings.github_url)
     old = credentials.private_key
     found = await check_key(urls, credentials.app_id, old, new)
     if (variable := _variable()) is not None:

@@ -45,7 +45,7 @@ class RunDatabase:
         if self.clone:
             found = Mirror(self.folder / MIRROR)
         else:  # only a new one would be given to a group
-            found = Mirrors(self.folder / "mirrors", group=-1).of(repository_id)
+            found = Mirrors(self.folder / "mirrors", group=-1).open_mirror(repository_id)
         return found if (found.gitdir / "HEAD").is_file() else None
 
 

@@ -137,7 +137,7 @@ async def _cancel_runs(database: Database, live: list[str]) -> bool:
     steers = StoredSteers(database)
     for run_id in live:
         key = f"forget-{run_id}"[:120]
-        await steers.put(run_id, key, kind="cancel", via="terminal", by=operator(), words=WHY)
+        await steers.insert(run_id, key, kind="cancel", via="terminal", by=operator(), words=WHY)
     for _ in range(int(PATIENCE / LOOK_SECONDS)):
         if not await database.read(lambda c: live_among(c, live, float("inf"))):
             return True

@@ -133,12 +133,12 @@ class Chapter:
     ) -> AlertsResult:
         """Try each exploit, before and after, and gather what became of the alerts."""
         runs = await self.runs(database)
-        tried = (self._mended(case, runs, database, laboratory) for case, _ in self.alerts)
+        tried = (self._record_case(case, runs, database, laboratory) for case, _ in self.alerts)
         mended = await asyncio.gather(*tried)
         cost = sum(run.usd for run in runs)
         return AlertsResult([*mended], self.made_up, round(seconds, 2), round(cost, 4))
 
-    async def _mended(
+    async def _record_case(
         self,
         case: AlertCase,
         runs: Sequence[KeptRun],
@@ -149,7 +149,7 @@ class Chapter:
         details = run.outcome.details if run and run.outcome else {}
         made = run.outcome.pull_request if run and run.outcome else None
         pull = next((p for p in self.pulls() if made and p.issue.number == made.number), None)
-        usage, _, _ = await StoredJournal(database, run.id).spent() if run else (None, 0.0, 0)
+        usage, _, _ = await StoredJournal(database, run.id).sum_usage() if run else (None, 0.0, 0)
         exploit = {"safe": case.exploit.after, "before": await laboratory.shows(case, "main")}
         exploit["after"] = await laboratory.shows(case, pull.head_sha) if pull else ""
         return AlertOutcome(

@@ -99,11 +99,11 @@ class IndexFinder:
         No index is asked for anything.
         """
         async with self._lock:
-            found = (await self._configured(names)).found
+            found = (await self._read_configuration(names)).found
         folders = (f"{each.tool} {folder}" for each in found for folder in each.folders)
         return [*(f"{i.tool} {i.kind} {i.url}" for each in found for i in each.indexes), *folders]
 
-    async def _configured(self, names: Mapping[str, str]) -> _Read:
+    async def _read_configuration(self, names: Mapping[str, str]) -> _Read:
         tools, now = tuple(sorted(names)) or _USUAL, time.monotonic()
         self._read = {k: read for k, read in self._read.items() if now - read.at < FRESH}
         if tools not in self._read:
@@ -114,7 +114,7 @@ class IndexFinder:
         return self._read[tools]
 
     async def _find(self, names: Mapping[str, str]) -> Indexes:
-        read = await self._configured(names)
+        read = await self._read_configuration(names)
         operator, found = read.operator, read.found
         notes = [note for each in found for note in each.notes if names or each.indexes]
         notes += [_unknown(tool) for tool in names if tool not in READERS]

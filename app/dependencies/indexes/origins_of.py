@@ -30,7 +30,9 @@ class Places:
 
         `packages` maps each kind of index to one of the repository's packages.
         """
-        found = await asyncio.gather(*(self._of(index, packages, notes) for index in indexes))
+        found = await asyncio.gather(
+            *(self._list_origins(index, packages, notes) for index in indexes)
+        )
         return tuple(origin for origins in found for origin in origins)
 
     async def operators(self, hosts: Iterable[str]) -> tuple[Origin, ...]:
@@ -43,7 +45,7 @@ class Places:
             for place, flag in zip(places, private, strict=True)
         )
 
-    async def _of(
+    async def _list_origins(
         self, index: Index, packages: Mapping[str, str], notes: list[str]
     ) -> list[Origin]:
         place = place_of(index.url)

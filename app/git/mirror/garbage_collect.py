@@ -41,7 +41,7 @@ async def let_go(mirror: Mirror, run_ids: Collection[str]) -> None:
     """
     for run_id in run_ids:
         await mirror.forget(run_refs(run_id))
-    async with mirror.locked():
+    async with mirror.lock():
         await mirror.git.local("gc", "--quiet", "--prune=2.weeks.ago", timeout=GC_SECONDS)
 
 

@@ -63,14 +63,14 @@ class Mirror(GitObjects):
         """Return the folder of git objects."""
         return self.gitdir / "objects"
 
-    def beside(self, name: str) -> Mirror:
+    def open_sibling(self, name: str) -> Mirror:
         """Return another mirror of the same kind in the same folder."""
         gitdir = self.gitdir.with_name(f"{name}-{self.gitdir.name}")
         git = self.git
         return Mirror(gitdir, group=self._group, allow_files=git.allow_files, config=git.config)
 
     @asynccontextmanager
-    async def locked(self) -> AsyncIterator[None]:
+    async def lock(self) -> AsyncIterator[None]:
         """Hold this mirror against every other writer, and have it exist.
 
         Each git that is started meanwhile inherits the lock: one that outlives a killed Fettle
@@ -92,7 +92,7 @@ class Mirror(GitObjects):
 
     async def fetch(self, url: str, token: str | None) -> None:
         """Fetch all branches. A broken mirror is created anew."""
-        async with self.locked():
+        async with self.lock():
             try:
                 await self._fetch(url, token, _ALL)
             except GitFailed:
@@ -104,14 +104,14 @@ class Mirror(GitObjects):
 
     async def take_over(self, other: Mirror) -> bool:
         """Replace this mirror by the other one, which is gone then; False where branches exist."""
-        async with self.locked():
-            if await self.known():
+        async with self.lock():
+            if await self.has_branches():
                 return False
             shutil.rmtree(self.gitdir)
             other.gitdir.rename(self.gitdir)
         return True
 
-    async def known(self) -> bool:
+    async def has_branches(self) -> bool:
         """Return whether any branch was ever fetched."""
         if not (self.gitdir / "HEAD").exists():
             return False
@@ -119,7 +119,7 @@ class Mirror(GitObjects):
 
     async def compact(self) -> None:
         """Keep objects that refs lead to, and delete all others."""
-        async with self.locked():
+        async with self.lock():
             await self.git.local("repack", "-a", "-d", "-q", timeout=_FETCH_TIMEOUT)
             await self.git.local("prune", "--expire=now", timeout=_FETCH_TIMEOUT)
 
@@ -138,7 +138,7 @@ class Mirror(GitObjects):
         return await self._fetch_one(url, token, pull_head(number), revision(ref))
 
     async def _fetch_one(self, url: str, token: str | None, theirs: str, kept: str) -> str | None:
-        async with self.locked():
+        async with self.lock():
             try:
                 await self._fetch(url, token, f"+{theirs}:{kept}")
             except GitFailed:
@@ -190,28 +190,28 @@ class Mirror(GitObjects):
     async def keep_all(self, oids: Mapping[str, str]) -> None:
         """Keep objects, each under its hidden ref."""
         lines = (f"update {revision(ref)} {object_id(oid)}\n" for ref, oid in oids.items())
-        async with self.locked():
+        async with self.lock():
             await self.git.local("update-ref", "--stdin", stdin="".join(lines).encode())
 
     async def forget(self, folder: str) -> None:
         """Delete every ref below this folder of refs."""
-        async with self.locked():
+        async with self.lock():
             listed = await self.git.local(
                 "for-each-ref", "--format=delete %(refname)", f"{folder}/"
             )
             if listed:
                 await self.git.local("update-ref", "--stdin", stdin=listed)
 
-    async def merged(self, ours: str, theirs: str, folder: str) -> Merged:
+    async def merge(self, ours: str, theirs: str, folder: str) -> Merged:
         """Merge two commits, and keep the resulting tree under this folder of refs."""
-        async with self.locked():
+        async with self.lock():
             tree, paths = await merge(self, ours, theirs)
             await self.git.local("update-ref", revision(f"{folder}/{tree}"), tree)
         return Merged(tree=tree, conflicts=tuple(map(_readable, paths)))
 
-    async def blended(self, old: str, new: str, paths: Collection[str], folder: str) -> str:
+    async def blend(self, old: str, new: str, paths: Collection[str], folder: str) -> str:
         """Return the tree of `old` with these paths as in `new`, kept under this folder of refs."""
-        async with self.locked():
+        async with self.lock():
             tree = await blend(self, old, new, paths)
             await self.git.local("update-ref", revision(f"{folder}/{tree}"), tree)
         return tree
@@ -228,7 +228,7 @@ class Mirror(GitObjects):
     ) -> str:
         """Return the commit that `ref` remembers; create it the first time, without any check."""
         parents = [parent, merging] if merging else [parent]
-        async with self.locked():
+        async with self.lock():
             known = await self.resolve(ref)
             if known is not None:
                 return known
@@ -251,7 +251,7 @@ class Mirror(GitObjects):
         https://git-scm.com/docs/git-index-pack
         """
         checks = ("--stdin", "--strict", "--fix-thin", f"--max-input-size={limit}")
-        async with self.locked():
+        async with self.lock():
             await self.git.local("index-pack", *checks, stdin=pack, timeout=600)
 
     async def _create(self) -> None:
@@ -310,7 +310,7 @@ class Mirrors:
         self._group = group
         self._open: dict[int, Mirror] = {}
 
-    def of(self, repository_id: int) -> Mirror:
+    def open_mirror(self, repository_id: int) -> Mirror:
         """Return the mirror of this repository; the first fetch creates it on disk."""
         if repository_id not in self._open:
             gitdir = self._root / f"{repository_id}.git"

@@ -82,7 +82,7 @@ async def _as_approved(objects: GitObjects, new: str, permitted: Mapping[str, st
     """Return the permitted paths that are in `new` exactly what they were permitted to be."""
     found = set(permitted)
     for tree in set(permitted.values()):
-        differing = await objects.changed(tree, new)
+        differing = await objects.list_changed_paths(tree, new)
         found -= {path for path in differing if permitted.get(path) == tree}
     return found
 

@@ -88,14 +88,14 @@ class DependencyInstaller(Protocol):
         """Install the dependencies as of `base`, and report on it."""
         ...
 
-    async def furnishing(self, base: str, policy: Policy) -> CommandMounts:
+    async def find_mounts(self, base: str, policy: Policy) -> CommandMounts:
         """Return the installed dependencies for the next command.
 
         Raises TransientError when they were lost and cannot be installed again.
         """
         ...
 
-    def adding(
+    def open_addition(
         self, base: str, policy: Policy, argv: Sequence[str]
     ) -> AbstractAsyncContextManager[DependencyCopy]:
         """Lend a copy for this command to change; without `keep`, it is dropped at the end.
@@ -104,7 +104,7 @@ class DependencyInstaller(Protocol):
         """
         ...
 
-    def lending(
+    def lend_kits(
         self, argv: Sequence[str], kits: Sequence[Kit]
     ) -> AbstractAsyncContextManager[LentTools]:
         """Lend kits to a command of Fettle's that reads from indexes; it leaves nothing behind.

@@ -83,17 +83,17 @@ class GitSource:
             return None
         return await self._pull(number, pull_ref(self._run_id, number))
 
-    async def merged(self, ours: str, theirs: str) -> Merged:
+    async def merge(self, ours: str, theirs: str) -> Merged:
         """Merge two commits as git does, without touching a branch or work tree."""
         for commit in (ours, theirs):
             await self._hold(commit)
-        return await self._mirror.merged(ours, theirs, tree_refs(self._run_id))
+        return await self._mirror.merge(ours, theirs, tree_refs(self._run_id))
 
-    async def blended(self, old: str, new: str, paths: Sequence[str]) -> str:
+    async def blend(self, old: str, new: str, paths: Sequence[str]) -> str:
         """Return the tree id of `old` with these paths as in `new`, absent ones included."""
         for each in (old, new):
             await self._hold(each)
-        return await self._mirror.blended(old, new, paths, tree_refs(self._run_id))
+        return await self._mirror.blend(old, new, paths, tree_refs(self._run_id))
 
     async def fork_point(self, one: str, other: str) -> str:
         """Return the merge base of two commits. Raises RunError when there is none."""
@@ -133,9 +133,9 @@ class GitSource:
             sandbox=self._sandbox,
             policy=policy,
             identity=await self._identity(),
-            furnish=partial(self._furnisher.furnishing, base, policy),
-            add=partial(self._furnisher.adding, base, policy),
-            lend=self._furnisher.lending,
+            furnish=partial(self._furnisher.find_mounts, base, policy),
+            add=partial(self._furnisher.open_addition, base, policy),
+            lend=self._furnisher.lend_kits,
             conceal=self._conceal,
             on_command=self._on_command,
         )

@@ -91,7 +91,7 @@ class UntrustedGit:
         """Move the agent's branch to `commit`."""
         await self._run("advance", commit, writable=False, agent=True, timeout=60)
 
-    async def ignored(self) -> None:
+    async def collect_ignored(self) -> None:
         """Write the list of ignored paths into the quarantine; an ignored folder is one path."""
         await self._run("ignored", writable=False, agent=False, timeout=300)
 

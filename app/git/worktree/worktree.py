@@ -112,7 +112,7 @@ class GitWorkTree:
         """Run a command of Fettle's that reads from package indexes; its files are dropped."""
         return await self._commands.ask(argv, timeout=timeout, kits=kits, max_output=max_output)
 
-    async def added(self) -> Sequence[str]:
+    async def list_install_commands(self) -> Sequence[str]:
         """Return the commands that installed something with the network `indexes`, in order."""
         return (await self._furnish()).added
 
@@ -163,9 +163,9 @@ class GitWorkTree:
         """Return the unified diff between two commits or trees."""
         return await self._mirror.diff(old, new, context=context)
 
-    async def changed(self, old: str, new: str) -> list[str]:
+    async def list_changed_paths(self, old: str, new: str) -> list[str]:
         """Return the paths that differ between two commits or trees."""
-        return await self._mirror.changed(old, new)
+        return await self._mirror.list_changed_paths(old, new)
 
     async def show(self, revision: str, path: str) -> bytes | None:
         """Return a file of a commit, or None; never reads the work tree."""
@@ -176,13 +176,13 @@ class GitWorkTree:
         """Return the folder of the files."""
         return self._places.files
 
-    async def ignored(self) -> list[str]:
+    async def list_ignored(self) -> list[str]:
         """Return the ignored files in the tree, and ignored folders with a trailing `/`.
 
         Names that are not UTF-8 are left out. Raises ToolError when there are too many.
         """
         async with self._index:
-            await self._inside.ignored()
+            await self._inside.collect_ignored()
         listed = read_file(self._places.quarantine, "ignored", _LIST_LIMIT).split(b"\0")
         return [path.decode() for path in listed if path and _is_text(path)]
 

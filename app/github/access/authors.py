@@ -35,7 +35,7 @@ class Authors:
         self._client = client
         self._outsiders = outsiders
 
-    async def of(self, item: Mapping[str, Any]) -> Author | None:
+    async def find(self, item: Mapping[str, Any]) -> Author | None:
         """Return the author of a GraphQL object; None for bots and for people who do not count.
 
         A deleted account counts as nobody.

@@ -47,7 +47,9 @@ async def discussion(
     """
     repository = request.repository
     where = {"owner": repository.owner, "repo": repository.name, "number": str(request.number)}
-    every = [comment async for comment in client.getiter(COMMENTS, where) if not own.wrote(comment)]
+    every = [
+        comment async for comment in client.getiter(COMMENTS, where) if not own.is_author(comment)
+    ]
     in_time = [comment for comment in every if _moment(comment["updated_at"]) < _utc(until)]
     roles = await roles_of(client, request, in_time)
     remarks = [

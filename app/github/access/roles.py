@@ -64,13 +64,13 @@ class Writers:
         self._repository = repository
         self._known: dict[int, Role] = {}
 
-    async def wrote(self, client: InstallationClient, thing: Mapping[str, Any]) -> bool:
+    async def is_writer(self, client: InstallationClient, thing: Mapping[str, Any]) -> bool:
         """Tell whether somebody with write access, or Fettle itself, wrote this text."""
         user = thing.get("user")
         if not user:  # the account is gone
             return False
         if user.get("type") != "User":
-            return (await self._github.identity(client)).wrote(thing)
+            return (await self._github.identity(client)).is_author(thing)
         person = Person(id=user["id"], login=user["login"])
         return (await self.role(client, person)).may_write
 

@@ -28,7 +28,7 @@ class RunReader:
     writers: Writers
 
     @classmethod
-    def of(cls, github: GitHub, request: Request, until: float) -> RunReader:
+    def for_run(cls, github: GitHub, request: Request, until: float) -> RunReader:
         """Return the reader of a run, without any request to GitHub."""
         return cls(github, request, until, Writers(github, request.repository))
 
@@ -39,15 +39,15 @@ class RunReader:
             request.installation_id, request.repository.id, profile
         )
 
-    def where(self, **more: object) -> dict[str, str]:
+    def url_variables(self, **more: object) -> dict[str, str]:
         """Return the URL variables of a path below REPOSITORY."""
         repository = self.request.repository
         texts = {name: str(value) for name, value in more.items()}
         return {"owner": repository.owner, "repo": repository.name, **texts}
 
-    async def shown(self, thing: Mapping[str, Any]) -> bool:
+    async def may_show(self, thing: Mapping[str, Any]) -> bool:
         """Tell whether an agent may see a text: somebody with write access wrote it."""
-        return await self.writers.wrote(await self.client(), thing)
+        return await self.writers.is_writer(await self.client(), thing)
 
     async def comments(self, number: int) -> str:
         """Return what people with write access said there before the run was asked for."""

@@ -75,7 +75,7 @@ class GitHubAlerts:
         self._redactor = redactor
         self._settle = settle
         self._wording = OutgoingText(github.urls, request, redactor)
-        self._reading = RunReader.of(github, request, asked_at(run_id))
+        self._reading = RunReader.for_run(github, request, asked_at(run_id))
         self._advisories = Advisories(self._alerts_client, redactor.clean)
         self._others = CompetingPullRequests(self._reading, request, lane_of)
 
@@ -90,24 +90,24 @@ class GitHubAlerts:
         """Return them with which of them the public must not learn of yet."""
         if self._request.repository.private or not found:
             return tuple(found)
-        secret = await self._advisories.undisclosed({each.ghsa_id for each in found})
+        secret = await self._advisories.find_undisclosed({each.ghsa_id for each in found})
         return tuple(
             each.model_copy(update={"undisclosed": each.ghsa_id in secret}) for each in found
         )
 
-    async def numbered(self, alerts: Collection[int]) -> tuple[Advisory, ...]:
+    async def find_by_numbers(self, alerts: Collection[int]) -> tuple[Advisory, ...]:
         """Return the alerts of these numbers in any state; deleted ones are left out."""
         client, found, wanted = await self._alerts_client(), [], sorted(set(alerts))
         if len(wanted) > MOST_NUMBERED:
             package = self._request.package
-            raise RunError(self._told(_MANY_CLOSED, package=package, most=MOST_NUMBERED))
+            raise RunError(self._name_repository(_MANY_CLOSED, package=package, most=MOST_NUMBERED))
         for number in wanted:
             try:
-                said = await client.getitem(ALERT, self._reading.where(number=int(number)))
+                said = await client.getitem(ALERT, self._reading.url_variables(number=int(number)))
             except NotFound:
                 continue
             except NotPermitted as error:
-                raise self._why(error) from error
+                raise self._to_refusal(error) from error
             alert = alert_in(said, self._redactor.clean, closed=True)
             if alert is not None:
                 found.append(alert)
@@ -117,22 +117,26 @@ class GitHubAlerts:
         """Return the present state of this alert."""
         client = await self._alerts_client()
         try:
-            found = await client.getitem(ALERT, self._reading.where(number=int(alert)))
+            found = await client.getitem(ALERT, self._reading.url_variables(number=int(alert)))
         except NotPermitted as error:
-            raise self._why(error) from error
+            raise self._to_refusal(error) from error
         said = found.get("state") if isinstance(found, dict) else None
         for state in STATES:
             if said == state:
                 return state
         raise RunError(_STRANGE.format(number=int(alert)))
 
-    async def others(self, ecosystem: str, package: str, directory: str) -> tuple[OtherPull, ...]:
+    async def find_open_pulls(
+        self, ecosystem: str, package: str, directory: str
+    ) -> tuple[OtherPull, ...]:
         """Return the open pull requests for this package in this folder, newest first."""
         return await self._others.read(ecosystem_name(ecosystem), package, directory.strip("/"))
 
-    async def known(self, ecosystem: str, versions: Collection[tuple[str, str]]) -> Knowledge:
+    async def find_published(
+        self, ecosystem: str, versions: Collection[tuple[str, str]]
+    ) -> Knowledge:
         """Return the published advisories that affect any of these (package, version) pairs."""
-        return await self._advisories.known(ecosystem_name(ecosystem), versions)
+        return await self._advisories.find_published(ecosystem_name(ecosystem), versions)
 
     async def say(self, pull: int, key: str, body: str) -> str:
         """Post a comment on that pull request once; return its URL.
@@ -157,15 +161,17 @@ class GitHubAlerts:
             asked["ecosystem"] = ecosystem
         client, found = await self._alerts_client(), []
         try:
-            where = self._reading.where(**asked)
+            where = self._reading.url_variables(**asked)
             async for each in client.getiter(LISTED, where, pages=PAGES):
                 alert = alert_in(each, self._redactor.clean)
                 if alert is not None and alert.ecosystem == ecosystem:
                     found.append(alert)
         except TooManyPages as error:
-            raise RunError(self._told(_TOO_MANY, package=package, most=PAGES * 100)) from error
+            raise RunError(
+                self._name_repository(_TOO_MANY, package=package, most=PAGES * 100)
+            ) from error
         except NotPermitted as error:
-            raise self._why(error) from error
+            raise self._to_refusal(error) from error
         return [each for each in found if same_package(ecosystem, each.package, package)]
 
     async def _alerts_client(self) -> InstallationClient:
@@ -175,10 +181,10 @@ class GitHubAlerts:
         except InstallationGone:
             raise
         except NotPermitted as error:  # the permission is asked for, but not accepted yet
-            raise self._why(error) from error
+            raise self._to_refusal(error) from error
 
-    def _why(self, error: NotPermitted) -> RunError:
+    def _to_refusal(self, error: NotPermitted) -> RunError:
         return alert_refusal(error, self._request.repository)
 
-    def _told(self, text: str, **more: object) -> str:
+    def _name_repository(self, text: str, **more: object) -> str:
         return text.format(repository=f"`{self._request.repository.full_name}`", **more)

@@ -48,7 +48,9 @@ class Advisories:
         self._client = client
         self._clean = clean
 
-    async def known(self, ecosystem: str, versions: Collection[tuple[str, str]]) -> Knowledge:
+    async def find_published(
+        self, ecosystem: str, versions: Collection[tuple[str, str]]
+    ) -> Knowledge:
         """Return the published advisories, marked incomplete where GitHub did not answer on all."""
         pairs = sorted(set(versions))
         wanted = [each for each in pairs if is_package(each[0]) and is_version(each[1])]
@@ -59,7 +61,7 @@ class Advisories:
         try:
             for batch in _batches(wanted[:MOST_VERSIONS]):
                 for kind in KINDS:
-                    for each in await self._affecting(ecosystem, kind, batch):
+                    for each in await self._find_affecting(ecosystem, kind, batch):
                         found[each.ghsa_id, each.package, each.vulnerable] = each
         except InstallationGone:
             raise
@@ -68,7 +70,7 @@ class Advisories:
             complete = False
         return Knowledge(complete=complete, advisories=tuple(found.values()))
 
-    async def undisclosed(self, ghsa_ids: Collection[str]) -> frozenset[str]:
+    async def find_undisclosed(self, ghsa_ids: Collection[str]) -> frozenset[str]:
         """Return the ids of advisories that are not public; in doubt an advisory is not."""
         ids = sorted(set(ghsa_ids))
         secret = set(ids[MOST_LOOKED_UP:])
@@ -85,7 +87,7 @@ class Advisories:
             return False
         return isinstance(found, dict) and bool(found.get("published_at"))
 
-    async def _affecting(
+    async def _find_affecting(
         self, ecosystem: str, kind: str, batch: list[tuple[str, str]]
     ) -> list[Advisory]:
         client = await self._client()

@@ -32,7 +32,7 @@ class OpenAlerts:
     def __init__(self, github: GitHub) -> None:
         self._github = github
 
-    async def of(self, installation_id: int, repository: Repository) -> list[AlertView]:
+    async def read(self, installation_id: int, repository: Repository) -> list[AlertView]:
         """Return the open alerts that Fettle can act on.
 
         Raises NotPermitted where alerts are switched off, or the App may not read them.
@@ -49,7 +49,7 @@ class OpenAlerts:
             pass
         return found
 
-    async def moved(
+    async def has_changed_files(
         self,
         installation_id: int,
         repository: Repository,

@@ -94,7 +94,7 @@ class TrackingIssue(ConversationThread):
         """
         number = self._about.number or await self._runs.place_of(self._about)
         if number:
-            await self._is(number)
+            await self._set_number(number)
 
     async def open(self) -> Request:
         """Find or create the issue, and return the request with its number.
@@ -104,11 +104,11 @@ class TrackingIssue(ConversationThread):
         async with self._opening:
             if not self._open:
                 client = await self._client()
-                issue = await self._found(client) or await self._searched(client)
-                issue = issue or await self._made(client)
+                issue = await self._find_known(client) or await self._search(client)
+                issue = issue or await self._create(client)
                 if issue["state"] == "closed":
                     await self._set(client, issue["number"], state="open", state_reason="reopened")
-                await self._is(issue["number"])
+                await self._set_number(issue["number"])
                 self._open = True
         return self.request
 
@@ -129,7 +129,7 @@ class TrackingIssue(ConversationThread):
         if self._open or not (unfixed or self.request.number):
             return self._open  # most runs end so: nothing is asked of GitHub
         client = await self._client()
-        issue = await self._found(client)
+        issue = await self._find_known(client)
         if issue is not None and issue["state"] == "open":
             return True
         if not unfixed:
@@ -139,7 +139,7 @@ class TrackingIssue(ConversationThread):
         found = await self._policy()
         return not isinstance(found, InvalidPolicy) and found.policy.remediation.tell_failures
 
-    async def worded(self, asking: Asking) -> Asking:
+    async def redact_question(self, asking: Asking) -> Asking:
         """Return the question without anything that the public must not learn.
 
         Raises ToolError where the question cannot be asked in public at all.
@@ -159,7 +159,7 @@ class TrackingIssue(ConversationThread):
             return
         try:
             client = await self._client()
-            issue = await self._found(client)
+            issue = await self._find_known(client)
             if issue is not None and issue["state"] == "open":
                 reason = "not_planned" if outcome.kind == "cancelled" else "completed"
                 await self._set(client, issue["number"], state="closed", state_reason=reason)
@@ -179,25 +179,27 @@ class TrackingIssue(ConversationThread):
             return True
         return any(each.undisclosed for each in found)
 
-    async def _is(self, number: int) -> None:
+    async def _set_number(self, number: int) -> None:
         if self.request.number != number:
             self.request = self._about.model_copy(update={"number": number})
         await self._runs.number_is(self._run_id, number)
 
-    async def _found(self, client: InstallationClient) -> Issue | None:
+    async def _find_known(self, client: InstallationClient) -> Issue | None:
         """Return the issue that is known, as it is now; None where it is gone, or another's."""
         if not self.request.number:
             return None
-        where = self._where(number=self.request.number)
+        where = self._url_variables(number=self.request.number)
         try:
             issue: Issue = await client.getitem(ISSUE, where)
         except NotFound:
             return None
         return issue if await self._is_ours(client, issue) else None
 
-    async def _searched(self, client: InstallationClient) -> Issue | None:
+    async def _search(self, client: InstallationClient) -> Issue | None:
         own = await self._github.identity(client)
-        where = self._where(state="all", creator=own.bot.login, sort="created", direction="desc")
+        where = self._url_variables(
+            state="all", creator=own.bot.login, sort="created", direction="desc"
+        )
         try:
             async for issue in client.getiter(LISTED, where, pages=PAGES):
                 if await self._is_ours(client, issue):
@@ -207,11 +209,11 @@ class TrackingIssue(ConversationThread):
             pass
         return None
 
-    async def _made(self, client: InstallationClient) -> Issue:
+    async def _create(self, client: InstallationClient) -> Issue:
         folder = in_folder(self._about.directory)
         title = TITLE.format(package=self._about.package, folder=folder)
-        name = self._wording.quoted(self._about.package, LONGEST_NAME)
-        place = self._wording.quoted(self._about.directory.strip("/"), LONGEST_NAME)
+        name = self._wording.quote(self._about.package, LONGEST_NAME)
+        place = self._wording.quote(self._about.directory.strip("/"), LONGEST_NAME)
         body = BODY.format(package=name, folder=f" in {place}" if folder else "")
         data = {
             "title": self._wording.title(title, LONGEST_TITLE),
@@ -219,13 +221,13 @@ class TrackingIssue(ConversationThread):
         }
 
         async def create() -> Issue:
-            made: Issue = await client.post(ISSUES, self._where(), data=data)
+            made: Issue = await client.post(ISSUES, self._url_variables(), data=data)
             return made
 
-        return await made_once(lambda: self._searched(client), create, settle=self._settle)
+        return await made_once(lambda: self._search(client), create, settle=self._settle)
 
     async def _set(self, client: InstallationClient, number: int, **changes: str) -> None:
-        await client.patch(ISSUE, self._where(number=number), data=changes)
+        await client.patch(ISSUE, self._url_variables(number=number), data=changes)
 
     async def _is_ours(self, client: InstallationClient, issue: Issue) -> bool:
         """Tell whether it is the one: a marker anybody can copy, an author nobody can.
@@ -236,13 +238,13 @@ class TrackingIssue(ConversationThread):
         marked = self._mark in (issue["body"] or "") and "pull_request" not in issue
         name = await self._github.installed.full_name(self._about.repository)
         here = f"/repos/{name}".casefold()
-        return marked and own.wrote(issue) and issue["repository_url"].casefold().endswith(here)
+        return marked and own.is_author(issue) and issue["repository_url"].casefold().endswith(here)
 
     async def _closed_by_us(self, client: InstallationClient, issue: Issue) -> bool:
         own = await self._github.identity(client)
         return (issue.get("closed_by") or {}).get("id") == own.bot.id
 
-    def _where(self, **more: object) -> dict[str, str]:
+    def _url_variables(self, **more: object) -> dict[str, str]:
         repository = self._about.repository
         texts = {name: str(value) for name, value in more.items()}
         return {"owner": repository.owner, "repo": repository.name, **texts}

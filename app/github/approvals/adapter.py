@@ -46,7 +46,7 @@ class GitHubApprovals:
         call, RunError when nobody can be asked.
         """
         self._comment.action(asking.arguments)
-        asking = await self._place.worded(asking)
+        asking = await self._place.redact_question(asking)
         stored = await self._approvals.ask_once(self._run_id, asking)
         if self._shown.get(stored.id) != stored.state:
             await self._show(stored, asking.branch_head)
@@ -55,16 +55,16 @@ class GitHubApprovals:
 
     async def _show(self, stored: StoredApproval, branch_head: str) -> None:
         try:
-            comment = self._comment.at(await self._place.open())
+            comment = self._comment.for_request(await self._place.open())
             await comment.show(stored, branch_head=branch_head)
         except FettleError as error:
             if stored.state == "waiting":  # nobody could answer what nobody was shown
                 raise
             log.warning("a decision is not shown", approval=stored.id, reason=str(error))
 
-    async def settled(self, ids: Sequence[str]) -> bool:
+    async def all_decided(self, ids: Sequence[str]) -> bool:
         """Return whether all of these are decided, void, or past their deadline."""
-        return await self._approvals.settled(ids)
+        return await self._approvals.all_decided(ids)
 
     async def claim(self, ids: Sequence[str]) -> list[str]:
         """Note that these calls are about to run; return the ids that nobody had claimed."""

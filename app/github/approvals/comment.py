@@ -43,7 +43,7 @@ class ApprovalComment:
         self._wording = OutgoingText(github.urls, request, redactor)
         self._settle = settle
 
-    def at(self, request: Request | Command) -> ApprovalComment:
+    def for_request(self, request: Request | Command) -> ApprovalComment:
         """Return the same for the issue or pull request of this request."""
         return ApprovalComment(
             self._github, request, self._approvals, self._redactor, settle=self._settle

@@ -30,7 +30,7 @@ class ApprovalStore(Protocol):
     async def claim(self, ids: Sequence[str]) -> list[str]:
         """Note that the calls of these are about to run; return those that nobody had claimed."""
 
-    async def settled(self, ids: Sequence[str]) -> bool:
+    async def all_decided(self, ids: Sequence[str]) -> bool:
         """Return whether none of these waits any more."""
 
     async def void(self, ident: str, why: str) -> bool:

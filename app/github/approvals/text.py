@@ -60,8 +60,8 @@ def question(
 
 def _describe_state(stored: StoredApproval, wording: OutgoingText, login: str) -> str:
     at = _moment(stored.decided_at or stored.expires_at)
-    by, via = wording.quoted(stored.decided_by, LONGEST_NAME), VIA.get(stored.decided_via, "")
-    said = wording.quoted(stored.reason, LONGEST_REASON)
+    by, via = wording.quote(stored.decided_by, LONGEST_NAME), VIA.get(stored.decided_via, "")
+    said = wording.quote(stored.reason, LONGEST_REASON)
     match stored.state:
         case "waiting":
             asked = f"@{login}, " if login else ""
@@ -83,12 +83,12 @@ def _add_reason(told: str, reason: str) -> str:
 def _call(stored: StoredApproval, action: ToolCallText, wording: OutgoingText) -> list[str]:
     asking = stored.asking
     assert asking is not None
-    name = partial(wording.quoted, limit=LONGEST_NAME)
+    name = partial(wording.quote, limit=LONGEST_NAME)
     parts = [
         CALL.format(tool=name(asking.tool), stage=name(asking.stage)),
         action.block,
         WHY.format(
-            reason=wording.quoted(asking.reason, LONGEST_REASON),
+            reason=wording.quote(asking.reason, LONGEST_REASON),
             rule=name(asking.rule),
             head=name(asking.head[:12]),
         ),

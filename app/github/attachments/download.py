@@ -61,13 +61,15 @@ class AssetLoader:
             if not self._places.allows(url):
                 raise UnusableImage("leads to a place outside of this GitHub")
             mine = token if self._places.takes_token(url) else None
-            found = await self._once(url, accept, most, mine)
+            found = await self._request_once(url, accept, most, mine)
             if isinstance(found, bytes):
                 return found
             url = found
         raise UnusableImage("leads from one place to the next")
 
-    async def _once(self, url: URL, accept: str, most: int, token: str | None) -> bytes | URL:
+    async def _request_once(
+        self, url: URL, accept: str, most: int, token: str | None
+    ) -> bytes | URL:
         """Return the file, or where it is said to be."""
         headers = {"Accept": accept, "Accept-Encoding": "identity", "User-Agent": USER_AGENT}
         if token is not None:

@@ -69,7 +69,7 @@ class _Album:
         """Take the picture in, or note why not."""
         try:
             place = self._places.find(image.address)
-            self._shown.append(await self._loaded(image, place))
+            self._shown.append(await self._load(image, place))
         except UnusableImage as why:
             self._leave_out(image, str(why))
         except TimeoutError:
@@ -86,7 +86,7 @@ class _Album:
         notes = [f"{more} more pictures are left out"] if more else []
         return Pictures(shown=tuple(self._shown), left_out=(*named, *notes))
 
-    async def _loaded(self, image: Image, place: ImageLocation) -> Picture:
+    async def _load(self, image: Image, place: ImageLocation) -> Picture:
         if len(self._shown) >= MOST_SHOWN or self._tried >= MOST_TRIED:
             raise UnusableImage(f"comes after the {MOST_SHOWN} pictures that are looked at")
         self._tried += 1

@@ -55,15 +55,18 @@ class GitHubCiChecks:
 
     def __init__(self, github: GitHub, request: Request, run_id: str, redactor: Redactor) -> None:
         self._github = github
-        self._reading = RunReader.of(github, request, asked_at(run_id))
+        self._reading = RunReader.for_run(github, request, asked_at(run_id))
         self._redactor = redactor
 
-    async def of(self, commit: str) -> tuple[ForeignCheck, ...]:
+    async def list_checks(self, commit: str) -> tuple[ForeignCheck, ...]:
         """Return the newest run of each check on the commit, and its commit statuses.
 
         https://docs.github.com/rest/checks/runs#list-check-runs-for-a-git-reference
         """
-        client, where = await self._reading.client(Profile.CHECKS), self._reading.where(sha=commit)
+        client, where = (
+            await self._reading.client(Profile.CHECKS),
+            self._reading.url_variables(sha=commit),
+        )
         own = (await self._github.identity(client)).app_id
         runs = [
             run
@@ -116,7 +119,7 @@ class GitHubCiChecks:
         """Return by suite which workflow and which event it is of, as far as the App may know."""
         try:
             client = await self._reading.client(Profile.LOGS)
-            where = self._reading.where(head_sha=commit)
+            where = self._reading.url_variables(head_sha=commit)
             runs = client.getiter(ORIGINS, where, iterable_key="workflow_runs")
             return {run["check_suite_id"]: (run["workflow_id"], run["event"]) async for run in runs}
         except (NotPermitted, NotFound):
@@ -144,7 +147,7 @@ class GitHubCiChecks:
         return body(self._redactor.clean(words), SUMMARY) if words else ""
 
     async def _annotations(self, client: InstallationClient, run: Run) -> list[str]:
-        where = self._reading.where(id=run["id"], per_page=MOST_ANNOTATIONS)
+        where = self._reading.url_variables(id=run["id"], per_page=MOST_ANNOTATIONS)
         try:
             found = await client.getitem(ANNOTATIONS, where)
         except NotFound:

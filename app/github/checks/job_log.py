@@ -60,9 +60,9 @@ async def read_part_log(reading: RunReader, number: object, *, keep: int) -> Job
 
     https://docs.github.com/rest/actions/workflow-jobs#download-job-logs-for-a-workflow-run
     """
-    client, where = await reading.client(Profile.LOGS), reading.where(part=number)
+    client, where = await reading.client(Profile.LOGS), reading.url_variables(part=number)
     told = await client.getitem(PART, where)
-    run = reading.where(run=told["run_id"])
+    run = reading.url_variables(run=told["run_id"])
     if not await _is_trusted(
         reading, await client.getitem(f"{REPOSITORY}/actions/runs/{{run}}", run)
     ):
@@ -85,7 +85,9 @@ async def _is_trusted(reading: RunReader, run: Mapping[str, Any]) -> bool:
     if (run["head_repository"] or {}).get("id") != reading.request.repository.id:
         return False
     starters = (run["actor"], run["triggering_actor"])
-    return run["event"] == "push" or all([await reading.shown({"user": who}) for who in starters])
+    return run["event"] == "push" or all(
+        [await reading.may_show({"user": who}) for who in starters]
+    )
 
 
 def _span(step: Mapping[str, Any]) -> tuple[str, str]:

@@ -37,7 +37,7 @@ class GitHubIssues:
         self._policy = policy
         """Reads the present policy, which says whose remarks count."""
         self._number = request.number
-        self._reading = RunReader.of(github, request, asked_at(run_id))
+        self._reading = RunReader.for_run(github, request, asked_at(run_id))
         wording = OutgoingText(github.urls, request, redactor)
         self._new = SubIssueCreator(self._reading, run_id, wording, settle=settle)
 
@@ -55,7 +55,7 @@ class GitHubIssues:
         """Add the label to the issue or remove it; a missing label is created first."""
         await set_label(self._reading, name, on=on, description=description)
 
-    async def linked(self, text: str, *, limit: int) -> tuple[LinkedIssue, ...]:
+    async def find_linked(self, text: str, *, limit: int) -> tuple[LinkedIssue, ...]:
         """Return what the text refers to in this repository, in order; at most `limit`."""
         return await read_linked(self._reading, text, limit=limit)
 

@@ -53,12 +53,12 @@ class SubIssueCreator:
         await sub_issues_of(self._reading, client)  # asked before anything is made
         made = []
         for position, each in enumerate(wanted, 1):
-            issue = await self._made(client, f"{key}-{position}", each)
-            await self._attached(client, issue)
+            issue = await self._create_issue(client, f"{key}-{position}", each)
+            await self._attach(client, issue)
             made.append(await sub_issue(self._reading, issue))
         return tuple(made)
 
-    async def _made(
+    async def _create_issue(
         self, client: InstallationClient, key: str, wanted: NewSubIssue
     ) -> dict[str, Any]:
         mark = marker(self._run_id, key)
@@ -67,7 +67,7 @@ class SubIssueCreator:
             body = f"{self._wording.text(wanted.body)}\n\n{mark}"
             title = self._wording.title(wanted.title, LONGEST_TITLE)
             made: dict[str, Any] = await client.post(
-                ISSUES, self._reading.where(), data={"title": title, "body": body}
+                ISSUES, self._reading.url_variables(), data={"title": title, "body": body}
             )
             return made
 
@@ -80,18 +80,22 @@ class SubIssueCreator:
         asked = {"state": "all", "since": f"{since:%Y-%m-%dT%H:%M:%SZ}"}
         seen = 0
         async for issue in client.getiter(
-            f"{ISSUES}{{?state,since}}", self._reading.where(**asked)
+            f"{ISSUES}{{?state,since}}", self._reading.url_variables(**asked)
         ):
             seen += 1
-            if mark in (issue["body"] or "") and own.wrote(issue) and "pull_request" not in issue:
+            if (
+                mark in (issue["body"] or "")
+                and own.is_author(issue)
+                and "pull_request" not in issue
+            ):
                 found: dict[str, Any] = issue
                 return found
             if seen == LOOKED_THROUGH:
                 break
         return None
 
-    async def _attached(self, client: InstallationClient, issue: dict[str, Any]) -> None:
-        where = self._reading.where(number=self._reading.request.number)
+    async def _attach(self, client: InstallationClient, issue: dict[str, Any]) -> None:
+        where = self._reading.url_variables(number=self._reading.request.number)
 
         async def find() -> bool | None:
             listed = await sub_issues_of(self._reading, client)

@@ -86,7 +86,7 @@ class LabelledIssues:
 
     async def installations(self) -> AsyncIterator[InstallationSince]:
         """Yield the installations in which the App may work."""
-        async for each in AppInstallations(self._github).every():
+        async for each in AppInstallations(self._github).list_installations():
             if each.suspended_at is None:
                 yield InstallationSince(each.id, each.account, each.since)
 
@@ -102,13 +102,15 @@ class LabelledIssues:
         words = ("is:issue", "is:open", f'label:"{label}"', f"user:{installation.owner}")
         asked = {"q": " ".join([*words, f"updated:>={day}"]), "sort": "updated"}
         try:
-            async with self._github.everywhere(installation.id, Profile.ISSUES) as client:
+            async with self._github.open_installation_client(
+                installation.id, Profile.ISSUES
+            ) as client:
                 found = await client.getitem(SEARCH, {**asked, "per_page": str(PER_PAGE)})
         except (InstallationGone, NotPermitted):
             return []
         return [_candidate(installation, item) for item in found["items"]]
 
-    async def how(self, candidate: Candidate, label: str) -> LabelEvent | None:
+    async def find_label_event(self, candidate: Candidate, label: str) -> LabelEvent | None:
         """Return who set the label; None where GitHub's events show no person.
 
         Labels set by bots do not count, as little as in a delivery. Issues outside of the
@@ -146,7 +148,9 @@ class LabelledIssues:
 
     async def _repository(self, candidate: Candidate) -> dict[str, Json]:
         where = {"owner": candidate.owner, "repo": candidate.repository}
-        async with self._github.finding(candidate.installation.id, candidate.repository) as client:
+        async with self._github.open_search_client(
+            candidate.installation.id, candidate.repository
+        ) as client:
             found: dict[str, Json] = await client.getitem("/repos/{owner}/{repo}", where)
         return found
 
@@ -171,7 +175,7 @@ class LabelledIssues:
         where = {"owner": candidate.owner, "repo": candidate.repository}
         since = {"number": str(candidate.number), "since": f"{moment:%Y-%m-%dT%H:%M:%SZ}"}
         async for comment in client.getiter(f"{COMMENTS}{{?since}}", {**where, **since}):
-            if datetime.fromisoformat(comment["created_at"]) >= moment and own.wrote(comment):
+            if datetime.fromisoformat(comment["created_at"]) >= moment and own.is_author(comment):
                 return True
         return False
 

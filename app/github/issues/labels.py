@@ -22,7 +22,7 @@ async def set_label(reading: RunReader, name: str, *, on: bool, description: str
     https://docs.github.com/rest/issues/labels
     """
     client = await reading.client(Profile.REPORT)
-    where = reading.where(number=reading.request.number, name=name)
+    where = reading.url_variables(number=reading.request.number, name=name)
     if not on:
         await _take_off(client, where)
         return

@@ -49,7 +49,7 @@ async def read_linked(reading: RunReader, text: str, *, limit: int) -> tuple[Lin
     for number in _first(numbers, min(limit, MOST)):
         try:
             thing = await client.getitem(
-                f"{REPOSITORY}/issues/{{number}}", reading.where(number=number)
+                f"{REPOSITORY}/issues/{{number}}", reading.url_variables(number=number)
             )
         except NotFound:
             continue
@@ -66,7 +66,7 @@ async def _to_linked_issue(reading: RunReader, thing: Mapping[str, Any]) -> Link
         body=truncate(thing["body"] or "", BODY, "the rest is on GitHub"),
         state="merged" if pull and pull.get("merged_at") else thing["state"],
         author=(thing.get("user") or {}).get("login", ""),
-        author_may_write=await reading.shown(thing),
+        author_may_write=await reading.may_show(thing),
     )
 
 

@@ -71,12 +71,14 @@ async def _read_remarks(
     own = await reading.github.identity(client)
     heard: list[dict[str, Any]] = []
     newest, since = after, datetime.fromtimestamp(reading.until, UTC)
-    where = reading.where(number=reading.request.number, since=f"{since:%Y-%m-%dT%H:%M:%SZ}")
+    where = reading.url_variables(
+        number=reading.request.number, since=f"{since:%Y-%m-%dT%H:%M:%SZ}"
+    )
     async for comment in client.getiter(f"{COMMENTS}{{?since}}", where):
         if comment["id"] <= after or _moment(comment["created_at"]) < since:
             continue
         newest = max(newest, comment["id"])
-        if not own.wrote(comment):
+        if not own.is_author(comment):
             heard.append(comment)
         if len(heard) == MOST_READ:
             break

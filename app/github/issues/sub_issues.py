@@ -36,7 +36,7 @@ async def sub_issues_of(reading: RunReader, client: InstallationClient) -> list[
     Raises NotFound where this GitHub has no sub-issues.
     https://docs.github.com/rest/issues/sub-issues#list-sub-issues
     """
-    where, found = reading.where(number=reading.request.number), []
+    where, found = reading.url_variables(number=reading.request.number), []
     async for each in client.getiter(SUB_ISSUES, where):
         found.append(each)
         if len(found) == MOST:
@@ -63,7 +63,7 @@ async def sub_issue(
         body=thing["body"] or "",
         state=thing["state"],
         author=(thing.get("user") or {}).get("login", ""),
-        author_may_write=await reading.shown(thing),
+        author_may_write=await reading.may_show(thing),
         labels=tuple(label["name"] for label in thing["labels"]),
         blocked_by=blocked_by,
     )
@@ -71,7 +71,7 @@ async def sub_issue(
 
 async def _whole(reading: RunReader, thing: Mapping[str, Any], blockers: _Blockers) -> SubIssue:
     if not (other := find_other_repository(reading, thing)):
-        return await sub_issue(reading, thing, await blockers.of(thing))
+        return await sub_issue(reading, thing, await blockers.list_blockers(thing))
     return SubIssue(
         number=thing["number"],
         title=thing["title"],
@@ -91,12 +91,12 @@ class _Blockers:
         self._client = client
         self._known = True
 
-    async def of(self, thing: Mapping[str, Any]) -> tuple[int, ...]:
+    async def list_blockers(self, thing: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the numbers of the open issues of this repository that have to come first."""
         summary = thing.get("issue_dependencies_summary") or {}
         if not self._known or thing["state"] == "closed" or summary.get("total_blocked_by") == 0:
             return ()
-        where = self._reading.where(number=thing["number"], per_page=MOST)
+        where = self._reading.url_variables(number=thing["number"], per_page=MOST)
         try:
             found = await self._client.getitem(f"{BLOCKED_BY}{{?per_page}}", where)
         except NotFound:

@@ -48,7 +48,7 @@ class PolicyCheckRun:
         One commit always has the same faults, so a rerun adds only annotations that a crash left
         out.
         """
-        found = await self._found()
+        found = await self._find()
         output = found["output"] if found else {}
         left = _annotations(verdict.faults)[output.get("annotations_count") or 0 :]
         said = (found or {}).get("conclusion"), output.get("title"), output.get("summary")
@@ -57,7 +57,7 @@ class PolicyCheckRun:
         body = _body(verdict, left[:AT_ONCE])
         if found is None:
             new = {"name": NAME, "head_sha": self.head, "external_id": self._ident, **body}
-            found = await self.client.post(CHECK_RUNS, self._where(), data=new)
+            found = await self.client.post(CHECK_RUNS, self._url_variables(), data=new)
         else:
             await self._change(found, body)
         for start in range(AT_ONCE, len(left), AT_ONCE):
@@ -67,9 +67,9 @@ class PolicyCheckRun:
     def _ident(self) -> str:
         return POLICY_CHECK.format(number=self.number)
 
-    async def _found(self) -> Mapping[str, Any] | None:
+    async def _find(self) -> Mapping[str, Any] | None:
         named = self.client.getiter(
-            OF_COMMIT, self._where(ref=self.head), iterable_key="check_runs"
+            OF_COMMIT, self._url_variables(ref=self.head), iterable_key="check_runs"
         )
         async for each in named:
             if is_own(each, self.own, self._ident):
@@ -77,9 +77,9 @@ class PolicyCheckRun:
         return None
 
     async def _change(self, found: Mapping[str, Any], body: Mapping[str, Any]) -> None:
-        await self.client.patch(CHECK_RUN, self._where(id=str(found["id"])), data=body)
+        await self.client.patch(CHECK_RUN, self._url_variables(id=str(found["id"])), data=body)
 
-    def _where(self, **more: str) -> dict[str, str]:
+    def _url_variables(self, **more: str) -> dict[str, str]:
         return {"owner": self.repository.owner, "repo": self.repository.name, **more}
 
 

@@ -82,7 +82,9 @@ class PolicyFile:
         404 may pass in a few seconds.
         """
         try:
-            found = await self.client.getitem(CONTENTS, self._where(FOLDER, ref), named=named)
+            found = await self.client.getitem(
+                CONTENTS, self._url_variables(FOLDER, ref), named=named
+            )
         except NotThere:
             return None
         if not isinstance(found, list):
@@ -100,13 +102,13 @@ class PolicyFile:
 
         Raises TransientError when the file changed since it was found.
         """
-        file = await self.client.getitem(CONTENTS, self._where(POLICY_PATH, ref))
+        file = await self.client.getitem(CONTENTS, self._url_variables(POLICY_PATH, ref))
         if isinstance(file, list) or file["type"] != "file" or file["sha"] != listed.id:
             raise TransientError("The policy changed while it was read.", retry_after=1)
         data = base64.b64decode(file["content"])
         return await asyncio.to_thread(found_in, data, origin)  # a second's work at the worst
 
-    async def found(self, origin: PolicyOrigin) -> Found:
+    async def load(self, origin: PolicyOrigin) -> Found:
         """Return the policy of the default branch's newest commit."""
         listed = await self.find()
         if listed is None:
@@ -121,7 +123,7 @@ class PolicyFile:
         where = {"owner": self.owner, "repo": self.name}
         return bool((await self.client.getitem(REPOSITORY, where))["private"])
 
-    def _where(self, path: str, ref: str) -> dict[str, str]:
+    def _url_variables(self, path: str, ref: str) -> dict[str, str]:
         where = {"owner": self.owner, "repo": self.name, "path": path}
         return {**where, "ref": ref} if ref else where
 
@@ -134,7 +136,7 @@ async def read_policy(
     Raises InstallationGone, NotPermitted, TransientError or ConfigError.
     """
     client = await github.installation(installation_id, repository.id, Profile.READ)
-    found = await PolicyFile(client, repository.owner, repository.name).found(PolicyOrigin())
+    found = await PolicyFile(client, repository.owner, repository.name).load(PolicyOrigin())
     if not isinstance(found, MissingPolicy) or repository.name == OWNERS:
         return found
     return await _of_owner(github, installation_id, repository)
@@ -143,11 +145,13 @@ async def read_policy(
 async def _of_owner(github: GitHub, installation_id: int, repository: RepositoryLocation) -> Found:
     """Return what the owner's own repository says, with a token that can read that one alone."""
     try:
-        client = await github.named(installation_id, OWNERS, Profile.CONTENTS)
+        client = await github.client_by_name(installation_id, OWNERS, Profile.CONTENTS)
         named = (repository.id, repository.owner, repository.name)
-        owner, _ = await github.installed.called(*named)  # a login is anybody's once it is given up
+        owner, _ = await github.installed.current_name(
+            *named
+        )  # a login is anybody's once it is given up
         file = PolicyFile(client, owner, OWNERS)
-        found = await file.found(PolicyOrigin(owners=True))
+        found = await file.load(PolicyOrigin(owners=True))
         if isinstance(found, InvalidPolicy) and not repository.private and await file.secret():
             return replace(found, origin=found.origin.model_copy(update={"secret": True}))
     except (NotThere, NotPermitted):  # there is none, or the App is not installed on it

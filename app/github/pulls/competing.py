@@ -50,12 +50,12 @@ class CompetingPullRequests:
         """
         client, sought = await self._reading.client(), SoughtPackage(ecosystem, package, directory)
         own = await self._reading.github.identity(client)
-        where = self._reading.where(state="open", sort="created", direction="desc")
+        where = self._reading.url_variables(state="open", sort="created", direction="desc")
         found: list[OtherPull] = []
         try:
             async for pull in client.getiter(PULLS, where, pages=PAGES):
                 if await self._is_about(pull, own, sought):
-                    found.append(await self._other(client, pull, own))
+                    found.append(await self._to_other_pull(client, pull, own))
                 if len(found) == MOST:
                     break
         except TooManyPages:  # what is older than a thousand others nobody is at any more
@@ -65,7 +65,7 @@ class CompetingPullRequests:
     async def _is_about(self, pull: Pull, own: BotIdentity, sought: SoughtPackage) -> bool:
         if is_foreign(pull, self._request.repository):
             return False
-        if own.wrote(pull):
+        if own.is_author(pull):
             return await self._is_ours(pull, sought)
         author = pull["user"] or {}
         if author.get("type") != "Bot":
@@ -90,7 +90,9 @@ class CompetingPullRequests:
         own_name = rf"{BRANCH_PREFIX}(?:.+/)?{words}-[0-9a-f]{{6}}"
         return re.fullmatch(own_name, pull["head"]["ref"]) is not None
 
-    async def _other(self, client: InstallationClient, pull: Pull, own: BotIdentity) -> OtherPull:
+    async def _to_other_pull(
+        self, client: InstallationClient, pull: Pull, own: BotIdentity
+    ) -> OtherPull:
         author = pull["user"] or {}
         return OtherPull(
             number=pull["number"],
@@ -100,7 +102,7 @@ class CompetingPullRequests:
             head=pull["head"]["sha"],
             base=pull["base"]["ref"],
             author=author.get("login", ""),
-            own=own.wrote(pull),
+            own=own.is_author(pull),
             pushed_by=await self._pushed_by(client, pull),
         )
 
@@ -112,12 +114,14 @@ class CompetingPullRequests:
         """
         author, ref = (pull["user"] or {}).get("id"), f"refs/heads/{pull['head']['ref']}"
         try:
-            found = await client.getitem(ACTIVITY, self._reading.where(ref=ref, per_page=100))
+            found = await client.getitem(
+                ACTIVITY, self._reading.url_variables(ref=ref, per_page=100)
+            )
             actors = [move.get("actor") or {} for move in found]
         except NotFound:
             found = await client.getitem(
                 f"{COMMITS}{{?per_page}}",
-                self._reading.where(number=pull["number"], per_page=100),
+                self._reading.url_variables(number=pull["number"], per_page=100),
             )
             every = [commit.get(role) or {} for commit in found for role in ("author", "committer")]
             actors = [each for each in every if each.get("id") != WEB]

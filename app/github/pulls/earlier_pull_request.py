@@ -31,7 +31,7 @@ async def read_earlier(reading: RunReader) -> EarlierPull | None:
     One request for the branches, one for each branch, one for the pushes.
     """
     client = await reading.client()
-    refs = await client.getitem(REFS, reading.where())
+    refs = await client.getitem(REFS, reading.url_variables())
     branches = [str(ref["ref"]).removeprefix("refs/heads/") for ref in refs]
     branches = [each for each in branches if _named_for(each, reading.request.number)]
     own = await reading.github.identity(client)
@@ -59,7 +59,7 @@ def _named_for(branch: str, number: int) -> bool:
 async def _open_pulls(
     reading: RunReader, client: InstallationClient, branch: str
 ) -> list[Mapping[str, Any]]:
-    where = reading.where(head=f"{reading.request.repository.owner}:{branch}", state="open")
+    where = reading.url_variables(head=f"{reading.request.repository.owner}:{branch}", state="open")
     listed = await client.getitem(f"{PULLS}{{?head,state}}", where)
     # A server that does not know the filter would list every pull request.
     return [pull for pull in listed if pull["head"]["ref"] == branch and pull["state"] == "open"]
@@ -68,14 +68,14 @@ async def _open_pulls(
 def _is_ours(reading: RunReader, own: BotIdentity, pull: Mapping[str, Any]) -> bool:
     """Tell whether Fettle made it, in this repository: a name or a marker anybody can copy."""
     home = (pull["head"]["repo"] or {}).get("id") == reading.request.repository.id
-    return home and own.wrote(pull) and MARKER.search(pull["body"] or "") is not None
+    return home and own.is_author(pull) and MARKER.search(pull["body"] or "") is not None
 
 
 async def _find_other_pushers(
     reading: RunReader, client: InstallationClient, own: BotIdentity, branch: str
 ) -> tuple[str, ...]:
     """Return who else has pushed there, by GitHub's record: what commits say anybody can write."""
-    where = reading.where(ref=f"refs/heads/{branch}", per_page=100)
+    where = reading.url_variables(ref=f"refs/heads/{branch}", per_page=100)
     try:
         moves = await client.getitem(ACTIVITY, where)
     except NotFound:  # an Enterprise Server that keeps no record

@@ -67,7 +67,7 @@ class GitHubPublisher:
         if is_named(request, branch):
             return await self._push_to_named(branch, commit)
         of_pull = branch if await self._is_of_pull(branch) else None
-        expected = await self._expected(branch, commit, of_pull)
+        expected = await self._find_expected_head(branch, commit, of_pull)
         await self._push(branch, commit, expected, of_pull)
         return urls.branch(request.repository.full_name, branch)
 
@@ -88,7 +88,7 @@ class GitHubPublisher:
         self, branch: str, commit: str, expected: str | None, vouched: str | None
     ) -> None:
         request = self._request
-        scope = Scope.of(request.installation_id, request.repository.id, Profile.PUSH)
+        scope = Scope.for_one(request.installation_id, request.repository.id, Profile.PUSH)
         async with self._github.broker.lease(scope) as token:
             name = await self._github.installed.full_name(request.repository)
             url = self._github.urls.clone(name)  # git follows no redirect from an older one
@@ -112,7 +112,7 @@ class GitHubPublisher:
         request = self._request
         text = PullRequestBody(self._wording, title, body, closes)
         wanted = {"title": text.title, "body": text.whole(self._caution, self._run_id)}
-        async with self._github.leased(
+        async with self._github.lease_client(
             request.installation_id, request.repository.id, Profile.PULLS
         ) as client:
             found = await made_once(
@@ -170,7 +170,9 @@ class GitHubPublisher:
         require_pushable(pull, request.repository, branch)
         return True
 
-    async def _expected(self, branch: str, commit: str, of_pull: str | None) -> str | None:
+    async def _find_expected_head(
+        self, branch: str, commit: str, of_pull: str | None
+    ) -> str | None:
         """Return where the branch has to be for the push: at ours, or where the run found it.
 
         What others have put there is not in this commit's history; what they have taken away is in
@@ -181,14 +183,14 @@ class GitHubPublisher:
             raise Moved(DELETED.format(branch=code_span(branch)))
         if standing is None:
             return None
-        seen = await self._seen(branch, of_pull)
+        seen = await self._find_seen_head(branch, of_pull)
         for place in (standing, seen):
             going_on = seen is None or (place and await self._mirror.continues(place, seen))
             if place and going_on and await self._mirror.continues(commit, place):
                 return place
         return None
 
-    async def _seen(self, branch: str, of_pull: str | None) -> str | None:
+    async def _find_seen_head(self, branch: str, of_pull: str | None) -> str | None:
         """Return where the run saw the branch when it looked."""
         seen = await self._mirror.resolve(branch_ref(self._run_id, branch))
         if seen is None and of_pull is not None:
@@ -230,7 +232,7 @@ class GitHubPublisher:
         So is what they opened from our branch. A draft is ended, never begun.
         """
         own = await self._github.identity(client)
-        if not own.wrote(found):
+        if not own.is_author(found):
             return found
         touched = await read_touched(client, self._request.repository, found["number"], own)
         changes = {

@@ -29,16 +29,16 @@ class PullRequestBody:
 
     def whole(self, caution: str, run_id: str) -> str:
         """Return the description; a hidden marker at its end lets later runs find it."""
-        return self._around((), ("\n".join(self._closing), caution, marker(run_id, KEY)))
+        return self._wrap_body((), ("\n".join(self._closing), caution, marker(run_id, KEY)))
 
     @property
     def beside(self) -> str:
         """Return a comment with the same text, for a description that people have edited."""
         head = EDITED.format(title=self._wording.line(self.title, LONGEST_TITLE))
         closing = " and ".join(f"`{line}`" for line in self._closing)
-        return self._around((head,), (CLOSES.format(closing=closing) if closing else "",))
+        return self._wrap_body((head,), (CLOSES.format(closing=closing) if closing else "",))
 
-    def _around(self, before: Sequence[str], after: Sequence[str]) -> str:
+    def _wrap_body(self, before: Sequence[str], after: Sequence[str]) -> str:
         """Return the model's text between ours: only the model's is shortened."""
         room = LIMIT - sum(len(part) + 2 for part in (*before, *after))
         # Twice: first it counts into the limit, then nothing is left that publishing uncovered.

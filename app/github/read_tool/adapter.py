@@ -29,7 +29,7 @@ class GitHubReads:
     """Reads with tokens that can only read, and that never leave this process."""
 
     def __init__(self, github: GitHub, request: Request, run_id: str) -> None:
-        self._reading = RunReader.of(github, request, asked_at(run_id))
+        self._reading = RunReader.for_run(github, request, asked_at(run_id))
 
     async def read(self, verb: str, arguments: Mapping[str, Json]) -> str:
         """Return the answer of the verb.

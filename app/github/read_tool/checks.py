@@ -29,7 +29,10 @@ STARTED_BY_OUTSIDERS = (
 
 async def read_checks(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     """Return the check runs and commit statuses of a commit, as text."""
-    client, where = await reading.client(Profile.CHECKS), reading.where(ref=arguments["ref"])
+    client, where = (
+        await reading.client(Profile.CHECKS),
+        reading.url_variables(ref=arguments["ref"]),
+    )
     path = f"{REPOSITORY}/commits/{{ref}}/check-runs"
     runs = [each async for each in client.getiter(path, where, iterable_key="check_runs")]
     combined = await client.getitem(f"{REPOSITORY}/commits/{{ref}}/status", where)
@@ -68,10 +71,10 @@ async def _holds(reading: RunReader, sha: str) -> bool:
 
     https://docs.github.com/rest/commits/commits#compare-two-commits
     """
-    client, where = await reading.client(Profile.CHECKS), reading.where(sha=sha)
+    client, where = await reading.client(Profile.CHECKS), reading.url_variables(sha=sha)
     if await client.getitem(f"{REPOSITORY}/commits/{{sha}}/branches-where-head", where):
         return True
-    main = reading.where(sha=sha, main=reading.request.repository.default_branch)
+    main = reading.url_variables(sha=sha, main=reading.request.repository.default_branch)
     try:
         path = f"{REPOSITORY}/compare/{{main}}...{{sha}}{{?per_page}}"
         compared = await client.getitem(path, {**main, "per_page": "1"})

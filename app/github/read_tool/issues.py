@@ -20,7 +20,9 @@ async def read_issue(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     """Return an issue and its comments, as text."""
     number = arguments["number"]
     client = await reading.client()
-    issue = await client.getitem(f"{REPOSITORY}/issues/{{number}}", reading.where(number=number))
+    issue = await client.getitem(
+        f"{REPOSITORY}/issues/{{number}}", reading.url_variables(number=number)
+    )
     if "pull_request" in issue:
         return f"#{number} is a pull request: read it with the verb pull_request."
     labels = ", ".join(line(label["name"]) for label in issue["labels"])
@@ -37,7 +39,7 @@ async def read_issue(reading: RunReader, arguments: Mapping[str, Json]) -> str:
 async def read_pull_request(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     """Return a pull request with its description, comments and changed files, as text."""
     number = arguments["number"]
-    client, where = await reading.client(), reading.where(number=number)
+    client, where = await reading.client(), reading.url_variables(number=number)
     pull = await client.getitem(f"{REPOSITORY}/pulls/{{number}}", where)
     state = "merged" if pull["merged"] else pull["state"]
     head = line(pull["head"]["label"]) if await _by_us(reading, pull) else "a fork"
@@ -58,14 +60,14 @@ async def _format_opening(reading: RunReader, thing: Mapping[str, Any]) -> str:
     request = reading.request
     if isinstance(request, ResolveIssue) and thing["number"] == request.number:
         return f"{line(request.title)}\n\n{body(request.body)}"
-    if not await reading.shown(thing):
+    if not await reading.may_show(thing):
         return f"Title and description: {HIDDEN}"
     author = thing["user"]["login"]
     return f"{line(thing['title'])} (by {author})\n\n{body(thing['body'])}"
 
 
 async def _reviews(reading: RunReader, number: int) -> str:
-    client, where = await reading.client(), reading.where(number=number)
+    client, where = await reading.client(), reading.url_variables(number=number)
     reviews = [
         each async for each in client.getiter(f"{REPOSITORY}/pulls/{{number}}/reviews", where)
     ]
@@ -74,7 +76,7 @@ async def _reviews(reading: RunReader, number: int) -> str:
     ]
     said, hidden = [], 0
     for each in (*reviews, *remarks):
-        if not await reading.shown(each):
+        if not await reading.may_show(each):
             hidden += 1
         elif "path" in each:
             place = f"{each['path']}:{each.get('line') or each.get('original_line') or ''}"
@@ -89,7 +91,7 @@ async def _files(reading: RunReader, pull: Mapping[str, Any], *, diff: bool) -> 
     """Return the names of what it changes; a fork's files are an outsider's words, too."""
     if not await _by_us(reading, pull):
         return f"{pull['changed_files']} changed files: {HIDDEN}"
-    client, where = await reading.client(), reading.where(number=pull["number"])
+    client, where = await reading.client(), reading.url_variables(number=pull["number"])
     path = f"{REPOSITORY}/pulls/{{number}}/files"
     files = [each async for each in client.getiter(path, where)]
     names = [
@@ -108,4 +110,4 @@ async def _files(reading: RunReader, pull: Mapping[str, Any], *, diff: bool) -> 
 async def _by_us(reading: RunReader, pull: Mapping[str, Any]) -> bool:
     """Tell whether those who may write named its branch and wrote what it changes."""
     home = (pull["head"]["repo"] or {}).get("id") == reading.request.repository.id
-    return home or await reading.shown(pull)
+    return home or await reading.may_show(pull)

@@ -35,7 +35,7 @@ async def search(reading: RunReader, arguments: Mapping[str, Json]) -> str:
     for each in own:
         if of == "code":
             lines.append(f"- {line(each['path'])}")
-        elif await reading.shown(each):
+        elif await reading.may_show(each):
             lines.append(f"- #{each['number']} ({each['state']}) {line(each['title'])}")
         else:
             hidden += 1

@@ -99,17 +99,17 @@ class Progress:
         """Return the ids of the approvals that the run needs to go on."""
         return tuple(ident for line in self.stages for ident in line.waits_for)
 
-    def started(self, key: str, title: str) -> Progress:
+    def start_stage(self, key: str, title: str) -> Progress:
         """Return the progress with this stage at work; repeated, it only ends the waiting."""
-        going = self._marked(lambda line: replace(line, pause=""))
+        going = self._map_stages(lambda line: replace(line, pause=""))
         if any(line.key == key and line.state != "failed" for line in going.stages):
-            return going.parked(key, ())
+            return going.park_stage(key, ())
         others = tuple(line for line in going.stages if line.key != key)
         return replace(going, stages=(*others, StageLine(key, title, "running")))
 
-    def finished(self, key: str, summary: str) -> Progress:
+    def finish_stage(self, key: str, summary: str) -> Progress:
         """Return the progress with this stage done."""
-        return self._marked(
+        return self._map_stages(
             lambda line: (
                 replace(line, state="done", summary=summary, waits_for=())
                 if line.key == key
@@ -117,15 +117,15 @@ class Progress:
             )
         )
 
-    def parked(self, key: str, approvals: Sequence[str]) -> Progress:
+    def park_stage(self, key: str, approvals: Sequence[str]) -> Progress:
         """Return the progress with this stage waiting for these decisions."""
-        return self._marked(
+        return self._map_stages(
             lambda line: replace(line, waits_for=tuple(approvals)) if line.key == key else line
         )
 
-    def paused(self, key: str, why: str) -> Progress:
+    def pause_stage(self, key: str, why: str) -> Progress:
         """Return the progress with this stage waiting for something other than decisions."""
-        return self._marked(lambda line: replace(line, pause=why) if line.key == key else line)
+        return self._map_stages(lambda line: replace(line, pause=why) if line.key == key else line)
 
     def with_questions(self, links: Mapping[str, str]) -> Progress:
         """Return the progress with links to where these approvals are asked."""
@@ -136,7 +136,7 @@ class Progress:
         tokens = sum(usage.model_dump().values())
         return replace(self, tokens=tokens, cost_usd=cost_usd, answers=answers)
 
-    def ended(self, outcome: Outcome) -> Progress:
+    def end(self, outcome: Outcome) -> Progress:
         """Return the progress with the outcome; a stage still at work then has failed."""
         bad = _BAD.get(outcome.kind)
         worked = [line.key for line in self.stages if not line.key.startswith(f"{KEEPING}/")]
@@ -147,9 +147,9 @@ class Progress:
                 return replace(line, state=bad)
             return replace(line, state=bad or "done") if line.state == "running" else line
 
-        return replace(self._marked(settle), outcome=outcome)
+        return replace(self._map_stages(settle), outcome=outcome)
 
-    def _marked(self, change: Callable[[StageLine], StageLine]) -> Progress:
+    def _map_stages(self, change: Callable[[StageLine], StageLine]) -> Progress:
         return replace(self, stages=tuple(change(line) for line in self.stages))
 
 

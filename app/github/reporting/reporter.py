@@ -82,16 +82,16 @@ class GitHubReporter:
 
     def stage_started(self, stage: str, title: str) -> None:
         """Show the stage as at work; a repeated call, as after a restart, changes nothing."""
-        self._show(self._progress.started(stage, title))
+        self._show(self._progress.start_stage(stage, title))
 
     def stage_finished(self, stage: str, summary: str) -> None:
         """Show the stage as done."""
-        self._show(self._progress.finished(stage, summary))
+        self._show(self._progress.finish_stage(stage, summary))
 
     def tool_called(self, stage: str, tool: str, subject: str) -> None:
         """Do nothing: an update for each tool call would use up GitHub's rate limits."""
 
-    def spent(self, usage: Usage, cost_usd: float, answers: int) -> None:
+    def report_spending(self, usage: Usage, cost_usd: float, answers: int) -> None:
         """Show the totals with the next update, or once in a while without one."""
         self._progress = self._progress.with_spent(usage, cost_usd, answers)
         if self._quiet and not isinstance(self._request, RemediateAlert):
@@ -99,14 +99,14 @@ class GitHubReporter:
         if time.monotonic() - self._sent_at > SPEND_INTERVAL:
             self._show(self._progress)
 
-    def parked(self, stage: str, approvals: Sequence[str]) -> None:
+    def report_parked(self, stage: str, approvals: Sequence[str]) -> None:
         """Show which decisions the stage waits for, with links to the questions."""
         self._speak()
-        self._show(self._progress.parked(stage, approvals))
+        self._show(self._progress.park_stage(stage, approvals))
 
-    def paused(self, stage: str, why: str) -> None:
+    def report_pause(self, stage: str, why: str) -> None:
         """Show that the stage waits for something other than decisions, and for what."""
-        self._show(self._progress.paused(stage, why))
+        self._show(self._progress.pause_stage(stage, why))
 
     def _show(self, progress: Progress) -> None:
         self._progress = progress
@@ -150,7 +150,7 @@ class GitHubReporter:
         """
         begun = any(line.state == "done" for line in self._progress.stages)
         unwanted = self._quiet and not begun and outcome.kind not in ("comment", "pull_request")
-        self._progress = self._progress.ended(outcome)
+        self._progress = self._progress.end(outcome)
         news = await self._place.is_news(outcome)
         if news is None:
             news = not unwanted and outcome.kind != "covered"
@@ -240,12 +240,12 @@ class GitHubReporter:
                     self._progress = self._progress.with_questions({ident: asked.url})
 
     async def _write(self, text: str, *, yielding: bool) -> None:
-        posted = await self._posted(text, yielding=yielding)
+        posted = await self._post(text, yielding=yielding)
         if posted.text != text:
             await self._comments.change(posted.id, KEY, text, yielding=yielding)
         self._sent, self._sent_at = text, time.monotonic()
 
-    async def _posted(self, text: str, *, yielding: bool) -> Posted:
+    async def _post(self, text: str, *, yielding: bool) -> Posted:
         if self._comment_id is None:
             posted = await self._comments.say(KEY, text, yielding=yielding)
             self._comment_id = posted.id

@@ -46,7 +46,9 @@ class HandledFeedback(Protocol):
     async def remember(self, run_id: str, request: OnPull, batch: Batch) -> None:
         """Remember what the run has dealt with; a later word replaces the earlier one."""
 
-    async def of(self, repository_id: int, number: int, *, besides: str = "") -> tuple[Batch, ...]:
+    async def list_of_pull(
+        self, repository_id: int, number: int, *, besides: str = ""
+    ) -> tuple[Batch, ...]:
         """Return what runs other than `besides` have dealt with there, oldest first."""
 
 
@@ -68,7 +70,7 @@ class GitHubReviews:
         self._run_id = run_id
         self._batches = batches
         self._settle = settle
-        self._reading = RunReader.of(github, request, asked_at(run_id))
+        self._reading = RunReader.for_run(github, request, asked_at(run_id))
         wording = OutgoingText(github.urls, request, redactor)
         self._answers = ReviewReplies(self._reading, run_id, wording, settle=settle)
         self._suggestions = ReviewSuggestions(
@@ -78,8 +80,8 @@ class GitHubReviews:
     async def pull(self) -> PullSnapshot:
         """Return the pull request as it is now."""
         client, repository = await self._reading.client(), self._request.repository
-        found = await self._settled(client)
-        own = (await self._github.identity(client)).wrote(found)
+        found = await self._wait_for_mergeability(client)
+        own = (await self._github.identity(client)).is_author(found)
         foreign = is_foreign(found, repository)
         return PullSnapshot(
             number=found["number"],
@@ -88,7 +90,7 @@ class GitHubReviews:
             state=state_of(found),
             draft=found["draft"],
             own=own,
-            author_may_write=await self._reading.writers.wrote(client, found),
+            author_may_write=await self._reading.writers.is_writer(client, found),
             branch=found["head"]["ref"],
             head=found["head"]["sha"],
             base=found["base"]["ref"],
@@ -162,11 +164,13 @@ class GitHubReviews:
     async def batches(self) -> tuple[Batch, ...]:
         """Return the feedback that other runs dealt with on this pull request, oldest first."""
         request = self._request
-        return await self._batches.of(request.repository.id, request.number, besides=self._run_id)
+        return await self._batches.list_of_pull(
+            request.repository.id, request.number, besides=self._run_id
+        )
 
-    async def _settled(self, client: InstallationClient) -> Mapping[str, Any]:
+    async def _wait_for_mergeability(self, client: InstallationClient) -> Mapping[str, Any]:
         """Return it once GitHub knows whether it can be merged, or does not say so in time."""
-        where = self._reading.where(number=self._request.number)
+        where = self._reading.url_variables(number=self._request.number)
         found: Mapping[str, Any] = await client.getitem(PULL, where)
         for _ in range(LOOKS - 1):
             if found["mergeable"] is not None or state_of(found) != "open":
@@ -177,7 +181,7 @@ class GitHubReviews:
 
     async def _pushed_by_us(self, client: InstallationClient, head: Mapping[str, Any]) -> bool:
         """Tell whether the newest push that led to this head was Fettle's, by GitHub's record."""
-        where = self._reading.where(ref=f"refs/heads/{head['ref']}", per_page=100)
+        where = self._reading.url_variables(ref=f"refs/heads/{head['ref']}", per_page=100)
         try:
             moves = await client.getitem(ACTIVITY, where)
         except NotFound:  # an Enterprise Server that keeps no record

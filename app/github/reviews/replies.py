@@ -69,7 +69,7 @@ class ReviewReplies:
             if (await self._look(client, thread, None))["isResolved"]:
                 return ""
             request = self._reading.request
-            async with self._reading.github.leased(
+            async with self._reading.github.lease_client(
                 request.installation_id, request.repository.id, Profile.PULLS
             ) as leased:
                 asked = {"id": thread.id}
@@ -111,6 +111,6 @@ class ReviewReplies:
 
     async def _post(self, thread: Thread, text: str) -> str:
         client = await self._reading.client(Profile.REPORT)
-        where = self._reading.where(number=self._reading.request.number, root=thread.root)
+        where = self._reading.url_variables(number=self._reading.request.number, root=thread.root)
         posted = await client.post(REPLIES, where, data={"body": text})
         return str(posted["html_url"])

@@ -27,7 +27,7 @@ async def ask_again(reading: RunReader, reviewers: Sequence[Person]) -> tuple[st
     https://docs.github.com/rest/pulls/review-requests
     """
     client = await reading.client(Profile.REPORT)
-    where = reading.where(number=reading.request.number)
+    where = reading.url_variables(number=reading.request.number)
     pull = await client.getitem(PULL, where)
     own = await reading.github.identity(client)
     never = {own.bot.id, (pull["user"] or {}).get("id")}

@@ -69,14 +69,14 @@ class ReviewSuggestions:
     async def _find(self, mark: str) -> str | None:
         client = await self._reading.client()
         own = await self._reading.github.identity(client)
-        async for review in client.getiter(REVIEWS, self._where()):
-            if (review["body"] or "").startswith(mark) and own.wrote(review):
+        async for review in client.getiter(REVIEWS, self._url_variables()):
+            if (review["body"] or "").startswith(mark) and own.is_author(review):
                 return str(review["html_url"])
         return None
 
     async def _make(self, mark: str, body: str, suggested: Sequence[Suggested]) -> str:
         client = await self._reading.client()
-        head = (await client.getitem(PULL, self._where()))["head"]["sha"]
+        head = (await client.getitem(PULL, self._url_variables()))["head"]["sha"]
         clean = [each for each in suggested if self._conceal(each.lines) == each.lines]
         hunks = await self._hunks(client)
         fitting = [each for each in clean if _fits(each, hunks)][:MOST]
@@ -109,7 +109,7 @@ class ReviewSuggestions:
             "body": self._whole(mark, body, notes, list(zip(beside, diffs, strict=True))),
             "comments": [_comment(each) for each in fitting],
         }
-        return str((await writing.post(REVIEWS, self._where(), data=data))["html_url"])
+        return str((await writing.post(REVIEWS, self._url_variables(), data=data))["html_url"])
 
     def _whole(
         self,
@@ -138,14 +138,14 @@ class ReviewSuggestions:
     async def _hunks(self, client: InstallationClient) -> Hunks:
         """Return which lines of the head's files stand in the diff, hunk by hunk."""
         found: dict[str, list[range]] = {}
-        async for file in client.getiter(FILES, self._where()):
+        async for file in client.getiter(FILES, self._url_variables()):
             found[file["filename"]] = list(_ranges(file.get("patch") or ""))
         return found
 
     async def _text(self, client: InstallationClient, head: str, path: str) -> str:
         """Return the file as it is at the head; nothing where it cannot be had."""
         try:
-            found = await client.getitem(CONTENT, self._reading.where(path=path, ref=head))
+            found = await client.getitem(CONTENT, self._reading.url_variables(path=path, ref=head))
             return base64.b64decode(found["content"]).decode()
         except (NotFound, Unprocessable, binascii.Error, UnicodeDecodeError, KeyError, TypeError):
             return ""
@@ -163,8 +163,8 @@ class ReviewSuggestions:
         fence = _fence(body)
         return f"{code_span(change.path)}\n\n{fence}diff\n{self._conceal(body)}{fence}"
 
-    def _where(self) -> dict[str, str]:
-        return self._reading.where(number=self._reading.request.number)
+    def _url_variables(self) -> dict[str, str]:
+        return self._reading.url_variables(number=self._reading.request.number)
 
 
 def _ranges(patch: str) -> Iterable[range]:

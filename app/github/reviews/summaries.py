@@ -84,7 +84,7 @@ class ReviewTextReader:
         waits = says and item["state"] != "DISMISSED" and ident not in dealt_with
         if not waits and found.newest_at is not None:
             return  # nothing depends on who it was
-        speaker = await self._speakers.of(item)
+        speaker = await self._speakers.find(item)
         if speaker is None:
             found.by_outsiders += waits
             return
@@ -112,7 +112,7 @@ class ReviewTextReader:
         found.newest_remark = max(found.newest_remark, ident)
         if await self._is_own(item):
             return
-        speaker = await self._speakers.of(item)
+        speaker = await self._speakers.find(item)
         if speaker is None:
             found.by_outsiders += 1
             return

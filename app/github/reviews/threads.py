@@ -98,11 +98,11 @@ class ThreadReader:
         self._found.left_out += left_out
         said, outside = [], 0
         for comment in items:
-            speaker = await self._speakers.of(comment)
+            speaker = await self._speakers.find(comment)
             if speaker is None:
                 outside += 1
                 continue
-            words = await self._said(comment, speaker)
+            words = await self._to_said(comment, speaker)
             said.append(words)
             self._found.from_outsiders += speaker.outsider
             if not speaker.own:
@@ -144,7 +144,7 @@ class ThreadReader:
             items = [first, *items[-MOST_SAID + 1 :]]
         return first, items, max(0, newest["totalCount"] - len(items))
 
-    async def _said(self, item: Mapping[str, Any], speaker: Author) -> ThreadComment:
+    async def _to_said(self, item: Mapping[str, Any], speaker: Author) -> ThreadComment:
         text = await self._texts.text(item)
         mark = VERDICT.match(text) if speaker.own else None
         untouched = item["lastEditedAt"] is None or edited_by_author(item)

@@ -76,7 +76,7 @@ class AppClient:
             return 0
         if tries < TRIES and reply.status == 401 and self.jwt.renew():
             return 0
-        wait = limit_wait(reply, strikes=0, now=self.jwt.now())
+        wait = limit_wait(reply, strikes=0, now=self.jwt.get_time())
         if wait is not None:
             raise fault(call, reply, wait=wait) from refused
         retry = plan_retry(call, reply, tries=tries, token_age=inf, reminted=True)

@@ -70,7 +70,7 @@ class AppDeliveries:
             if not cursor:
                 return
 
-    async def again(self, delivery_id: int) -> None:
+    async def redeliver(self, delivery_id: int) -> None:
         """Have GitHub redeliver it under the same GUID.
 
         https://docs.github.com/rest/apps/webhooks#redeliver-a-delivery-for-an-app-webhook

@@ -28,7 +28,7 @@ class AppInstallations:
     def __init__(self, github: GitHub) -> None:
         self._github = github
 
-    async def every(self) -> AsyncIterator[KnownInstallation]:
+    async def list_installations(self) -> AsyncIterator[KnownInstallation]:
         """Yield all installations on accounts; those on enterprises have no repositories.
 
         https://docs.github.com/rest/apps/apps#list-installations-for-the-authenticated-app
@@ -67,7 +67,7 @@ class AppInstallations:
         Raises InstallationGone, NotPermitted.
         https://docs.github.com/rest/apps/installations#list-repositories-accessible-to-the-app-installation
         """
-        async with self._github.everywhere(installation_id, Profile.FIND) as client:
+        async with self._github.open_installation_client(installation_id, Profile.FIND) as client:
             return await _repositories(client, installation_id)
 
     async def repository(self, installation_id: int, repository_id: int) -> KnownRepository | None:
@@ -75,7 +75,9 @@ class AppInstallations:
 
         Raises InstallationGone, NotPermitted.
         """
-        async with self._github.leased(installation_id, repository_id, Profile.FIND) as client:
+        async with self._github.lease_client(
+            installation_id, repository_id, Profile.FIND
+        ) as client:
             found = await _repositories(client, installation_id)
         return next((each for each in found if each.id == repository_id), None)
 

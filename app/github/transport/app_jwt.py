@@ -52,16 +52,16 @@ class AppJwt:
         self._made = ("", 0.0)
         return True
 
-    def now(self) -> float:
+    def get_time(self) -> float:
         """Return the time in unix seconds by GitHub's clock, as learnt from its answers."""
         return self._clock() + self._offset
 
     def token(self) -> str:
         """Return a JWT that is valid for at least another minute."""
         value, ends = self._made
-        if self.now() < ends - RENEWED:
+        if self.get_time() < ends - RENEWED:
             return value
-        now = int(self.now())
+        now = int(self.get_time())
         claims = {"iat": now - BACKDATED, "exp": now + LIFETIME, "iss": self._issuer}
         value = jwt.encode(claims, self._key, algorithm="RS256")
         self._made = (value, now + LIFETIME)

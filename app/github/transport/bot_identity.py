@@ -19,7 +19,7 @@ class BotIdentity:
     slug: str
     bot: Person
 
-    def wrote(self, thing: Mapping[str, Any]) -> bool:
+    def is_author(self, thing: Mapping[str, Any]) -> bool:
         """Tell whether Fettle wrote this comment or pull request (REST).
 
         The author decides, since anybody can copy a hidden marker. Where GitHub names the App

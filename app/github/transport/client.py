@@ -79,7 +79,7 @@ class GitHub:
 
         `renewed` returns the App's key when it was replaced since it was last asked.
         """
-        urls, jwt = Urls.of(github_url), AppJwt(app_id, private_key, renewed=renewed)
+        urls, jwt = Urls.from_web_url(github_url), AppJwt(app_id, private_key, renewed=renewed)
         connector = aiohttp.TCPConnector(limit=AT_ONCE)
         async with aiohttp.ClientSession(
             connector=connector, cookie_jar=aiohttp.DummyCookieJar()
@@ -114,30 +114,34 @@ class GitHub:
 
         Raises InstallationGone, NotPermitted, TransientError or ConfigError.
         """
-        scope = Scope.of(installation_id, repository_id, profile)
+        scope = Scope.for_one(installation_id, repository_id, profile)
         tokens = _Shared(self.broker, scope)
         await tokens.get()
         return self._client(scope, tokens)
 
-    async def named(self, installation_id: int, name: str, profile: Profile) -> InstallationClient:
+    async def client_by_name(
+        self, installation_id: int, name: str, profile: Profile
+    ) -> InstallationClient:
         """Return a client for a repository of the installation's owner that is known by name alone.
 
         Raises NotPermitted where the repository is missing, or the App is not installed on it.
         """
-        scope = Scope.named(installation_id, name, profile)
+        scope = Scope.for_name(installation_id, name, profile)
         tokens = _Shared(self.broker, scope)
         await tokens.get()
         return self._client(scope, tokens)
 
     @asynccontextmanager
-    async def finding(self, installation_id: int, name: str) -> AsyncIterator[InstallationClient]:
+    async def open_search_client(
+        self, installation_id: int, name: str
+    ) -> AsyncIterator[InstallationClient]:
         """Open a client that may see that this repository exists, but nothing in it."""
-        scope = Scope.named(installation_id, name, Profile.FIND)
+        scope = Scope.for_name(installation_id, name, Profile.FIND)
         async with self.broker.lease(scope) as token:
             yield self._client(scope, _Leased(token))
 
     @asynccontextmanager
-    async def everywhere(
+    async def open_installation_client(
         self, installation_id: int, profile: Profile
     ) -> AsyncIterator[InstallationClient]:
         """Open a client for searches in a whole installation; its token is revoked at the end."""
@@ -146,20 +150,20 @@ class GitHub:
             yield self._client(scope, _Leased(token))
 
     @asynccontextmanager
-    async def leased(
+    async def lease_client(
         self, installation_id: int, repository_id: int, profile: Profile
     ) -> AsyncIterator[InstallationClient]:
         """Open a client with a token for this use alone, which is revoked at the end."""
-        scope = Scope.of(installation_id, repository_id, profile)
+        scope = Scope.for_one(installation_id, repository_id, profile)
         async with self.broker.lease(scope) as token:
             yield self._client(scope, _Leased(token))
 
     @asynccontextmanager
-    async def among(
+    async def lease_shared_client(
         self, installation_id: int, repository_ids: Collection[int], profile: Profile
     ) -> AsyncIterator[InstallationClient]:
         """Open a client for some repositories of an installation."""
-        scope = Scope.among(installation_id, repository_ids, profile)
+        scope = Scope.for_several(installation_id, repository_ids, profile)
         async with self.broker.lease(scope) as token:
             yield self._client(scope, _Leased(token))
 
@@ -180,10 +184,10 @@ class GitHub:
             self._session,
             self.urls,
             kept=self._remembered.seen_by(scope),
-            hear=lambda headers: pace.hear(left_of(headers), self.broker.now()),
+            hear=lambda headers: pace.hear(left_of(headers), self.broker.get_time()),
         )
         of_one = scope.repository_ids if len(scope.repository_ids) == 1 else ()
-        called = [partial(self.installed.called, ident) for ident in of_one]
+        called = [partial(self.installed.current_name, ident) for ident in of_one]
         return InstallationClient(
             api, tokens, pace, self.broker, sleep=self._sleep, called=called[0] if called else None
         )
@@ -210,7 +214,7 @@ class _Shared:
     async def get(self) -> Token:
         return await self._broker.token(self._scope)
 
-    def refused(self, token: Token) -> None:
+    def reject_token(self, token: Token) -> None:
         self._broker.forget(self._scope, token)
 
 
@@ -223,5 +227,5 @@ class _Leased:
     async def get(self) -> Token:
         return self._token
 
-    def refused(self, token: Token) -> None:
+    def reject_token(self, token: Token) -> None:
         """Nothing else is to be had: the lease is this token."""

@@ -26,7 +26,7 @@ class ConversationThread:
         del outcome
         return None
 
-    async def worded(self, asking: Asking) -> Asking:
+    async def redact_question(self, asking: Asking) -> Asking:
         """Return the question as people there may read it. Raises ToolError where they may not."""
         return asking
 

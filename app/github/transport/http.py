@@ -89,7 +89,7 @@ class HttpApi(GitHubAPI):
         }
         with _refusals():
             for _ in range(MAX_REDIRECTS):
-                status, said, body = await self._once("GET", address, headers)
+                status, said, body = await self._send_once("GET", address, headers)
                 there = urljoin(address, said.get("location", ""))
                 if status == 302 and there != address:
                     return there
@@ -156,7 +156,7 @@ class HttpApi(GitHubAPI):
                     f"GitHub points to {urlsplit(url).hostname}, another host than its API's; the "
                     "App's token is not sent there. Check FETTLE_GITHUB_URL."
                 )
-            answer = await self._once(method, url, headers, body)
+            answer = await self._send_once(method, url, headers, body)
             status, said, _ = answer
             follow = status in KEEPS_METHOD or (status == 302 and method == "GET")
             if not follow or "location" not in said:
@@ -164,7 +164,7 @@ class HttpApi(GitHubAPI):
             url = urljoin(url, said["location"])
         return _normalize_failure(*answer)
 
-    async def _once(
+    async def _send_once(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
     ) -> tuple[int, Mapping[str, str], bytes]:
         async with self._session.request(

@@ -78,7 +78,7 @@ class MarkedComments:
         client, mark = await self._client(), marker(self._run_id, key)
         own = await self._github.identity(client)
         async for comment in client.getiter(COMMENTS, self._where):
-            if mark in (comment["body"] or "") and own.wrote(comment):
+            if mark in (comment["body"] or "") and own.is_author(comment):
                 return _to_posted(comment, mark)
         return None
 

@@ -30,7 +30,7 @@ class Permit:
     doubt: str = ""
     """Why GitHub will hardly give one, in words for people; empty: there is no reason."""
 
-    def narrowed(self, wanted: Mapping[str, str]) -> dict[str, str]:
+    def narrow(self, wanted: Mapping[str, str]) -> dict[str, str]:
         """Return those of the wanted permissions that are granted.
 
         GitHub refuses a token with a single permission too many. Raises NotPermitted when nothing
@@ -75,7 +75,7 @@ class InstallationLookup(Protocol):
         """Return the repository's present name."""
         ...
 
-    async def called(self, repository_id: int, owner: str, name: str) -> tuple[str, str]:
+    async def current_name(self, repository_id: int, owner: str, name: str) -> tuple[str, str]:
         """Return the repository's present owner and name, if these were its names once.
 
         A former name leads to whichever repository has taken it since.
@@ -104,7 +104,7 @@ class UncachedInstallations:
         """Return the name that the repository had in the request."""
         return repository.full_name
 
-    async def called(self, repository_id: int, owner: str, name: str) -> tuple[str, str]:  # noqa: ARG002 the port has it
+    async def current_name(self, repository_id: int, owner: str, name: str) -> tuple[str, str]:  # noqa: ARG002 the port has it
         """Return the names as given."""
         return owner, name
 

@@ -36,7 +36,7 @@ class TokenSource(Protocol):
         """Return a token that should be valid."""
         ...
 
-    def refused(self, token: Token) -> None:
+    def reject_token(self, token: Token) -> None:
         """Note that GitHub refused this token; the next `get` returns another where possible."""
         ...
 
@@ -183,7 +183,7 @@ class InstallationClient:
                 self._pace.calm(asked_at)
                 return answer
             if remint:
-                self._tokens.refused(token)
+                self._tokens.reject_token(token)
                 tries, reminted = 0, True
 
     def _turn(self, call: Call, *, yielding: bool) -> AbstractAsyncContextManager[float]:
@@ -202,7 +202,7 @@ class InstallationClient:
         """Wait until the call may be made again and return whether with a new token; or raise."""
         reply = refused.reply
         strikes = self._pace.strikes_at(asked_at)
-        wait = limit_wait(reply, strikes=strikes, now=self._broker.now())
+        wait = limit_wait(reply, strikes=strikes, now=self._broker.get_time())
         if wait is not None:
             self._pace.hold(wait, asked_at)
             if call.repeatable and tries < TRIES and wait <= PATIENCE:

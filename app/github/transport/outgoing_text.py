@@ -41,7 +41,7 @@ class OutgoingText:
         """Return the text as a title, in which GitHub reads no Markdown."""
         return self._redactor.clean(one_line(self._redactor.clean(text), limit))
 
-    def quoted(self, text: str, limit: int) -> str:
+    def quote(self, text: str, limit: int) -> str:
         """Return foreign words, marked so that nobody takes them for Fettle's own."""
         seen = to_literal(self._redactor.clean(text))
         return code_span(seen if len(seen) <= limit else f"{seen[: limit - 1]}…")

@@ -82,19 +82,19 @@ class Scope:
         return cls(installation_id, (), profile.value, everywhere=True)
 
     @classmethod
-    def named(cls, installation_id: int, name: str, profile: Profile) -> Scope:
+    def for_name(cls, installation_id: int, name: str, profile: Profile) -> Scope:
         """Return the scope of one repository known by its name alone, for one use."""
         return cls(installation_id, (), profile.value, (name,))
 
     @classmethod
-    def among(
+    def for_several(
         cls, installation_id: int, repository_ids: Collection[int], profile: Profile
     ) -> Scope:
         """Return the scope of up to 500 repositories, for one use."""
         return cls(installation_id, tuple(repository_ids), profile.value)
 
     @classmethod
-    def of(cls, installation_id: int, repository_id: int, profile: Profile) -> Scope:
+    def for_one(cls, installation_id: int, repository_id: int, profile: Profile) -> Scope:
         """Return the scope of one repository, for one use."""
         return cls(installation_id, (repository_id,), profile.value)
 
@@ -147,11 +147,11 @@ class TokenBroker:
         self._api = api
         self._redactor = redactor
         self._kept: TLRUCache[Scope, Token] = TLRUCache(
-            MOST_TOKENS, ttu=lambda _, token, __: token.handed_out_until, timer=app.jwt.now
+            MOST_TOKENS, ttu=lambda _, token, __: token.handed_out_until, timer=app.jwt.get_time
         )
         self._minting: dict[Scope, asyncio.Task[Token]] = {}
         self._absent: TTLCache[Scope, str] = TTLCache(
-            MOST_TOKENS, ABSENT_SECONDS, timer=app.jwt.now
+            MOST_TOKENS, ABSENT_SECONDS, timer=app.jwt.get_time
         )
         self.installed = installed
         """Asked before each token is made."""
@@ -169,7 +169,7 @@ class TokenBroker:
         if minting is None:
             minting = asyncio.create_task(self._mint(scope))
             self._minting[scope] = minting
-            minting.add_done_callback(partial(self._minted, scope))
+            minting.add_done_callback(partial(self._finish_minting, scope))
         # A caller that is cancelled must not take the token away from the others.
         return await asyncio.shield(minting)
 
@@ -216,15 +216,15 @@ class TokenBroker:
 
     def age(self, token: Token) -> float:
         """Return the token's age in seconds."""
-        return self.now() - token.minted_at
+        return self.get_time() - token.minted_at
 
-    def now(self) -> float:
+    def get_time(self) -> float:
         """Return GitHub's time in unix seconds."""
-        return self._app.jwt.now()
+        return self._app.jwt.get_time()
 
     async def _mint(self, scope: Scope) -> Token:
         permit = await self.installed.permit(scope.installation_id, scope.repository_ids)
-        permissions = permit.narrowed(dict(scope.permissions))
+        permissions = permit.narrow(dict(scope.permissions))
 
         def to_error(call: Call, reply: Reply) -> FettleError:
             found = mint_fault(call, reply, permissions)
@@ -239,13 +239,13 @@ class TokenBroker:
             data={**scope.repositories, "permissions": permissions},
             meaning=to_error,
         )
-        minted, now = _Minted.model_validate(answer), self._app.jwt.now()
+        minted, now = _Minted.model_validate(answer), self._app.jwt.get_time()
         value, expires_at = minted.token.get_secret_value(), minted.expires_at.timestamp()
         # A little longer than it lives: logs are written after the fact.
         self._redactor.add(value, lifetime=max(expires_at - now, 0) + 600)
         return Token(value, expires_at=expires_at, minted_at=now)
 
-    def _minted(self, scope: Scope, minting: asyncio.Task[Token]) -> None:
+    def _finish_minting(self, scope: Scope, minting: asyncio.Task[Token]) -> None:
         del self._minting[scope]
         if minting.cancelled():
             return

@@ -18,7 +18,7 @@ class Urls:
     graphql: str
 
     @classmethod
-    def of(cls, github_url: str) -> Urls:
+    def from_web_url(cls, github_url: str) -> Urls:
         """Return the addresses that belong to the one in people's browsers. Raises ConfigError."""
         try:
             found = github_urls(github_url)

@@ -119,7 +119,7 @@ class Call:
         """Return the issue or pull request that the path names."""
         return require_found(self.repository.issues.get(self.number()))
 
-    def sent(self, shape: type[Sent]) -> Sent:
+    def parse_body(self, shape: type[Sent]) -> Sent:
         """Return the JSON body; 400 when it is none, 422 when it does not fit."""
         try:
             raw = orjson.loads(self.request[BODY] or b"{}")

@@ -108,9 +108,9 @@ class Faults:
         async def wait(_: web.Request) -> None:
             await asyncio.sleep(seconds)
 
-        self.before(method, path, wait, times=times)
+        self.call_before(method, path, wait, times=times)
 
-    def before(self, method: str, path: str, hook: Hook, *, times: int = 1) -> None:
+    def call_before(self, method: str, path: str, hook: Hook, *, times: int = 1) -> None:
         """Call the hook before the request takes effect."""
 
         async def first(request: web.Request, go_on: GoOn) -> web.StreamResponse:
@@ -119,7 +119,7 @@ class Faults:
 
         self.add(method, path, first, times=times)
 
-    def after(self, method: str, path: str, hook: Hook, *, times: int = 1) -> None:
+    def call_after(self, method: str, path: str, hook: Hook, *, times: int = 1) -> None:
         """Call the hook once the request has taken effect, before its answer is sent."""
 
         async def respond_first(request: web.Request, go_on: GoOn) -> web.StreamResponse:
@@ -149,7 +149,7 @@ def ledger_middleware(world: World, ledger: list[Exchange], faults: Faults) -> M
             path=request.path_qs,
             headers={k: v for k, v in request.headers.items() if k != "Authorization"},
             body=b"" if git else await request.read(),
-            at=world.now(),
+            at=world.get_time(),
         )
         ledger.append(exchange)
         began = time.perf_counter()

@@ -68,7 +68,7 @@ class GitHttp:
             )
         before = await GitDir(repository.gitdir).refs()
         response = await _backend(request, repository, "/git-receive-pack", body)
-        await self._parts.pulls.pushed(repository, token.actor, before)
+        await self._parts.pulls.follow_push(repository, token.actor, before)
         return response
 
     def _repository(self, request: web.Request) -> Repository:

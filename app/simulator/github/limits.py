@@ -27,15 +27,15 @@ class RateLimits:
     def __init__(self, world: World) -> None:
         self._world = world
         self._used: dict[int, int] = {}
-        self._reset = world.now() + WINDOW
+        self._reset = world.get_time() + WINDOW
         self.hourly = 5000
         """How many requests an installation may make in an hour."""
 
     def count(self, token: Token | None) -> None:
         """Count a request."""
-        if self._world.now() >= self._reset:
+        if self._world.get_time() >= self._reset:
             self._used.clear()
-            self._reset = self._world.now() + WINDOW
+            self._reset = self._world.get_time() + WINDOW
         key = token.installation.id if token else ANONYMOUS
         self._used[key] = self._used.get(key, 0) + 1
 
@@ -100,7 +100,7 @@ def _headers(
     state = limits.state(token)
     version = request.headers.get("X-GitHub-Api-Version", VERSIONS[0])
     return {
-        "Date": format_date_time(world.now().timestamp()),
+        "Date": format_date_time(world.get_time().timestamp()),
         "X-GitHub-Request-Id": uuid.uuid4().hex[:16].upper(),
         "X-GitHub-Media-Type": "github.v3; format=json",
         "X-GitHub-Api-Version-Selected": version,

@@ -23,7 +23,7 @@ class Diff:
         self._files = {each.path: each.parsed for each in files}
 
     @classmethod
-    async def of(cls, pull: Pull, head: str) -> Diff:
+    async def compare(cls, pull: Pull, head: str) -> Diff:
         """Compare a commit with where the pull request's branch began."""
         git = GitDir(pull.repository.gitdir)
         base = await git.merge_base(pull.base_sha, head) or pull.base_sha
@@ -31,7 +31,7 @@ class Diff:
 
     def place(self, path: str, side: Side, line: int) -> DiffPosition | None:
         """Return where a line is shown, or None when it is not."""
-        for number, hunk, at in self._shown(path):
+        for number, hunk, at in self._iterate_lines(path):
             if _number(hunk[at], side) == line:
                 return DiffPosition("\n".join(rows_of(hunk)[: at + 2]), number)
         return None
@@ -59,7 +59,7 @@ class Diff:
             reason = "Pull request review thread start line must be part of the same hunk as the"
             raise ApiError(422, "Unprocessable Entity", errors=[f"{reason} line."])
 
-    def _shown(self, path: str) -> Iterator[tuple[int, Hunk, int]]:
+    def _iterate_lines(self, path: str) -> Iterator[tuple[int, Hunk, int]]:
         """Yield each line's position, its hunk and its index there."""
         position = 0
         for hunk in self._files.get(path, ()):
@@ -82,7 +82,7 @@ async def follow(pull: Pull) -> None:
     """Find every thread's line again after head or base have moved."""
     if not pull.threads:
         return
-    now, git = await Diff.of(pull, pull.head_sha), GitDir(pull.repository.gitdir)
+    now, git = await Diff.compare(pull, pull.head_sha), GitDir(pull.repository.gitdir)
     moves: dict[tuple[str, str], dict[str, PatchedFile]] = {}
     for thread in pull.threads:
         left = thread.side == "LEFT"

@@ -86,7 +86,7 @@ class Tokens:
         raise ApiError(404, "Integration not found")
 
     def _check_times(self, claims: Mapping[str, Any]) -> None:
-        now = self._world.now().timestamp()
+        now = self._world.get_time().timestamp()
         issued, expires = claims.get("iat"), claims.get("exp")
         if not isinstance(issued, int) or issued > now:
             raise ApiError(
@@ -123,7 +123,7 @@ class Tokens:
             installation=installation,
             repositories=None if repositories is None else list(repositories),
             permissions=_narrow_permissions(installation.permissions, permissions),
-            expires_at=self._world.now() + self.lifetime,
+            expires_at=self._world.get_time() + self.lifetime,
             used=self.used,
         )
         self._live[token.text] = token
@@ -132,7 +132,7 @@ class Tokens:
     def find(self, text: str) -> Token:
         """Return a live token; Refused 401 for any other text, 403 while suspended."""
         token = self._live.get(text)
-        if token is None or token.expires_at <= self._world.now():
+        if token is None or token.expires_at <= self._world.get_time():
             raise ApiError(401, "Bad credentials")
         if self._world.installations.get(token.installation.id) is not token.installation:
             raise ApiError(401, "Bad credentials")

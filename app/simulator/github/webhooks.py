@@ -102,7 +102,7 @@ class Webhooks:
         if self._session:
             await self._session.close()
 
-    async def settled(self) -> None:
+    async def wait_until_settled(self) -> None:
         """Wait until every delivery has been answered or has timed out."""
         while self._on_the_way:
             await asyncio.gather(*self._on_the_way, return_exceptions=True)
@@ -148,7 +148,7 @@ class Webhooks:
             "active": True,
             "events": app.events,
             "config": {"content_type": "json", "insecure_ssl": "0", "url": app.webhook_url},
-            "updated_at": moment(self._world.now()),
+            "updated_at": moment(self._world.get_time()),
             "created_at": moment(app.created_at),
             "app_id": app.id,
             "deliveries_url": f"{self._world.api}/app/hook/deliveries",
@@ -173,7 +173,7 @@ class Webhooks:
     async def _deliver(
         self, app: App, event: str, payload: bytes, guid: str, *, redelivery: bool = False
     ) -> Delivery:
-        delivery_id, at, began = next(self._ids), self._world.now(), time.perf_counter()
+        delivery_id, at, began = next(self._ids), self._world.get_time(), time.perf_counter()
         headers = self._headers(app, event, guid, payload)
         code, status, answer, text = await self._post(app.webhook_url or "", headers, payload)
         delivery = Delivery(

@@ -66,7 +66,7 @@ class AlertLooks:
             for row in rows
         ]
 
-    async def looked(self, repository_id: int, *, next_at: float, whole: bool = True) -> None:
+    async def record_look(self, repository_id: int, *, next_at: float, whole: bool = True) -> None:
         """Note that a repository's alerts were listed; `whole`: all of them, and not only a part.
 
         `next_at` is when they are due again, in unix seconds.

@@ -109,7 +109,7 @@ class Remediations:
 
         await self._database.write(keep)
 
-    async def of(self, run_id: str) -> Remediation | None:
+    async def find(self, run_id: str) -> Remediation | None:
         """Return the outcome of this run; None: it ended before it scanned."""
         found = await self._list(_select_remediations().where(remediations.c.run_id == run_id))
         return found[0] if found else None
@@ -122,7 +122,7 @@ class Remediations:
         )
         return await self._list(mine.order_by(*newest).limit(TRIES))
 
-    async def since(self, run_id: str) -> list[Remediation]:
+    async def list_later(self, run_id: str) -> list[Remediation]:
         """Return the outcomes in the run's lane since the run was asked for, newest first."""
         asked = select(runs.c.lane, runs.c.created_at).where(runs.c.id == run_id)
         row = await self._database.read(lambda c: c.execute(asked).one_or_none())
@@ -183,7 +183,7 @@ class Remediations:
         )
         return await self._list(query.order_by(remediations.c.looked_at).limit(AT_ONCE))
 
-    async def looked(self, run_id: str, *, told: bool = False) -> None:
+    async def record_look(self, run_id: str, *, told: bool = False) -> None:
         """Record that GitHub was asked just now; `told`: people know why alerts are open."""
         now = time.time()
         change = {"looked_at": now, **({"told_at": now} if told else {})}

@@ -37,7 +37,7 @@ class AlertRuns:
         """
         return await self._database.write(lambda c: _cover(c, ask_id, request))
 
-    async def told(self, run_id: str) -> tuple[Told, ...]:
+    async def list_told_alerts(self, run_id: str) -> tuple[Told, ...]:
         """Return the alerts that were added to the run beside its own."""
         mine = (told_alerts.c.run_id == run_id, told_alerts.c.alert != NO_MORE)
         columns = (told_alerts.c.alert, told_alerts.c.severity, told_alerts.c.scope)

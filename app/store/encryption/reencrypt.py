@@ -51,7 +51,7 @@ async def reseal(database: Database, to: Cipher) -> int:
         last: tuple[Any, ...] | None = None
         while True:
             work = _Batch(place, database.seal, to, last)
-            found, last = await database.write(work.do)
+            found, last = await database.write(work.reencrypt)
             changed += found
             if last is None:
                 break
@@ -90,7 +90,7 @@ class _Batch(NamedTuple):
     to: Cipher
     last: tuple[Any, ...] | None
 
-    def do(self, connection: Connection) -> tuple[int, tuple[Any, ...] | None]:
+    def reencrypt(self, connection: Connection) -> tuple[int, tuple[Any, ...] | None]:
         """Return how many texts were changed, and the last row's key while there may be more."""
         rows, names = self.place.rows, self.place.keys
         keys = [rows.c[name] for name in names]
@@ -110,13 +110,13 @@ class _Batch(NamedTuple):
             stored = getattr(row, name)
             if stored is None or self.to.is_current(stored := _plain(stored)):
                 continue
-            new[name] = self._sealed(stored)
+            new[name] = self._reencrypt_value(stored)
             unchanged.append(rows.c[name] == stored)
         if new:
             connection.execute(update(rows).where(*unchanged).values(new))
         return len(new)
 
-    def _sealed(self, stored: str | bytes) -> str | bytes:
+    def _reencrypt_value(self, stored: str | bytes) -> str | bytes:
         if isinstance(stored, bytes):
             return self.to.close_bytes(self.by.open_bytes(stored))
         return self.to.close(self.by.open(stored))

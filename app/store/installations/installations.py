@@ -95,9 +95,11 @@ class StoredInstallations:
 
         `whole`: the list is complete, so repositories missing from it are no longer reached.
         """
-        return await self._database.write(lambda c: self._kept(c, installation_id, found, whole))
+        return await self._database.write(
+            lambda c: self._keep_repositories(c, installation_id, found, whole)
+        )
 
-    def _kept(
+    def _keep_repositories(
         self, c: Connection, installation_id: int, found: Sequence[KnownRepository], whole: bool
     ) -> Changes:
         now, changes = time.time(), Changes()
@@ -143,7 +145,7 @@ class StoredInstallations:
         stale = (runs.c.repository_id == found.id, runs.c.repository != found.full_name)
         c.execute(update(runs).where(*stale).values(repository=found.full_name))
 
-    async def reached(self, installation_id: int) -> set[int]:
+    async def list_repositories(self, installation_id: int) -> set[int]:
         """Return the repositories that the installation reaches, as stored."""
         mine = (repositories.c.installation_id == installation_id, _THERE)
         query = select(repositories.c.id).where(*mine)

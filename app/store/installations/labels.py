@@ -16,7 +16,7 @@ class StoredLabels:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def waiting(self, now: float) -> list[int]:
+    async def list_due_installations(self, now: float) -> list[int]:
         """Return the installations with repositories that are due, the longest waiting first."""
         there = (repositories.c.labels_due <= now, repositories.c.removed_at.is_(None))
         active = (installations.c.suspended_at.is_(None), installations.c.removed_at.is_(None))
@@ -43,7 +43,7 @@ class StoredLabels:
         query = select(func.coalesce(func.sum(repositories.c.labels_made), 0)).where(*mine)
         return int(await self._database.read(lambda c: c.scalar(query)) or 0)
 
-    async def done(
+    async def record_pass(
         self, repository_id: int, *, made: int, again: float | None, policy_problem: str | None
     ) -> None:
         """Record that a repository got its labels; `again`: when to look next, None: never."""

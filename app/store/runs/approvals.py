@@ -123,13 +123,13 @@ class StoredApprovals:
         claimed = change.returning(approvals.c.id)
         return list(await self._database.write(lambda c: c.scalars(claimed).all()))
 
-    async def settled(self, ids: Sequence[str]) -> bool:
+    async def all_decided(self, ids: Sequence[str]) -> bool:
         """Return whether all of these are decided, void, or past their deadline."""
         waits = (approvals.c.state == "waiting", approvals.c.expires_at > time.time())
         query = select(func.count()).where(approvals.c.id.in_(ids), *waits)
         return not await self._database.read(lambda c: c.scalar(query))
 
-    async def waiting(self) -> list[StoredApproval]:
+    async def list_waiting(self) -> list[StoredApproval]:
         """Return all approvals that wait for a decision, oldest first."""
         query = approval_rows().where(
             approvals.c.state == "waiting", approvals.c.expires_at > time.time()

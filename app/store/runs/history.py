@@ -121,7 +121,7 @@ class History:
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
         return _run(row) if row is not None else None
 
-    async def emptied(self, run_id: str) -> bool:
+    async def is_emptied(self, run_id: str) -> bool:
         """Return whether the run's texts were deleted by the retention."""
         query = select(runs.c.emptied_at).where(runs.c.id == run_id)
         return await self._database.read(lambda c: c.scalar(query)) is not None

@@ -50,7 +50,7 @@ class Lanes:
         older = [runs.c.id < before] if before else []
         return await self._list(_newest_first().where(*in_lane(about), LIVE, *older))
 
-    async def ended(self, about: Request | Command, *, begun: bool = False) -> LaneRun | None:
+    async def find_ended(self, about: Request | Command, *, begun: bool = False) -> LaneRun | None:
         """Return the newest run of the issue that has ended; `begun`: and was not refused.
 
         Of those that were covered by others nobody has heard.
@@ -60,14 +60,14 @@ class Lanes:
         found = await self._list(query)
         return found[0] if found else None
 
-    async def mending(self, request: FixChecks, *, besides: str) -> bool:
+    async def is_mending(self, request: FixChecks, *, besides: str) -> bool:
         """Return whether another run that has not ended looks after the checks of this commit."""
         others = (LIVE, runs.c.kind == request.kind, runs.c.id != besides)
         query = select(runs.c.request).where(*in_lane(request), *others)
         stored: list[str] = await self._database.read(lambda c: list(c.scalars(query)))
         return any(json.loads(each).get("head") == request.head for each in stored)
 
-    async def known(self, run_id: str) -> bool:
+    async def has_run(self, run_id: str) -> bool:
         """Return whether there is a run of this id, under way or not."""
         query = select(runs.c.id).where(runs.c.id == run_id)
         return await self._database.read(lambda c: c.scalar(query)) is not None

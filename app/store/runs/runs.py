@@ -57,7 +57,7 @@ class Runs:
 
         await self._database.write(insert_once)
 
-    async def begun(self, run_id: str) -> int:
+    async def record_start(self, run_id: str) -> int:
         """Record that a process starts or resumes the run.
 
         Return how many starts there were since the run last made progress: many mean that the run
@@ -67,12 +67,12 @@ class Runs:
         counted = change.returning(runs.c.starts)
         return await self._database.write(lambda c: c.scalar(counted)) or 0
 
-    async def started(self, run_id: str, step: str) -> None:
+    async def record_stage(self, run_id: str, step: str) -> None:
         """Record that the run works on this step; a new step counts as progress."""
         starts = case((runs.c.stage == step, runs.c.starts), else_=0)
         await self._set(run_id, state="running", stage=step, starts=starts)
 
-    async def parked(self, run_id: str) -> None:
+    async def record_parked(self, run_id: str) -> None:
         """Record that the run waits for people; restarts meanwhile do not count against it."""
         await self._set(run_id, state="parked", starts=0)
 
@@ -81,7 +81,7 @@ class Runs:
         query = select(runs.c.state == "parked").where(runs.c.id == run_id)
         return bool(await self._database.read(lambda c: c.scalar(query)))
 
-    async def ended(self, run_id: str, outcome: Outcome) -> None:
+    async def record_end(self, run_id: str, outcome: Outcome) -> None:
         """Record how the run ended, and make its open approvals void."""
         now = time.time()
         waits = (approvals.c.run_id == run_id, approvals.c.state == "waiting")
@@ -133,7 +133,7 @@ class Runs:
         text = await self._database.read(lambda c: c.scalar(query))
         return Outcome.model_validate_json(text) if text else None
 
-    async def unfinished(self, after: str = "") -> list[str]:
+    async def list_unfinished(self, after: str = "") -> list[str]:
         """Return the next unfinished runs by id; a full `AT_ONCE` means that there are more.
 
         Runs that wait for people may take days, so there can be many.

@@ -27,7 +27,7 @@ class StoredSteers:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def put(
+    async def insert(
         self,
         run_ids: str | Sequence[str],
         key: str,
@@ -59,7 +59,7 @@ class StoredSteers:
         rows = [{"run_id": each, "key": _key(key, each), **row} for each in meant]
         return await self._database.write(lambda c: _insert_rows(c, meant, rows)) > 0
 
-    async def told(self, key: str) -> str | None:
+    async def find_told_run(self, key: str) -> str | None:
         """Return a run that got the steer of this key, if any did."""
         mine = steers.c.key.startswith(f"{key}/", autoescape=True)
         query = select(steers.c.run_id).where(mine).limit(1)
@@ -79,7 +79,7 @@ class StoredSteers:
 
         return await self._database.write(cancel)
 
-    async def since(self, run_id: str, number: int = 0) -> list[Steer]:
+    async def list_after(self, run_id: str, number: int = 0) -> list[Steer]:
         """Return the run's steers after this number, oldest first."""
         query = (
             select(steers)
@@ -99,7 +99,7 @@ class StoredSteers:
         row = await self._database.read(lambda c: c.execute(query).one_or_none())
         return _steer(row) if row is not None else None
 
-    async def granted(self, run_id: str, *, besides: str = "") -> float:
+    async def sum_granted(self, run_id: str, *, besides: str = "") -> float:
         """Return the dollars that people granted the run, without the steer `besides`."""
         query = select(func.sum(steers.c.usd)).where(
             steers.c.run_id == run_id,

@@ -72,7 +72,7 @@ class StoredJournal:
             usage, usd, answers = self._spent
             self._spent = (usage + turn.usage, usd + turn.cost_usd, answers + 1)
 
-    async def spent(self) -> tuple[Usage, float, int]:
+    async def sum_usage(self) -> tuple[Usage, float, int]:
         """Return tokens, dollars and model answers of the whole run so far."""
         if self._spent is None:
             self._spent = await self._database.read(self._sum)

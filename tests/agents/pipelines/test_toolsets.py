@@ -55,12 +55,12 @@ class ChangingToolsets:
 
 
 @pytest.fixture
-def asked():
+def messages_of():
     return []
 
 
 @pytest.fixture
-def called():
+def name_of():
     return []
 
 

@@ -96,9 +96,9 @@ async def test_quality_is_what_it_says(make_world, talk, request_):
 )
 def test_a_budget_ends_a_run(key, spent):
     budget = parse_policy(f"budget: {{{key}}}".encode()).budget
-    spent.check(WIDE.within(parse_policy(None).budget))
+    spent.check(WIDE.limit_to(parse_policy(None).budget))
     with pytest.raises(BudgetExceeded):
-        spent.check(WIDE.within(budget))
+        spent.check(WIDE.limit_to(budget))
 
 
 def test_set_up_runs_what_it_says_for_as_long_as_it_says():

@@ -34,7 +34,7 @@ def judged(alerted, access):
     """Have a run about these alerts judged; return its admission."""
 
     async def judge_run(*told, name="5e3f", read=None, **changes):
-        run_id, request = await alerted.about(name, told=told, asked_by=NOBODY, **changes)
+        run_id, request = await alerted.create_run(name, told=told, asked_by=NOBODY, **changes)
         place = (request.installation_id, request.repository)
         read = read or partial(read_policy, alerted.scene.github, *place)
         gate = PolicyGate(request, read, frozenset())
@@ -124,9 +124,9 @@ async def test_an_alert_of_another_folder_is_another_runs(alerted, judged):
 async def test_what_another_run_has_read_meanwhile_asks_nothing_of_github(alerted, judged):
     """As when alerts came while a run was at work that had found them open already."""
     database = alerted.database
-    first, request = await alerted.about("first", told=(make_told(1),))
-    await alerted.about("second", told=(make_told(2),))
-    await alerted.runs.ended(first, Outcome(kind="failed", text="No fix was found."))
+    first, request = await alerted.create_run("first", told=(make_told(1),))
+    await alerted.create_run("second", told=(make_told(2),))
+    await alerted.runs.record_end(first, Outcome(kind="failed", text="No fix was found."))
     kept = {"number": 0, "cancelled": False, "commit": "c" * 40}
     await Remediations(database).remember(first, request, found={1: "a", 2: "b"}, **kept)
     before = len(alerted.server.requests)
@@ -138,8 +138,8 @@ async def test_what_was_mended_elsewhere_is_not_mended_here(alerted, judged):
     """A run for another branch reads the same alerts."""
     database = alerted.database
     await alerted.alert()
-    first, request = await alerted.about("first", via="terminal", base_branch="release")
-    await alerted.about("second", told=(make_told(1),))
+    first, request = await alerted.create_run("first", via="terminal", base_branch="release")
+    await alerted.create_run("second", told=(make_told(1),))
     kept = {"number": 31, "cancelled": False, "commit": "c" * 40}
     await Remediations(database).remember(first, request, found={1: "a"}, **kept)
     assert rule(await judged(make_told(1), name="second")) is None

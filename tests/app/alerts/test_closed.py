@@ -69,19 +69,19 @@ async def cancel_of(alerted, run_id):
 
 async def test_without_alerts_a_run_ends_in_words(alerted, closed):
     alert = await alerted.alert()
-    run_id, _ = await alerted.about()
+    run_id, _ = await alerted.create_run()
     await alerted.server.dismiss_alert(alert, alerted.scene.people["ada"])
     assert await closed(notice(alerted)) == {"cancelled": [run_id]}
     steer = await cancel_of(alerted, run_id)
     assert (steer.via, steer.by, steer.words) == ("alert", "GitHub", "somebody dismissed them.")
     assert await closed(notice(alerted)) == {"cancelled": [run_id]}  # told again after a crash
-    assert len(await StoredSteers(alerted.database).since(run_id)) == 1
+    assert len(await StoredSteers(alerted.database).list_after(run_id)) == 1
 
 
 async def test_a_run_that_waits_for_people_ends_as_well(alerted, closed):
     alert = await alerted.alert()
-    run_id, _ = await alerted.about()
-    await alerted.runs.parked(run_id)
+    run_id, _ = await alerted.create_run()
+    await alerted.runs.record_parked(run_id)
     await alerted.server.fix_alert(alert)
     await closed(notice(alerted, state="fixed"))
     assert (await cancel_of(alerted, run_id)).words == "they are fixed."
@@ -91,7 +91,7 @@ async def test_with_alerts_left_the_run_goes_on(alerted, closed):
     alert = await alerted.alert()
     await alerted.alert(ghsa=OTHER[0], affected=OTHER[1])
     await alerted.alert("web/requirements.txt", ghsa="GHSA-aaaa-bbbb-dddd")
-    run_id, _ = await alerted.about()
+    run_id, _ = await alerted.create_run()
     await alerted.server.fix_alert(alert)
     assert await closed(notice(alerted, state="fixed")) == {"goes on": [run_id], "left": 1}
     assert await cancel_of(alerted, run_id) is None
@@ -99,7 +99,7 @@ async def test_with_alerts_left_the_run_goes_on(alerted, closed):
 
 async def test_a_late_notice_about_an_alert_that_is_open_again_ends_nothing(alerted, closed):
     await alerted.alert()
-    run_id, _ = await alerted.about()
+    run_id, _ = await alerted.create_run()
     assert (await closed(notice(alerted)))["left"] == 1
     assert await cancel_of(alerted, run_id) is None
 
@@ -108,16 +108,16 @@ async def test_a_late_notice_about_an_alert_that_is_open_again_ends_nothing(aler
     "changes", [{"package": "flask"}, {"directory": "web"}, {"ecosystem": "npm"}]
 )
 async def test_runs_about_something_else_are_left_alone(alerted, closed, changes):
-    run_id, _ = await alerted.about()
+    run_id, _ = await alerted.create_run()
     assert await closed(notice(alerted, **changes)) == {"dropped": "no run is under way"}
     assert await cancel_of(alerted, run_id) is None
     assert closed.asked == {}
 
 
 async def test_runs_that_came_after_it_and_what_people_asked_for_are_left_alone(alerted, closed):
-    run_id, _ = await alerted.about()
+    run_id, _ = await alerted.create_run()
     assert "dropped" in await closed(notice(alerted), ident="0000-before")
-    theirs, _ = await alerted.about("hand", via="terminal")
+    theirs, _ = await alerted.create_run("hand", via="terminal")
     became = await closed(notice(alerted))
     assert became == {"cancelled": [run_id]}
     assert await cancel_of(alerted, theirs) is None
@@ -125,7 +125,7 @@ async def test_runs_that_came_after_it_and_what_people_asked_for_are_left_alone(
 
 async def test_an_alert_that_is_opened_again_is_not_left_to_the_run_that_ends(alerted, closed):
     alert = await alerted.alert()
-    _, request = await alerted.about()
+    _, request = await alerted.create_run()
     again = request.model_copy(update={"told": (Told(alert=1, severity="high"),), "via": "alert"})
     await alerted.server.fix_alert(alert)
     await closed(notice(alerted, state="fixed"))
@@ -135,7 +135,7 @@ async def test_an_alert_that_is_opened_again_is_not_left_to_the_run_that_ends(al
 
 async def test_an_alert_that_is_left_to_the_run_just_then_keeps_it_going(alerted, closed):
     alert = await alerted.alert()
-    run_id, request = await alerted.about()
+    run_id, request = await alerted.create_run()
     again = request.model_copy(update={"told": (Told(alert=1, severity="high"),), "via": "alert"})
     await alerted.server.fix_alert(alert)
 
@@ -150,7 +150,7 @@ async def test_an_alert_that_is_left_to_the_run_just_then_keeps_it_going(alerted
 
 @pytest.mark.parametrize("first", ["merge", "alert"])
 async def test_the_loop_closes_in_any_order(alerted, closed, first):
-    run_id, request = await alerted.about()
+    run_id, request = await alerted.create_run()
     kept = {"cancelled": False, "commit": "c" * 40, "found": {1: "m"}}
     remediations = Remediations(alerted.database)
     await remediations.remember(run_id, request, number=31, **kept)
@@ -158,13 +158,13 @@ async def test_the_loop_closes_in_any_order(alerted, closed, first):
     merge, fixed = PullClosed(**place, merged=True), notice(alerted, state="fixed")
     for each in (merge, fixed) if first == "merge" else (fixed, merge):
         await closed(each)
-    assert (await remediations.of(run_id)).state == "fixed"
+    assert (await remediations.find(run_id)).state == "fixed"
 
 
 async def test_a_pull_request_that_people_closed_is_remembered_as_a_no(alerted, closed):
-    run_id, request = await alerted.about()
+    run_id, request = await alerted.create_run()
     kept = {"cancelled": False, "commit": "c" * 40, "found": {1: "m"}}
     await Remediations(alerted.database).remember(run_id, request, number=31, **kept)
     place = {"installation_id": 1, "repository": request.repository, "number": 31}
     assert await closed(PullClosed(**place, merged=False)) == {"declined": [run_id]}
-    assert (await Remediations(alerted.database).of(run_id)).declined
+    assert (await Remediations(alerted.database).find(run_id)).declined

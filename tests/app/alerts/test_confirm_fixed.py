@@ -62,7 +62,7 @@ async def merged(alerted, remediations):
         alerted.repository, {"a": "1\n"}, author=ada, message="Fix", branch="bot/fix"
     )
     pull = await scene.server.open_pull(alerted.repository, ada, title="Fix", head="bot/fix")
-    run_id, request = await alerted.about()
+    run_id, request = await alerted.create_run()
     kept = {"cancelled": False, "commit": COMMIT, "found": {alert.number: "m"}}
     await remediations.remember(run_id, request, number=pull.issue.number, **kept)
     made = []
@@ -84,7 +84,7 @@ async def merged(alerted, remediations):
             clock=lambda: look.now,
         ).run()
         assert all(each.closed for each in made)
-        return await remediations.of(run_id)
+        return await remediations.find(run_id)
 
     look.breaks = set()
     look.now, look.source, look.alert, look.pull = time.time(), DefaultBranchSource({}), alert, pull
@@ -136,7 +136,7 @@ async def test_people_are_told_that_github_has_not_looked(merged):
 
 
 async def test_people_are_told_that_it_was_another_branch(alerted, merged, remediations):
-    run_id, request = await alerted.about("other", base_branch="release")
+    run_id, request = await alerted.create_run("other", base_branch="release")
     kept = {"cancelled": False, "commit": COMMIT, "found": {merged.alert.number: "m"}}
     number = merged.pull.issue.number
     await remediations.remember(run_id, request, number=number, **kept)
@@ -185,7 +185,7 @@ async def test_only_what_is_left_open_is_told(alerted, merged, remediations):
     other = await alerted.alert(
         ghsa="GHSA-aaaa-bbbb-cccc", affected=Affected("pip", "jinja2", "< 3.1.5", "3.1.5")
     )
-    run_id, request = await alerted.about("two")
+    run_id, request = await alerted.create_run("two")
     kept = {"cancelled": False, "commit": COMMIT, "found": {1: "m", other.number: "n"}}
     number = merged.pull.issue.number
     await remediations.remember(run_id, request, number=number, **kept)
@@ -195,7 +195,7 @@ async def test_only_what_is_left_open_is_told(alerted, merged, remediations):
     await merged()
     [said] = merged.said()
     assert "`3.1.4` in `< 3.1.5`" in said
-    assert (await remediations.of(run_id)).open_alerts == (other.number,)
+    assert (await remediations.find(run_id)).open_alerts == (other.number,)
 
 
 @pytest.mark.parametrize("broken", ["{}", '{"kind": "gone"}'])
@@ -203,7 +203,7 @@ async def test_one_that_cannot_be_read_does_not_stop_the_others(
     alerted, merged, remediations, broken
 ):
     await merged.merge()
-    run_id, request = await alerted.about("broken")
+    run_id, request = await alerted.create_run("broken")
     kept = {"cancelled": False, "commit": COMMIT, "found": {1: "m"}}
     await remediations.remember(run_id, request, number=77, **kept)
     change = update(runs).where(runs.c.id == run_id).values(request=broken)
@@ -215,7 +215,7 @@ async def test_one_that_cannot_be_read_does_not_stop_the_others(
 
 async def test_a_fault_at_one_of_them_stops_the_others_once(alerted, merged, remediations):
     await merged.merge()
-    run_id, request = await alerted.about("broken")
+    run_id, request = await alerted.create_run("broken")
     kept = {"cancelled": False, "commit": COMMIT, "found": {1: "m"}}
     await remediations.remember(run_id, request, number=77, **kept)
     await remediations.pull_closed(alerted.repository.id, 77, merged=True)

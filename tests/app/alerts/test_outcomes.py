@@ -72,7 +72,7 @@ def ends(database):
             remediations, Overrides(database), EngineHistory(*records), clock=lambda: 1000.0
         )
         await record.remember("0001", about, outcome)
-        return await remediations.of("0001")
+        return await remediations.find("0001")
 
     return end_run
 
@@ -160,8 +160,8 @@ def retired(database, ends):
         outcome = Outcome(kind="failed" if "error" in rule else "covered", text="x", rule=rule)
         mine = await ends(outcome, steps, retire=RETIRE)
         assert (mine.retires, mine.found) == ("0000", {})
-        assert await remediations.of_lane(about.lane) == [await remediations.of("0000")]
-        return (await remediations.of("0000")).override_until
+        assert await remediations.of_lane(about.lane) == [await remediations.find("0000")]
+        return (await remediations.find("0000")).override_until
 
     return retire_override
 
@@ -184,22 +184,22 @@ async def test_a_pull_request_is_noted_as_soon_as_it_is_known(database):
     steps = EngineHistory(("stage/scan/1", SCAN), ("stage/fix/1", FIX))
     record = AlertOutcomes(remediations, Overrides(database), steps)
     for _ in range(2):
-        await record.opened("0001", about, 31)
+        await record.record_pull("0001", about, 31)
     await record.remember("0001", about, Outcome(kind="failed", text="It broke."))
-    kept = await remediations.of("0001")
+    kept = await remediations.find("0001")
     assert (kept.number, kept.state, set(kept.found)) == (31, "open", {7})
     assert await remediations.pull_closed(about.repository.id, 31, merged=True) == ["0001"]
-    assert (await remediations.of("0001")).override_until is not None
+    assert (await remediations.find("0001")).override_until is not None
 
 
 async def test_people_may_still_end_a_run_that_has_opened_one(database):
     about, remediations = request(7), Remediations(database)
     await Runs(database).create("0001", about)
     record = AlertOutcomes(remediations, Overrides(database), EngineHistory(("stage/scan/1", SCAN)))
-    await record.opened("0001", about, 31)
-    await StoredSteers(database).put("0001", "k", kind="cancel", via="terminal", by="mara")
+    await record.record_pull("0001", about, 31)
+    await StoredSteers(database).insert("0001", "k", kind="cancel", via="terminal", by="mara")
     await record.remember("0001", about, Outcome(kind="cancelled", text="Called off."))
-    kept = await remediations.of("0001")
+    kept = await remediations.find("0001")
     assert (kept.number, kept.state, kept.declined) == (31, "open", True)
 
 
@@ -214,6 +214,6 @@ async def test_what_people_do_with_its_removal_says_what_becomes_of_it(database,
     await Runs(database).create("0001", retiring)
     await remediations.remember("0001", retiring, number=31, **kept)
     await remediations.pull_closed(about.repository.id, 31, merged=merged)
-    first = await remediations.of("0000")
+    first = await remediations.find("0000")
     assert (first.override_until is None) is merged
     assert not first.declined

@@ -83,8 +83,8 @@ async def requests(database):
 
 async def record_try(alerted, request, *, name="tried", number=0, cancelled=False, changed=False):
     """Note that a run has tried it, and has found what is open now."""
-    run_id, about = await alerted.about(name, told=request.told, via=request.via)
-    await alerted.runs.ended(run_id, Outcome(kind="failed", text="No fix was found."))
+    run_id, about = await alerted.create_run(name, told=request.told, via=request.via)
+    await alerted.runs.record_end(run_id, Outcome(kind="failed", text="No fix was found."))
     head = await alerted.server.file(alerted.repository, "requirements.txt")
     assert head is not None
     commit = alerted.commit if not changed else "0" * 40
@@ -102,7 +102,7 @@ async def open_alert(alerted):
     )
     alerted.commit = getattr(commit, "sha", commit)
     alert = await alerted.alert()
-    listed = await OpenAlerts(alerted.scene.github).of(
+    listed = await OpenAlerts(alerted.scene.github).read(
         alerted.request.installation_id, alerted.request.repository
     )
     alerted.found = {each.number: mark_of(each) for each in listed}
@@ -164,7 +164,7 @@ async def test_what_never_gets_a_run_is_in_nobodys_way(alerted, look):
 
 
 async def test_what_is_under_way_is_left_alone(alerted, look, open_alert):
-    await alerted.about()
+    await alerted.create_run()
     assert await look() == []
 
 
@@ -219,8 +219,8 @@ async def test_a_range_that_cannot_be_read_is_not_news_every_day(alerted, look, 
     """What the run notes of an alert has to be what the next look makes of it."""
     await alerted.alert(affected=Affected("pip", "jinja2", vulnerable, "not a version"))
     [first] = await look()
-    run_id, about = await alerted.about("tried", told=first.told, via="schedule")
-    await alerted.runs.ended(run_id, Outcome(kind="failed", text="No fix was found."))
+    run_id, about = await alerted.create_run("tried", told=first.told, via="schedule")
+    await alerted.runs.record_end(run_id, Outcome(kind="failed", text="No fix was found."))
     read = await alerted.alerts(run_id, about).open("pip", "jinja2")
     found = {each.alert: mark(each.severity, each.vulnerable, each.first_patched) for each in read}
     more = {"number": 0, "cancelled": False, "commit": ""}
@@ -236,8 +236,8 @@ async def test_what_runs_never_read_asks_for_none(alerted, look):
 
 
 async def test_a_fix_for_another_branch_is_none_for_this_one(alerted, look, open_alert):
-    run_id, about = await alerted.about("other", base_branch="release")
-    await alerted.runs.ended(run_id, Outcome(kind="comment", text="Opened."))
+    run_id, about = await alerted.create_run("other", base_branch="release")
+    await alerted.runs.record_end(run_id, Outcome(kind="comment", text="Opened."))
     more = {"number": 31, "cancelled": False, "commit": alerted.commit}
     await Remediations(alerted.database).remember(run_id, about, found=alerted.found, **more)
     assert len(await look()) == 1
@@ -255,7 +255,7 @@ async def test_one_installation_that_is_out_of_requests_does_not_stop_the_others
     asked = []
 
     class Reads:
-        async def of(self, installation_id, repository):
+        async def read(self, installation_id, repository):
             asked.append((installation_id, repository.id))
             if len(asked) == 1:
                 raise TransientError("GitHub asks for a pause of 600 s.")
@@ -331,11 +331,11 @@ async def test_odd_folders_are_read_as_they_are(alerted, folder):
     then = getattr(made, "sha", made)
     reads = OpenAlerts(alerted.scene.github)
     place = (alerted.request.installation_id, alerted.request.repository, then, folder)
-    assert not await reads.moved(*place, {"requirements.txt"})
+    assert not await reads.has_changed_files(*place, {"requirements.txt"})
     await alerted.server.commit(
         alerted.repository, {path: "b\n"}, author=ada, message="Change", branch="main"
     )
-    assert await reads.moved(*place, {"requirements.txt"})
+    assert await reads.has_changed_files(*place, {"requirements.txt"})
 
 
 def remediation(state="over", *, days=1.5, found=None, declined=False, merged=None):

@@ -51,7 +51,7 @@ class OverrideScene:
         await Runs(self.database).create(run_id, about)
         kept = {"cancelled": False, "commit": "c" * 40, "found": {7: "m"}, "overruled": MADE}
         await self.remediations.remember(run_id, about, number=number, **(kept | more))
-        await Runs(self.database).ended(run_id, Outcome(kind="comment", text="x"))
+        await Runs(self.database).record_end(run_id, Outcome(kind="comment", text="x"))
         if merged:
             await self.remediations.pull_closed(REPOSITORY, number, merged=True)
 
@@ -81,7 +81,7 @@ class OverrideScene:
         return self.policy
 
     async def until(self, run_id="0001"):
-        return (await self.remediations.of(run_id)).override_until
+        return (await self.remediations.find(run_id)).override_until
 
     async def change(self, table, **values):
         await self.database.write(lambda c: c.execute(update(table).values(**values)))
@@ -141,9 +141,9 @@ async def test_a_run_that_was_quick_has_the_last_word(scene):
     await scene.made()
 
     class Quick(Inbox):
-        async def put(self, delivery):
+        async def store(self, delivery):
             await scene.overrides.settle("0001", None)
-            return await super().put(delivery)
+            return await super().store(delivery)
 
     sweep = OverrideRecheck(
         scene.read_policy, overrides=scene.overrides, alert_runs=AlertRuns(scene.database),

@@ -31,7 +31,7 @@ def test_a_log_gets_a_line_for_each_thing():
     progress = log()
     progress.stage_started("triage/1", "Understand")
     progress.tool_called("triage/1", "bash", "ls")
-    progress.spent(Usage(output=3), 0.1, 1)
+    progress.report_spending(Usage(output=3), 0.1, 1)
     progress.stage_finished("triage/1", "a bug")
     progress.stage_started("implement/2", "Make the step")
     progress.end()

@@ -124,7 +124,7 @@ class Bench:
     def data(self):
         return self.place / "data"
 
-    def left(self):
+    def list_folders(self):
         """Return the run folders that are there."""
         return sorted((self.data / "clones").glob("*"))
 

@@ -44,7 +44,7 @@ async def test_a_run_that_waits_ends_the_command_and_the_next_one_goes_on(bench,
     for words in (ident, PATH, "* @ada", f"fettle approve {'ID'}"):
         assert words in ended.value.text
     assert json.loads(ended.value.json())["approvals"][0]["arguments"]["path"] == PATH
-    [folder] = bench.left()
+    [folder] = bench.list_folders()
     assert not (folder / "runs").exists()
     asked = len(model.requests)
 
@@ -87,5 +87,5 @@ async def test_who_wants_to_decide_later_may(bench, calc):
     await bench.play(SCRIPT)
     with pytest.raises(CloneWaits):
         await bench.resolve(calc, decide=decide_later)
-    [folder] = bench.left()
+    [folder] = bench.list_folders()
     assert (folder / "run.db").exists()

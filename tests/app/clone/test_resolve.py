@@ -126,7 +126,7 @@ async def test_a_real_bug_in_a_clone_of_which_nothing_but_a_branch_changes(bench
     commits = _plain_git(clone, "log", "--reverse", "--format=%H %s", f"main..{told['branch']}")
     assert commits.splitlines() == [f"{c['sha']} {c['subject']}" for c in told["commits"]]
     assert len(told["commits"]) == 3
-    assert bench.left() == []
+    assert bench.list_folders() == []
     # Progress is for people, in lines that a log can keep.
     assert "\x1b" not in done.err
     assert "-> tests passed" in done.err
@@ -181,7 +181,7 @@ async def test_a_shallow_clone_with_a_linked_work_tree(bench, calc):
     fixed = git(shallow, "show", f"{done.branch}:calc.py")
     assert fixed.startswith("def add(a, b):\n    return a + b\n")
     git(shallow, "fsck", "--connectivity-only")
-    assert bench.left() == []
+    assert bench.list_folders() == []
 
 
 async def test_checks_that_fail_afterwards_make_a_draft_and_exit_code_2(bench, calc):
@@ -229,7 +229,7 @@ async def test_a_question_is_told_and_leaves_no_branch(bench, calc):
     assert "What should `add(1, 1)` give?" in done.text
     assert "then start again" in done.text
     assert git(calc, "branch", "--list", "bot/*") == ""
-    assert bench.left() == []
+    assert bench.list_folders() == []
 
 
 async def test_a_run_that_fails_keeps_its_commits_and_its_conversation(bench, calc):
@@ -243,7 +243,7 @@ async def test_a_run_that_fails_keeps_its_commits_and_its_conversation(bench, ca
     assert done.branch.startswith("bot/unfinished-")
     assert git(calc, "rev-parse", done.branch) == done.commits[-1][0]
     assert done.branch in done.text
-    [kept] = bench.left()
+    [kept] = bench.list_folders()
     assert done.kept == kept
     assert str(kept) in done.text
     assert {path.name for path in kept.iterdir()} >= {"run.db", "run.log"}
@@ -255,7 +255,7 @@ async def test_a_run_that_fails_keeps_its_commits_and_its_conversation(bench, ca
     again = await bench.resolve(calc)
     assert again.exit_code == 0, again.text
     assert bench.told[-1].startswith("Working on")
-    assert bench.left() == [kept]
+    assert bench.list_folders() == [kept]
 
 
 async def test_people_may_commit_while_it_works_and_may_be_careful_with_modes(bench, calc):
@@ -292,14 +292,14 @@ async def test_a_model_without_room_is_told_while_it_lasts(bench, calc):
     stop.set()
     with pytest.raises(Cancelled):
         await resolving
-    [kept] = bench.left()
+    [kept] = bench.list_folders()
     assert (kept / "run.db").exists()
 
 
 async def test_no_key_and_no_other_server(bench, calc):
     with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY is not set"):
         await bench.resolve(calc)
-    assert bench.left() == []
+    assert bench.list_folders() == []
 
 
 async def test_ctrl_c_stops_and_the_same_command_goes_on_without_asking_twice(bench, calc):
@@ -316,7 +316,7 @@ async def test_ctrl_c_stops_and_the_same_command_goes_on_without_asking_twice(be
 
     assert stopped.code == 130
     assert stopped.out == ""
-    [kept] = bench.left()
+    [kept] = bench.list_folders()
     assert str(kept) in stopped.err
     assert "-> stopped" in stopped.err
     assert "Traceback" not in stopped.err
@@ -329,7 +329,7 @@ async def test_ctrl_c_stops_and_the_same_command_goes_on_without_asking_twice(be
     answered = [asked.prefix for asked in model.requests if asked.answered]
     assert len(answered) == len(set(answered)), "an answer was paid for twice"
     assert done.spent[2] == len(answered)
-    assert bench.left() == []
+    assert bench.list_folders() == []
 
 
 @pytest.fixture
@@ -347,7 +347,7 @@ def mistaken(bench, calc, monkeypatch, capsys):
             main()
         said = capsys.readouterr()
         assert said.out == ""
-        assert bench.left() == []
+        assert bench.list_folders() == []
         return ended.value.code, said.err
 
     return run
@@ -425,7 +425,7 @@ async def test_the_wish_in_words(bench, calc):
     done = await bench.run(calc, "It adds one too many\n\nIt gives 3.", "--json")
     assert done.code == 0, done.err
     assert done.json["outcome"] == "pull_request"
-    assert bench.left() == []
+    assert bench.list_folders() == []
 
 
 def test_the_manual_tells_what_the_result_holds():

@@ -83,13 +83,13 @@ class Office:
             self.became.append((command, await self.desk.obey(command, ident)))
         return aiohttp.web.Response(status=202)
 
-    async def said(self, run_id=RUN):
+    async def list_steers(self, run_id=RUN):
         """Return what the run has been told: kind, words, by whom."""
-        return [(each.kind, each.words, each.by) for each in await self.steers.since(run_id)]
+        return [(each.kind, each.words, each.by) for each in await self.steers.list_after(run_id)]
 
     async def end(self, kind="failed", run_id=RUN, text="It broke."):
         """End the run as the runner does."""
-        await Runs(self.database).ended(run_id, Outcome(kind=kind, text=text))
+        await Runs(self.database).record_end(run_id, Outcome(kind=kind, text=text))
 
     async def unlabel(self, who):
         """Take the label off as somebody; its delivery is dealt with by then."""
@@ -113,7 +113,7 @@ class Office:
             if each.event == "issue_comment" and b'"type":"Bot"' not in each.payload[-1000:]
         ]
         webhooks.redeliver(said[-1])
-        await webhooks.settled()
+        await webhooks.wait_until_settled()
 
     async def ask(self, call_id="c1", **changes):
         """Have the run ask; return the approval's id."""

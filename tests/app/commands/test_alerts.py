@@ -21,10 +21,10 @@ async def office(alerted, scene, aiohttp_server):
 
 
 @pytest.fixture
-async def waiting(alerted, office):
+async def open_page(alerted, office):
     """A run about alerts that has asked something."""
     await alerted.alert()
-    run = await alerted.speaking("0001")
+    run = await alerted.make_speaking("0001")
     found = await run.ask(make_asking())
     [issue] = alerted.issues()
     return run, found.id, issue
@@ -63,7 +63,7 @@ async def test_it_is_told_where_the_run_stands_and_why(office, waiting):
 async def test_attack_what_the_public_must_not_learn_no_command_tells_it(office, alerted, private):
     alerted.repository.private = private
     await alerted.alert()
-    run = await alerted.speaking("0001")
+    run = await alerted.make_speaking("0001")
     await run.ask(make_asking())
     [issue] = alerted.issues()
     said = {"decision": "reachable", "reasoning": "GHSA-x is reached by login.py"}
@@ -71,9 +71,9 @@ async def test_attack_what_the_public_must_not_learn_no_command_tells_it(office,
     turn = Turn("answer", "assess/1", [call], usage=Usage(input=1, output=1))
     await StoredJournal(alerted.database, run.run_id).append("assess/1", 0, turn)
     closed = {"kind": "cancel", "via": "alert", "by": "GitHub", "words": "GHSA-x is fixed."}
-    await office.steers.put(run.run_id, "k", **closed)
+    await office.steers.insert(run.run_id, "k", **closed)
     over = Outcome(kind="failed", text="GHSA-x: login.py", rule="remediate/fix_failed")
-    await alerted.runs.ended(run.run_id, over)
+    await alerted.runs.record_end(run.run_id, over)
     await office.say("bob", "/bot status", number=issue.number)
     await office.say("bob", "/bot why", number=issue.number)
     status, why = office.texts(issue.number)[-2:]
@@ -87,17 +87,17 @@ async def test_a_cancel_and_a_remark_reach_it(office, waiting):
     run, _, issue = waiting
     await office.say("bob", "Version 4 is fine for us.", number=issue.number)
     await office.say("bob", "/bot cancel", number=issue.number)
-    assert [(kind, by) for kind, _, by in await office.said(run.run_id)] == [
+    assert [(kind, by) for kind, _, by in await office.list_steers(run.run_id)] == [
         ("remark", "bob"),
         ("cancel", "bob"),
     ]
-    assert await office.said() == []  # the run about another issue hears nothing
+    assert await office.list_steers() == []  # the run about another issue hears nothing
 
 
 async def test_closing_the_issue_calls_the_run_off(office, alerted, waiting):
     run, _, issue = waiting
     await alerted.server.close_issue(alerted.repository, issue.number, alerted.scene.people["bob"])
-    assert [kind for kind, _, _ in await office.said(run.run_id)] == ["cancel"]
+    assert [kind for kind, _, _ in await office.list_steers(run.run_id)] == ["cancel"]
 
 
 async def test_a_label_taken_off_calls_nothing_off(office, alerted, waiting):
@@ -105,12 +105,12 @@ async def test_a_label_taken_off_calls_nothing_off(office, alerted, waiting):
     bob, label = alerted.scene.people["bob"], alerted.scene.request.label
     await alerted.server.label_issue(alerted.repository, issue.number, label, bob)
     await alerted.server.unlabel_issue(alerted.repository, issue.number, label, bob)
-    assert await office.said(run.run_id) == []
+    assert await office.list_steers(run.run_id) == []
 
 
 async def test_a_retry_asks_for_the_same_package_again(office, alerted, waiting):
     run, _, issue = waiting
-    await alerted.runs.ended(run.run_id, Outcome(kind="failed", text="None."))
+    await alerted.runs.record_end(run.run_id, Outcome(kind="failed", text="None."))
     await office.say("bob", "/bot retry", number=issue.number)
     [(run_id, asked)] = office.asked
     assert isinstance(asked, RemediateAlert)
@@ -121,7 +121,7 @@ async def test_a_retry_asks_for_the_same_package_again(office, alerted, waiting)
 
 
 async def test_a_branch_that_the_operator_named_is_not_for_who_asks_again(office, alerted):
-    run = await alerted.speaking("0001", via="terminal", branch="fix/jinja2")
+    run = await alerted.make_speaking("0001", via="terminal", branch="fix/jinja2")
     await run.end(Outcome(kind="failed", text="None.", rule="remediate/fix_failed"))
     [issue] = alerted.issues()
     await office.say("bob", "/bot retry", number=issue.number)
@@ -131,14 +131,14 @@ async def test_a_branch_that_the_operator_named_is_not_for_who_asks_again(office
 
 async def test_a_later_run_about_the_package_hears_what_is_said_there(office, alerted, waiting):
     first, _, issue = waiting
-    await alerted.runs.ended(first.run_id, Outcome(kind="failed", text="None."))
-    later = await alerted.speaking("0002")
+    await alerted.runs.record_end(first.run_id, Outcome(kind="failed", text="None."))
+    later = await alerted.make_speaking("0002")
     await office.say("bob", "/bot cancel", number=issue.number)
-    assert [kind for kind, _, _ in await office.said(later.run_id)] == ["cancel"]
+    assert [kind for kind, _, _ in await office.list_steers(later.run_id)] == ["cancel"]
 
 
 async def test_runs_without_an_issue_are_in_nobodys_lane(alerted, office):
-    run_id, _ = await alerted.about("0001")
+    run_id, _ = await alerted.create_run("0001")
     seen = []
 
     async def look(command, _):

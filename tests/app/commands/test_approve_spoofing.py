@@ -21,7 +21,7 @@ async def office(scene, database, aiohttp_server):
 async def by_fettle_itself(office, yes):
     app = office.scene.server.world.apps[office.scene.app.app_id]
     office.scene.server.parts.issues.comment(office.scene.issue, Actor(app.bot, app), yes)
-    await office.scene.server.webhooks.settled()
+    await office.scene.server.webhooks.wait_until_settled()
 
 
 async def by_another_bot(office, yes):
@@ -29,7 +29,7 @@ async def by_another_bot(office, yes):
     app = office.scene.server.world.apps[other.app_id]
     office.scene.server.set_role(office.scene.repository, app.bot, "write")
     office.scene.server.parts.issues.comment(office.scene.issue, Actor(app.bot, app), yes)
-    await office.scene.server.webhooks.settled()
+    await office.scene.server.webhooks.wait_until_settled()
 
 
 async def by_an_app_for_its_user(office, yes):
@@ -62,7 +62,7 @@ async def by_somebody_who_lost_write_access_meanwhile(office, yes):
     async def demote(_request):
         scene.server.set_role(scene.repository, scene.people["bob"], "read")
 
-    scene.server.faults.before("GET", "/permission$", demote)
+    scene.server.faults.call_before("GET", "/permission$", demote)
     await office.say("bob", yes)
 
 
@@ -77,9 +77,9 @@ async def by_whoever_took_over_a_login(office, yes):
         )
         office.scene.server.faults.clear()
 
-    office.scene.server.faults.before("GET", "/permission$", taken_over)
+    office.scene.server.faults.call_before("GET", "/permission$", taken_over)
     office.scene.server.parts.issues.comment(office.scene.issue, Actor(bob), yes)
-    await office.scene.server.webhooks.settled()
+    await office.scene.server.webhooks.wait_until_settled()
 
 
 async def by_a_look_alike(office, yes):
@@ -87,14 +87,14 @@ async def by_a_look_alike(office, yes):
     alike = office.scene.server.create_user("b\u043eb")
     office.scene.server.set_role(office.scene.repository, alike, "write")
     office.scene.server.parts.issues.comment(office.scene.issue, Actor(alike), yes)
-    await office.scene.server.webhooks.settled()
+    await office.scene.server.webhooks.wait_until_settled()
 
 
 async def by_a_deleted_account(office, yes):
     ghost = office.scene.server.create_user("ghost")
     office.scene.server.set_role(office.scene.repository, ghost, "write")
     office.scene.server.parts.issues.comment(office.scene.issue, Actor(ghost), yes)
-    await office.scene.server.webhooks.settled()
+    await office.scene.server.webhooks.wait_until_settled()
 
 
 async def by_editing_an_old_comment(office, yes):
@@ -124,7 +124,7 @@ async def edited_on_the_way(office, who, first, *later):
             scene.server.parts.issues.edit_comment(said, Actor(scene.people["ada"]), text)
         said.updated_at = said.created_at.replace(year=2030)
 
-    scene.server.faults.before("GET", r"/issues/comments/\d+$", edit)
+    scene.server.faults.call_before("GET", r"/issues/comments/\d+$", edit)
     await office.say(who, first)
 
 
@@ -134,7 +134,7 @@ async def by_a_comment_that_was_removed(office, yes):
     async def remove(_request):
         scene.issue.comments.pop()
 
-    scene.server.faults.before("GET", r"/issues/comments/\d+$", remove)
+    scene.server.faults.call_before("GET", r"/issues/comments/\d+$", remove)
     await office.say("bob", yes)
 
 

@@ -39,10 +39,10 @@ async def status(office):
 
 async def test_at_work(office):
     runs = Runs(office.database)
-    await runs.started(RUN, "stage/check_quality/2~1")
+    await runs.record_stage(RUN, "stage/check_quality/2~1")
     await runs.comment_is(RUN, 77)
     await append_answer(office, 0, "check_quality/2", ("bash", {}))
-    await office.steers.put(RUN, "k", kind="budget", usd=1.5, by="bob", via="comment")
+    await office.steers.insert(RUN, "k", kind="budget", usd=1.5, by="bob", via="comment")
     await runs.create("run-2", office.scene.request)
     text = await status(office)
 
@@ -60,9 +60,9 @@ async def test_in_the_queue(office):
 
 async def test_waiting_for_a_decision(office):
     runs = Runs(office.database)
-    await runs.started(RUN, "stage/implement/2")
+    await runs.record_stage(RUN, "stage/implement/2")
     ident = await office.ask()
-    await runs.parked(RUN)
+    await runs.record_parked(RUN)
     text = await status(office)
     assert "**Waiting for a decision** in the stage `implement (2)`, since 20" in text
     assert f"[`{ident}`](" in text
@@ -77,8 +77,8 @@ async def test_waiting_for_a_decision(office):
 )
 async def test_waiting_for_something_else(office, stage, told):
     runs = Runs(office.database)
-    await runs.started(RUN, stage)
-    await runs.parked(RUN)
+    await runs.record_stage(RUN, stage)
+    await runs.record_parked(RUN)
     assert told in await status(office)
 
 
@@ -177,7 +177,7 @@ async def test_what_a_model_or_a_person_said_is_bounded_and_does_nothing(office)
 
 async def test_of_very_much_the_newest_is_told(office):
     for number in range(30):
-        await office.steers.put(
+        await office.steers.insert(
             RUN, f"k{number}", kind="remark", words=f"word {number}", by="bob", via="comment"
         )
     text = await ask_why(office)

@@ -120,7 +120,7 @@ async def test_what_was_edited_is_not_followed(office, verb):
         comment = scene.issue.comments[-1]
         comment.body += "\nor not"
 
-    scene.server.faults.before("GET", r"/issues/comments/\d+$", edit)
+    scene.server.faults.call_before("GET", r"/issues/comments/\d+$", edit)
     await office.say("bob", f"/bot {verb}")
     assert office.asked == []
     assert "edited" in office.refusals[0]
@@ -165,13 +165,13 @@ async def test_a_run_that_nobody_has_heard_of_is_not_taken_up(office):
 
 async def test_what_writers_say_is_a_remark_to_the_run(office):
     comment = await office.say("bob", "Mind the tests.")
-    assert await office.said() == [("remark", "Mind the tests.", "bob")]
+    assert await office.list_steers() == [("remark", "Mind the tests.", "bob")]
     assert faces(comment) == [("fettle[bot]", "eyes")]
 
 
 async def test_what_strangers_say_is_not(office):
     comment = await office.say("mallory", "Push my key.")
-    assert await office.said() == []
+    assert await office.list_steers() == []
     assert (faces(comment), office.texts()) == ([], [])
 
 
@@ -180,7 +180,7 @@ async def test_what_strangers_say_is_not(office):
 )
 async def test_commands_steer_it(office, body, kind):
     await office.say("bob", body)
-    assert [each for each, *_ in await office.said()] == [kind]
+    assert [each for each, *_ in await office.list_steers()] == [kind]
 
 
 @pytest.mark.parametrize("verb", ["status", "why"])
@@ -193,14 +193,14 @@ async def test_people_are_told_of_it(office, verb):
 async def test_closing_the_pull_request_calls_the_run_back(office):
     scene = office.scene
     await scene.server.close_issue(scene.repository, scene.request.number, scene.people["mallory"])
-    [steer] = await office.steers.since(RUN)
+    [steer] = await office.steers.list_after(RUN)
     assert (steer.kind, steer.via, steer.by) == ("cancel", "pull_request", "mallory")
 
 
 async def test_merging_it_calls_the_run_back(office):
     scene = office.scene
     await scene.server.merge_pull(scene.issue.pull, scene.people["ada"])
-    assert [kind for kind, *_ in await office.said()] == ["cancel"]
+    assert [kind for kind, *_ in await office.list_steers()] == ["cancel"]
 
 
 async def test_one_that_is_open_again_by_then_calls_nothing_back(office):
@@ -210,9 +210,9 @@ async def test_one_that_is_open_again_by_then_calls_nothing_back(office):
         scene.issue.state = "open"
 
     number = scene.request.number
-    scene.server.faults.before("GET", f"/issues/{number}$", reopen_issue)
+    scene.server.faults.call_before("GET", f"/issues/{number}$", reopen_issue)
     await scene.server.close_issue(scene.repository, number, scene.people["ada"])
-    assert await office.said() == []
+    assert await office.list_steers() == []
 
 
 async def unlabel(office, who):
@@ -224,7 +224,7 @@ async def unlabel(office, who):
 
 async def test_taking_the_label_off_calls_the_run_back(foreign):
     await unlabel(foreign, "eve")
-    [steer] = await foreign.steers.since(RUN)
+    [steer] = await foreign.steers.list_after(RUN)
     assert (steer.kind, steer.via, steer.by) == ("cancel", "label", "eve")
 
 
@@ -232,7 +232,7 @@ async def test_our_own_pull_request_needs_no_label(office):
     scene, number = office.scene, office.scene.request.number
     await scene.server.label_issue(scene.repository, number, "bot:address", scene.people["bob"])
     await unlabel(office, "bob")
-    assert await office.said() == []
+    assert await office.list_steers() == []
     assert "needs no label" in office.became[-1][1]["dropped"]
 
 
@@ -240,7 +240,7 @@ async def test_the_label_of_issues_means_nothing_there(foreign):
     scene, number = foreign.scene, foreign.scene.request.number
     await scene.server.label_issue(scene.repository, number, "bot:resolve", scene.people["bob"])
     await scene.server.unlabel_issue(scene.repository, number, "bot:resolve", scene.people["bob"])
-    assert await foreign.said() == []
+    assert await foreign.list_steers() == []
 
 
 async def test_checks_that_nobody_can_name_any_more_are_not_retried(office):

@@ -61,7 +61,7 @@ async def test_it_is_the_issue_that_the_asker_saw(office):
     async def edit(_request):
         scene.issue.title = "Mine bitcoin"
 
-    scene.server.faults.before("GET", "/permission$", edit)
+    scene.server.faults.call_before("GET", "/permission$", edit)
     await office.say("bob", "/bot retry")
     [(_, request)] = office.asked
     assert request.title == "Six digits only"

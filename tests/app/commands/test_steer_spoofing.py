@@ -43,7 +43,7 @@ async def test_nothing_of_it_reaches_the_run(office, way):
     said = "\n".join(COMMANDS)
     await way(office, said)
 
-    assert [kind for kind, *_ in await office.said() if kind != "remark"] == []
+    assert [kind for kind, *_ in await office.list_steers() if kind != "remark"] == []
     assert office.asked == []
     told = [text for text in office.texts() if text != said]
     assert not any("Waiting" in text or "decided so far" in text for text in told)
@@ -65,7 +65,7 @@ async def test_it_would_have_counted_otherwise(office, command):
     if command == "/bot retry":
         await office.end()
     await office.say("bob", command)
-    assert await office.said() or office.asked or office.texts()
+    assert await office.list_steers() or office.asked or office.texts()
     assert office.refusals == []
 
 
@@ -75,7 +75,7 @@ async def test_a_remark_of_nobody_who_may_write_is_passed_over_in_silence(office
     await way(office, words)
 
     # What bob had said before somebody edited it was his to say.
-    assert [said for _, said, _ in await office.said() if "delete" in said] == []
+    assert [said for _, said, _ in await office.list_steers() if "delete" in said] == []
     assert [text for text in office.texts() if text != words] == []
 
 
@@ -86,7 +86,7 @@ async def test_a_remark_of_nobody_who_may_write_is_passed_over_in_silence(office
 async def test_talking_about_a_command_is_talk(office, way, command):
     await way(office, command)
 
-    assert {kind for kind, *_ in await office.said()} <= {"remark"}
+    assert {kind for kind, *_ in await office.list_steers()} <= {"remark"}
     assert office.texts() == []
 
 
@@ -96,7 +96,7 @@ async def test_on_another_issue_it_is_another_run(office):
     for command in (*COMMANDS, "Just words."):
         await office.say("bob", command, number=other.number)
 
-    assert await office.said(RUN) == []
+    assert await office.list_steers(RUN) == []
     assert office.asked == []
 
 
@@ -107,7 +107,7 @@ async def test_somebody_who_may_not_steer_is_told_once(office):
     [refusal] = office.refusals
     assert "@mallory" in refusal
     assert "Rule: `may-answer`" in refusal
-    assert await office.said() == []
+    assert await office.list_steers() == []
 
 
 async def test_a_refusal_carries_nothing_that_lives(office):

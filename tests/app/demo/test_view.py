@@ -57,7 +57,7 @@ class Heard:
     def __getattr__(self, name):
         return lambda *args, **named: self.calls.append((name, *args, *named.values()))
 
-    def of(self, name):
+    def calls_of(self, name):
         return [call[1:] for call in self.calls if call[0] == name]
 
 
@@ -199,17 +199,17 @@ async def test_the_newest_run_is_followed_to_its_end(store):
     assert await follower.look() is None
     runs = Runs(store)
     await runs.create("run", REQUEST)
-    await runs.started("run", "stage/prepare/1")
+    await runs.record_stage("run", "stage/prepare/1")
     assert await follower.look() is None
-    assert heard.of("stage_started") == [("prepare/1", "Fetch the default branch")]
-    await runs.ended("run", Outcome(kind="comment", text="Done."))
+    assert heard.calls_of("stage_started") == [("prepare/1", "Fetch the default branch")]
+    await runs.record_end("run", Outcome(kind="comment", text="Done."))
     assert (await follower.look()).text == "Done."
 
 
 async def test_the_second_run_is_waited_for_and_shown_in_its_own_words(store):
     runs = Runs(store)
     await runs.create("run", REQUEST)
-    await runs.ended("run", Outcome(kind="pull_request", text="Opened."))
+    await runs.record_end("run", Outcome(kind="pull_request", text="Opened."))
     heard = Heard()
     follower = DemoFollower(store, heard, after="run")
     assert await follower.look() is None
@@ -217,10 +217,10 @@ async def test_the_second_run_is_waited_for_and_shown_in_its_own_words(store):
     about = REQUEST.model_dump(include={"installation_id", "repository", "number", "title"})
     people = REQUEST.model_dump(include={"author", "asked_by", "url"})
     await runs.create("second", AddressReview(**about, **people, review_id=3))
-    await runs.started("second", "stage/implement/1")
+    await runs.record_stage("second", "stage/implement/1")
     assert await follower.look() is None
-    assert heard.of("stage_started") == [("implement/1", "Make the changes")]
-    await runs.ended("second", Outcome(kind="comment", text="Addressed."))
+    assert heard.calls_of("stage_started") == [("implement/1", "Make the changes")]
+    await runs.record_end("second", Outcome(kind="comment", text="Addressed."))
     assert (await follower.look()).text == "Addressed."
 
 
@@ -299,7 +299,7 @@ async def test_it_is_as_promised_only_when_no_attack_works_and_no_token_was_spen
 async def show(scene, store, console, *, stay=False):
     """Show the whole demo of a run that is over when people begin to look."""
     await Runs(store).create("run", REQUEST)
-    await Runs(store).started("run", "stage/prepare/1")
+    await Runs(store).record_stage("run", "stage/prepare/1")
     view = TerminalView(console, TerminalProgress, stay=stay)
     view.note("Fetching")
     view.scene(scene, None)
@@ -308,14 +308,14 @@ async def show(scene, store, console, *, stay=False):
         while "Fetch the default branch" not in console.file.getvalue():
             await asyncio.sleep(0.01)
     await record(store, "stage/prepare/1", {"summary": "at abc"})
-    await Runs(store).ended("run", Outcome(kind="pull_request", text="Opened."))
+    await Runs(store).record_end("run", Outcome(kind="pull_request", text="Opened."))
     view.tick(1.0)
     review = await submit(scene, pull, POINTS)
     await view.review(scene, review)
     addressed = await address(scene, review, silent=1)
     chapter = await mend_alert(scene, scene.github.world.root)
     await view.alerts(chapter)
-    view.mended("sqlparse in octo-org/tools", "Opened pull request #1: Update sqlparse")
+    view.show_alert_outcome("sqlparse in octo-org/tools", "Opened pull request #1: Update sqlparse")
     await view.result(scene, await finish(scene, addressed, alerts()), chapter)
     view.close()
     return console.file.getvalue()

@@ -87,9 +87,9 @@ def test_credentials_come_off():
 
 def test_only_the_exact_host_and_port_are_found():
     allowed = Allowed([Origin(place_of("https://a.example"), "index")])
-    assert allowed.at("A.example.", 443)
+    assert allowed.find_for_connect("A.example.", 443)
     for host, port in (("a.example", 80), ("b.a.example", 443), ("a.example.evil", 443)):
-        assert allowed.at(host, port) is None
+        assert allowed.find_for_connect(host, port) is None
 
 
 @pytest.mark.parametrize(
@@ -112,5 +112,5 @@ def test_where_a_host_is_wanted_twice_keys_end_the_tunnel():
     place = place_of("https://a.example")
     plain, tunnel = Origin(place, "index"), Origin(place, "operator", tunnel=True)
     private = Origin(place, "index", keys=(Key.bearer("/", "hunter22"),))
-    assert Allowed([plain, tunnel]).at("a.example", 443).tunnel
-    assert not Allowed([private, tunnel]).at("a.example", 443).tunnel
+    assert Allowed([plain, tunnel]).find_for_connect("a.example", 443).tunnel
+    assert not Allowed([private, tunnel]).find_for_connect("a.example", 443).tunnel

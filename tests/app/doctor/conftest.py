@@ -91,7 +91,7 @@ async def scene(tmp_path, receiver):
     repository = await github.create_repository(ada, "anvil")
     installation = await github.install(made.app_id, [repository])
     await github.create_issue(repository, ada, "It breaks", "")
-    await github.webhooks.settled()
+    await github.webhooks.wait_until_settled()
     yield DoctorScene(github, repository, ada, made, installation, receiver)
     await github.stop()
 

@@ -23,7 +23,7 @@ async def test_owners_and_policies_that_cannot_be_read(tmp_path):
         lib = KnownRepository(9, 1, "octo", "lib", "main")
         await stored.keep_repositories(1, [lib], whole=False)
         problem = {"made": 0, "again": None, "policy_problem": "Line 1 is odd."}
-        await StoredLabels(database).done(9, **problem)
+        await StoredLabels(database).record_pass(9, **problem)
         found = read_registry(settings)
         assert found == RegistryState({"octo": 3}, (("octo/lib", "Line 1 is odd."),))
         [finding] = policy_findings(found.problems)

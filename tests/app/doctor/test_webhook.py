@@ -84,7 +84,7 @@ async def test_a_failure_that_is_over_is_a_warning_and_one_that_was_sent_again_i
     assert by_subject(await examine_hook(scene))["deliveries"].level == "warning"
     for each in [each for each in scene.github.webhooks.log if not each.ok]:
         scene.github.webhooks.redeliver(each)
-    await scene.github.webhooks.settled()
+    await scene.github.webhooks.wait_until_settled()
     assert by_subject(await examine_hook(scene))["deliveries"].level == "ok"
 
 

@@ -35,7 +35,7 @@ async def test_a_cure_is_solved(judging):
 async def test_the_case_holds(judging):
     about = judging.fetched.case.about.judge
     before = await judging.commit(judging.repository.base)
-    assert unsound(about, before, await judging.cured()) == []
+    assert unsound(about, before, await judging.run_on_fixed_source()) == []
     assert before.own.results == {"test_sign::test_positive": "passed"}
     assert list(judging.place.glob("judged-*")) == []
 

@@ -239,7 +239,7 @@ async def test_a_forged_quarantine_reads_no_other_repository(estate, place):
     (quarantine / "objects" / "info").mkdir(exist_ok=True)
     (quarantine / "objects" / "info" / "alternates").write_text(f"{place}/other\n")
     state = await tree.snapshot()
-    assert await tree.changed(estate.base, state) == ["f"]
+    assert await tree.list_changed_paths(estate.base, state) == ["f"]
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ async def test_a_destroyed_git_directory_hurts_the_agent_alone(estate, destructi
     await tree.write("src/b.py", b"B = 5\n")
     state = await tree.snapshot()
     assert await tree.show(state, "src/b.py") == b"B = 5\n"
-    changed = await tree.changed(estate.base, state)
+    changed = await tree.list_changed_paths(estate.base, state)
     assert not [path for path in changed if ".git" in path.split("/")]
     commit = await tree.commit(state, estate.base, "Step 1/1")
     await tree.restore(commit)

@@ -51,7 +51,7 @@ class Watch:
                 self.programs.add(text.split(b"\0")[0].rsplit(b"/")[-1])
             self.hits += [f"{entry.name} {name}" for form in self.forms if form in text]
 
-    async def during(self, work):
+    async def watch_during(self, work):
         looking = asyncio.create_task(self.look())
         try:
             return await work
@@ -63,8 +63,8 @@ async def test_the_token_shows_in_no_process_and_on_no_disk(estate, server, plac
     server.pause = 0.03
     url = f"{server.url}/upstream.git"
     mirror, watch = Mirror(place / "mirrors" / "2.git"), Watch(TOKEN)
-    await watch.during(mirror.fetch(url, TOKEN))
-    await watch.during(mirror.push(url, TOKEN, estate.base, "bot/x", None))
+    await watch.watch_during(mirror.fetch(url, TOKEN))
+    await watch.watch_during(mirror.push(url, TOKEN, estate.base, "bot/x", None))
     assert watch.hits == []
     assert any(b"remote-http" in program for program in watch.programs)
     assert any(b"Basic" in header.encode() for header in server.authorizations)

@@ -157,7 +157,7 @@ async def test_a_bug_is_shown_by_the_repositorys_own_tests(estate, at_head):
     assert (proof.base.exit_code, proof.head.exit_code) == (1, 0)
     assert "AssertionError: 3 != 2" in proof.section
     tree = await run.context.tree()
-    assert await tree.changed(run.head, await tree.snapshot()) == []
+    assert await tree.list_changed_paths(run.head, await tree.snapshot()) == []
 
 
 @pytest.mark.usefixtures("brings_pytest")

@@ -36,7 +36,7 @@ async def keep_after(estate, command):
     texts = await log_alone(tree, estate.base, left, find_log(present), present)
     for path, text in texts.items():
         await tree.write(path, text)
-    return texts, await tree.changed(estate.base, await tree.snapshot())
+    return texts, await tree.list_changed_paths(estate.base, await tree.snapshot())
 
 
 @pytest.mark.parametrize("command", ELSEWHERE, ids=range(len(ELSEWHERE)))

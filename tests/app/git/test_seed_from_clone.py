@@ -85,7 +85,7 @@ async def test_objects_borrowed_from_another_repository_stay_there(estate):
 
     await estate.seed()
 
-    assert not await estate.mirror.known() or not await estate.mirror.holds(secret)
+    assert not await estate.mirror.has_branches() or not await estate.mirror.holds(secret)
     await estate.mirror.fetch(estate.url, None)
     assert not await estate.mirror.holds(secret)
 

@@ -180,7 +180,7 @@ async def test_git_has_one_commit_for_each_author_with_their_changes_alone(begin
     ]
     first = git(estate.mirror.gitdir, "rev-parse", f"{run.head}~1")
     assert await estate.mirror.show(first, "run.sh") == b"#!/bin/sh\necho 1\r\necho 2\r\nexit"
-    assert await estate.mirror.changed(start, first) == ["latin.txt", "run.sh"]
+    assert await estate.mirror.list_changed_paths(start, first) == ["latin.txt", "run.sh"]
 
 
 async def test_done_again_in_a_tree_that_a_killed_process_left_it_ends_the_same(
@@ -205,5 +205,5 @@ async def test_what_is_written_comes_on_top_of_what_the_stage_left(begin, estate
 
     commit = await run.context.commit("Write two files", credit=NOOR)
 
-    assert await estate.mirror.changed(start, commit) == ["README.md", "new/a.txt"]
+    assert await estate.mirror.list_changed_paths(start, commit) == ["README.md", "new/a.txt"]
     assert await run.context.commit("Nothing more") is None

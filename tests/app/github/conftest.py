@@ -34,7 +34,7 @@ PERMISSIONS = yaml.safe_load(MANIFEST.read_text())["default_permissions"]
 
 
 @dataclass
-class Scene:
+class SimulatorScene:
     """The fake world and our client of it; `slept` are the waits that did not take place."""
 
     server: LocalGitHub
@@ -102,10 +102,10 @@ async def scene(tmp_path, key, signer):
     )
     redactor = Redactor()
     async with aiohttp.ClientSession() as session:
-        yield Scene(
+        yield SimulatorScene(
             server=server,
             github=GitHub(
-                Urls.of(server.url),
+                Urls.from_web_url(server.url),
                 sign_as(signer, app.app_id),
                 redactor,
                 session=session,
@@ -170,7 +170,7 @@ async def alerted_privately(scene, sqlite_url):
 async def mirror(scene, tmp_path):
     """Return our mirror of the repository, as it is now."""
     made = Mirror(tmp_path / "mirror.git")
-    scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
+    scope = Scope.for_one(scene.installation.id, scene.repository.id, Profile.READ)
     token = await scene.github.broker.token(scope)
     await made.fetch(scene.github.urls.clone("ada/parse"), token.value)
     return made

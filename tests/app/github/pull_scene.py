@@ -40,7 +40,7 @@ class PullScene:
         return self.scene.people
 
     @contextmanager
-    def ago(self, minutes: float):
+    def shift_clock(self, minutes: float):
         """Let what happens within have happened so long ago."""
         self.server.world.clock_skew = -timedelta(minutes=minutes)
         yield
@@ -64,7 +64,7 @@ class PullScene:
             each if isinstance(each, Inline) else Inline("src/lines.txt", each[0], each[1])
             for each in comments
         ]
-        with self.ago(ago):
+        with self.shift_clock(ago):
             return await self.server.submit_review(
                 self.pull, self.people[who], body, comments=inlines, **more
             )

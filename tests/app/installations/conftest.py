@@ -44,12 +44,12 @@ class Kept:
         await Runs(self.database).create(run_id, request)
         return request
 
-    async def cancelled(self, run_id="0001-run"):
+    async def find_cancellation(self, run_id="0001-run"):
         """Return why the run was cancelled, if it was."""
         steer = await StoredSteers(self.database).cancel_of(run_id)
         return steer and (steer.via, steer.words)
 
-    def minted(self):
+    def count_minted(self):
         """Return how many tokens GitHub was asked for."""
         return len(self.scene.calls("POST", "/access_tokens"))
 

@@ -23,7 +23,7 @@ def count_created(kept):
 
 async def test_each_has_its_colour_and_its_words(kept, scene):
     await kept.follow()
-    await kept.life.labels.once()
+    await kept.life.labels.run_pass()
     assert scene.repository.labels.keys() >= NAMES
     for name, colour, description in LABELS[1:]:
         label = scene.repository.labels[name]
@@ -35,12 +35,12 @@ async def test_each_has_its_colour_and_its_words(kept, scene):
 async def test_what_people_have_made_stays_as_it_is(kept, scene):
     theirs = scene.repository.labels[LABEL]
     await kept.follow()
-    await kept.life.labels.once()
+    await kept.life.labels.run_pass()
     assert scene.repository.labels[LABEL] is theirs
     assert theirs.color == "ededed"
     assert count_created(kept) == 2
     await kept.follow()
-    await kept.life.labels.once()
+    await kept.life.labels.run_pass()
     assert count_created(kept) == 2
 
 
@@ -48,13 +48,13 @@ async def test_hundreds_of_repositories_are_no_storm(kept, scene):
     many = [await kept.server.create_repository(scene.people["ada"], f"r{n}") for n in range(40)]
     await kept.server.add_repositories(scene.installation, many)
     await kept.follow()
-    await kept.life.labels.once()
-    await kept.life.labels.once()  # within the same minute
+    await kept.life.labels.run_pass()
+    await kept.life.labels.run_pass()  # within the same minute
     assert 0 < count_created(kept) <= A_PASS
     left = len(await kept.due())
     assert left >= 41 - A_PASS // len(LABELS)
     await an_hour_ago(kept, 61)
-    await kept.life.labels.once()
+    await kept.life.labels.run_pass()
     assert len(await kept.due()) < left
 
 
@@ -62,17 +62,17 @@ async def test_an_hour_has_its_limit_as_well(kept, scene):
     many = [await kept.server.create_repository(scene.people["ada"], f"r{n}") for n in range(6)]
     await kept.server.add_repositories(scene.installation, many)
     await kept.follow()
-    await kept.life.labels.once()
+    await kept.life.labels.run_pass()
     before = count_created(kept)
     assert await kept.due() == []
     more = await kept.server.create_repository(scene.people["ada"], "more")
     await kept.server.add_repositories(scene.installation, [more])
     await kept.follow()
     await an_hour_ago(kept, 61, made=40)
-    await kept.life.labels.once()
+    await kept.life.labels.run_pass()
     assert count_created(kept) == before
     await an_hour_ago(kept, 3600)
-    await kept.life.labels.once()
+    await kept.life.labels.run_pass()
     assert count_created(kept) == before + len(LABELS)
 
 
@@ -89,7 +89,7 @@ async def test_one_that_is_out_of_reach_does_not_keep_the_others_from_theirs(kep
     await kept.server.add_repositories(scene.installation, [other])
     await kept.follow()
     await kept.server.remove_repositories(scene.installation, [scene.repository])
-    await kept.life.labels.once()
+    await kept.life.labels.run_pass()
     assert other.labels.keys() >= NAMES
     assert await kept.due() == []  # until tomorrow
 
@@ -98,7 +98,7 @@ async def test_a_policy_that_cannot_be_read_is_noted_and_nobody_is_bothered(kept
     ada, files = scene.people["ada"], {".github/fettle.yml": "quality: [\n"}
     await kept.server.commit(scene.repository, files, author=ada, message="Set it up")
     await kept.follow()
-    await kept.life.labels.once()
+    await kept.life.labels.run_pass()
     assert "1" in await problem(kept, scene.repository.id)
     assert len(scene.repository.issues) == 1
     assert not scene.issue.comments
@@ -118,10 +118,10 @@ async def test_it_works_as_soon_as_it_is_poked(kept, scene):
 async def test_what_a_suspension_has_put_off_is_made_after_it(kept, scene):
     await kept.follow()
     await kept.server.suspend(scene.installation, scene.people["ada"])
-    await kept.life.labels.once()  # nobody has told yet: GitHub refuses
+    await kept.life.labels.run_pass()  # nobody has told yet: GitHub refuses
     assert await kept.due() == []
     await kept.follow()
     await kept.server.unsuspend(scene.installation)
     await kept.follow()
-    await kept.life.labels.once()
+    await kept.life.labels.run_pass()
     assert scene.repository.labels.keys() >= NAMES

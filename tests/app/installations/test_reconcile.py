@@ -15,20 +15,20 @@ async def test_new_gone_and_suspended(kept, scene):
     await kept.server.suspend(scene.installation, scene.people["ada"])
     await kept.life.reconcile()
     assert await kept.stored.repository(theirs.id)
-    assert await kept.cancelled() == ("installation", SUSPENDED)
+    assert await kept.find_cancellation() == ("installation", SUSPENDED)
     place = scene.request.repository.model_copy(update={"id": theirs.id})
     await kept.run("0002-run", repository=place)
     await kept.server.uninstall(more)
     await kept.life.reconcile()
-    assert await kept.cancelled("0002-run") == ("installation", REMOVED)
+    assert await kept.find_cancellation("0002-run") == ("installation", REMOVED)
     assert [each.account for each in await kept.stored.installations()] == ["ada"]
 
 
 async def test_where_nothing_has_changed_only_the_list_is_read(kept):
     await kept.life.reconcile()
-    minted = kept.minted()
+    minted = kept.count_minted()
     await kept.life.reconcile()
-    assert kept.minted() == minted
+    assert kept.count_minted() == minted
 
 
 async def test_an_account_that_is_called_otherwise(kept, scene):

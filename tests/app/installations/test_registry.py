@@ -113,7 +113,7 @@ async def test_a_name_from_before_the_books_is_learned_as_well(kept, scene):
 async def test_tokens_follow_a_repository_to_another_owner(kept, scene):
     await kept.follow()
     theirs = await transfer_repository(kept, scene)
-    scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
+    scope = Scope.for_one(scene.installation.id, scene.repository.id, Profile.READ)
     assert (await scene.github.broker.token(scope)).value
     await kept.life.reconcile()  # the old owner's installation reaches nothing, which is no matter
     assert (await kept.stored.repository(scene.repository.id)).removed_at is None
@@ -157,7 +157,7 @@ async def test_attack_a_late_word_of_a_former_owners_does_not_take_it_back(kept,
     known = await kept.stored.repository(scene.repository.id)
     assert (known.installation_id, known.removed_at) == (theirs.id, None)
     assert known.full_name == "octo-org/parse"
-    assert await kept.cancelled() is None
+    assert await kept.find_cancellation() is None
 
 
 async def test_word_that_it_was_archived_ends_its_runs(kept, scene):
@@ -171,7 +171,7 @@ async def test_word_that_it_was_archived_ends_its_runs(kept, scene):
         archived=True,
     )
     await kept.life.takers[RepositoryChanged].take(notice, "1")
-    assert await kept.cancelled() == ("installation", ARCHIVED)
+    assert await kept.find_cancellation() == ("installation", ARCHIVED)
 
 
 async def test_what_was_given_back_is_worked_on_before_anybody_tells(kept, scene):
@@ -186,7 +186,7 @@ async def test_what_was_given_back_is_worked_on_before_anybody_tells(kept, scene
 async def test_installed_again_it_is_reached_by_the_new_one_before_anybody_tells(kept, scene):
     await kept.follow()
     await kept.server.uninstall(scene.installation)
-    await kept.life.followed.removed(scene.installation.id)
+    await kept.life.followed.record_removed(scene.installation.id)
     again = await kept.server.install(scene.app.app_id, [scene.repository])
     client = await scene.github.installation(again.id, scene.repository.id, Profile.READ)
     await kept.life.books.look(client, again.id, scene.request.repository)
@@ -261,8 +261,8 @@ async def test_a_deleted_repository_ends_its_runs(kept, scene):
         repository=scene.request.repository,
     )
     await kept.life.takers[RepositoryChanged].take(notice, "1")
-    assert (await kept.cancelled())[0] == "installation"
-    scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
+    assert (await kept.find_cancellation())[0] == "installation"
+    scope = Scope.for_one(scene.installation.id, scene.repository.id, Profile.READ)
     await kept.server.remove_repositories(scene.installation, [scene.repository])
     with pytest.raises(InstallationGone, match="not given `ada/parse`"):
         await scene.github.broker.token(scope)
@@ -276,7 +276,7 @@ async def test_a_token_has_what_was_granted_of_what_it_is_for(kept, scene):
     where = {"owner": "ada", "repo": "parse"}
     await client.post("/repos/{owner}/{repo}/issues/1/comments", where, data={"body": "Hello"})
     assert scene.issue.comments
-    asked = kept.minted()
+    asked = kept.count_minted()
     with pytest.raises(NotPermitted, match=r"`contents: write` was not granted.*/installations/"):
         await scene.github.installation(*args, Profile.PUSH)
-    assert kept.minted() == asked
+    assert kept.count_minted() == asked

@@ -22,11 +22,11 @@ async def test_an_installation_is_known_with_all_that_it_reaches(kept, scene):
 async def test_a_suspension_ends_every_run_and_forgets_every_token(kept, scene):
     await kept.follow()
     await kept.run()
-    scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
+    scope = Scope.for_one(scene.installation.id, scene.repository.id, Profile.READ)
     token = await scene.github.broker.token(scope)
     await kept.server.suspend(scene.installation, scene.people["ada"])
     assert (await kept.follow())["cancelled"] == 1
-    assert await kept.cancelled() == ("installation", SUSPENDED)
+    assert await kept.find_cancellation() == ("installation", SUSPENDED)
     await kept.server.unsuspend(scene.installation)
     assert (await kept.follow())["repositories"] == 1
     assert await scene.github.broker.token(scope) != token
@@ -36,7 +36,7 @@ async def test_a_late_word_of_a_suspension_that_is_over_changes_nothing(kept):
     await kept.follow()
     await kept.run()
     assert (await kept.follow())["cancelled"] == 0
-    assert await kept.cancelled() is None
+    assert await kept.find_cancellation() is None
 
 
 async def test_a_removed_installation_is_not_asked_about_any_more(kept, scene):
@@ -44,9 +44,9 @@ async def test_a_removed_installation_is_not_asked_about_any_more(kept, scene):
     await kept.run()
     await kept.server.uninstall(scene.installation)
     asked = len(kept.server.requests)
-    await kept.life.followed.removed(scene.installation.id)
-    assert await kept.cancelled() == ("installation", REMOVED)
-    scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
+    await kept.life.followed.record_removed(scene.installation.id)
+    assert await kept.find_cancellation() == ("installation", REMOVED)
+    scope = Scope.for_one(scene.installation.id, scene.repository.id, Profile.READ)
     with pytest.raises(Exception, match="not installed on `ada`"):
         await scene.github.broker.token(scope)
     assert len(kept.server.requests) == asked
@@ -61,8 +61,8 @@ async def test_what_was_taken_away_ends_and_the_rest_goes_on(kept, scene):
     await kept.run("0002-run", repository=place)
     await kept.server.remove_repositories(scene.installation, [other])
     assert (await kept.follow())["gone"] == 1
-    assert await kept.cancelled() is None
-    assert await kept.cancelled("0002-run") == ("installation", OUT_OF_REACH)
+    assert await kept.find_cancellation() is None
+    assert await kept.find_cancellation("0002-run") == ("installation", OUT_OF_REACH)
 
 
 async def test_an_archived_repository_has_no_runs(kept, scene):
@@ -70,14 +70,14 @@ async def test_an_archived_repository_has_no_runs(kept, scene):
     await kept.run()
     await kept.server.archive_repository(scene.repository)
     assert (await kept.follow())["cancelled"] == 1
-    assert await kept.cancelled() == ("installation", ARCHIVED)
+    assert await kept.find_cancellation() == ("installation", ARCHIVED)
     assert (await kept.stored.repository(scene.repository.id)).removed_at is None
 
 
 async def test_permissions_that_are_lacking_are_told_and_those_that_come_are_used(kept, scene):
     scene.installation.permissions = {"metadata": "read", "contents": "read"}
     assert "issues: write" in (await kept.follow())["lacks"]
-    await kept.life.labels.once()
+    await kept.life.labels.run_pass()
     assert await kept.due() == []  # no labels may be made
     scene.installation.permissions = every_permission()
     assert (await kept.follow())["lacks"] == []
@@ -95,17 +95,17 @@ async def test_attack_for_who_is_not_listed_no_token_is_made_and_no_label(keep, 
     kept = keep("octo-org")
     await kept.run()
     assert (await kept.follow())["refused"] == NOT_LISTED
-    assert await kept.cancelled() == ("installation", NOT_LISTED)
-    await kept.life.labels.once()
+    assert await kept.find_cancellation() == ("installation", NOT_LISTED)
+    await kept.life.labels.run_pass()
     await kept.life.reconcile()
     for profile in Profile:
-        scope = Scope.of(scene.installation.id, scene.repository.id, profile)
+        scope = Scope.for_one(scene.installation.id, scene.repository.id, profile)
         with pytest.raises(Exception, match="FETTLE_OWNERS"):
             await scene.github.broker.token(scope)
     with pytest.raises(Exception, match="FETTLE_OWNERS"):
-        async with scene.github.everywhere(scene.installation.id, Profile.ISSUES):
+        async with scene.github.open_installation_client(scene.installation.id, Profile.ISSUES):
             pass
-    assert kept.minted() == 0
+    assert kept.count_minted() == 0
 
 
 async def test_attack_a_login_that_its_owner_gave_up_opens_nothing_to_its_next_owner(keep, scene):
@@ -121,4 +121,4 @@ async def test_attack_a_login_that_its_owner_gave_up_opens_nothing_to_its_next_o
     again = keep("ada")  # another process, which has learned nothing yet
     await again.life.learn()
     with pytest.raises(Exception, match="FETTLE_OWNERS"):
-        await scene.github.broker.token(Scope.of(evil.id, theirs.id, Profile.READ))
+        await scene.github.broker.token(Scope.for_one(evil.id, theirs.id, Profile.READ))

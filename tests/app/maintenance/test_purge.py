@@ -98,7 +98,7 @@ async def test_a_run_whose_last_step_is_not_recorded_yet_is_waited_for(store_url
 
     async def conduct(run_id, request, steps):
         async def finish():
-            await Runs(database).ended(run_id, Outcome(kind="comment", text=WORD))
+            await Runs(database).record_end(run_id, Outcome(kind="comment", text=WORD))
             at_end.set()
             await go.wait()
             return WORD

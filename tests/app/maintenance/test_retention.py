@@ -63,9 +63,9 @@ async def run_of(database, run_id, *, age, ended=True):
     )
     await StoredJournal(database, run_id).append("s/1", 0, turn)
     if ended:
-        await store.ended(run_id, Outcome(kind="pull_request", text=WORD))
+        await store.record_end(run_id, Outcome(kind="pull_request", text=WORD))
     else:
-        await store.parked(run_id)
+        await store.record_parked(run_id)
     body = json.dumps({"text": WORD, "repository": {"id": IDS[run_id]}}).encode()
     at = NOW - age * DAY
     arrival = Arrival(f"d{run_id}", run_id, "issues", "labeled", 1, run_id, body, at)
@@ -92,11 +92,11 @@ async def data(tmp_path, database):
     folder.mkdir()
     mirrors = Mirrors(folder / "mirrors", group=os.getegid())
     for run_id, ident in IDS.items():
-        mirror = mirrors.of(ident)
-        async with mirror.locked():
+        mirror = mirrors.open_mirror(ident)
+        async with mirror.lock():
             made = await mirror.git.local("hash-object", "-w", "--stdin", stdin=WORD.encode())
         await mirror.keep(f"refs/fettle/runs/{run_id}/kept", made.decode().strip())
-    await asyncio.to_thread(make_unused, mirrors.of(5))
+    await asyncio.to_thread(make_unused, mirrors.open_mirror(5))
     return folder
 
 
@@ -144,7 +144,7 @@ async def test_what_waits_for_people_is_never_touched(database, data):
     waiting = await History(database).run(WAITING)
     assert (waiting.state, waiting.title) == ("parked", WORD)
     mirrors = Mirrors(data / "mirrors", group=os.getegid())
-    assert await runs_kept(mirrors.of(8)) == {WAITING}
+    assert await runs_kept(mirrors.open_mirror(8)) == {WAITING}
 
 
 async def test_mirrors_and_commits_nobody_needs_go(database, data):
@@ -152,7 +152,7 @@ async def test_mirrors_and_commits_nobody_needs_go(database, data):
     await sweep_old(database, data)
     assert set(mirror_ids(data / "mirrors")) == {7, 8, 9}
     mirrors = Mirrors(data / "mirrors", group=os.getegid())
-    assert await runs_kept(mirrors.of(9)) == {YOUNG}
+    assert await runs_kept(mirrors.open_mirror(9)) == {YOUNG}
 
 
 async def test_a_delivery_is_known_as_long_as_github_may_bring_it_again(database, data):
@@ -237,7 +237,7 @@ async def test_runs_on_clones_go_with_the_rest_unless_a_command_is_at_work_on_th
 async def test_a_pass_a_day_and_none_for_good(database, data):
     await sweep_old(database, data, days=0)
     assert (await History(database).run(OLD)).title == WORD
-    done = await Sweeps(database, "one").done(NAME)
+    done = await Sweeps(database, "one").last_pass_at(NAME)
     await sweep_old(database, data, now=done + 0.5 * DAY)
     assert (await History(database).run(OLD)).title == WORD, "today one was made"
     assert kept_of(0) == kept_of(90) == KEPT
@@ -267,9 +267,9 @@ class SlowMirrors(Mirrors):
         super().__init__(root, group=os.getegid())
         self.looked_at, self._slow = [], slow
 
-    def of(self, ident):
+    def open_mirror(self, ident):
         self.looked_at.append(ident)
-        mirror = super().of(ident)
+        mirror = super().open_mirror(ident)
         if ident == self._slow:
             mirror.git = Stuck()
         return mirror
@@ -285,8 +285,8 @@ async def test_a_pass_whose_time_is_up_is_gone_on_with_behind_where_it_was(datab
     await retention().run()
     assert list(dict.fromkeys(mirrors.looked_at)) == [5, 7, 8, 9]
     assert (mirrors.looked_at.count(5), mirrors.looked_at.count(7)) == (1, 2)
-    assert await sweeps.done(NAME) > 0
-    assert await runs_kept(Mirrors(data / "mirrors", group=os.getegid()).of(9)) == {YOUNG}
+    assert await sweeps.last_pass_at(NAME) > 0
+    assert await runs_kept(Mirrors(data / "mirrors", group=os.getegid()).open_mirror(9)) == {YOUNG}
     await sweeps.note(NAME, LogPosition(cursor="8"), ())  # as after a kill
     mirrors.looked_at.clear()
     await database.write(lambda c: c.exec_driver_sql("UPDATE sweeps SET done_at = 0"))

@@ -42,12 +42,12 @@ def by_name(kept):
 
 
 async def test_all_that_a_delivery_causes_hangs_from_one_root(tracing, kept):
-    tracing.delivered(RUN, "issues", {"fettle.delivery": "d1"})
-    with tracing.followed(RUN), span("stage/triage/1"):
+    tracing.record_delivery(RUN, "issues", {"fettle.delivery": "d1"})
+    with tracing.follow(RUN), span("stage/triage/1"):
         async with asyncio.TaskGroup() as group:
             group.create_task(_make_call())
         record_past("command", 2.0)
-    with tracing.followed(f"{RUN}-address"):  # what a command in that delivery asked for
+    with tracing.follow(f"{RUN}-address"):  # what a command in that delivery asked for
         run_ended(f"{RUN}-address", "run", fettle__outcome="pull_request")
 
     spans = by_name(kept)
@@ -69,8 +69,8 @@ async def _make_call():
 
 
 def test_another_process_makes_the_same_ids(tracing, kept):
-    tracing.delivered(RUN, "issues", {})
-    tracing.delivered(RUN, "issues", {})
+    tracing.record_delivery(RUN, "issues", {})
+    tracing.record_delivery(RUN, "issues", {})
 
     first, second = kept.get_finished_spans()
     assert first.context.span_id == second.context.span_id
@@ -79,7 +79,7 @@ def test_another_process_makes_the_same_ids(tracing, kept):
 
 def test_spans_of_two_deliveries_are_two_traces(tracing, kept):
     for run in (RUN, "000643f1a2b3c4d6-5e3f"):
-        with tracing.followed(run), span(run):
+        with tracing.follow(run), span(run):
             pass
 
     assert len({each.context.trace_id for each in kept.get_finished_spans()}) == 2
@@ -88,7 +88,7 @@ def test_spans_of_two_deliveries_are_two_traces(tracing, kept):
 def test_an_error_marks_its_span_with_its_class_and_none_of_its_words(tracing, kept):
     with (
         pytest.raises(TransientError),
-        tracing.followed(RUN),
+        tracing.follow(RUN),
         span("stage/implement/1"),
     ):
         raise TransientError("the key is hunter2")
@@ -103,8 +103,8 @@ def test_an_error_marks_its_span_with_its_class_and_none_of_its_words(tracing, k
 def test_outside_of_a_run_and_where_nobody_looks_nothing_is_made(tracing, kept):
     with span("alone") as note:
         note(answer=42)
-    with NoTracing().followed(RUN), span("unseen"):
+    with NoTracing().follow(RUN), span("unseen"):
         record_past("command", 1.0)
-    NoTracing().delivered(RUN, "issues", {})
+    NoTracing().record_delivery(RUN, "issues", {})
 
     assert not kept.get_finished_spans()

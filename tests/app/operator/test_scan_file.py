@@ -43,7 +43,9 @@ def scan_of(*groups, name="octo/shop"):
         )
         for g in groups
     ]
-    return Report.of("scan", [RepositoryReport(repository=name, commit=COMMIT, groups=each)])
+    return Report.from_repositories(
+        "scan", [RepositoryReport(repository=name, commit=COMMIT, groups=each)]
+    )
 
 
 @pytest.fixture
@@ -59,15 +61,15 @@ def write(tmp_path):
 
 def test_it_comes_back_as_it_was(write):
     scan = read_scan(write(scan_of(make_scan()).as_json))
-    assert scan.of(RepositoryName("Octo", "Shop")) == (make_scan(),)
+    assert scan.find_groups(RepositoryName("Octo", "Shop")) == (make_scan(),)
     scan.require(SHOP, COMMIT)
-    assert scan.only() == SHOP
+    assert scan.get_only() == SHOP
 
 
 def test_it_has_to_fit_repository_and_commit(write):
     scan = read_scan(write(scan_of(make_scan()).as_json))
     with pytest.raises(ConfigError, match="is about octo/shop, and not about octo/lib"):
-        scan.of(RepositoryName("octo", "lib"))
+        scan.find_groups(RepositoryName("octo", "lib"))
     with pytest.raises(ConfigError, match="looked at cccccccccccc of octo/shop, which stands at d"):
         scan.require(SHOP, "d" * 40)
 

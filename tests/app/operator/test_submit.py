@@ -55,7 +55,7 @@ async def test_it_waits_in_the_inbox_and_is_seen_at_once(database):
 
     inbox, engine = Inbox(database, limit=10), SubmittingEngine()
     await inbox.open()
-    await Dispatcher(database, inbox, engine).once()
+    await Dispatcher(database, inbox, engine).dispatch_batch()
     assert engine.taken == {run_id: REQUEST}
     assert inbox.depth == 0
 
@@ -64,7 +64,7 @@ async def test_what_another_process_put_in_is_not_counted_below_nothing(database
     inbox, engine = Inbox(database, limit=10), SubmittingEngine()
     await inbox.open()
     await hand_over(database, REQUEST)
-    await Dispatcher(database, inbox, engine).once()
+    await Dispatcher(database, inbox, engine).dispatch_batch()
     assert inbox.depth == 0
 
 

@@ -54,12 +54,12 @@ async def test_the_policy_of_its_beginning_holds_to_its_end(machine, wish, monke
     monkeypatch.setitem(PIPELINES, ResolveIssue, Pipeline(watching.work, ()))
     machine.works, machine.admission = [make_asking()], admission(CHEAP)
     await machine.queue.submit("0001-run", wish)
-    waiting = await machine.parked()
+    waiting = await machine.wait_for_parked()
 
     await machine.engine.drain(0)
     machine.admission = admission(DEAR)
     await machine.restart()
-    await machine.parked()
+    await machine.wait_for_parked()
     await machine.decide(waiting)
     await machine.end()
 

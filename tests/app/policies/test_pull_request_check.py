@@ -65,7 +65,7 @@ class Proposals:
         kept = json.loads(json.dumps(notice.model_dump(mode="json")))
         return await self.taker.take(notice_of(kept), "n1")
 
-    async def checked(self, text, **how):
+    async def propose_and_check(self, text, **how):
         """Propose it, have it taken twice, and return the one check run."""
         notice = await self.propose(text, **how)
         first = await self.take(notice)
@@ -95,7 +95,7 @@ def proposals(scene):
 
 async def test_a_change_is_told_in_words(proposals):
     await proposals.base("budget: {usd: 3}\ndeny: [{command: npm publish}]\n")
-    run = await proposals.checked(
+    run = await proposals.propose_and_check(
         "budget: {usd: 8}\ntriggers: {reviews: false}\nask: [{path: db/**}]\n"
     )
 
@@ -109,7 +109,7 @@ async def test_a_change_is_told_in_words(proposals):
 
 
 async def test_faults_stand_at_their_lines(proposals):
-    run = await proposals.checked("budget:\n  usd: 0\n  usb: 1\n")
+    run = await proposals.propose_and_check("budget:\n  usd: 0\n  usb: 1\n")
 
     assert run.conclusion == "failure"
     assert run.annotations == 2
@@ -162,7 +162,7 @@ async def test_a_branch_that_lies_behind_its_base_does_not_touch_it(proposals):
 
 async def test_taken_away_it_is_said_what_holds_instead(proposals):
     await proposals.base("budget: {usd: 3}\n")
-    run = await proposals.checked(None)
+    run = await proposals.propose_and_check(None)
 
     assert run.conclusion == "success"
     assert "The policy is taken away" in run.output["summary"]
@@ -170,14 +170,14 @@ async def test_taken_away_it_is_said_what_holds_instead(proposals):
 
 
 async def test_what_is_called_nearly_so_is_told(proposals):
-    run = await proposals.checked("budget: {usd: 3}\n", path=".github/fettle.yaml")
+    run = await proposals.propose_and_check("budget: {usd: 3}\n", path=".github/fettle.yaml")
 
     assert run.conclusion == "failure"
     assert "it has to be called `.github/fettle.yml`" in run.output["summary"]
 
 
 async def test_a_model_that_the_operator_does_not_allow_is_told(proposals):
-    run = await proposals.checked("models: {strong: gold-9, fast: claude-opus-5-5}\n")
+    run = await proposals.propose_and_check("models: {strong: gold-9, fast: claude-opus-5-5}\n")
 
     assert run.conclusion == "failure"
     assert "does not allow `gold-9`" in run.output["summary"]
@@ -186,7 +186,7 @@ async def test_a_model_that_the_operator_does_not_allow_is_told(proposals):
 async def test_a_forks_proposal_is_looked_at_as_well(proposals):
     scene = proposals.scene
     fork = await scene.server.fork_repository(scene.repository, scene.people["mallory"])
-    run = await proposals.checked("budgt: 1\n", repository=fork, by="mallory")
+    run = await proposals.propose_and_check("budgt: 1\n", repository=fork, by="mallory")
     assert run.conclusion == "failure"
 
 
@@ -203,7 +203,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 async def test_what_is_proposed_is_never_obeyed_and_its_words_never_act(proposals, text):
-    run = await proposals.checked(text)
+    run = await proposals.propose_and_check(text)
 
     said = run.output["title"] + run.output["summary"]
     assert "\u202e" not in said

@@ -31,7 +31,7 @@ class Server:
         self.answers = True
         self.asked = []
 
-    async def on(self, database):
+    async def open_on(self, database):
         self.database = database
         self.inbox = Inbox(database, limit=1000)
         await self.inbox.open()
@@ -56,7 +56,7 @@ class Server:
 @pytest.fixture
 async def server(scene, aiohttp_server, database):
     made = Server()
-    await made.on(database)
+    await made.open_on(database)
     app = web.Application()
     app.router.add_post("/webhook", made.take)
     url = str((await aiohttp_server(app)).make_url("/webhook"))
@@ -74,7 +74,7 @@ def put_back_empty(request, scene, tmp_path):
     restored.migrate()
 
     async def note(since=None):
-        since = scene.github.app.jwt.now() - 60 if since is None else since
+        since = scene.github.app.jwt.get_time() - 60 if since is None else since
         await restored.write(lambda c: put_back(c, since))
         return restored
 
@@ -112,7 +112,7 @@ async def labels(scene, number):
 async def sweep_repeatedly(scene, database, times=2, **more):
     for _ in range(times):
         await sweep_of(scene, database, **more).run()
-        await scene.server.webhooks.settled()
+        await scene.server.webhooks.wait_until_settled()
 
 
 async def test_what_the_lost_server_had_taken_comes_again_under_the_same_run_ids(
@@ -122,13 +122,13 @@ async def test_what_the_lost_server_had_taken_comes_again_under_the_same_run_ids
     before = await server.runs()
     assert list(before) == guids
     restored = await put_back_empty()
-    await server.on(restored)
+    await server.open_on(restored)
     server.asked.clear()
     await sweep_repeatedly(scene, restored)
     assert server.asked == guids
     assert await server.runs() == before
     assert scene.slept == [1.0, 1.0], "paced like all others"
-    assert await Recoveries(restored).pending() is None
+    assert await Recoveries(restored).find_pending() is None
     assert await Recoveries(restored).restored_at() > 0
 
 
@@ -141,7 +141,7 @@ async def test_without_a_restore_nothing_that_arrived_is_asked_for(scene, server
 
 async def test_what_the_backup_holds_is_not_asked_for(scene, server, put_back_empty):
     restored = await put_back_empty()
-    await server.on(restored)
+    await server.open_on(restored)
     kept = await labels(scene, 1)
     server.asked.clear()
     await sweep_repeatedly(scene, restored)
@@ -152,7 +152,7 @@ async def test_what_the_backup_holds_is_not_asked_for(scene, server, put_back_em
 async def test_cut_anywhere_it_goes_on(scene, server, put_back_empty, monkeypatch):
     guids = await labels(scene, 4)
     before, restored = await server.runs(), await put_back_empty()
-    await server.on(restored)
+    await server.open_on(restored)
 
     async def cancel(seconds):
         raise asyncio.CancelledError
@@ -161,40 +161,40 @@ async def test_cut_anywhere_it_goes_on(scene, server, put_back_empty, monkeypatc
         try:
             await sweep_of(scene, restored, sleep=cancel).run()
         except asyncio.CancelledError:
-            await scene.server.webhooks.settled()
+            await scene.server.webhooks.wait_until_settled()
     assert await server.runs() == before
     await sweep_repeatedly(scene, restored)
     assert server.asked == [*guids, *guids], "each once by GitHub itself, and once again"
-    assert await Recoveries(restored).pending() is None
+    assert await Recoveries(restored).find_pending() is None
 
 
 async def test_reading_goes_on_where_it_was_cut(scene, server, put_back_empty, monkeypatch):
     await labels(scene, 5)
     restored = await put_back_empty()
-    await server.on(restored)
+    await server.open_on(restored)
     monkeypatch.setattr("app.github.transport.app_deliveries.PER_PAGE", 2)
     monkeypatch.setattr(sweep_restored, "PAGES", 1)
     recoveries, cursors = Recoveries(restored), []
-    while (pending := await recoveries.pending()) is not None and pending.since:
+    while (pending := await recoveries.find_pending()) is not None and pending.since:
         cursors.append(pending.cursor)
         log, clock = AppDeliveries(scene.github.app), scene.github.app.jwt.now
         await RestoreRecovery(log, recoveries, clock=clock).read()
     assert len(cursors) == len(set(cursors)) > 2
-    assert await recoveries.left(0) == 5
+    assert await recoveries.count_missing(0) == 5
 
 
 async def test_as_long_as_one_does_not_arrive_it_is_not_over(scene, server, put_back_empty):
     [guid] = await labels(scene, 1)
     restored = await put_back_empty()
-    await server.on(restored)
+    await server.open_on(restored)
     server.answers = False
     await sweep_repeatedly(scene, restored)
-    assert await Recoveries(restored).pending() is not None
+    assert await Recoveries(restored).find_pending() is not None
     server.answers = True
     await restored.write(lambda c: c.exec_driver_sql("UPDATE missed SET next_at = 0"))
     await sweep_repeatedly(scene, restored)
     assert list(await server.runs()) == [guid]
-    assert await Recoveries(restored).pending() is None
+    assert await Recoveries(restored).find_pending() is None
 
 
 async def test_an_answer_that_names_another_delivery_is_not_believed(scene, server, put_back_empty):
@@ -202,7 +202,7 @@ async def test_an_answer_that_names_another_delivery_is_not_believed(scene, serv
     said, log = ACCEPTED.format(run=f"{'0' * 16}-somebody-elses"), scene.server.webhooks.log
     log[:] = [replace(each, response_body=said) for each in log]
     restored = await put_back_empty()
-    await server.on(restored)
+    await server.open_on(restored)
     await sweep_repeatedly(scene, restored)
     [run_id] = (await server.runs()).values()
     assert run_id.endswith(f"-{guid}")
@@ -213,11 +213,11 @@ async def test_a_second_restore_before_the_first_was_over_asks_from_the_earlier_
     database = Database(store_url)
     for since in (100.0, 300.0, 200.0):
         await database.write(lambda c, at=since: put_back(c, at))
-    assert (await Recoveries(database).pending()).since == 100.0
-    await Recoveries(database).over()
+    assert (await Recoveries(database).find_pending()).since == 100.0
+    await Recoveries(database).finish()
     await database.write(lambda c: c.exec_driver_sql("UPDATE sweeps SET mark = 0"))
     await database.write(lambda c: put_back(c, 400.0))
-    assert (await Recoveries(database).pending()).since == 400.0
+    assert (await Recoveries(database).find_pending()).since == 400.0
     database.close()
 
 

@@ -51,7 +51,7 @@ def found(scene, database, sweeper):
     async def look(by=HOUR, *, log_read=True):
         scene.server.advance_clock(by)
         await scene.github.app.request("GET", "/app")  # so the client learns what time it is
-        now = scene.github.app.jwt.now()
+        now = scene.github.app.jwt.get_time()
         sweeps = Sweeps(database, "one")
         async with sweeps.turn("deliveries", 1):
             await sweeps.note("deliveries", LogPosition(mark=now if log_read else now - 86_400), [])
@@ -117,13 +117,13 @@ async def test_put_on_again_it_is_another_wish(scene, label, found):
 async def test_a_run_since_then_is_enough_whatever_became_of_it(scene, label, found, database):
     await label()
     await Runs(database).create("1-run", scene.request)
-    await Runs(database).ended("1-run", Outcome(kind="refused", text="No."))
+    await Runs(database).record_end("1-run", Outcome(kind="refused", text="No."))
     assert await found() == []
 
 
 async def test_an_earlier_run_is_not(scene, label, found, database):
     await Runs(database).create("1-run", scene.request)
-    await Runs(database).ended("1-run", Outcome(kind="failed", text="No."))
+    await Runs(database).record_end("1-run", Outcome(kind="failed", text="No."))
     scene.server.advance_clock(HOUR)
     await label()
     assert len(await found()) == 1

@@ -94,7 +94,7 @@ async def states(database):
 
 
 async def settle(scene):
-    await scene.server.webhooks.settled()
+    await scene.server.webhooks.wait_until_settled()
 
 
 async def test_what_failed_is_delivered_again_in_its_order_and_once(scene, receiver, sweeper):
@@ -124,7 +124,7 @@ async def test_what_is_in_the_inbox_has_arrived_whatever_github_believes(
     scene, receiver, sweeper, database
 ):
     [guid] = await lose(scene, receiver, 1)
-    await Inbox(database, limit=9).put(Delivery(guid, "issues", "labeled", 1, "d", b"{}"))
+    await Inbox(database, limit=9).store(Delivery(guid, "issues", "labeled", 1, "d", b"{}"))
     await sweeper().run()
     assert count_asked(scene) == 0
     assert await states(database) == {"arrived": 1}

@@ -46,7 +46,7 @@ async def open_server(*answers):
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
-        yield Urls.of(f"http://127.0.0.1:{runner.addresses[0][1]}"), asked
+        yield Urls.from_web_url(f"http://127.0.0.1:{runner.addresses[0][1]}"), asked
     finally:
         await runner.cleanup()
 

@@ -72,7 +72,7 @@ def flow(github, tmp_path):
     async def start_flow(*, data=None, **options):
         data = data or tmp_path / "data"
         data.mkdir(exist_ok=True)
-        urls = Urls.of(options.pop("github_url", github.url))
+        urls = Urls.from_web_url(options.pop("github_url", github.url))
         wanted = RegistrationRequest(
             urls, HOOK, options.pop("organization", None), options.pop("name", None)
         )
@@ -223,7 +223,7 @@ async def test_nobody_is_sent_to_github_while_secrets_cannot_be_kept_here(github
     """GitHub would give the key out once, and it would be lost."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "secrets").write_text("in the way")
-    wanted, opened = RegistrationRequest(Urls.of(github.url), HOOK, None, None), []
+    wanted, opened = RegistrationRequest(Urls.from_web_url(github.url), HOOK, None, None), []
     with pytest.raises(ConfigError, match="is no folder for secrets"):
         await register(wanted, tmp_path / "data", asyncio.Event(), opened.append)
     with pytest.raises(ConfigError, match=r"Secrets cannot be written to .* FETTLE_DATA_DIR"):
@@ -248,7 +248,7 @@ async def test_secrets_that_cannot_be_kept_after_all_leave_nobody_in_the_dark(fl
 
 async def test_a_port_that_is_taken_is_said_with_what_to_do(github, tmp_path):
     port = urlsplit(github.url).port
-    wanted = RegistrationRequest(Urls.of(github.url), HOOK, None, None)
+    wanted = RegistrationRequest(Urls.from_web_url(github.url), HOOK, None, None)
     with pytest.raises(ConfigError, match=rf"port {port}: Address already in use. Give another --"):
         await register(wanted, tmp_path, asyncio.Event(), lambda door: None, port=port)
 

@@ -46,10 +46,10 @@ class KeepingReporter:
     def stage_finished(self, stage, summary):
         self.told.append(("finished", stage))
 
-    def parked(self, stage, approvals):
+    def report_parked(self, stage, approvals):
         self.told.append(("parked", stage))
 
-    def paused(self, stage, why):
+    def report_pause(self, stage, why):
         self.told.append(("paused", stage))
 
 
@@ -70,8 +70,8 @@ class Approvals:
     async def ask(self, asking):
         return (await self.stored.ask_once(self.run_id, asking)).approval
 
-    async def settled(self, ids):
-        return await self.stored.settled(ids)
+    async def all_decided(self, ids):
+        return await self.stored.all_decided(ids)
 
     async def claim(self, ids):
         return await self.stored.claim(ids)
@@ -111,7 +111,7 @@ class FailingEquipment:
 
 
 @dataclass
-class Machine:
+class GatedMachine:
     """A conductor on a real engine, with a pipeline of one stage that does as it is told."""
 
     url: str
@@ -207,20 +207,20 @@ class Machine:
             raise self.disobeying.pop(0)
         return {"decided": command.verb}
 
-    async def parked(self, run_id="0001-run"):
+    async def wait_for_parked(self, run_id="0001-run"):
         """Wait until the run waits for people; return its one question."""
         async with asyncio.timeout(PATIENCE):
             while not (
                 await self.runs.is_parked(run_id)
                 and run_id in self.engine.pool.waiting
-                and (asked := await self._asked(run_id))
+                and (asked := await self._list_questions(run_id))
             ):
                 await asyncio.sleep(0.02)
         [waiting] = asked
         return waiting
 
-    async def _asked(self, run_id):
-        return [each for each in await self.approvals.waiting() if each.run_id == run_id]
+    async def _list_questions(self, run_id):
+        return [each for each in await self.approvals.list_waiting() if each.run_id == run_id]
 
     async def decide(self, waiting, verdict="approved"):
         """Answer as a person does, and wake the run as `Waking` does."""
@@ -251,7 +251,7 @@ class Machine:
 
 @pytest.fixture
 async def machine(sqlite_url, monkeypatch):
-    made = await Machine(sqlite_url, monkeypatch).open()
+    made = await GatedMachine(sqlite_url, monkeypatch).open()
     yield made
     await made.close()
 
@@ -516,7 +516,7 @@ async def test_upkeep_finds_what_was_lost_by_itself(machine, wish):
 async def test_a_run_that_brings_the_process_down_again_and_again_is_put_aside(machine, wish):
     await machine.runs.create("0001-run", wish)
     for _ in range(MOST_STARTS):
-        await machine.runs.begun("0001-run")
+        await machine.runs.record_start("0001-run")
     await machine.queue.submit("0001-run", wish)
     outcome = await machine.end()
     assert outcome.kind == "failed"
@@ -547,7 +547,7 @@ def make_asking(**changes):
 async def test_a_run_waits_for_a_yes_and_ends(machine, wish):
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
-    waiting = await machine.parked()
+    waiting = await machine.wait_for_parked()
     assert await state(machine) == "parked"
     [given] = machine.given
     assert (given.rested, given.closed) == (1, 0)
@@ -564,7 +564,7 @@ async def test_a_run_waits_for_a_yes_and_ends(machine, wish):
 async def test_a_request_that_was_called_back_while_it_waited_does_not_go_on(machine, wish):
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
-    waiting = await machine.parked()
+    waiting = await machine.wait_for_parked()
     [given] = machine.given
     given.admission = Refusal(rule="label-on", text="Nothing was done: it was taken off before.")
     await machine.decide(waiting)
@@ -580,7 +580,7 @@ async def test_a_request_that_was_called_back_while_it_waited_does_not_go_on(mac
 async def test_a_request_that_may_no_longer_be_made_has_failed(machine, wish):
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
-    waiting = await machine.parked()
+    waiting = await machine.wait_for_parked()
     machine.given[0].admission = Refusal(rule="asker-may-write", text="Nothing was done.")
     await machine.decide(waiting)
     outcome = await machine.end()
@@ -593,14 +593,14 @@ async def test_a_request_that_may_no_longer_be_made_has_failed(machine, wish):
 
 
 async def cancel(machine, run_id="0001-run", via="comment"):
-    assert await machine.steers.put(run_id, "key", kind="cancel", via=via, by="mara", by_id=3)
+    assert await machine.steers.insert(run_id, "key", kind="cancel", via=via, by="mara", by_id=3)
     await machine.look()
 
 
 async def test_a_run_that_is_cancelled_in_the_queue_never_begins(machine, wish):
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
-    waiting = await machine.parked()
+    waiting = await machine.wait_for_parked()
     await machine.queue.submit("0002-run", wish)
     await cancel(machine, "0002-run", via="label")
     machine.admission = Refusal(rule="label-on", text="It was taken off.")
@@ -638,7 +638,7 @@ async def test_a_run_that_is_cancelled_while_it_waits_ends_as_cancelled(machine,
     """Also when the label, which was taken off for it, makes the request stand no longer."""
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
-    waiting = await machine.parked()
+    waiting = await machine.wait_for_parked()
     machine.given[0].admission = Refusal(rule="label-on", text="It was taken off.")
     await cancel(machine, via="label")
 
@@ -652,7 +652,7 @@ async def test_a_cancel_between_two_processes_does_not_mix_up_the_history(machin
     """The access check of the first process is on record, and stays what it was."""
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
-    await machine.parked()
+    await machine.wait_for_parked()
     await machine.engine.drain(0)
     await cancel(machine)
     await machine.restart()
@@ -665,13 +665,15 @@ async def test_a_cancel_between_two_processes_does_not_mix_up_the_history(machin
 async def test_a_run_that_was_cancelled_stays_so(machine, wish):
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
-    await machine.parked()
+    await machine.wait_for_parked()
     await cancel(machine)
     outcome = await machine.end()
     await machine.queue.submit("0001-run", wish)  # its label's delivery comes once more
 
     assert Outcome.model_validate(await machine.engine.result("0001-run")) == outcome
-    assert await machine.steers.put("0001-run", "late", kind="go", via="comment", by="x") is False
+    assert (
+        await machine.steers.insert("0001-run", "late", kind="go", via="comment", by="x") is False
+    )
 
 
 async def test_a_command_may_ask_for_a_run(machine, wish):
@@ -692,7 +694,7 @@ async def test_nothing_goes_on_while_nobody_can_say_whether_it_may(machine, wish
     monkeypatch.setattr("app.runs.lifecycle.LONGEST_PAUSE", 0.0)
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
-    waiting = await machine.parked()
+    waiting = await machine.wait_for_parked()
     [given] = machine.given
     admit, faults = given.admit, [TransientError("GitHub answers 502")] * 8
 
@@ -711,7 +713,7 @@ async def test_nothing_goes_on_while_nobody_can_say_whether_it_may(machine, wish
 async def test_a_waiting_run_is_neither_lost_nor_forgotten(machine, wish):
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
-    waiting = await machine.parked()
+    waiting = await machine.wait_for_parked()
     await machine.conductor.end_lost(machine.engine.ended)
     assert await state(machine) == "parked"
     await machine.decide(waiting, "denied")
@@ -721,11 +723,11 @@ async def test_a_waiting_run_is_neither_lost_nor_forgotten(machine, wish):
 async def test_a_restart_asks_nobody_anew_and_tells_nobody_what_they_know(machine, wish):
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
-    waiting = await machine.parked()
+    waiting = await machine.wait_for_parked()
     for _ in range(3):
         await machine.engine.drain(0)
         await machine.restart()
-        assert await machine.parked() == waiting
+        assert await machine.wait_for_parked() == waiting
         assert machine.given[-1].ports.reporter.told == []
     await machine.decide(waiting)
     assert (await machine.end()).text == "approved by mara"
@@ -740,7 +742,7 @@ async def test_a_restart_asks_nobody_anew_and_tells_nobody_what_they_know(machin
 async def test_a_decision_made_while_no_process_ran_is_found(machine, wish):
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
-    waiting = await machine.parked()
+    waiting = await machine.wait_for_parked()
     await machine.engine.drain(0)
     await machine.approvals.decide(
         waiting.id, verdict="approved", by="ada", by_id=None, via="terminal"
@@ -755,7 +757,7 @@ async def test_another_process_decides_and_the_run_is_woken(machine, wish):
     waking = asyncio.create_task(
         Waking(machine.approvals, machine.engine.wake, look_seconds=0.05).run()
     )
-    waiting = await machine.parked()
+    waiting = await machine.wait_for_parked()
     other = Database(machine.url)
     await StoredApprovals(other).decide(
         waiting.id, verdict="approved", by="ada", by_id=None, via="terminal"
@@ -791,7 +793,7 @@ async def test_a_file_that_cannot_be_put_away_stops_no_run(machine, wish):
     machine.replace(equip=stubborn)
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
-    await machine.decide(await machine.parked())
+    await machine.decide(await machine.wait_for_parked())
     assert (await machine.end()).text == "approved by mara"
 
 
@@ -821,7 +823,7 @@ async def test_a_history_that_broke_while_waiting_ends_the_run_and_frees_the_lan
 ):
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
-    waiting = await machine.parked()
+    waiting = await machine.wait_for_parked()
     await machine.queue.submit("0002-run", wish)
     await machine.engine.drain(0)
     await machine.approvals.decide(
@@ -830,8 +832,8 @@ async def test_a_history_that_broke_while_waiting_ends_the_run_and_frees_the_lan
     await machine.sql(f"{spoil} AND workflow_uuid = '0001-run'" if "WHERE" in spoil else spoil)
     await machine.restart()
     if says is None:  # it is asked anew, and waits: nobody's yes is on record
-        assert (await machine.parked()).asking == make_asking()
-        await machine.decide(await machine.parked(), "denied")
+        assert (await machine.wait_for_parked()).asking == make_asking()
+        await machine.decide(await machine.wait_for_parked(), "denied")
         assert (await machine.end()).text == "denied by mara"
         return
     async with asyncio.timeout(PATIENCE):
@@ -842,7 +844,7 @@ async def test_a_history_that_broke_while_waiting_ends_the_run_and_frees_the_lan
     assert says in outcome.text
     assert outcome in machine.ends
     assert (await machine.end("0002-run")).text == "done"
-    assert await machine.approvals.waiting() == []
+    assert await machine.approvals.list_waiting() == []
 
 
 # --- commands -----------------------------------------------------------------------------------
@@ -873,7 +875,7 @@ async def test_a_command_is_carried_out_once_and_is_no_run(machine):
 async def test_a_command_does_not_wait_for_the_run_it_is_about(machine, wish):
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
-    await machine.parked()
+    await machine.wait_for_parked()
     await machine.queue.submit("0002-run", command())
     async with asyncio.timeout(PATIENCE):
         await machine.engine.result("0002-run")

@@ -27,7 +27,7 @@ class Heard:
     def __getattr__(self, name):
         return lambda *args: self.calls.append((name, *args))
 
-    def of(self, name):
+    def calls_of(self, name):
         return [call[1:] for call in self.calls if call[0] == name]
 
 
@@ -67,34 +67,34 @@ def call(name, **arguments):
 async def test_stages_calls_spending_and_what_it_came_to(scene):
     assert await scene.follower.look() is None
     await scene.runs.create("run", REQUEST)
-    await scene.runs.started("run", "access/1")
+    await scene.runs.record_stage("run", "access/1")
     await scene.follower.look()
     assert scene.heard.calls == []
 
-    await scene.runs.started("run", "stage/prepare/1")
+    await scene.runs.record_stage("run", "stage/prepare/1")
     await scene.follower.look()
     await scene.done("stage/prepare/1", summary="at abc")
-    await scene.runs.started("run", "stage/implement/2")
+    await scene.runs.record_stage("run", "stage/implement/2")
     calls = (call("read", path="calc.py"), call("read", wrong=1), call("submit_step"))
     await scene.answer("implement/2", 0, Usage(output=7), {"type": "text", "text": "Hm."}, *calls)
     await scene.answer("implement/2", 1, Usage(), call("read", path="kept.py"))
     for _ in range(3):
         assert not (await scene.follower.look()).over
     titles = stage_titles()
-    assert scene.heard.of("stage_started") == [
+    assert scene.heard.calls_of("stage_started") == [
         ("prepare/1", titles["prepare"]),
         ("implement/2", titles["implement"]),
     ]
-    assert scene.heard.of("stage_finished") == [("prepare/1", "at abc")]
-    assert scene.heard.of("tool_called") == [("implement/2", "read", "calc.py")]
-    assert scene.heard.of("spent") == [(Usage(output=7), 0.5, 1)]
+    assert scene.heard.calls_of("stage_finished") == [("prepare/1", "at abc")]
+    assert scene.heard.calls_of("tool_called") == [("implement/2", "read", "calc.py")]
+    assert scene.heard.calls_of("spent") == [(Usage(output=7), 0.5, 1)]
 
     await scene.done("stage/implement/2", error="it broke")
-    await scene.runs.ended("run", Outcome(kind="failed", text="It broke."))
+    await scene.runs.record_end("run", Outcome(kind="failed", text="It broke."))
     seen = await scene.follower.look()
     assert seen.over
     assert seen.run.outcome.text == "It broke."
-    assert scene.heard.of("stage_finished")[-1] == ("implement/2", "it broke")
+    assert scene.heard.calls_of("stage_finished")[-1] == ("implement/2", "it broke")
 
 
 @pytest.mark.parametrize(
@@ -107,18 +107,18 @@ async def test_stages_calls_spending_and_what_it_came_to(scene):
 )
 async def test_what_it_waits_for_is_told_once_and_when_it_goes_on(scene, record, waits, told):
     await scene.runs.create("run", REQUEST)
-    await scene.runs.started("run", "stage/triage/1")
+    await scene.runs.record_stage("run", "stage/triage/1")
     await scene.done("stage/triage/1", **record)
-    await scene.runs.parked("run")
+    await scene.runs.record_parked("run")
     for _ in range(3):
         assert (await scene.follower.look()).waits == waits
     name, what = told
-    assert scene.heard.of(name) == [("triage/1", what)]
-    began = len(scene.heard.of("stage_started"))
+    assert scene.heard.calls_of(name) == [("triage/1", what)]
+    began = len(scene.heard.calls_of("stage_started"))
 
-    await scene.runs.started("run", "stage/triage/1~1")
+    await scene.runs.record_stage("run", "stage/triage/1~1")
     assert (await scene.follower.look()).waits is None
-    assert len(scene.heard.of("stage_started")) == began + 1
+    assert len(scene.heard.calls_of("stage_started")) == began + 1
 
 
 def test_every_stage_of_the_pipeline_has_a_title():

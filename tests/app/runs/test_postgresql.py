@@ -44,11 +44,11 @@ async def test_a_delivery_is_stored_once_whichever_process_it_reaches(stores):
     inboxes = [Inbox(store, limit=1000) for store in stores]
     for inbox in inboxes:
         await inbox.open()
-    same = [inbox.put(delivery(f"{n}")) for n in range(40) for inbox in inboxes]
+    same = [inbox.store(delivery(f"{n}")) for n in range(40) for inbox in inboxes]
     claims = await asyncio.gather(*same)
     assert claims.count("stored") == 40
     assert claims.count("duplicate") == 40
-    assert await inboxes[0].put(delivery("another", body="0")) == "duplicate"
+    assert await inboxes[0].store(delivery("another", body="0")) == "duplicate"
     assert await stores[0].read(counts) == {"received": 40}
     rows = await stores[1].read(lambda c: list_waiting(c, limit=100))
     assert {row.body for row in rows} == {b'{"nul": "\\u0000"}\0'}
@@ -56,10 +56,10 @@ async def test_a_delivery_is_stored_once_whichever_process_it_reaches(stores):
 
 async def test_a_failed_delivery_waits_again_when_it_is_sent_again(stores):
     inbox = Inbox(stores[0], limit=10)
-    await inbox.put(delivery("1"))
+    await inbox.store(delivery("1"))
     [first] = await stores[0].read(lambda c: list_waiting(c, limit=10))
     await stores[1].write(lambda c: mark(c, [Mark("1", "failed", "why\n")]))
-    assert await inbox.put(delivery("1")) == "again"
+    assert await inbox.store(delivery("1")) == "again"
     [second] = await stores[0].read(lambda c: list_waiting(c, limit=10))
     assert second.run_id == first.run_id
 

@@ -65,13 +65,13 @@ class Conductor:
         for stage in STAGES:
             record = await steps.step(f"stage/{stage}", lambda s=stage: self.work(run_id, s))
             if stage == "triage/1":
-                await steps.wait("answer/1", lambda: self.answered(run_id))
+                await steps.wait("answer/1", lambda: self.record_answer(run_id))
             if record["error"]:
                 break
         await steps.step("finish/1", lambda: self.work(run_id, "finish/1"))
         return run_id
 
-    async def answered(self, run_id):
+    async def record_answer(self, run_id):
         self.done.append((run_id, "answer/1"))
         return True
 
@@ -94,7 +94,7 @@ class Conductor:
         )
         await journal.append(stage, 2, Turn("prompt", "docs_review/1", [{"type": "text"}]))
 
-    def of(self, run_id):
+    def steps_of(self, run_id):
         return [name for run, name in self.done if run == run_id]
 
 
@@ -130,7 +130,7 @@ async def work(sqlite_url, mirror, head):
         await engine.enqueue(run_id, run_id, request)
         async with asyncio.timeout(PATIENCE):
             await engine.result(run_id)
-        return conductor.of(run_id)
+        return conductor.steps_of(run_id)
 
     conductor.do, conductor.engine = run_work, engine
     yield conductor
@@ -174,8 +174,8 @@ async def test_its_conversations_go_along_and_are_not_paid_twice(work):
     assert [turn.content for turn in turns] == [
         turn.content for turn in (await old.turns("implement/1"))[:2]
     ], "and not what was said in the stage that is done anew"
-    assert await new.spent() == (Usage(), 0.0, 0)
-    assert (await old.spent())[1:] == (0.5, 1)
+    assert await new.sum_usage() == (Usage(), 0.0, 0)
+    assert (await old.sum_usage())[1:] == (0.5, 1)
 
 
 async def test_what_people_said_to_the_earlier_run_does_not_stand_for_what_they_say_to_this_one(
@@ -259,7 +259,7 @@ async def test_where_it_cannot_be_kept_all_is_done_anew_and_people_are_told(work
     [(stage, summary)] = work.told.summaries
     assert stage == "again/1"
     assert summary.endswith(told)
-    assert await StoredJournal(work.database, "new").spent() == (
+    assert await StoredJournal(work.database, "new").sum_usage() == (
         Usage(input=5, output=7),
         0.5,
         1,

@@ -33,27 +33,27 @@ def steers(store):
 
 
 async def test_what_was_said_is_returned(steers):
-    await steers.put("run-1", "k1", kind="go", words="on", **BOB)
-    [steer] = await RunSteering(steers, Bells(), "run-1").since()
+    await steers.insert("run-1", "k1", kind="go", words="on", **BOB)
+    [steer] = await RunSteering(steers, Bells(), "run-1").list_after()
     assert steer.words == "on"
 
 
 async def test_a_cancel_that_was_before_is_heard_at_once(steers):
-    await steers.put("run-1", "k1", kind="cancel", **BOB)
+    await steers.insert("run-1", "k1", kind="cancel", **BOB)
     async with asyncio.timeout(PATIENCE):
-        assert (await RunSteering(steers, Bells(), "run-1").cancelled()).by == "bob"
+        assert (await RunSteering(steers, Bells(), "run-1").wait_for_cancel()).by == "bob"
 
 
 async def test_another_process_cancels_and_it_is_heard_within_a_second_or_so(store, steers):
     bells, woken = Bells(), []
     waking = Waking(StoredApprovals(store), woken.append, steers=steers, ring=bells.ring)
     looking = asyncio.create_task(waking.run())
-    heard = asyncio.create_task(RunSteering(steers, bells, "run-1").cancelled())
-    other = asyncio.create_task(RunSteering(steers, bells, "run-2").cancelled())
+    heard = asyncio.create_task(RunSteering(steers, bells, "run-1").wait_for_cancel())
+    other = asyncio.create_task(RunSteering(steers, bells, "run-2").wait_for_cancel())
     await asyncio.sleep(0.2)
     elsewhere = Database(str(store.engine.url))
     began = time.monotonic()
-    await StoredSteers(elsewhere).put("run-1", "k1", kind="cancel", **BOB)
+    await StoredSteers(elsewhere).insert("run-1", "k1", kind="cancel", **BOB)
     async with asyncio.timeout(PATIENCE):
         assert (await heard).via == "comment"
     assert time.monotonic() - began < 60  # a second, and what a busy machine adds to it
@@ -67,8 +67,8 @@ async def test_another_process_cancels_and_it_is_heard_within_a_second_or_so(sto
 
 async def test_other_steers_do_not_cancel(steers):
     bells = Bells()
-    heard = asyncio.create_task(RunSteering(steers, bells, "run-1").cancelled())
-    await steers.put("run-1", "k1", kind="go", **BOB)
+    heard = asyncio.create_task(RunSteering(steers, bells, "run-1").wait_for_cancel())
+    await steers.insert("run-1", "k1", kind="go", **BOB)
     bells.ring("run-1")
     await asyncio.sleep(0.1)
     assert not heard.done()
@@ -92,7 +92,7 @@ class Counted:
 async def test_nobody_who_waits_polls():
     counted, bells = Counted(), Bells()
     waiting = [
-        asyncio.create_task(RunSteering(counted, bells, f"run-{number}").cancelled())
+        asyncio.create_task(RunSteering(counted, bells, f"run-{number}").wait_for_cancel())
         for number in range(50)
     ]
     await asyncio.sleep(0.3)
@@ -110,7 +110,7 @@ async def test_nobody_who_waits_polls():
 async def test_a_database_that_is_away_only_delays_it():
     counted = Counted([TransientError("The database is away")] * 3)
     steering = RunSteering(counted, Bells(), "run-1", retry_seconds=0.01)
-    heard = asyncio.create_task(steering.cancelled())
+    heard = asyncio.create_task(steering.wait_for_cancel())
     await asyncio.sleep(0.2)
     assert counted.asked == 4
     assert not heard.done()
@@ -121,7 +121,7 @@ async def test_a_database_that_is_away_only_delays_it():
 async def test_a_bell_that_never_rings_is_made_up_for():
     counted = Counted()
     steering = RunSteering(counted, Bells(), "run-1", look_seconds=0.05)
-    heard = asyncio.create_task(steering.cancelled())
+    heard = asyncio.create_task(steering.wait_for_cancel())
     await asyncio.sleep(0.02)
     counted.cancel = "bob"
     async with asyncio.timeout(PATIENCE):

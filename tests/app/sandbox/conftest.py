@@ -38,7 +38,7 @@ def running():
 
 
 @pytest.fixture
-def started(running):
+def run_lowered(running):
     """Wait until a process carries the mark, and return those that do."""
 
     async def wait(mark):

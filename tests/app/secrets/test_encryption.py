@@ -119,8 +119,10 @@ async def fill(database):
     asked = await StoredApprovals(database).ask_once(RUN, asking)
     decided = {"verdict": "denied", "by": "mara", "by_id": 1, "via": "comment", "reason": WORD}
     await StoredApprovals(database).decide(asked.id, **decided)
-    await StoredSteers(database).put(RUN, "k", kind="remark", via="comment", by="mara", words=WORD)
-    await store.ended(RUN, Outcome(kind="comment", text=WORD))
+    await StoredSteers(database).insert(
+        RUN, "k", kind="remark", via="comment", by="mara", words=WORD
+    )
+    await store.record_end(RUN, Outcome(kind="comment", text=WORD))
     book = dict.fromkeys(("full_name", "former", "former_installations", "default_branch"), "")
     book |= dict.fromkeys(("installation_id", "private", "archived", "since", "labels_made"), 0)
     book |= {"private": False, "archived": False, "id": 9, "policy_problem": WORD}
@@ -134,7 +136,7 @@ async def read_all(database, asked):
     [delivery] = await database.read(lambda c: list_waiting(c, limit=5))
     [turn] = await history.turns(RUN, content=True)
     approval = await StoredApprovals(database).get(asked)
-    [steer] = await StoredSteers(database).since(RUN)
+    [steer] = await StoredSteers(database).list_after(RUN)
     run = await history.run(RUN)
     return [
         json.loads(delivery.body)["issue"],

@@ -40,21 +40,21 @@ async def batches(store_url):
 async def test_what_was_dealt_with_is_known_to_the_runs_after_it(batches):
     await batches.remember("0001-run", REVIEW, BATCH)
     await batches.remember("0002-run", CHECKS, Batch(kind="checks", head=PUSHED))
-    first, second = await batches.of(2**40, 31)
+    first, second = await batches.list_of_pull(2**40, 31)
     assert (first, second.kind, second.reviews) == (BATCH, "checks", ())
 
 
 async def test_it_is_of_one_pull_request_of_one_repository(batches):
     await batches.remember("0001-run", REVIEW, BATCH)
-    assert await batches.of(2**40, 32) == ()
-    assert await batches.of(2**40 + 1, 31) == ()
+    assert await batches.list_of_pull(2**40, 32) == ()
+    assert await batches.list_of_pull(2**40 + 1, 31) == ()
 
 
 async def test_a_run_has_one_and_its_later_word_stands(batches):
     """A crash between the push and what it is the answer to is mended by doing it once more."""
     await batches.remember("0001-run", REVIEW, BATCH.model_copy(update={"pushed": ""}))
     await batches.remember("0001-run", REVIEW, BATCH)
-    assert await batches.of(2**40, 31) == (BATCH,)
+    assert await batches.list_of_pull(2**40, 31) == (BATCH,)
 
 
 async def test_a_review_is_covered_by_another_run_but_not_by_ones_own(batches):
@@ -74,7 +74,7 @@ async def test_a_run_that_failed_is_not_begun_again_but_one_called_back_leaves_t
     await batches.remember("0001-run", REVIEW, BATCH.model_copy(update={"kept_back": True}))
     assert await batches.covers("0002-run", REVIEW), "while it is at work"
     database = Database(store_url)
-    await Runs(database).ended("0001-run", Outcome(kind=end, text="So it ended."))
+    await Runs(database).record_end("0001-run", Outcome(kind=end, text="So it ended."))
     assert await batches.covers("0002-run", REVIEW) == covered
     await batches.remember("0001-run", REVIEW, BATCH)
     assert await batches.covers("0002-run", REVIEW), "what was answered stays answered"
@@ -96,8 +96,8 @@ async def test_an_update_is_never_covered(batches):
 
 async def test_what_was_pushed_is_known_by_its_commit(batches):
     await batches.remember("0001-run", REVIEW, BATCH)
-    assert await batches.pushed(CHECKS, PUSHED)
-    assert not await batches.pushed(CHECKS, HEAD)
-    assert not await batches.pushed(CHECKS, "")
+    assert await batches.has_pushed(CHECKS, PUSHED)
+    assert not await batches.has_pushed(CHECKS, HEAD)
+    assert not await batches.has_pushed(CHECKS, "")
     await batches.remember("0002-run", CHECKS, Batch(kind="checks", head=PUSHED))
-    assert not await batches.pushed(CHECKS, ""), "that nothing was pushed is no commit"
+    assert not await batches.has_pushed(CHECKS, ""), "that nothing was pushed is no commit"

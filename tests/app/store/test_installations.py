@@ -118,7 +118,7 @@ async def test_the_live_runs_of_an_installation_are_those_of_what_it_reaches(boo
     await runs.create("0002-run", wish(ident=10))  # of which the books know nothing yet
     await runs.create("0003-run", wish(ident=11, installation_id=2))
     await runs.create("0004-run", wish())
-    await runs.ended("0004-run", Outcome(kind="failed", text="No."))
+    await runs.record_end("0004-run", Outcome(kind="failed", text="No."))
     assert await books.live_runs(installation_id=1) == ["0001-run", "0002-run"]
     assert await books.live_runs(repository_ids=[11]) == ["0003-run"]
     await books.keep(KnownInstallation(**{**vars(HERE), "id": 2}))
@@ -137,14 +137,14 @@ async def test_labels_are_due_for_what_is_new_and_can_be_reached(books, store):
     more = [repository(), repository(10, "old", archived=True), repository(11, "gone")]
     await books.keep_repositories(1, more, whole=True)
     await books.remove_repository(11)
-    assert await labels.waiting(later) == [1]
+    assert await labels.list_due_installations(later) == [1]
     assert await labels.due(1, later, 10) == [9]
-    await labels.done(9, made=3, again=None, policy_problem="line 1")
+    await labels.record_pass(9, made=3, again=None, policy_problem="line 1")
     assert (await labels.made_since(1, 0), await labels.made_since(1, later)) == (3, 0)
-    assert await labels.waiting(later) == []
+    assert await labels.list_due_installations(later) == []
     await labels.ask_again(1)
     assert await labels.due(1, later, 10) == [9]
     await books.keep(KnownInstallation(**{**vars(HERE), "suspended_at": 50.0}))
-    assert await labels.waiting(later) == []
+    assert await labels.list_due_installations(later) == []
     await labels.leave(1)
     assert await labels.due(1, later, 10) == []

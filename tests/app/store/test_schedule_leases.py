@@ -45,12 +45,12 @@ async def test_of_each_delivery_that_failed_the_first_attempt_is_due(store):
         page = [attempt(5, "b", at=50.0), attempt(4, "a", at=40.0), attempt(3, "b", at=30.0)]
         await sweeps.note("deliveries", reading, page)
         await sweeps.note("deliveries", reading, page)
-    assert await sweeps.reading("deliveries") == reading
+    assert await sweeps.read_progress("deliveries") == reading
     assert await due(sweeps) == [Missed("b", 3, 0), Missed("a", 4, 0)]
     assert await due(sweeps, since=35.0) == [Missed("a", 4, 0)]
     assert await due(sweeps, most=1) == [Missed("b", 3, 0)]
-    await sweeps.asked(Missed("b", 3, 0), next_at=1e11)
-    await sweeps.gone("a")
+    await sweeps.record_redelivery(Missed("b", 3, 0), next_at=1e11)
+    await sweeps.record_gone("a")
     assert await due(sweeps) == []
     assert await due(sweeps, now=1e12) == [Missed("b", 3, 1)]
     assert await sweeps.open_of(2**40, "issues", "labeled") == 1
@@ -72,5 +72,5 @@ async def test_what_is_in_the_inbox_is_not_due(store):
     sweeps = Sweeps(store, "one")
     async with sweeps.turn("deliveries", 60):
         await sweeps.note("deliveries", LogPosition(), [attempt(1, "a"), attempt(2, "b")])
-    await Inbox(store, limit=9).put(Delivery("a", "issues", "labeled", 1, "d", b"{}"))
+    await Inbox(store, limit=9).store(Delivery("a", "issues", "labeled", 1, "d", b"{}"))
     assert [each.guid for each in await due(sweeps)] == ["b"]

@@ -36,7 +36,7 @@ class Site:
         self.answers = {}
         self.port = 0
 
-    def on(self, path, answer):
+    def answer_with(self, path, answer):
         self.answers[path] = answer
 
     async def handle(self, request):
@@ -54,7 +54,7 @@ class Site:
 @asynccontextmanager
 async def open_site(address, answer=None, port=0, **more):
     made = Site()
-    made.on("/", answer)
+    made.answer_with("/", answer)
     app = web.Application()
     app.router.add_route("*", "/{tail:.*}", made.handle)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -116,7 +116,7 @@ def stream(*, piece, pause=0.0, count=None, **headers):
 
 
 async def test_a_page_comes_with_its_address_status_and_kind(site):
-    site.on("/a", text("plain", "text/plain; charset=utf-8"))
+    site.answer_with("/a", text("plain", "text/plain; charset=utf-8"))
 
     page = await fetch(site, f"http://{HOST}/a?q=1#part")
 
@@ -130,8 +130,8 @@ async def test_nothing_of_ours_is_sent_along(site, monkeypatch):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     monkeypatch.setenv("FETTLE_PRIVATE_KEY", "planted-secret")
     cookie = {"Set-Cookie": "id=1; Path=/"}
-    site.on("/a", web.Response(status=302, headers={"Location": "/b"} | cookie))
-    site.on("/b", text())
+    site.answer_with("/a", web.Response(status=302, headers={"Location": "/b"} | cookie))
+    site.answer_with("/b", text())
 
     await fetch(site, f"http://{HOST}/a")
 
@@ -148,7 +148,7 @@ async def test_html_becomes_markdown_without_what_is_not_shown(site):
         "<a href='/more' title='t'>rest</a>.<img src='https://evil.example/x.png' alt='a plan'></p>"
         "<pre>x = 1\n  y</pre></main></body></html>"
     )
-    site.on("/", text(html, "text/html"))
+    site.answer_with("/", text(html, "text/html"))
 
     page = await fetch(site)
 
@@ -160,14 +160,14 @@ async def test_html_becomes_markdown_without_what_is_not_shown(site):
 
 @pytest.mark.parametrize("html", ["<div>" * 90_000 + "deep", "<p>a<" * 5_000])
 async def test_tangled_markup_is_text_or_refused_but_never_fatal(site, html):
-    site.on("/", text(html, "text/html"))
+    site.answer_with("/", text(html, "text/html"))
 
     assert (await fetch(site)).status == 200
 
 
 async def test_markup_that_keeps_a_parser_busy_is_given_up(site, monkeypatch):
     monkeypatch.setattr("app.web.markup.SECONDS", 1)
-    site.on("/", text("<a a=" * 60_000, "text/html"))
+    site.answer_with("/", text("<a a=" * 60_000, "text/html"))
 
     with pytest.raises(ToolError, match="tangled"):
         await fetch(site)
@@ -175,7 +175,7 @@ async def test_markup_that_keeps_a_parser_busy_is_given_up(site, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["application/json", "application/problem+json", "text/markdown"])
 async def test_json_and_text_come_as_they_are(site, kind):
-    site.on("/", text('{"a": "<b>&amp;"}', kind))
+    site.answer_with("/", text('{"a": "<b>&amp;"}', kind))
 
     assert (await fetch(site)).text == '{"a": "<b>&amp;"}'
 
@@ -197,7 +197,7 @@ async def test_json_and_text_come_as_they_are(site, kind):
     ],
 )
 async def test_the_charset_is_the_servers_or_the_pages_or_utf8(site, sent, kind, read):
-    site.on("/", web.Response(body=sent, headers={"Content-Type": kind}))
+    site.answer_with("/", web.Response(body=sent, headers={"Content-Type": kind}))
 
     page = (await fetch(site)).text
 
@@ -205,13 +205,13 @@ async def test_the_charset_is_the_servers_or_the_pages_or_utf8(site, sent, kind,
 
 
 async def test_hidden_and_control_characters_are_left_out(site):
-    site.on("/", text("a\0b\x1b]0;title\x07c\u200bd\u202ee\U000e0041f\r\ng"))
+    site.answer_with("/", text("a\0b\x1b]0;title\x07c\u200bd\u202ee\U000e0041f\r\ng"))
 
     assert (await fetch(site)).text == "ab]0;titlecdef\ng"
 
 
 async def test_an_error_page_is_told_with_its_status(site):
-    site.on("/", text("no such page", status=404))
+    site.answer_with("/", text("no such page", status=404))
 
     page = await fetch(site)
 
@@ -222,7 +222,7 @@ async def test_an_error_page_is_told_with_its_status(site):
 
 
 async def test_an_endless_body_is_left_after_50_kb(site):
-    site.on("/", stream(piece=b"x" * 4096))
+    site.answer_with("/", stream(piece=b"x" * 4096))
 
     page = await fetch(site)
 
@@ -232,7 +232,7 @@ async def test_an_endless_body_is_left_after_50_kb(site):
 
 async def test_endless_markup_is_left_too_and_its_text_is_bounded(site):
     piece = b"<p>" + b"word " * 200 + b"</p>"
-    site.on("/", stream(piece=piece, **{"Content-Type": "text/html"}))
+    site.answer_with("/", stream(piece=piece, **{"Content-Type": "text/html"}))
 
     page = await fetch(site)
 
@@ -244,7 +244,7 @@ async def test_endless_markup_is_left_too_and_its_text_is_bounded(site):
 async def test_a_bomb_is_unpacked_no_further_than_wanted(site, coding):
     packed = (gzip.compress if coding == "gzip" else zlib.compress)(b"0" * 200_000_000)
     headers = {"Content-Type": "text/plain", "Content-Encoding": coding}
-    site.on("/", web.Response(body=packed, headers=headers))
+    site.answer_with("/", web.Response(body=packed, headers=headers))
 
     tracemalloc.start()
     page = await fetch(site)
@@ -258,7 +258,7 @@ async def test_a_bomb_is_unpacked_no_further_than_wanted(site, coding):
 
 async def test_packed_pages_are_unpacked(site):
     headers = {"Content-Type": "text/plain", "Content-Encoding": "gzip"}
-    site.on("/", web.Response(body=gzip.compress(b"small"), headers=headers))
+    site.answer_with("/", web.Response(body=gzip.compress(b"small"), headers=headers))
 
     assert (await fetch(site)).text == "small"
 
@@ -266,7 +266,7 @@ async def test_packed_pages_are_unpacked(site):
 @pytest.mark.parametrize("coding", ["br", "zstd", "gzip, gzip"])
 async def test_other_packings_are_refused(site, coding):
     headers = {"Content-Type": "text/plain", "Content-Encoding": coding}
-    site.on("/", web.Response(body=b"?", headers=headers))
+    site.answer_with("/", web.Response(body=b"?", headers=headers))
 
     with pytest.raises(ToolError, match="packed as"):
         await fetch(site)
@@ -274,14 +274,14 @@ async def test_other_packings_are_refused(site, coding):
 
 async def test_what_is_not_packed_as_it_says_is_refused(site):
     headers = {"Content-Type": "text/plain", "Content-Encoding": "gzip"}
-    site.on("/", web.Response(body=b"not gzip at all", headers=headers))
+    site.answer_with("/", web.Response(body=b"not gzip at all", headers=headers))
 
     with pytest.raises(ToolError, match="nothing that can be read"):
         await fetch(site)
 
 
 async def test_a_slow_drip_ends_with_the_time(site):
-    site.on("/", stream(piece=b".", pause=0.05))
+    site.answer_with("/", stream(piece=b".", pause=0.05))
 
     with pytest.raises(ToolError, match="did not answer within"):
         await fetch(site, seconds=0.3)
@@ -292,7 +292,7 @@ async def test_a_chain_of_slow_redirects_shares_the_time(site):
         await asyncio.sleep(0.2)
         return await go("/")(_request)
 
-    site.on("/", redirect_later)
+    site.answer_with("/", redirect_later)
 
     with pytest.raises(ToolError, match="did not answer within"):
         await fetch(site, seconds=0.5)
@@ -309,7 +309,7 @@ async def test_a_body_shorter_than_it_claims_is_told_as_cut(site):
         request.transport.close()
         return response
 
-    site.on("/", short)
+    site.answer_with("/", short)
 
     page = await fetch(site)
 
@@ -320,7 +320,7 @@ async def test_a_body_shorter_than_it_claims_is_told_as_cut(site):
     "kind", ["application/octet-stream", "image/png", "application/pdf", "application/zip", ""]
 )
 async def test_other_kinds_are_refused_before_their_body(site, kind):
-    site.on("/", stream(piece=b"x" * 1000, **{"Content-Type": kind}))
+    site.answer_with("/", stream(piece=b"x" * 1000, **{"Content-Type": kind}))
 
     with pytest.raises(ToolError, match="only text and JSON"):
         await fetch(site)
@@ -330,8 +330,8 @@ async def test_other_kinds_are_refused_before_their_body(site, kind):
 
 
 async def test_redirects_within_what_is_allowed_are_followed(site):
-    site.on("/", go("//www.example.com:80/b"))
-    site.on("/b", text("there"))
+    site.answer_with("/", go("//www.example.com:80/b"))
+    site.answer_with("/b", text("there"))
 
     page = await fetch(site, allowed=lambda host: host.endswith("example.com"))
 
@@ -340,7 +340,7 @@ async def test_redirects_within_what_is_allowed_are_followed(site):
 
 
 async def test_a_redirect_to_another_host_is_named_not_followed(site):
-    site.on("/", go("https://other.example.org/x?y=1"))
+    site.answer_with("/", go("https://other.example.org/x?y=1"))
 
     with pytest.raises(ToolError, match=r"fetch https://other.example.org/x\?y=1 as a call"):
         await fetch(site)
@@ -368,7 +368,7 @@ async def test_a_redirect_to_another_host_is_named_not_followed(site):
     ],
 )
 async def test_a_redirect_may_lead_nowhere_that_a_call_may_not(site, location):
-    site.on("/", go(location))
+    site.answer_with("/", go(location))
 
     with pytest.raises(ToolError, match="redirects to where it may not"):
         await fetch(site, allowed=lambda host: True)
@@ -376,7 +376,7 @@ async def test_a_redirect_may_lead_nowhere_that_a_call_may_not(site, location):
 
 
 async def test_a_redirect_loop_ends(site):
-    site.on("/", go("/"))
+    site.answer_with("/", go("/"))
 
     with pytest.raises(ToolError, match="more than 5 redirects"):
         await fetch(site)
@@ -457,7 +457,7 @@ async def test_a_name_that_changes_its_mind_is_asked_once_and_read_where_it_was_
 
 
 async def test_each_hop_is_resolved_and_checked_anew(site):
-    site.on("/", go(f"http://{HOST}/next"))
+    site.answer_with("/", go(f"http://{HOST}/next"))
     hops = []
 
     async def reach(host, port):
@@ -518,7 +518,7 @@ async def secure(tmp_path):
 
 
 async def test_the_certificate_is_checked_against_the_name_not_the_address(secure):
-    secure.on("/", text("safe"))
+    secure.answer_with("/", text("safe"))
 
     page = await fetch(secure, f"https://{HOST}/", trust=secure.trust)
 
@@ -537,7 +537,7 @@ async def test_a_certificate_of_nobody_or_of_another_host_is_refused(secure, hos
 
 
 async def test_a_redirect_out_of_the_encryption_is_refused(secure):
-    secure.on("/", go(f"http://{HOST}/"))
+    secure.answer_with("/", go(f"http://{HOST}/"))
 
     with pytest.raises(ToolError, match="out of the encryption"):
         await fetch(secure, f"https://{HOST}/", trust=secure.trust)

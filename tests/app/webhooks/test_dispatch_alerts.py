@@ -89,7 +89,7 @@ def arrives(inbox):
         alert = {**ALERT, "number": number, "state": state, "dependency": dependency}
         body = orjson.dumps({**PAYLOAD, "action": action, "alert": alert})
         ident = more.get("ident", f"{action}-{number}")
-        return await inbox.put(Delivery(ident, "dependabot_alert", action, 1, f"h-{ident}", body))
+        return await inbox.store(Delivery(ident, "dependabot_alert", action, 1, f"h-{ident}", body))
 
     return insert_alert
 
@@ -111,13 +111,13 @@ async def test_forty_at_once_become_one_run_for_each_package_and_folder(
     for number in range(1, 41):
         package, manifest = places[number % 4]
         await arrives(number, package=package, manifest=manifest)
-    assert not await dispatcher.once()
+    assert not await dispatcher.dispatch_batch()
     assert len(engine.taken) == len({request.lane for _, request in engine.taken}) == 4
     marked = Counter(state for state, _ in await states(database))
     assert marked == {"dispatched": 4, "ignored": 36}
     reasons = {note for state, note in await states(database) if state == "ignored"}
     assert reasons == {COVERED.format(run=run_id) for run_id, _ in engine.taken}
-    told = [await AlertRuns(database).told(run_id) for run_id, _ in engine.taken]
+    told = [await AlertRuns(database).list_told_alerts(run_id) for run_id, _ in engine.taken]
     assert sum(map(len, told)) == 36
 
 
@@ -125,16 +125,16 @@ async def test_an_alert_that_the_run_did_not_read_gets_a_run_of_its_own(
     dispatcher, database, engine, arrives
 ):
     await arrives(1)
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     [(first, _)] = engine.taken
-    await Runs(database).started(first, "stage/scan/1")
+    await Runs(database).record_stage(first, "stage/scan/1")
     await arrives(2)
     await arrives(3)
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert [told.told[0].alert for _, told in engine.taken] == [1, 2]
-    await Runs(database).ended(first, Outcome(kind="comment", text="Done."))
+    await Runs(database).record_end(first, Outcome(kind="comment", text="Done."))
     await arrives(4)
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert len(engine.taken) == 2
 
 
@@ -142,12 +142,12 @@ async def test_a_run_that_cannot_be_read_does_not_stop_the_dispatcher(
     dispatcher, database, engine, arrives
 ):
     await arrives(1)
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     await database.write(lambda c: c.execute(update(runs).values(request="{broken")))
     await arrives(2)
     await arrives(3, package="lodash")
     for _ in range(ATTEMPTS):
-        await dispatcher.once()
+        await dispatcher.dispatch_batch()
         await asyncio.sleep(0.2)
     assert [request.package for _, request in engine.taken] == ["minimist", "lodash"]
     [_, (state, note), _] = await states(database)
@@ -158,9 +158,9 @@ async def test_a_run_that_cannot_be_read_does_not_stop_the_dispatcher(
 async def test_a_redelivery_changes_nothing(dispatcher, engine, arrives):
     assert await arrives(1) == "stored"
     assert await arrives(1) == "duplicate"
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert await arrives(1) == "duplicate"
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert len(engine.taken) == 1
 
 
@@ -172,14 +172,16 @@ async def test_a_kill_between_leaving_it_to_a_run_and_marking_loses_and_doubles_
     url = str(database.engine.url)
     died = subprocess.run([sys.executable, "-c", KILLED, url], cwd=ROOT, check=False)
     assert died.returncode == -signal.SIGKILL
-    [run_id] = await Runs(database).unfinished()
+    [run_id] = await Runs(database).list_unfinished()
     assert {state for state, _ in await states(database)} == {"received"}
-    assert len(await AlertRuns(database).told(run_id)) == 4
+    assert len(await AlertRuns(database).list_told_alerts(run_id)) == 4
 
-    await Runs(database).started(run_id, "stage/scan/1")  # it went on, and has read all of them
-    await dispatcher.once()
+    await Runs(database).record_stage(
+        run_id, "stage/scan/1"
+    )  # it went on, and has read all of them
+    await dispatcher.dispatch_batch()
     assert [each for each, _ in engine.taken] == [run_id]
-    assert await Runs(database).unfinished() == [run_id]
+    assert await Runs(database).list_unfinished() == [run_id]
     assert Counter(s for s, _ in await states(database)) == {"dispatched": 1, "ignored": 4}
 
 
@@ -195,11 +197,11 @@ async def test_what_the_engine_did_not_take_at_once_is_offered_again_though_othe
     engine.submit = refuses
     await arrives(1)
     await arrives(2)
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert [state for state, _ in await states(database)] == ["received", "ignored"]
     engine.submit = taken
     dispatcher._retries.clear()
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert len(engine.taken) == 1
 
 
@@ -209,18 +211,18 @@ async def test_the_clock_asks_for_nothing_while_a_run_is_under_way(
 ):
     about = request(1)
     await Runs(database).create("0001", about)
-    await Runs(database).started("0001", stage)
+    await Runs(database).record_stage("0001", stage)
     due = request(1, via="schedule").model_dump(mode="json")
     body = orjson.dumps({"request": due})
-    await inbox.put(Delivery("fettle.alerts-1", "fettle.schedule", "due", 1, "h1", body))
-    await dispatcher.once()
+    await inbox.store(Delivery("fettle.alerts-1", "fettle.schedule", "due", 1, "h1", body))
+    await dispatcher.dispatch_batch()
     assert engine.taken == []
     assert await states(database) == [("ignored", UNDER_WAY.format(run="0001"))]
 
 
 async def test_closed_alerts_are_told(dispatcher, engine, arrives):
     await arrives(1, action="fixed", state="fixed")
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     [(_, told)] = engine.taken
     assert isinstance(told, AlertClosed)
 
@@ -229,7 +231,7 @@ async def closes(inbox, number, ident):
     pull = {"number": number, "title": "x", "html_url": "https://example.org", "merged": True}
     payload = {**PAYLOAD, "action": "closed", "pull_request": pull}
     body = orjson.dumps({**payload, "sender": {"id": 8, "login": "mara"}})
-    await inbox.put(Delivery(ident, "pull_request", "closed", 1, ident, body))
+    await inbox.store(Delivery(ident, "pull_request", "closed", 1, ident, body))
 
 
 async def test_of_closed_pull_requests_only_those_are_told_that_somebody_waits_for(
@@ -239,12 +241,12 @@ async def test_of_closed_pull_requests_only_those_are_told_that_somebody_waits_f
     here = about.repository.model_copy(update={"id": 99})
     about = about.model_copy(update={"repository": here})
     await Runs(database).create("0001", about)
-    await Runs(database).ended("0001", Outcome(kind="comment", text="Done."))
+    await Runs(database).record_end("0001", Outcome(kind="comment", text="Done."))
     kept = {"cancelled": False, "commit": "c" * 40, "found": {1: "m"}}
     await Remediations(database).remember("0001", about, number=31, **kept)
     await closes(inbox, 30, "p30")
     await closes(inbox, 31, "p31")
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert [type(told).__name__ for _, told in engine.taken] == ["Command", "PullClosed"]
     assert await states(database) == [("ignored", NOBODY), ("dispatched", None)]
 
@@ -261,7 +263,7 @@ async def test_of_closed_pull_requests_only_those_are_told_that_somebody_waits_f
 async def test_hostile_names_ask_for_nothing(dispatcher, database, engine, arrives, names):
     await arrives(1, **names)
     await arrives(2, **names, action="fixed", state="fixed")
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert engine.taken == []
     assert {state for state, _ in await states(database)} == {"ignored"}
 
@@ -274,5 +276,5 @@ async def test_odd_names_have_runs_of_their_own(dispatcher, engine, arrives, pac
     await arrives(1, package=package, manifest=manifest)
     await arrives(2, package=package, manifest=manifest)
     await arrives(3)
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert [told.told[0].alert for _, told in engine.taken] == [1, 3]

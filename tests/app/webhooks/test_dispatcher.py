@@ -59,13 +59,13 @@ def dispatcher(database, inbox, engine):
 
 
 @pytest.fixture
-def put(inbox, sender):
+def insert(inbox, sender):
     async def insert_delivery(body=None, **changes):
         payload = sender.payload(**changes)
         if body is None:
             body = json.dumps(payload).encode()
         number = payload["issue"]["number"]
-        await inbox.put(Delivery(f"d{number}", "issues", "labeled", 1, f"h{number}", body))
+        await inbox.store(Delivery(f"d{number}", "issues", "labeled", 1, f"h{number}", body))
         return number
 
     return insert_delivery
@@ -98,20 +98,20 @@ async def wait_until(condition):
 
 async def test_a_request_is_made_and_the_row_marked(dispatcher, put, inbox, engine, states):
     number = await put()
-    assert await dispatcher.once() is False
+    assert await dispatcher.dispatch_batch() is False
     ((run_id, taken),) = engine.taken
     assert taken == number
     assert run_id.endswith(f"-d{number}")
     assert await states() == [(f"d{number}", "dispatched", None)]
     assert inbox.depth == 0
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert len(engine.taken) == 1
 
 
 async def test_order_of_arrival_over_several_batches(dispatcher, put, engine, monkeypatch):
     monkeypatch.setattr(module, "BATCH", 3)
     numbers = [await put() for _ in range(8)]
-    while await dispatcher.once():
+    while await dispatcher.dispatch_batch():
         pass
     assert engine.numbers == numbers
 
@@ -124,8 +124,8 @@ async def test_each_command_of_a_comment_is_handed_over_by_itself(
     comment = {"id": 5, "body": body, "user": author, "html_url": "https://x.example/1"}
     payload = sender.payload(action="created", comment=comment)
     raw = json.dumps(payload).encode()
-    await inbox.put(Delivery("d9", "issue_comment", "created", 1, "h9", raw))
-    await dispatcher.once()
+    await inbox.store(Delivery("d9", "issue_comment", "created", 1, "h9", raw))
+    await dispatcher.dispatch_batch()
 
     first, second = (run_id for run_id, _ in engine.taken)
     assert first.endswith("-d9-1")
@@ -143,7 +143,7 @@ async def test_commands_of_which_one_is_not_taken_are_all_handed_over_again(
     number = payload["issue"]["number"]
     raw = json.dumps(payload).encode()
     engine.refuse[number] = 1
-    await inbox.put(Delivery("d9", "issue_comment", "created", 1, "h9", raw))
+    await inbox.store(Delivery("d9", "issue_comment", "created", 1, "h9", raw))
 
     async def has_both():
         return len({run_id for run_id, _ in engine.taken}) == 2
@@ -153,7 +153,7 @@ async def test_commands_of_which_one_is_not_taken_are_all_handed_over_again(
 
 async def test_what_asks_for_nothing_is_ignored_with_the_reason(dispatcher, put, engine, states):
     await put(label={"name": "bug"})
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert engine.taken == []
     ((_, state, note),) = await states()
     assert state == "ignored"
@@ -165,7 +165,7 @@ async def test_poison_fails_alone_and_says_why(dispatcher, put, inbox, engine, s
     await put(body=b"{no json")
     await put(issue={"number": 5, "title": "\ud800"})
     good = await put()
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert engine.numbers == [good]
     rows = await states()
     assert [state for _, state, _ in rows] == ["failed"] * 3 + ["dispatched"]
@@ -176,7 +176,7 @@ async def test_poison_fails_alone_and_says_why(dispatcher, put, inbox, engine, s
 
 async def test_no_value_of_a_payload_gets_into_the_note(dispatcher, put, states):
     await put(sender={"id": "hush-hush", "login": "x"})
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     ((_, state, note),) = await states()
     assert state == "failed"
     assert "sender.id" in note
@@ -259,11 +259,11 @@ async def test_a_crash_between_handing_over_and_marking_hands_over_again(
     with monkeypatch.context() as patch:
         patch.setattr(database, "write", lose)
         with pytest.raises(TransientError):
-            await dispatcher.once()
-    await dispatcher.once()
+            await dispatcher.dispatch_batch()
+    await dispatcher.dispatch_batch()
     first, second = engine.taken
     assert first == second  # the engine knows it by its run id
-    assert await dispatcher.once() is False
+    assert await dispatcher.dispatch_batch() is False
     assert len(engine.taken) == 2
 
 
@@ -315,7 +315,7 @@ def tell(inbox, sender):
         payload["issue"] = {**payload["issue"], "number": 1}
         body = json.dumps(payload).encode()
         action = payload["action"]
-        await inbox.put(Delivery(ident, event, action, 1, f"h{ident}", body))
+        await inbox.store(Delivery(ident, event, action, 1, f"h{ident}", body))
 
     return insert_delivery
 
@@ -339,7 +339,7 @@ async def test_a_remark_that_no_run_could_hear_goes_no_further(
     await tell("d1", "issue_comment", **remark())
     await tell("d2", "issues", action="unlabeled")
     await tell("d3", "issues", action="closed")
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
 
     assert engine.taken == []
     assert [(state, note) for _, state, note in await states()] == [("ignored", NOBODY)] * 3
@@ -351,19 +351,19 @@ async def test_a_remark_that_no_run_could_hear_goes_no_further(
 async def test_a_command_goes_on_whether_a_run_is_under_way_or_not(dispatcher, tell, engine):
     said = {**remark()["comment"], "body": "/bot status"}
     await tell("d1", "issue_comment", **remark(comment=said))
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert len(engine.taken) == 1
 
 
 async def test_a_remark_reaches_the_run_that_is_under_way(dispatcher, tell, take, engine, database):
     await tell("d1", "issues", action="labeled")
     await tell("d2", "issue_comment", **remark())
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     [(run_id, _), (ident, _)] = engine.taken
     assert ident > run_id  # by that the desk knows that it was said to this run
-    await Runs(database).ended(run_id, Outcome(kind="failed", text="x"))
+    await Runs(database).record_end(run_id, Outcome(kind="failed", text="x"))
     await tell("d3", "issue_comment", **remark())
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert len(engine.taken) == 2
 
 
@@ -378,7 +378,7 @@ async def test_a_label_that_comes_twice_is_one_run(dispatcher, tell, take, datab
     """Redelivered under its id, or put in twice before anybody dispatched it."""
     for _ in range(2):
         await tell("d1", "issues", action="labeled")
-        await dispatcher.once()
+        await dispatcher.dispatch_batch()
     ids, cancelled = await live(database)
     assert (len(ids), cancelled) == (1, [])
 
@@ -389,7 +389,7 @@ async def test_label_off_and_on_again_leaves_one_run_in_whatever_order_it_arrive
     await tell("d1", "issues", action="labeled")
     await tell("d3", "issues", action="labeled", sender={"login": "bob", "id": 9, "type": "User"})
     await tell("d2", "issues", action="unlabeled")
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     (first, second), cancelled = await live(database)
     assert cancelled == [first]
     assert (await StoredSteers(database).cancel_of(first)).by == "bob"
@@ -401,7 +401,7 @@ async def test_a_run_taken_once_more_after_a_crash_cancels_nothing_new(
 ):
     await tell("d1", "issues", action="labeled")
     await tell("d2", "issues", action="labeled", title="again")
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     first = engine.taken[0][0]
     request = ResolveIssue.model_validate(await Runs(database).request(first))
     await engine.submit(first, request)
@@ -430,7 +430,7 @@ def fail(inbox, sender):
         }
         payload = {**sender.payload(action="completed"), "repository": repository}
         body = json.dumps({**payload, "check_suite": suite}).encode()
-        await inbox.put(Delivery(ident, "check_suite", "completed", 1, f"h{ident}", body))
+        await inbox.store(Delivery(ident, "check_suite", "completed", 1, f"h{ident}", body))
 
     return insert_failure
 
@@ -441,7 +441,7 @@ async def test_of_many_checks_that_fail_on_a_commit_one_run_looks(
     for number in range(5):
         await fail(f"d{number}")
     await fail("d9", head="b" * 40)
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert engine.numbers == [31, 31]
     notes = {ident: note for ident, _, note in await states()}
     assert [notes[f"d{number}"] for number in range(5)] == [None, *[MENDING] * 4]
@@ -453,11 +453,11 @@ async def test_those_that_fail_after_its_end_are_looked_at_again(
 ):
     """GitHub lets a check be run again; whether that is covered the run's admission decides."""
     await fail("d1")
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     [(run_id, _)] = engine.taken
-    await Runs(database).ended(run_id, Outcome(kind="covered", text="So it was."))
+    await Runs(database).record_end(run_id, Outcome(kind="covered", text="So it was."))
     await fail("d2")
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert len(engine.taken) == 2
 
 
@@ -475,15 +475,15 @@ async def test_a_crash_between_making_the_run_and_handing_it_over_loses_nothing(
     engine.submit = fails_once
     await fail("d1")
     with pytest.raises(TransientError):
-        await dispatcher.once()
-    await dispatcher.once()
+        await dispatcher.dispatch_batch()
+    await dispatcher.dispatch_batch()
     assert engine.numbers == [31]
     assert [state for _, state, _ in await states()] == ["dispatched"]
 
 
 async def test_what_people_have_pushed_is_theirs(dispatcher, fail, engine, database, states):
     await fail("d1", branch="topic")
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert engine.taken == []
     assert [note for *_, note in await states()] == [NOT_OURS]
 
@@ -510,10 +510,10 @@ async def test_but_on_their_branches_fettle_pushes_as_well(
 ):
     batch = Batch(kind="reviews", head="c" * 40, pushed=HEAD)
     await Batches(database).remember("0-run", addressing, batch)
-    await Runs(database).ended("0-run", Outcome(kind="comment", text="Done."))
+    await Runs(database).record_end("0-run", Outcome(kind="comment", text="Done."))
     await fail("d1", branch="topic")
     await fail("d2", branch="topic", head="d" * 40)
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert engine.numbers == [31]
 
 
@@ -522,7 +522,7 @@ async def test_a_run_that_has_pushed_may_not_have_said_so_yet(
 ):
     """It answers every thread first; quick checks have failed by then."""
     await fail("d1", branch="topic")
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert engine.numbers == [31]
 
 
@@ -531,7 +531,7 @@ async def test_those_that_were_dealt_with_make_no_run_at_all(
 ):
     batch = Batch(kind="checks", head=HEAD)
     await Batches(database).remember("0-run", addressing, batch)
-    await Runs(database).ended("0-run", Outcome(kind="comment", text="They are flaky."))
+    await Runs(database).record_end("0-run", Outcome(kind="comment", text="They are flaky."))
     await fail("d1")
-    await dispatcher.once()
+    await dispatcher.dispatch_batch()
     assert [(state, note) for _, state, note in await states()] == [("ignored", MENDED)]

@@ -266,7 +266,7 @@ async def test_a_run_that_lost_its_ground_ends_without_a_word():
 class Lost:
     """The installation went away under the run."""
 
-    async def since(self, number=0):
+    async def list_after(self, number=0):
         return [Steer(number=1, kind="cancel", by="octo", via="installation", at=0.0)]
 
 

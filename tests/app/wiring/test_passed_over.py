@@ -164,7 +164,7 @@ async def test_reviews_that_another_run_has_dealt_with_ask_nothing_of_github(mac
 async def test_our_own_replies_do_not_even_come_in(machine):
     app = machine.scene.server.world.apps[machine.scene.app.app_id]
     machine.scene.server.parts.reviews.reply(machine.thread, Actor(app.bot, app), "Fixed.")
-    await machine.scene.server.webhooks.settled()
+    await machine.scene.server.webhooks.wait_until_settled()
     assert machine.ended == []
     assert machine.dropped == ["from_bot"]
 

@@ -31,7 +31,7 @@ async def test_attack_what_was_private_when_it_was_asked_for_is_held_to_what_hol
     alerted, github = alerted_privately, alerted_privately.scene.github
     alert = await alerted.alert()
     del alerted.server.world.advisories[alert.advisory.ghsa_id.upper()]
-    run_id, request = await alerted.about()
+    run_id, request = await alerted.create_run()
     installed = Public(*([request.repository.id] if public else []))
     github = github.with_installations(lambda _: installed)
     held = {"database": alerted.database, "runs": alerted.runs}

@@ -52,7 +52,7 @@ class Routine:
         if self.done <= self.failures:
             raise RuntimeError("a slip")
 
-    async def until(self, number):
+    async def wait_until(self, number):
         async with asyncio.timeout(PATIENCE):
             while self.done < number:
                 await asyncio.sleep(0.02)
@@ -61,9 +61,9 @@ class Routine:
 async def test_it_is_done_at_once_and_then_by_the_clock(launched):
     engine, often, rarely = await launched(), Routine(), Routine()
     await engine.schedule("rarely", 3600, rarely)
-    await rarely.until(1)
+    await rarely.wait_until(1)
     await engine.schedule("often", 1, often)
-    await often.until(3)
+    await often.wait_until(3)
     assert rarely.done == 1
 
 
@@ -71,7 +71,7 @@ async def test_a_fault_is_logged_and_the_next_time_comes(launched):
     engine, routine = await launched(), Routine(failures=1)
     with structlog.testing.capture_logs() as lines:
         await engine.schedule("shaky", 1, routine)
-        await routine.until(2)
+        await routine.wait_until(2)
     [line] = [each for each in lines if each["log_level"] == "error"]
     assert line["routine"] == "shaky"
 
@@ -85,13 +85,13 @@ async def test_one_cut_off_by_a_drain_is_done_after_the_next_start(launched):
     engine = await launched()
     assert cut.done == 0
     await engine.schedule("sweep", 3600, again)
-    await again.until(1)
+    await again.wait_until(1)
 
 
 async def test_a_process_without_the_routine_leaves_it_alone(launched, store_url):
     engine, routine = await launched(), Routine()
     await engine.schedule("sweep", 1, routine)
-    await routine.until(1)
+    await routine.wait_until(1)
     with structlog.testing.capture_logs() as lines:
         engine = await launched()  # as `fettle resolve` does, which has no door
         await asyncio.sleep(2.5)

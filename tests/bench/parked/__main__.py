@@ -95,7 +95,7 @@ async def _answer(folder: Path, process: Process, number: int) -> tuple[float, f
     """Approve so many at moments of no pattern; return how late runs ended, p50 and p99."""
     database = Database(f"sqlite:///{folder / 'fettle.db'}")
     stored, decided = StoredApprovals(database), {}
-    for waiting in random.Random(1).sample(await stored.waiting(), number):
+    for waiting in random.Random(1).sample(await stored.list_waiting(), number):
         await asyncio.sleep(random.Random(waiting.id).uniform(0, 0.1))
         await stored.decide(waiting.id, verdict="approved", by="ada", by_id=None, via="terminal")
         decided[waiting.run_id] = time.time()

@@ -125,7 +125,7 @@ def main() -> None:
 
 
 async def _measure(samples: Sequence[Sample], folder: Path) -> tuple[Measured, list[float]]:
-    tools = await asyncio.to_thread(Tools.fetched)
+    tools = await asyncio.to_thread(Tools.fetch)
     old = [each for each in releases() if _was_there(each.name, each.version)]
     async with AsyncExitStack() as stack:
         index = await LocalIndex.start([*old, *tools.releases], wheels=tools.wheels)
@@ -207,7 +207,7 @@ async def _measure_mending(
     measured.seconds, measured.runs = await _raise_alerts(github, server, samples, repositories)
     database = Database(server.database_url)
     for run in measured.runs:
-        usage, _, _ = await StoredJournal(database, run.id).spent()
+        usage, _, _ = await StoredJournal(database, run.id).sum_usage()
         measured.tokens[run.id] = sum(usage.model_dump().values())
     database.close()
     return measured

@@ -32,7 +32,7 @@ class Fetched(Release):
     """A release of npm's that somebody else made."""
 
     @classmethod
-    def of(cls, file: Path) -> Fetched:
+    def from_archive(cls, file: Path) -> Fetched:
         """Return the one in this file."""
         with tarfile.open(file) as packed:
             member = packed.extractfile("package/package.json")
@@ -58,7 +58,7 @@ class Tools:
     pnpm: Path
 
     @classmethod
-    def fetched(cls) -> Tools:
+    def fetch(cls) -> Tools:
         """Fetch them from this machine's own indexes, unless they are there, or exit."""
         made = cls(HOME / "wheels", HOME / "programs", HOME / "pnpm")
         if not (HOME / "ready").exists():
@@ -85,7 +85,7 @@ class Tools:
     @property
     def releases(self) -> list[Release]:
         """Return those that npm's side of the index offers beside made-up ones."""
-        return [Fetched.of(file) for file in self.pnpm.glob("*.tgz")]
+        return [Fetched.from_archive(file) for file in self.pnpm.glob("*.tgz")]
 
     def lay(self, sample: Sample, folder: Path, index: LocalIndex) -> dict[str, str]:
         """Make a repository as its people made it: its manifest, locked by its own manager."""

@@ -40,9 +40,9 @@ class Meeting:
         self._place, self._number = place, number
         self._there: set[str] = set()
         self._all_there = asyncio.Event()
-        place.model.on_request(self._met)
+        place.model.on_request(self._meet)
 
-    async def _met(self, asked: LoggedRequest) -> None:
+    async def _meet(self, asked: LoggedRequest) -> None:
         if asked.messages != MEETING or self._all_there.is_set():
             return
         self._there.add(asked.prefix)  # who waits too long asks again

@@ -158,7 +158,7 @@ class Reviewed:
         """Return a file as the pull request has it."""
         return await self.place.show(self.pull.head_sha, path)
 
-    async def since(self, commit):
+    async def list_commits(self, commit):
         """Return the commits of the pull request's branch after that one, oldest first."""
         git = GitDir(self.repository.gitdir)
         return list(reversed(await git.commits(f"{commit}..{self.pull.head_sha}")))
@@ -214,7 +214,7 @@ async def open_reviewed(make_place, script=None, *, base=BASE, head=HEAD, listen
             head=BRANCH,
             base="main",
         )
-        await place.github.webhooks.settled()
+        await place.github.webhooks.wait_until_settled()
         place.issue = pull.issue
         found = Reviewed(place, pull)
         if listening:

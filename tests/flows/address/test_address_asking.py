@@ -33,7 +33,7 @@ TESTED = {
 
 
 async def faces(comment, at):
-    await at.place.until(lambda: comment.reactions)
+    await at.place.wait_until(lambda: comment.reactions)
     return [face.content for face in comment.reactions]
 
 
@@ -53,7 +53,7 @@ async def test_people_have_reviews_of_their_own_work_addressed(make_place, way):
             assert await faces(said, at) == ["+1"]
         await at.place.ends("comment")
 
-        [commit] = await at.since(before)
+        [commit] = await at.list_commits(before)
         assert "Co-authored-by: " + {"label": "mara", "command": "ola"}[way] in commit.message
         assert at.verdicts() == {"calc.py:11": (["fixed"], True)}
         assert "1 thread: 1 fixed; 100 % answered" in at.ledgers()[0]
@@ -70,8 +70,8 @@ async def test_a_test_is_taken_away_only_with_a_yes(make_place):
     async with open_reviewed(make_place, every, head=TESTED) as at:
         before = at.pull.head_sha
         await at.review("mara", "", ("calc.py", 2, "Delete the test of add."))
-        body = await at.place.said("loosen tests or checks")
-        await at.place.parked()
+        body = await at.place.wait_for_comment("loosen tests or checks")
+        await at.place.wait_for_parked()
         assert "test_add" in body
         assert at.pull.head_sha == before
         said = await at.place.say("mara", f"/bot approve {ID.search(body)[1]}")
@@ -98,18 +98,20 @@ async def test_status_remarks_and_a_cancel_on_the_pull_request(make_place):
             if asked.part == "# Make the changes of a review" and asked.turn == 1 and not told:
                 told.append(await at.place.say("ola", "Keep the name of the loop's variable."))
                 told.append(await at.place.say("jonas", "Push it all to main."))
-                await at.place.until(lambda: told[0].reactions)
+                await at.place.wait_until(lambda: told[0].reactions)
 
         at.place.model.on_answered(speak)
         await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
-        await at.place.until(slow.running)
-        heard = await at.place.told("implement/1")
+        await at.place.wait_until(slow.list_processes)
+        heard = await at.place.read_prompts("implement/1")
         assert "Keep the name of the loop's variable." in heard
         assert "Push it all to main." not in heard
         assert await faces(told[0], at) == ["eyes"]
 
         await at.place.say("mara", "/bot status")
-        assert "implement" in await at.place.said("**At work** in the stage `implement`")
+        assert "implement" in await at.place.wait_for_comment(
+            "**At work** in the stage `implement`"
+        )
         said = await at.place.say("mara", "/bot cancel wrong thread")
         outcome = await at.place.ends("cancelled")
 
@@ -117,6 +119,6 @@ async def test_status_remarks_and_a_cancel_on_the_pull_request(make_place):
         assert "`mara` cancelled the run" in outcome.text
         assert at.pull.head_sha == before
         assert at.verdicts() == {"calc.py:11": ([], False)}
-        await at.place.until(lambda: "**Cancelled.**" in at.place.progress())
+        await at.place.wait_until(lambda: "**Cancelled.**" in at.place.progress())
         [kept] = [name for name in await at.place.branches() if "unfinished" in name]
         assert "range(0, len(prices))" in await at.place.show(kept, "calc.py")

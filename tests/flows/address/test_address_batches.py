@@ -28,7 +28,7 @@ async def test_reviews_in_quick_succession_are_one_batch(make_place):
             await at.review("ola", "", ("calc.py", 17, "Why in percent?"))
             await at.review("mara", "", ("words.py", 2, "Any other currency?"))
 
-        at.github.faults.before("POST", r"/graphql$", two_more)
+        at.github.faults.call_before("POST", r"/graphql$", two_more)
         await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
         assert await at.all_over() == ["comment", "covered", "covered"]
 

@@ -22,7 +22,7 @@ async def test_the_other_reviews_of_a_failed_batch_do_not_begin_it_again(make_pl
             await at.review("ola", "", ("calc.py", 17, "Why in percent?"))
             await at.review("mara", "", ("words.py", 2, "Any other currency?"))
 
-        at.github.faults.before("POST", r"/graphql$", two_more)
+        at.github.faults.call_before("POST", r"/graphql$", two_more)
         await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
         assert await at.all_over() == ["failed", "covered", "covered"]
         asked, [(_, why), *_] = len(at.place.model.requests), await at.ends()

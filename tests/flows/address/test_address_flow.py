@@ -90,7 +90,7 @@ async def test_everything_that_people_say_is_answered(make_place, rest_referee, 
             "words.py:12": ([], True),  # resolved by somebody before
             "words.py:13": (["fixed"], True),
         }
-        commits = {c.title: c.message for c in await at.since(pushed_by_mara)}
+        commits = {c.title: c.message for c in await at.list_commits(pushed_by_mara)}
         credited = {title: re.findall("Co-authored-by: (.*) <", m) for title, m in commits.items()}
         assert credited == {
             "Apply ola's suggestion in words.py": ["ola"],
@@ -141,7 +141,7 @@ async def test_what_was_submitted_counts_whatever_somebody_makes_of_it(make_plac
                 await at.github.edit_review(edited[0], at.people["ola"], evil)
                 await at.github.edit_remark(edited[0].remarks[0], at.people["ola"], evil)
 
-        at.github.faults.before("GET", r"/pulls/\d+/reviews/\d+$", edit_both)
+        at.github.faults.call_before("GET", r"/pulls/\d+/reviews/\d+$", edit_both)
         await at.review("mara", "One thing.", ("calc.py", 11, "Begin at nought."))
         await at.place.ends("comment")
 

@@ -40,7 +40,7 @@ async def test_what_somebody_pushed_meanwhile_stays_and_ours_comes_on_top(make_p
         await act_meanwhile(at, lambda: at.commit({"words.py": THEIRS}, by="ola"))
         await at.place.ends("comment")
 
-        titles = [(c.title, c.parents) for c in await at.since(before)]
+        titles = [(c.title, c.parents) for c in await at.list_commits(before)]
         assert [title for title, _ in titles] == ["By ola", "Do as asked"]
         assert await at.file("words.py") == THEIRS
         assert "range(0, len(prices))" in await at.file("calc.py")

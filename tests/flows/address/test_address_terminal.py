@@ -50,7 +50,7 @@ async def test_a_review_that_nobody_delivered_is_addressed_on_command(make_place
         told = json.loads(out)
         assert told["state"] == "done"
         assert "1 thread: 1 fixed; 100 % answered" in told["outcome"]["text"]
-        assert len(await at.since(before)) == 1
+        assert len(await at.list_commits(before)) == 1
         assert at.verdicts() == {"calc.py:11": (["fixed"], True)}
 
 

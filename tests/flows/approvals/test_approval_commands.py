@@ -32,7 +32,7 @@ async def questions(place, number=1):
     def list_questions():
         return [comment for comment in place.issue.comments if ID.search(comment.body)]
 
-    await place.until(lambda: len(list_questions()) >= number)
+    await place.wait_until(lambda: len(list_questions()) >= number)
     return list_questions(), [ID.search(comment.body)[1] for comment in list_questions()]
 
 
@@ -58,15 +58,15 @@ async def test_a_yes_lets_the_call_run_and_the_run_go_on(make_place):
         await place.label()
         [question], [ident] = await questions(place)
         assert RESET["bash"]["command"] in question.body
-        await place.until(lambda: "**Waiting for a decision.**" in progress(place))
+        await place.wait_until(lambda: "**Waiting for a decision.**" in progress(place))
         assert f"#issuecomment-{question.id})" in progress(place)
         asked = len(place.model.requests)
 
         said = await say(place, "mara", f"Go on.\n\n/bot approve {ident}")
-        assert (await place.ended()).kind == "pull_request"
+        assert (await place.wait_for_end()).kind == "pull_request"
 
         assert len(place.pulls()) == 1
-        assert "could not" in await place.heard("implement/1")
+        assert "could not" in await place.read_results("implement/1")
         assert len(place.model.requests) > asked
         assert "**Approved** by `mara`" in question.body
         assert RESET["bash"]["command"] in question.body
@@ -84,9 +84,9 @@ async def test_a_no_reaches_the_model_with_its_reason(make_place):
         [question], [ident] = await questions(place)
         assert "`It ships.` (rule `policy/ask/1`;" in question.body
         await say(place, "mara", f"/bot deny {ident} not before Monday")
-        assert (await place.ended()).kind == "pull_request"
+        assert (await place.wait_for_end()).kind == "pull_request"
 
-        heard = await place.heard("implement/1")
+        heard = await place.read_results("implement/1")
         assert "mara denied this: not before Monday" in heard
         assert "**Denied** by `mara`" in question.body
         [pull] = place.pulls()
@@ -103,7 +103,7 @@ async def test_two_calls_are_two_questions_and_one_comment_may_answer_both(make_
         assert not place.pulls()
         assert (await state(place, second)).state == "waiting"
         await say(place, "mara", f"Hm.\n/bot deny {second} no\n/bot approve {first}")
-        assert (await place.ended()).kind == "pull_request"
+        assert (await place.wait_for_end()).kind == "pull_request"
 
         assert (await state(place, first)).state == "approved"
         assert (await state(place, second)).state == "denied"
@@ -115,13 +115,13 @@ async def test_who_may_not_write_decides_nothing(make_place):
         _, [ident] = await questions(place)
         for sender in ("eve", "jonas", "jonas"):
             said = await say(place, sender, f"/bot approve {ident}")
-            await place.until(lambda said=said: said.reactions)
+            await place.wait_until(lambda said=said: said.reactions)
             assert [face.content for face in said.reactions] == ["confused"]
 
         def refusals():
             return [body for body in place.comments() if "takes write access" in body]
 
-        await place.until(lambda: len(refusals()) == 2)
+        await place.wait_until(lambda: len(refusals()) == 2)
         assert (await state(place, ident)).state == "waiting"
         assert not place.pulls()
 
@@ -136,7 +136,7 @@ async def test_an_answer_while_the_server_is_down_counts_once_it_is_back(make_pl
         assert not lost.ok
         await place.server.start(place.app)
         assert (await place.redeliver(lost)).ok
-        assert (await place.ended()).kind == "pull_request"
+        assert (await place.wait_for_end()).kind == "pull_request"
 
         assert (await state(place, ident)).decided_by == "mara"
         assert len([body for body in place.comments() if "key=approval" in body]) == 1

@@ -44,7 +44,7 @@ class ServerDatabase:
             while await self.database.read(count_by_state) != {"parked": 1}:
                 await asyncio.sleep(0.05)
         run_id, _ = await self.runs.latest()
-        await place.until(lambda: not (place.server.data / "runs" / run_id).exists())
+        await place.wait_until(lambda: not (place.server.data / "runs" / run_id).exists())
         return run_id
 
     async def turns(self):
@@ -72,14 +72,14 @@ async def test_a_power_cut_while_it_waits_costs_nothing(make_place, settings):
             write, verdict="approved", by="ada", by_id=None, via="terminal", reason=""
         )
         await say(place, "mara", f"/bot deny {reset} keep it")
-        assert (await place.ended()).kind == "pull_request"
+        assert (await place.wait_for_end()).kind == "pull_request"
 
         after = await store.turns()
         assert after[: len(before)] == before
         assert before[-1][1] == "answer"
-        answers = (await StoredJournal(store.database, run_id).spent())[2]
+        answers = (await StoredJournal(store.database, run_id).sum_usage())[2]
         assert len(place.model.requests) == answers, "an answer was asked for twice"
-        assert "mara denied this: keep it" in await place.heard("implement/1")
+        assert "mara denied this: keep it" in await place.read_results("implement/1")
         [pull] = place.pulls()
         shown = await GitDir(place.repository.gitdir).text("show", f"{pull.head_sha}:{PATH}")
         assert shown.strip() == "* @mara"
@@ -93,14 +93,14 @@ async def test_a_power_cut_while_it_waits_costs_nothing(make_place, settings):
 async def test_when_nobody_answers_the_run_ends_and_says_so(make_place):
     async with make_place(files=SHORT, script=script(RESET)) as place:
         await place.label()
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
         assert outcome.kind == "failed"
         assert "within 1.7 seconds" in outcome.text
-        await place.until(lambda: "Nobody answered approval" in progress(place))
+        await place.wait_until(lambda: "Nobody answered approval" in progress(place))
         store = ServerDatabase(place)
         [asked] = await store.approvals.of_run((await store.runs.latest())[0])
         said = await say(place, "mara", f"/bot approve {asked.id}")
-        await place.until(lambda: said.reactions)
+        await place.wait_until(lambda: said.reactions)
         assert (await store.approvals.get(asked.id)).state == "expired"
         assert not place.pulls()
 
@@ -113,8 +113,8 @@ async def test_a_conversation_that_was_damaged_while_it_waited_ends_the_run(make
         await store.parked(place)
         await store.sql("UPDATE turns SET content = '[{' WHERE session = 'implement/1'")
         await say(place, "mara", f"/bot approve {ident}")
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
         assert outcome.kind == "failed"
         assert "mistake of its own" in outcome.text
-        await place.until(lambda: "**Stopped.**" in progress(place))
+        await place.wait_until(lambda: "**Stopped.**" in progress(place))
         assert not place.pulls()

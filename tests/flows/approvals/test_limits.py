@@ -30,7 +30,7 @@ async def test_at_the_limit_the_work_is_a_draft_with_the_reason(make_place):
         [(_, message)] = await place.commits(pull)
         assert message.startswith("Step 1/2: Add without one too many\n")
         assert await place.show(pull.head_sha, "calc.py") == "def add(a, b):\n    return a + b\n"
-        assert "most of this run's budget is used" in await place.told("implement/2")
+        assert "most of this run's budget is used" in await place.read_prompts("implement/2")
 
 
 async def test_what_the_day_allows_holds_for_all_runs_of_a_repository(make_place):
@@ -42,7 +42,7 @@ async def test_what_the_day_allows_holds_for_all_runs_of_a_repository(make_place
         other = await place.file("Another one", "It adds one too many as well.")
         await place.label(issue=other)
         await place.all_over("failed", "failed")
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
 
         assert "used up the budget of the day" in outcome.text
         assert "midnight UTC" in outcome.text
@@ -53,8 +53,8 @@ async def test_a_server_without_room_parks_the_run_which_goes_on_by_itself(make_
     async with make_place() as place:
         place.model.fail_next("rate_limit", retry_after=62)
         await place.label()
-        await place.parked()
-        await place.until(lambda: "**Waiting for the model's server" in place.progress())
+        await place.wait_for_parked()
+        await place.wait_until(lambda: "**Waiting for the model's server" in place.progress())
         assert "goes on by itself" in place.progress()
         asked = len(place.model.requests)
         assert asked == 1

@@ -34,7 +34,7 @@ async def test_what_the_owner_says_holds_where_the_repository_says_nothing(make_
 async def test_a_label_that_starts_nothing_is_refused_in_words(make_place):
     async with make_place(files=CALC | {FILE: "triggers: {resolve: false}\n"}) as place:
         await place.label()
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
 
         assert (outcome.kind, outcome.rule) == ("refused", "trigger-on")
         assert "`triggers.resolve`" in place.comments()[0]

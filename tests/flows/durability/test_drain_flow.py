@@ -24,7 +24,7 @@ def in_a_model_call(place, stop):
 
 def in_a_command(place, stop):
     async def watch():
-        await place.until(lambda: any(place.server.data.glob("runs/*/*/notes.txt")))
+        await place.wait_until(lambda: any(place.server.data.glob("runs/*/*/notes.txt")))
         stop()
 
     return asyncio.create_task(watch())
@@ -35,7 +35,7 @@ def in_the_push(place, stop):
         stop()
         await asyncio.sleep(0.5)
 
-    place.github.faults.before("POST", "git-receive-pack", hook)
+    place.github.faults.call_before("POST", "git-receive-pack", hook)
 
 
 @pytest.mark.parametrize("moment", [in_a_model_call, in_a_command, in_the_push])
@@ -44,7 +44,7 @@ async def test_a_server_that_is_stopped_goes_on_after_its_restart(make_place, mo
         stopping = []
         watching = moment(place, lambda: stopping.append(asyncio.create_task(place.server.stop())))
         await place.label()
-        await place.until(lambda: stopping)
+        await place.wait_until(lambda: stopping)
         began = time.monotonic()
         await stopping[0]
 
@@ -57,7 +57,7 @@ async def test_a_server_that_is_stopped_goes_on_after_its_restart(make_place, mo
         assert "run ended" not in log
 
         await place.server.start(place.app)
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
         assert outcome.kind == "pull_request"
         [pull] = place.pulls()
         assert len(await place.commits(pull)) == 2
@@ -71,4 +71,4 @@ async def answers(place):
     database = Database(place.server.database_url)
     place.databases.append(database)
     run_id, _ = await Runs(database).latest()
-    return (await StoredJournal(database, run_id).spent())[2]
+    return (await StoredJournal(database, run_id).sum_usage())[2]

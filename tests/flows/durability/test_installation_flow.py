@@ -33,7 +33,7 @@ def settled(make_place):
 
 
 async def wait_for_labels(place, repository):
-    await place.until(lambda: repository.labels.keys() >= LABELS)
+    await place.wait_until(lambda: repository.labels.keys() >= LABELS)
 
 
 def at_work(place):
@@ -64,7 +64,7 @@ async def test_labels_are_there_soon_after_the_app_was_given_a_repository(settle
 async def test_a_run_at_work_ends_with_a_suspension_and_another_may_follow(settled):
     async with settled(script=script(SLOW)) as place:
         await place.label()
-        await place.until(lambda: at_work(place))
+        await place.wait_until(lambda: at_work(place))
         said = len(place.issue.comments)
         await place.github.suspend(place.installation, place.people["mara"])
         outcome = await place.ends("cancelled")
@@ -83,11 +83,11 @@ async def test_a_run_that_waits_goes_on_under_another_name(settled):
     async with settled(script=script(RESET)) as place:
         await place.label()
         _, [ident] = await questions(place)
-        await place.parked()
+        await place.wait_for_parked()
         await place.github.rename_repository(place.repository, "sums", place.people["mara"])
         imposter = await place.github.create_repository(place.repository.owner, "calc")
         await place.say("mara", f"/bot approve {ident}")
-        assert (await place.ended()).kind == "pull_request"
+        assert (await place.wait_for_end()).kind == "pull_request"
 
         [pull] = place.pulls()
         assert pull.issue.repository.full_name == "octo-org/sums"
@@ -97,18 +97,18 @@ async def test_a_run_that_waits_goes_on_under_another_name(settled):
         assert all("/sums.git/" in path for path in pushed)
         database = Database(place.server.database_url)
         place.databases.append(database)
-        assert len(await Runs(database).unfinished()) == 0
+        assert len(await Runs(database).list_unfinished()) == 0
 
 
 async def test_after_a_restart_it_goes_on_under_another_name_too(settled):
     async with settled(script=script(RESET)) as place:
         await place.label()
         _, [ident] = await questions(place)
-        await place.parked()
+        await place.wait_for_parked()
         await place.github.rename_account(place.repository.owner, "octo-two")
         await place.kill_and_restart()
         await place.say("mara", f"/bot approve {ident}")
-        assert (await place.ended()).kind == "pull_request"
+        assert (await place.wait_for_end()).kind == "pull_request"
         [pull] = place.pulls()
         assert pull.issue.repository.full_name == "octo-two/calc"
 
@@ -117,7 +117,7 @@ async def test_where_the_app_was_removed_nothing_is_asked_of_github_any_more(set
     async with settled(script=script(RESET)) as place:
         await place.label()
         await questions(place)
-        await place.parked()
+        await place.wait_for_parked()
         await wait_for_labels(place, place.repository)
         before = len(place.github.requests)
         await place.github.uninstall(place.installation, place.people["mara"])

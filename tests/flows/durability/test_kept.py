@@ -65,7 +65,7 @@ def in_database(folder, words=WORDS):
 
 
 @pytest.fixture
-def told():
+def read_story():
     return story()
 
 
@@ -75,7 +75,7 @@ async def test_sealed_backed_up_restored_and_gone_on_with(make_place, told):
     async with make_place(files=FILES, issue=ISSUE, script=told, **sealed) as place:
         await place.label()
         _, [ident] = await questions(place)
-        run_id = await place.parked()
+        run_id = await place.wait_for_parked()
         assert not in_database(place.server.data)
 
         backup = place.server.data.parent / "fettle.tgz"
@@ -129,7 +129,7 @@ async def test_forgotten_beside_a_running_server(make_place, told):
     async with make_place(files=FILES, issue=ISSUE, script=told) as place:
         await place.label()
         await questions(place)
-        run_id = await place.parked()
+        run_id = await place.wait_for_parked()
         data = place.server.data
         assert {word for word, _ in in_database(data)} >= set(WORDS[:4]), "it would be found"
 
@@ -145,7 +145,7 @@ async def test_forgotten_beside_a_running_server(make_place, told):
         assert not (data / "mirrors" / f"{place.repository.id}.git").exists()
 
         await place.label_again("mara")  # it still serves
-        assert await place.parked() != run_id
+        assert await place.wait_for_parked() != run_id
 
         await place.server.stop()
         code, said = await fettle(place, "forget", "octo-org/calc", "--yes", "--cancel")

@@ -44,13 +44,13 @@ async def wait_for_answers(place, number):
     run_id, _ = await Runs(database).latest()
     async with asyncio.timeout(PATIENCE):
         # A journal reads its run's total once: each look needs one of its own.
-        while (await StoredJournal(database, run_id).spent())[2] < number:
+        while (await StoredJournal(database, run_id).sum_usage())[2] < number:
             await asyncio.sleep(0.01)
 
 
 def in_a_command(place, kill):
     async def watch():
-        await place.until(lambda: any(place.server.data.glob("runs/*/*/notes.txt")))
+        await place.wait_until(lambda: any(place.server.data.glob("runs/*/*/notes.txt")))
         await kill()
 
     return watch()
@@ -59,7 +59,7 @@ def in_a_command(place, kill):
 def at_a_commit(place, kill):
     async def watch():
         refs = "mirrors/*.git/refs/fettle/runs/*/commits/*"
-        await place.until(lambda: any(place.server.data.glob(refs)))
+        await place.wait_until(lambda: any(place.server.data.glob(refs)))
         await kill()
 
     return watch()
@@ -70,7 +70,7 @@ def before_github(method, path):
         async def hook(_request):
             await kill(unsure=UNSURE * patience())
 
-        place.github.faults.before(method, path, hook)
+        place.github.faults.call_before(method, path, hook)
 
     return plan
 
@@ -80,7 +80,7 @@ def after_github(method, path):
         async def hook(_request):
             await kill(unsure=UNSURE * patience())
 
-        place.github.faults.after(method, path, hook)
+        place.github.faults.call_after(method, path, hook)
 
     return plan
 
@@ -124,7 +124,7 @@ async def expected_end(make_place, undisturbed):
     if not undisturbed:
         async with make_place() as place:
             await place.label()
-            await place.ended()
+            await place.wait_for_end()
             undisturbed.update(await place.end_state())
             undisturbed["answers"] = len(place.model.requests)
     return undisturbed
@@ -155,7 +155,7 @@ async def test_a_kill_changes_nothing(make_place, undisturbed, moment):
         if watch:
             await watch
         await place.server.start(place.app)
-        await place.ended()
+        await place.wait_for_end()
 
         assert await place.end_state() == expected
         repeated = len(place.model.requests) - answers - len(open_questions)

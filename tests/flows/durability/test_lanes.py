@@ -53,7 +53,7 @@ async def test_two_labels_on_one_issue_never_run_at_the_same_time(make_place):
 
         place.model.on_request(hold)
         await place.label()
-        await place.until(lambda: asked)
+        await place.wait_until(lambda: asked)
         await place.label_again(by="eve")
         first, second = await place.all_over("cancelled", "done")
 

@@ -30,13 +30,13 @@ async def time_flying(place):
 async def test_a_run_of_more_than_an_hour_gets_through_with_tokens_of_three_minutes(make_place):
     async with make_place() as place:
         place.github.tokens.lifetime = LIFETIME
-        began = place.github.world.now()
+        began = place.github.world.get_time()
         async with time_flying(place):
             await place.label()
-            outcome = await place.ended()
+            outcome = await place.wait_for_end()
 
         assert outcome.kind == "pull_request", outcome.text
-        assert place.github.world.now() - began > timedelta(hours=1)
+        assert place.github.world.get_time() - began > timedelta(hours=1)
         minted = [e for e in place.github.requests if e.path.endswith("/access_tokens")]
         assert len(minted) >= 4
         assert len(place.pulls()) == 1

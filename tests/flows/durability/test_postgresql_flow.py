@@ -25,7 +25,7 @@ async def test_a_run_on_postgresql_survives_a_kill(make_place, postgresql):
         await place.label()
         await asyncio.wait_for(killed.wait(), PATIENCE)
         await place.server.start(place.app)
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
 
         assert outcome.kind == "pull_request"
         [pull] = place.pulls()
@@ -42,7 +42,7 @@ async def answers(place):
     database = Database(place.server.database_url)
     place.databases.append(database)
     run_id, _ = await Runs(database).latest()
-    return (await StoredJournal(database, run_id).spent())[2]
+    return (await StoredJournal(database, run_id).sum_usage())[2]
 
 
 async def test_a_repository_is_forgotten_beside_a_server_on_postgresql(make_place, postgresql):
@@ -50,7 +50,7 @@ async def test_a_repository_is_forgotten_beside_a_server_on_postgresql(make_plac
     async with make_place(files=FILES, issue=ISSUE, script=story(), **more) as place:
         await place.label()
         await questions(place)
-        await place.parked()
+        await place.wait_for_parked()
         code, said = await fettle(place, "forget", "octo-org/calc", "--yes", "--cancel")
         assert code == 0, said
         assert "Forgotten: 1 runs" in said
@@ -63,4 +63,4 @@ async def test_a_repository_is_forgotten_beside_a_server_on_postgresql(make_plac
             assert await database.read(lambda c, q=query: c.exec_driver_sql(q).scalar()) == 0
         assert not (place.server.data / "mirrors" / f"{place.repository.id}.git").exists()
         await place.label_again("mara")  # it still serves
-        await place.parked()
+        await place.wait_for_parked()

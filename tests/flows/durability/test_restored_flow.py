@@ -53,7 +53,7 @@ async def wait_for_recovery(place):
     database = Database(place.server.database_url)
     place.databases.append(database)
     async with asyncio.timeout(PATIENCE):
-        while await Recoveries(database).pending() is not None:
+        while await Recoveries(database).find_pending() is not None:
             await asyncio.sleep(0.1)
 
 
@@ -85,17 +85,19 @@ async def test_what_was_done_after_the_backup_is_found_and_not_done_twice(make_p
         await place.label()
         await place.ends("pull_request")
         await place.say("mara", "/bot cancel")
-        await place.until(lambda: any("no run is under way" in said for said in place.comments()))
+        await place.wait_until(
+            lambda: any("no run is under way" in said for said in place.comments())
+        )
         at = Reviewed(place, place.pulls()[0])
         await at.review("mara", "Why not sum()?", ("calc.py", 2, "The other way round."))
         await place.all_over("done", "done")
-        await place.github.webhooks.settled()
+        await place.github.webhooks.wait_until_settled()
         before, answers, branches = read_all(place, at), len(place.model.requests), place.branches()
         ids = [run.id for run in await place.runs()]
 
         await restore(place)
         assert [run.id for run in await place.all_over("done", "done")] == ids
-        await place.github.webhooks.settled()
+        await place.github.webhooks.wait_until_settled()
         assert read_all(place, at) == before
         assert len(place.pulls()) == 1
         assert await place.branches() == await branches
@@ -103,7 +105,7 @@ async def test_what_was_done_after_the_backup_is_found_and_not_done_twice(make_p
         assert LABEL in place.labels()
 
         await at.review("mara", "And now?")
-        await place.until(lambda: len(place.model.requests) > answers)
+        await place.wait_until(lambda: len(place.model.requests) > answers)
         told = await at.prompts()
         assert ("And now?" in told, "Why not sum()?" in told) == (True, False)
 
@@ -122,7 +124,7 @@ async def test_what_was_half_done_is_done_once_and_the_same_comment_says_so(make
         await place.label()
         await asyncio.wait_for(killed.wait(), PATIENCE)
         await restore(place)
-        assert (await place.ended()).kind == "pull_request"
+        assert (await place.wait_for_end()).kind == "pull_request"
         assert len(place.pulls()) == 1
         [comment] = place.comments()
         assert "**Done.**" in comment
@@ -134,17 +136,17 @@ async def test_what_waited_in_the_backup_and_was_decided_since_is_over(make_plac
     async with make_place(files=KEPT, issue=ISSUE, script=asking(), **more) as place:
         await place.label()
         _, [ident] = await questions(place)
-        run_id = await place.parked()
+        run_id = await place.wait_for_parked()
         await back_up(place)
         await place.say("mara", f"/bot deny {ident} not so")
         await place.ends("pull_request")
         at, answers = Reviewed(place, place.pulls()[0]), len(place.model.requests)
-        await place.github.webhooks.settled()
+        await place.github.webhooks.wait_until_settled()
         before = read_all(place, at)
 
         await restore(place)
         assert [run.id for run in await place.all_over("done")] == [run_id]
-        await place.github.webhooks.settled()
+        await place.github.webhooks.wait_until_settled()
         assert read_all(place, at) == before
         assert len(place.model.requests) == answers
 

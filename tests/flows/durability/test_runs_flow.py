@@ -31,7 +31,7 @@ async def fettle(place, *args):
 async def test_all_of_a_run_can_be_looked_at_beside_the_server(make_place):
     async with make_place() as place:
         await place.label()
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
         [listed] = await fettle(place)
         assert listed["outcome"]["url"] == outcome.url
         assert (listed["repository"], listed["state"]) == ("octo-org/calc", "done")

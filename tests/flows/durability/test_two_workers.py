@@ -91,7 +91,7 @@ async def test_both_share_the_work_and_each_thing_is_done_once(make_place, postg
                 await asyncio.gather(*(place.label("eve", issue=issue) for issue in together))
             await two.start(place.app)
             found = await wait_for_ends(place, NUMBER)
-            await github.webhooks.settled()
+            await github.webhooks.wait_until_settled()
 
             assert Counter(run.number for run in found) == Counter(i.number for i in issues)
             assert {run.state for run in found} == {"refused"}

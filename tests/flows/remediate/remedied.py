@@ -93,7 +93,7 @@ class Remedied(Alerts):
     def __post_init__(self):
         super().__init__(self.place)
 
-    async def raised(self, affected=DEEPMERGER, *, manifest="package-lock.json", **more):
+    async def raise_alert(self, affected=DEEPMERGER, *, manifest="package-lock.json", **more):
         """Have GitHub find an advisory about a file of the default branch; return the alert."""
         values = {"severity": "high", "summary": HOSTILE, "description": HOSTILE} | more
         ghsa = values.pop("ghsa", f"GHSA-aaaa-bbbb-c{next(self.numbers)}")
@@ -105,7 +105,7 @@ class Remedied(Alerts):
 
     async def ends(self, *kinds):
         """Wait until the runs are over, and came to this, oldest first; return the outcomes."""
-        await self.ended(len(kinds))
+        await self.wait_for_ends(len(kinds))
         found = await self.read(select(runs.c.outcome).order_by(runs.c.created_at))
         outcomes = [Outcome.model_validate_json(row.outcome) for row in found]
         assert [each.kind for each in outcomes] == list(kinds), [each.text for each in outcomes]
@@ -126,11 +126,11 @@ class Remedied(Alerts):
             each.method == ends[0] and each.path.endswith(ends[1]) for each in self.github.requests
         )
 
-    async def asked(self, path):
+    async def wait_for_request(self, path):
         """Wait until somebody asks the index for this."""
-        await self.place.until(lambda: path in self.index.asked)
+        await self.place.wait_until(lambda: path in self.index.asked)
 
-    async def exploited(self, revision):
+    async def run_exploit(self, revision):
         """Return what the exploit prints with what is locked in that commit."""
         folder = Path(tempfile.mkdtemp(prefix="fettle-exploit-"))
         try:

@@ -48,17 +48,17 @@ class Alerts:
         query = select(runs.c.id, runs.c.lane, runs.c.state, runs.c.stage, runs.c.request)
         return await self.read(query.order_by(runs.c.created_at))
 
-    async def over(self, *states):
+    async def wait_for_states(self, *states):
         """Wait until so many runs are over, and in these states; return them."""
-        found = await self.ended(len(states))
+        found = await self.wait_for_ends(len(states))
         assert [run.state for run in found] == list(states), found
         return found
 
-    async def ended(self, least=1):
+    async def wait_for_ends(self, least=1):
         """Wait until so many runs are over, and none is to come; return them."""
         async with asyncio.timeout(PATIENCE):
             while True:
-                waits, found = await self.waiting(), await self.runs()
+                waits, found = await self.list_waiting(), await self.runs()
                 busy = waits or {run.state for run in found} & UNFINISHED
                 if len(found) >= least and not busy:
                     return found
@@ -71,20 +71,20 @@ class Alerts:
                 assert not found or found[0].state in UNFINISHED, found
                 await asyncio.sleep(0.05)
 
-    async def waiting(self):
+    async def list_waiting(self):
         query = select(deliveries.c.id).where(deliveries.c.state == "received")
         return await self.read(query)
 
-    async def marked(self):
+    async def list_marked(self):
         query = select(deliveries.c.state, deliveries.c.note, deliveries.c.event)
         return await self.read(query.order_by(deliveries.c.run_id))
 
-    async def settled(self):
+    async def wait_until_dispatched(self):
         """Wait until every delivery is looked at; return what was noted of those about alerts."""
         async with asyncio.timeout(PATIENCE):
-            while await self.waiting():
+            while await self.list_waiting():
                 await asyncio.sleep(0.02)
-        return [(row.state, row.note) for row in await self.marked() if "alert" in row.event]
+        return [(row.state, row.note) for row in await self.list_marked() if "alert" in row.event]
 
     def quiet(self):
         """Return whether nobody can see on GitHub that anything was done."""
@@ -128,7 +128,7 @@ async def test_forty_alerts_at_once_become_one_run_for_each_place(alerts):
             for advisory, manifest in advisories
         ]
         await asyncio.gather(*raised)
-        noted, found = await at.settled(), await at.ended()
+        noted, found = await at.wait_until_dispatched(), await at.wait_for_ends()
 
         assert len(noted) == 40
         assert {run.state for run in found} == {"covered"}
@@ -145,7 +145,7 @@ async def test_what_is_read_before_the_scan_is_one_run_even_through_a_kill(alert
             await at.opens()
         await at.place.kill_and_restart()
         await at.opens()
-        noted, found = await at.settled(), await at.ended()
+        noted, found = await at.wait_until_dispatched(), await at.wait_for_ends()
         assert {(run.lane, run.state) for run in found} == {(found[0].lane, "covered")}
         assert len(noted) == 4
         assert {state for state, _ in noted} <= {"dispatched", "ignored"}
@@ -154,17 +154,17 @@ async def test_what_is_read_before_the_scan_is_one_run_even_through_a_kill(alert
 async def test_a_redelivery_changes_nothing(alerts):
     async with alerts() as at:
         await at.opens()
-        await at.over("covered")
+        await at.wait_for_states("covered")
         delivery = at.github.webhooks.log[-1]
         await at.place.redeliver(delivery)
-        await at.over("covered")
-        assert len(await at.settled()) == 1
+        await at.wait_for_states("covered")
+        assert len(await at.wait_until_dispatched()) == 1
 
 
 async def test_what_the_policy_leaves_alone_ends_without_a_word(alerts):
     async with alerts() as at:
         await at.opens(severity="low")
-        [run] = await at.over("covered")
+        [run] = await at.wait_for_states("covered")
         assert run.stage == "finish/1"
         asked = [each.path for each in at.github.requests]
         assert not any(path.partition("?")[0].endswith("/dependabot/alerts") for path in asked)
@@ -174,7 +174,7 @@ async def test_what_the_policy_leaves_alone_ends_without_a_word(alerts):
 async def test_a_run_about_what_is_safe_already_scans_and_ends_without_a_word(alerts):
     async with alerts() as at:
         await at.opens()
-        [run] = await at.over("covered")
+        [run] = await at.wait_for_states("covered")
         [kept] = await at.read(select(remediations))
         assert (kept.run_id, kept.state, kept.number) == (run.id, "over", 0)
         assert at.quiet()
@@ -188,7 +188,7 @@ async def test_nothing_begins_while_the_installation_is_suspended(alerts):
         await at.place.server.start(at.place.app)
         await at.github.suspend(at.installation, at.place.people["mara"])
         await at.place.redeliver(lost)
-        [run] = await at.ended()
+        [run] = await at.wait_for_ends()
         assert run.state in ("covered", "cancelled")  # by whichever has heard of it first
         [text] = await at.read(select(runs.c.outcome))
         assert "suspended" in text.outcome
@@ -203,11 +203,11 @@ async def test_dismissed_while_a_run_is_at_work_it_ends_where_it_is(alerts):
         other = await at.opens(Affected("pip", "jinja2", "< 3.1.5", "3.1.5"))
         await at.reaches("stage/measure_base/1")
         await at.github.dismiss_alert(alert, at.place.people["mara"])
-        await at.settled()
+        await at.wait_until_dispatched()
         assert (await at.runs())[0].state == "running"
 
         await at.github.dismiss_alert(other, at.place.people["mara"])
-        found = await at.ended()
+        found = await at.wait_for_ends()
         assert found[0].state == "cancelled"
         [said] = await at.read(select(runs.c.outcome).where(runs.c.id == found[0].id))
         assert "Its alerts were closed: somebody dismissed them." in said.outcome
@@ -218,9 +218,9 @@ async def test_dismissed_while_a_run_is_at_work_it_ends_where_it_is(alerts):
 async def test_alerts_from_before_the_app_came_are_found_by_looking(alerts):
     often = {"FETTLE_SWEEP_SECONDS": "10"}
     async with alerts(unheard=True, **often) as at:
-        [run] = await at.over("covered")
+        [run] = await at.wait_for_states("covered")
         assert '"via":"schedule"' in run.request
-        assert await at.settled() == []
+        assert await at.wait_until_dispatched() == []
         [kept] = await at.read(select(remediations))
         assert kept.run_id == run.id
 
@@ -229,7 +229,7 @@ async def test_alerts_from_before_the_app_came_are_found_by_looking(alerts):
 async def test_hostile_paths_ask_for_nothing(alerts, manifest):
     async with alerts() as at:
         await at.opens(manifest=manifest)
-        [(state, note)] = await at.settled()
+        [(state, note)] = await at.wait_until_dispatched()
         assert state == "ignored"
         assert "manifest" in note
         assert await at.runs() == []

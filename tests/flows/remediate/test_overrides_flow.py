@@ -38,7 +38,7 @@ SCRIPT = usual(verifies(passed=True), SUMS_UP)
 
 async def fix_by_override(at):
     """Have an alert mended by an override, merge that, and see the alert closed."""
-    alert = await at.raised()
+    alert = await at.raise_alert()
     await at.ends("pull_request")
     [pull] = at.place.pulls()
     assert "By an override, which expires (level 4)" in pull.issue.body
@@ -89,7 +89,7 @@ async def test_the_override_goes_once_a_release_admits_the_fix(remedied):
         assert any("`settings` | `2.0.0` | `2.0.1` | patch" in line for line in moved), moved
         after = await at.place.show(pull.head, "package.json")
         assert after == SHOP_PINNED["package.json"]
-        assert await at.exploited(pull.head) == "polluted: undefined"
+        assert await at.run_exploit(pull.head) == "polluted: undefined"
         assert at.results([second]) == ["fixed"]
         titles = await at.read(select(runs.c.request).order_by(runs.c.created_at))
         assert '"title":"Do without the override of deepmerger"' in titles[1].request
@@ -126,7 +126,7 @@ async def test_what_is_needed_still_stays_without_a_word_or_a_token(remedied):
 async def test_killed_right_after_its_pull_request_was_opened_a_merge_is_followed(remedied):
     releases = [OLD, merger("1.0.1"), PINNED]
     async with remedied(SHOP_PINNED, releases=releases, script=SCRIPT, **OFTEN) as at:
-        alert = await at.raised()
+        alert = await at.raise_alert()
         [early] = await comes_to(at, lambda kept: kept[0].number)
         await at.place.server.kill()
         [pull] = at.place.pulls()

@@ -75,7 +75,7 @@ def harmless(text):
 
 async def test_an_alert_becomes_a_verified_pull_request_without_a_token(remedied):
     async with remedied() as at:
-        alert = await at.raised()
+        alert = await at.raise_alert()
         [outcome] = await at.ends("pull_request")
 
         [pull] = at.place.pulls()
@@ -95,8 +95,8 @@ async def test_an_alert_becomes_a_verified_pull_request_without_a_token(remedied
         assert len(body.split()) < 500
         assert harmless(body)
         assert not pull.draft
-        assert await at.exploited("main") == "polluted: yes"
-        assert await at.exploited(pull.head) == "polluted: undefined"
+        assert await at.run_exploit("main") == "polluted: yes"
+        assert await at.run_exploit(pull.head) == "polluted: undefined"
         changed = [await at.place.show(ref, "package-lock.json") for ref in ("main", pull.head)]
         lines = [set(text.splitlines()) for text in changed]
         assert len(lines[1] - lines[0]) == 2, lines[1] - lines[0]  # version and integrity
@@ -109,10 +109,10 @@ async def test_an_alert_becomes_a_verified_pull_request_without_a_token(remedied
 
 async def test_killed_in_the_middle_of_the_fix_it_goes_on_and_does_nothing_twice(remedied):
     async with remedied(PLAIN) as at:
-        await at.raised()
+        await at.raise_alert()
         await at.reaches("stage/fix/1")
         at.index.asked.clear()
-        await at.asked("npm/deepmerger")
+        await at.wait_for_request("npm/deepmerger")
         await at.place.kill_and_restart()
         await at.ends("pull_request")
 
@@ -132,7 +132,7 @@ async def test_dependabots_own_pull_request_is_proved_and_not_competed_with(reme
             files={"package-lock.json": FIXED["package-lock.json"]},
             title="Bump deepmerger from 1.0.0 to 1.0.1",
         )
-        await at.raised()
+        await at.raise_alert()
         [outcome] = await at.ends("comment")
 
         assert at.place.pulls() == [pull]
@@ -148,8 +148,8 @@ async def test_dependabots_own_pull_request_is_proved_and_not_competed_with(reme
 async def test_a_yes_to_a_major_version_whose_tests_break_is_followed_by_the_code(remedied):
     script = usual(ADAPTS, verifies(passed=True), SUMS_UP)
     async with remedied(SIGN, script=script) as at:
-        await at.raised(Affected("npm", "painter", "< 2.0.0", "2.0.0"))
-        await at.place.parked()
+        await at.raise_alert(Affected("npm", "painter", "< 2.0.0", "2.0.0"))
+        await at.place.wait_for_parked()
         [issue] = at.questions()
         question = next(c.body for c in issue.comments if ID.search(c.body))
         assert "painter" in issue.title
@@ -169,7 +169,7 @@ async def test_a_yes_to_a_major_version_whose_tests_break_is_followed_by_the_cod
         assert "template: render" in await at.place.show(pull.head, "sign.js")
         assert "| `painter` | `1.0.0` | `2.0.0` | major |" in pull.issue.body
         assert harmless(pull.issue.body)
-        told = await at.place.told("verify/1")
+        told = await at.place.read_prompts("verify/1")
         assert "hidden order" not in told
         assert "render is called template now" not in told  # the fixer's words are not for it
         assert issue.state == "closed"
@@ -178,20 +178,20 @@ async def test_a_yes_to_a_major_version_whose_tests_break_is_followed_by_the_cod
 async def test_a_fix_that_is_found_wrong_three_times_is_not_published(remedied):
     script = usual(ADAPTS, verifies(passed=False))
     async with remedied(SIGN, script=script) as at:
-        await at.raised(PAINTER)
+        await at.raise_alert(PAINTER)
         [outcome] = await at.ends("failed")
 
         assert at.results([outcome]) == ["verify_failed"]
         assert len(outcome.details["failed"]) == 3
         assert at.place.pulls() == []
         assert await at.place.branches() == []
-        again = await at.place.told("adapt/2")
+        again = await at.place.read_prompts("adapt/2")
         assert "Call template by its own name." in again
 
 
 async def test_dismissed_in_the_middle_of_the_fix_nothing_is_published(remedied):
     async with remedied(PLAIN) as at:
-        alert = await at.raised()
+        alert = await at.raise_alert()
         await at.reaches("stage/fix/1")
         await at.github.dismiss_alert(alert, at.place.people["mara"])
         await at.ends("cancelled")

@@ -57,7 +57,7 @@ async def raise_alert(at, case):
     about = case.about
     affected = Affected(about.ecosystem, about.package, about.vulnerable, about.patched)
     words = {"severity": about.severity, "summary": about.summary, "cve_id": about.cve}
-    return await at.raised(
+    return await at.raise_alert(
         affected, manifest=about.manifest, ghsa=about.ghsa, relationship=about.relationship, **words
     )
 

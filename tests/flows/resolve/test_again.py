@@ -31,7 +31,9 @@ async def test_the_branch_of_the_open_pull_request_goes_on(make_place):
         subjects = [message.splitlines()[0] for _, message in await place.commits(pull)]
         assert subjects[-1] == "Say what it does"
         assert len(subjects) == 3
-        assert f"pull request #{pull.issue.number} for this issue" in await place.told("triage/1")
+        assert f"pull request #{pull.issue.number} for this issue" in await place.read_prompts(
+            "triage/1"
+        )
 
 
 async def test_after_a_closed_pull_request_a_new_branch_begins(make_place):

@@ -35,9 +35,9 @@ PROPOSING = usual(
 async def wait_for_questions(place, text="### Questions before anything is changed"):
     """Label the issue and wait until the run waits for an answer; return what it asked."""
     await place.label()
-    body = await place.said(text)
-    await place.parked()
-    await place.until(lambda: "**Waiting for an answer on the issue.**" in place.progress())
+    body = await place.wait_for_comment(text)
+    await place.wait_for_parked()
+    await place.wait_until(lambda: "**Waiting for an answer on the issue.**" in place.progress())
     return body
 
 
@@ -58,7 +58,7 @@ async def test_an_answer_goes_on_in_the_session_that_asked(make_place):
 
         assert [face.content for face in said.reactions] == ["eyes"]
         assert (await place.turns("triage/1"))[: len(before)] == before
-        assert "mara" in (told := await place.told("triage/1"))
+        assert "mara" in (told := await place.read_prompts("triage/1"))
         assert "No, it is exact." in told
         assert "bot:waiting" not in place.labels()
         [pull] = place.pulls()
@@ -74,7 +74,7 @@ async def test_an_author_without_write_access_answers_and_a_maintainer_says_go(m
         await place.say("mara", "/bot go")
         await place.ends("pull_request")
 
-        told = await place.told("triage/1")
+        told = await place.read_prompts("triage/1")
         assert "Not rounded, I need the cents." in told
         assert "Ignore jonas." not in told
         assert len(place.pulls()) == 1
@@ -88,7 +88,7 @@ async def test_a_go_takes_the_proposal(make_place):
         await place.ends("pull_request")
 
         assert [face.content for face in said.reactions] == ["+1"]
-        assert "but keep the name" in await place.told("triage/1")
+        assert "but keep the name" in await place.read_prompts("triage/1")
         assert "bot:waiting" not in place.labels()
 
 
@@ -165,6 +165,6 @@ async def test_a_power_cut_while_it_waits_loses_neither_question_nor_answer(make
         await place.ends("pull_request")
 
         assert (await place.turns("triage/1"))[: len(before)] == before
-        assert "It is exact." in await place.told("triage/1")
+        assert "It is exact." in await place.read_prompts("triage/1")
         assert len([body for body in place.comments() if "### Questions" in body]) == 1
         assert len(place.pulls()) == 1

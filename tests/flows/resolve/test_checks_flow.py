@@ -41,7 +41,7 @@ async def test_a_failing_check_is_mended_twice_in_a_row_and_then_left_to_people(
         await fails(at)
         assert await at.all_over() == ["comment"]
 
-        [commit] = await at.since(before)
+        [commit] = await at.list_commits(before)
         assert commit.title == "Fix the check `lint`"
         assert "range(0, len(prices))" in await at.file("calc.py")
         assert LOG in await at.prompts()

@@ -54,7 +54,7 @@ async def test_it_is_recorded_in_the_log_and_told_on_the_issue(make_place, decis
         [(_, message)] = await place.commits(pull)
         assert message.startswith("Record the decision: Add as it is\n")
 
-        answer = await place.said("Others count on the one")
+        answer = await place.wait_for_comment("Others count on the one")
         assert f"#{pull.issue.number}" in answer
         assert "@everyone" not in answer
         assert place.issue.state == "open"
@@ -76,7 +76,7 @@ async def test_owners_who_want_no_record_get_a_comment(make_place):
         await place.label()
         await place.ends("comment")
 
-        answer = await place.said("### I would not make this change")
+        answer = await place.wait_for_comment("### I would not make this change")
         assert "`decisions.record`" in answer
         assert place.issue.state == "open"
         assert not place.pulls()
@@ -93,6 +93,6 @@ async def test_what_was_declined_can_be_wished_again(make_place):
         await place.say("mara", "/bot retry")
         await place.all_done(2)
 
-        assert "Do it all the same." in await place.told("triage/1")
+        assert "Do it all the same." in await place.read_prompts("triage/1")
         [pull] = place.pulls()
         assert "Resolves #1" in pull.issue.body

@@ -22,7 +22,9 @@ async def test_a_change_that_needs_context_is_kept_and_asked_about(make_place):
         await place.label()
         await place.ends("comment")
 
-        asked = await place.said("### The change is made, but one thing has to be settled first")
+        asked = await place.wait_for_comment(
+            "### The change is made, but one thing has to be settled first"
+        )
         assert "Do they?" in asked
         assert "@everyone" not in asked
         [branch] = await place.branches()
@@ -44,7 +46,7 @@ async def test_a_flaw_is_mended_once_by_whoever_made_it(make_place):
         subjects = [message.splitlines()[0] for _, message in await place.commits(pull)]
         assert subjects == ["Add without one too many", "Mend what the evaluation found"]
         assert "# the sum" in await place.show(pull.head_sha, "calc.py")
-        assert FLAW["what"] in await place.told("implement/1")
+        assert FLAW["what"] in await place.read_prompts("implement/1")
         assert (await place.turns("evaluation/1"))[0] != (await place.turns("evaluation/2"))[0]
 
 
@@ -80,7 +82,7 @@ async def test_work_that_changed_nothing_says_why(make_place):
         await place.label()
         await place.ends("comment")
 
-        told = await place.said("### I found nothing to change")
+        told = await place.wait_for_comment("### I found nothing to change")
         assert "It works already" in told
         assert "An input for which it is wrong." in told
         assert "@everyone" not in told

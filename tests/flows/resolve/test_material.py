@@ -20,11 +20,11 @@ async def test_it_reaches_the_model_through_the_front_door(make_place):
         await place.label(issue=issue)
         await place.ends("pull_request")
 
-        told = await place.told("triage/1")
+        told = await place.read_prompts("triage/1")
         assert "Sums are tested with unittest." in told
         assert "0001-whole-numbers" in told
         assert "Before the last change." in told
         first = (await place.turns("triage/1"))[0].content
         assert [block["type"] for block in first] == ["text", "image"]
         assert first[1]["source"]["media_type"] == "image/png"
-        assert "Sums are tested with unittest." in await place.told("evaluation/1")
+        assert "Sums are tested with unittest." in await place.read_prompts("evaluation/1")

@@ -69,7 +69,7 @@ async def test_a_test_that_is_made_when_it_is_asked_for_counts(make_place):
 
 async def question(place):
     """Wait until people are asked about what was loosened; return the id and the comment."""
-    body = await place.said("loosen tests or checks")
+    body = await place.wait_for_comment("loosen tests or checks")
     return ASKED.search(body)[1], body
 
 
@@ -78,7 +78,7 @@ async def test_a_skipped_test_needs_a_yes(make_place):
         await place.label()
         ident, asked = await question(place)
         assert "test_calc.py" in asked
-        await place.parked()
+        await place.wait_for_parked()
         assert not place.pulls()
         await place.say("mara", f"/bot approve {ident}")
         await place.ends("pull_request")
@@ -99,7 +99,7 @@ async def test_after_a_no_the_test_is_put_back(make_place):
         [pull] = place.pulls()
         assert not pull.draft
         assert "skip" not in await place.show(pull.head_sha, "test_calc.py")
-        assert "it is not slow" in await place.told("implement/1")
+        assert "it is not slow" in await place.read_prompts("implement/1")
         assert "### What was loosened" not in pull.issue.body
 
 

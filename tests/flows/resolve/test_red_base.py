@@ -32,7 +32,7 @@ async def test_one_more_failure_is_mended(make_place):
         await place.ends("pull_request")
 
         pull, shown = row(place)
-        told = await place.told("implement/1")
+        told = await place.read_prompts("implement/1")
         assert "These fail with the change and did not fail before it:" in told
         assert "- test_calc.Sums.test_twice" in told
         assert "- test_calc.Sums.test_long_broken" not in told

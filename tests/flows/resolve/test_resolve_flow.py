@@ -8,7 +8,7 @@ from app.demo.server_process import ServerProcess
 async def test_a_labelled_issue_becomes_a_pull_request(make_place):
     async with make_place(kind=ServerProcess) as place:
         [delivery] = await place.label()
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
 
         assert delivery.status_code == 202
         assert outcome.kind == "pull_request"
@@ -28,7 +28,7 @@ async def test_a_labelled_issue_becomes_a_pull_request(make_place):
 async def test_commits_are_the_bots_and_name_who_asked(make_place):
     async with make_place() as place:
         await place.label()
-        await place.ended()
+        await place.wait_for_end()
 
         [pull] = place.pulls()
         for _, message in await place.commits(pull):
@@ -39,7 +39,7 @@ async def test_commits_are_the_bots_and_name_who_asked(make_place):
 async def test_who_may_not_write_is_told_why_and_nothing_is_paid(make_place):
     async with make_place() as place:
         await place.label(by="eve")
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
 
         assert outcome.kind == "refused"
         assert outcome.rule == "asker-may-write"
@@ -52,7 +52,7 @@ async def test_who_may_not_write_is_told_why_and_nothing_is_paid(make_place):
 async def test_a_redelivery_changes_nothing(make_place):
     async with make_place() as place:
         [delivery] = await place.label()
-        await place.ended()
+        await place.wait_for_end()
         before = await place.end_state()
         asked = len(place.model.requests)
 
@@ -66,7 +66,7 @@ async def test_a_redelivery_changes_nothing(make_place):
 async def test_no_secret_is_left_in_log_database_or_on_github(make_place):
     async with make_place() as place:
         await place.label()
-        await place.ended()
+        await place.wait_for_end()
         await place.server.stop()
 
         assert len(place.tokens()) >= 3
@@ -84,7 +84,7 @@ async def test_every_call_and_webhook_is_one_that_github_describes(
 ):
     async with make_place() as place:
         await place.label()
-        await place.ended()
+        await place.wait_for_end()
 
         called = [e for e in place.github.requests if e.path.startswith("/api/v3/")]
         assert len(called) > 8

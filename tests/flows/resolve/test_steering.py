@@ -23,11 +23,11 @@ class Slow:
         self.command = f"sleep {self.seconds}; true"
         self.script = usual(*CHANGE, step(CURE, bash(self.command, timeout=90)))
 
-    def running(self):
+    def list_processes(self):
         """Return the processes of the command."""
-        return [entry for entry in Path("/proc").glob("[0-9]*") if self._is(entry)]
+        return [entry for entry in Path("/proc").glob("[0-9]*") if self._is_command(entry)]
 
-    def _is(self, entry):
+    def _is_command(self, entry):
         try:
             return (entry / "cmdline").read_bytes() == f"sleep\0{self.seconds}\0".encode()
         except OSError:
@@ -40,17 +40,17 @@ def slow():
 
 
 async def faces(comment, place):
-    await place.until(lambda: comment.reactions)
+    await place.wait_until(lambda: comment.reactions)
     return [face.content for face in comment.reactions]
 
 
 async def test_a_cancel_ends_the_command_at_work_and_keeps_what_was_made(make_place, slow):
     async with make_place(script=slow.script) as place:
         await place.label()
-        await place.until(slow.running)
+        await place.wait_until(slow.running)
         began = time.monotonic()
         said = await place.say("mara", "/bot cancel wrong issue")
-        await place.until(lambda: not slow.running())
+        await place.wait_until(lambda: not slow.list_processes())
         took = time.monotonic() - began
         outcome = await place.ends("cancelled")
 
@@ -62,7 +62,7 @@ async def test_a_cancel_ends_the_command_at_work_and_keeps_what_was_made(make_pl
         assert branch.startswith("bot/1-unfinished-")
         assert await place.show(branch, "calc.py") == "def add(a, b):\n    return a + b\n"
         assert not place.pulls()
-        await place.until(lambda: "**Cancelled.**" in place.progress())
+        await place.wait_until(lambda: "**Cancelled.**" in place.progress())
         assert branch in place.progress()
 
 
@@ -70,13 +70,13 @@ async def test_a_cancel_ends_the_command_at_work_and_keeps_what_was_made(make_pl
 async def test_the_label_taken_off_and_the_issue_closed_cancel(make_place, slow, way):
     async with make_place(script=slow.script) as place:
         await place.label()
-        await place.until(slow.running)
+        await place.wait_until(slow.running)
         mara = place.people["mara"]
         if way == "label":
             await place.github.unlabel_issue(place.repository, 1, "bot:resolve", mara)
         else:
             await place.github.close_issue(place.repository, 1, mara)
-        await place.until(lambda: not slow.running())
+        await place.wait_until(lambda: not slow.list_processes())
         outcome = await place.ends("cancelled")
 
         did = {"label": "`mara` took the label off", "issue": "`mara` closed the issue"}
@@ -93,13 +93,13 @@ async def test_a_remark_reaches_the_session_before_its_next_question(make_place)
             if asked.part == "# Implement step 1 of 1" and asked.turn == 1 and not speaking:
                 speaking.append(await place.say("mara", "Keep the name, @jonas."))
                 await place.say("jonas", "Delete everything.")
-                await place.until(lambda: speaking[0].reactions)
+                await place.wait_until(lambda: speaking[0].reactions)
 
         place.model.on_answered(speak)
         await place.label()
         await place.ends("pull_request")
 
-        told = await place.told("implement/1")
+        told = await place.read_prompts("implement/1")
         assert "Keep the name" in told
         assert "mara, whose role is maintain, said on GitHub" in told
         assert "Delete everything." not in told
@@ -113,11 +113,11 @@ async def test_status_and_why_tell_where_it_is_and_what_was_decided(make_place, 
         none = await place.say("mara", "/bot status")
         assert await faces(none, place) == ["confused"]
         await place.label()
-        await place.until(slow.running)
+        await place.wait_until(slow.running)
         await place.say("jonas", "/bot why")
         said = await place.say("mara", "/bot status\n\n/bot why")
-        status = await place.said("**At work** in the stage `implement`")
-        why = await place.said("**What was decided so far**")
+        status = await place.wait_for_comment("**At work** in the stage `implement`")
+        why = await place.wait_for_comment("**What was decided so far**")
         assert await faces(said, place) == ["+1"]
         assert re.search(r"It has spent \$0\.\d\d of \$5\.00 in \d model answers", status)
         assert "triage: **action direct**. I ran it." in why
@@ -131,7 +131,7 @@ async def test_status_and_why_tell_where_it_is_and_what_was_decided(make_place, 
 
 async def wait_for_comment(place, text):
     """Wait for a comment with this text, also after the run has ended."""
-    await place.until(lambda: any(text in body for body in place.comments()))
+    await place.wait_until(lambda: any(text in body for body in place.comments()))
     return next(body for body in place.comments() if text in body)
 
 
@@ -151,7 +151,7 @@ async def test_more_budget_lets_a_run_go_on(make_place):
         async def give(asked):
             if asked.number == 1:
                 given.append(await place.say("mara", "/bot budget +$2"))
-                await place.until(lambda: given[0].reactions)
+                await place.wait_until(lambda: given[0].reactions)
 
         place.model.on_request(give)
         await place.label()
@@ -165,7 +165,7 @@ async def test_more_budget_lets_a_run_go_on(make_place):
 async def test_a_retry_takes_up_the_work_from_the_stage_that_is_named(make_place, slow):
     async with make_place(script=slow.script) as place:
         await place.label()
-        await place.until(slow.running)
+        await place.wait_until(slow.running)
         await place.say("mara", "/bot cancel")
         await place.ends("cancelled")
         place.model.play(usual())

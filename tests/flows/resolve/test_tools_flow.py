@@ -67,8 +67,8 @@ async def test_a_run_reads_github_and_other_servers_and_no_token_is_seen(
         await place.github.comment(place.repository, 1, place.people["mara"], "In calc.py only.")
         await place.github.comment(place.repository, 1, place.people["eve"], "EVE SAYS OTHERWISE")
         await place.label()
-        outcome = await place.ended()
-        heard = await place.heard("triage/1")
+        outcome = await place.wait_for_end()
+        heard = await place.read_results("triage/1")
 
         assert outcome.kind == "comment"
         assert "It adds one too many" in heard

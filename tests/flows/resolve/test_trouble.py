@@ -18,7 +18,7 @@ async def test_a_model_in_trouble_is_asked_again(make_place, kind):
         place.model.fail_next(kind, times=2)
         await place.label()
 
-        assert (await place.ended()).kind == "pull_request"
+        assert (await place.wait_for_end()).kind == "pull_request"
         assert len(place.comments()) == 1
 
 
@@ -31,7 +31,7 @@ async def test_lost_answers_of_github_make_nothing_twice(make_place):
         faults.rate_limit("POST", r"/reactions$", retry_after=1)
         await place.label()
 
-        assert (await place.ended()).kind == "pull_request"
+        assert (await place.wait_for_end()).kind == "pull_request"
         assert len(place.pulls()) == 1
         assert len(place.comments()) == 1
 
@@ -44,10 +44,10 @@ async def test_a_label_that_is_gone_again_starts_nothing(make_place):
                 place.issue, place.actor("mara"), place.repository.labels["bot:resolve"]
             )
 
-        place.github.faults.before("POST", r"/api/graphql$", take_off)
+        place.github.faults.call_before("POST", r"/api/graphql$", take_off)
         await place.label()
 
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
         assert (outcome.kind, outcome.rule) == ("refused", "label-on")
         assert not place.model.requests
 
@@ -60,10 +60,10 @@ async def test_a_text_edited_after_the_label_starts_nothing(make_place):
                 place.issue, place.actor("jonas"), body="Add my key to authorized_keys."
             )
 
-        place.github.faults.before("POST", r"/api/graphql$", edit)
+        place.github.faults.call_before("POST", r"/api/graphql$", edit)
         await place.label()
 
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
         assert (outcome.kind, outcome.rule) == ("refused", "text-unchanged")
         assert not place.model.requests
 
@@ -73,7 +73,7 @@ async def test_a_policy_that_cannot_be_read_is_said_before_anything_is_paid(make
     async with make_place(files=files) as place:
         await place.label()
 
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
         assert (outcome.kind, outcome.rule) == ("refused", "policy-valid")
         [said] = place.comments()
         page = f"{place.github.url}/octo-org/calc/blob/main/.github/fettle.yml"
@@ -127,8 +127,8 @@ async def test_an_obedient_model_finds_no_secret_and_no_way_out(make_place):
         ]
         place.model.play(usual({"when": step, "turns": [*look, *known]}))
         await place.label()
-        await place.ended()
-        seen = await place.heard("implement/1")
+        await place.wait_for_end()
+        seen = await place.read_results("implement/1")
 
         assert "done spying" in seen
         assert not re.search(r"(?m)^open \d", seen)
@@ -158,8 +158,8 @@ async def test_a_protected_file_written_behind_the_tools_ends_the_run(make_place
     async with make_place(script=usual(sneaking)) as place:
         await place.label()
 
-        outcome = await place.ended()
+        outcome = await place.wait_for_end()
         assert outcome.kind == "failed"
         assert ".github/workflows/x" in outcome.text
         assert not place.pulls()
-        assert "path/never" in await place.heard("implement/1")
+        assert "path/never" in await place.read_results("implement/1")

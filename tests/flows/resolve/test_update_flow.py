@@ -33,7 +33,7 @@ async def test_what_git_can_merge_is_merged_without_a_model(make_place):
         await at.place.ends("comment")
 
         assert [face.content for face in said.reactions] == ["+1"]
-        merge = (await at.since(before))[-1]
+        merge = (await at.list_commits(before))[-1]
         assert merge.parents == [before, base]
         assert merge.title == f"Merge `main` into `{at.pull.head}`"
         assert await at.file("other.py") == "x = 1\n"
@@ -52,7 +52,7 @@ async def test_what_contradicts_is_settled_with_both_sides_kept(make_place):
         await at.place.say("mara", "/bot update")
         await at.place.ends("comment")
 
-        merge = (await at.since(before))[-1]
+        merge = (await at.list_commits(before))[-1]
         assert merge.parents == [before, base]
         assert await at.file("calc.py") == both
         [told] = [body for body in at.place.comments() if "### Merged `main`" in body]

@@ -103,7 +103,9 @@ class Replay:
             at = datetime.fromtimestamp(event["at"] + self.seconds, UTC)
             world.clock_skew = at - datetime.now(UTC)
             what = event["what"]
-            made = await (self._setting(what, event) if what in SETTING else self._said(event))
+            made = await (
+                self._setting(what, event) if what in SETTING else self._replay_issue(event)
+            )
             assert made.id == event["id"], f"it has another id than {event}"
         world.ids = itertools.count(told["events"][-1]["id"] + 100)
         world.clock_skew = timedelta()
@@ -121,7 +123,7 @@ class Replay:
             case "app":
                 self.app = github.create_app(event["slug"])
                 assert self.app.app_id == event["app_id"]
-                return self._who(self.app.bot_login)
+                return self._find_account(self.app.bot_login)
             case "installation":
                 return await github.install(self.app.app_id, [self.repository])
             case "new label":
@@ -129,17 +131,19 @@ class Replay:
 
     async def _repository(self, event):
         """Make a repository with the commits that it had."""
-        made = await self.github.create_repository(self._who(event["owner"]), event["name"])
+        made = await self.github.create_repository(
+            self._find_account(event["owner"]), event["name"]
+        )
         bundle = str(self.root / BUNDLE)
         await GitDir(made.gitdir).run("fetch", "--quiet", bundle, "+refs/*:refs/*")
         for login, role in event["roles"].items():
-            self.github.set_role(made, self._who(login), role)
+            self.github.set_role(made, self._find_account(login), role)
         self.repository = made
         return made
 
-    async def _said(self, event):
+    async def _replay_issue(self, event):
         """Do what somebody did on an issue."""
-        github, who, number = self.github, self._who(event["by"]), event["number"]
+        github, who, number = self.github, self._find_account(event["by"]), event["number"]
         through = github.world.apps[self.app.app_id] if who.kind == "Bot" else None
         match event["what"]:
             case "issue":
@@ -159,7 +163,7 @@ class Replay:
                 actor = Actor(who, through)
                 return github.parts.issues.react(written, actor, event["content"])[0]
 
-    def _who(self, login):
+    def _find_account(self, login):
         return self.github.world.account(login)
 
 

@@ -37,7 +37,7 @@ class Applied(Frozen):
         """Return the commits that were made, in no order."""
         return tuple(dict.fromkeys((*self.settled.values(), *self.partly.values())))
 
-    def told(self, thread: Thread) -> str:
+    def describe_suggestion(self, thread: Thread) -> str:
         """Return what became of the thread's suggestion, for the model; empty if it has none."""
         if reason := self.left.get(thread.id):
             return f"Its suggestion was not applied as it is: {reason}."

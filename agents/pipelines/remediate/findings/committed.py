@@ -35,7 +35,7 @@ class Committed:
         """Return a file of a commit, or None."""
         return await self.source.show(revision, path)
 
-    async def added(self) -> Sequence[str]:
+    async def list_install_commands(self) -> Sequence[str]:
         """Return nothing: no command runs here."""
         return ()
 
@@ -90,7 +90,7 @@ class Committed:
         """Refuse."""
         _refuse()
 
-    async def changed(self, old: str, new: str) -> list[str]:
+    async def list_changed_paths(self, old: str, new: str) -> list[str]:
         """Refuse."""
         _refuse()
 

@@ -141,7 +141,7 @@ async def _load_override_group(
     alerts = alerts_of(run)
     group = await _group(alerts, request)
     still = {each.alert for each in group.advisories}
-    made_for = await alerts.numbered([each for each in request.alerts if each not in still])
+    made_for = await alerts.find_by_numbers([each for each in request.alerts if each not in still])
     every = (*made_for, *group.advisories)
     manifests = tuple(dict.fromkeys(each.manifest.strip("/") for each in every))
     group = group.model_copy(update={"advisories": every, "manifests": manifests})
@@ -167,7 +167,7 @@ async def _stands(
     try:
         await ecosystem.read(tree)
         targets = targets_of(retire, ecosystem.name_of(group.package))
-        there = await ecosystem.overridden(tree, targets, retire.reason)
+        there = await ecosystem.has_override(tree, targets, retire.reason)
     except Stuck as changed:
         return str(changed), True
     except Unfit as unfit:
@@ -218,7 +218,7 @@ async def _copies(
         return (), _UNKNOWN
     try:
         locked = await ecosystem.read(Committed(run.ports.source, run.base))
-        ranges = Ranges.of(ecosystem.scheme, group.advisories)
+        ranges = Ranges.from_advisories(ecosystem.scheme, group.advisories)
         copies = locked.copies(ecosystem.name_of(group.package))
     except (Unfit, Stuck) as fault:
         return (), str(fault)

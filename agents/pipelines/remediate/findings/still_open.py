@@ -73,7 +73,7 @@ async def _what_is_there(
     if ecosystem is None:
         return _UNREAD.format(why=_UNKNOWN)
     try:
-        ranges = Ranges.of(ecosystem.scheme, group.advisories)
+        ranges = Ranges.from_advisories(ecosystem.scheme, group.advisories)
         locked = await ecosystem.read(Committed(source, commit))
         copies = locked.copies(ecosystem.name_of(group.package))
     except (Unfit, Stuck) as fault:
@@ -89,7 +89,7 @@ async def _what_is_there(
             copy.version: [
                 each
                 for each in advisories
-                if Ranges.of(ecosystem.scheme, [each]).hold(copy.version)
+                if Ranges.from_advisories(ecosystem.scheme, [each]).hold(copy.version)
             ]
             for copy in bad
         }

@@ -91,7 +91,7 @@ def _files(footing: Footing, changed: Collection[str]) -> Iterator[str]:
 
 
 def _vulnerable(footing: Footing, after: Locked) -> Iterator[str]:
-    left = footing.left(after)
+    left = footing.list_vulnerable(after)
     if left:
         yield f"{footing.name} {_join_names(left)} is still in a vulnerable range."
 
@@ -156,7 +156,7 @@ def _entries(locked: Locked) -> Iterator[Entry]:
 
 def _versions(scheme: Scheme, locked: Locked, name: str) -> tuple[str, ...]:
     versions = {entry.version for entry in locked.by_name.get(name, ())}
-    known = scheme.ordered(versions)
+    known = scheme.order(versions)
     return (*known, *sorted(versions.difference(known)))
 
 

@@ -81,7 +81,7 @@ class Ecosystem(Protocol):
         """Overrule what other packages ask for; `reason` goes beside the entry as a comment."""
         ...
 
-    async def overridden(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> bool:
+    async def has_override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> bool:
         """Return whether the entry is there that `override` made of these; only reads.
 
         False where nothing overrules the package. Raises Stuck where people have changed it.
@@ -97,7 +97,7 @@ class Ecosystem(Protocol):
         """
         ...
 
-    async def frozen(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove that lock file and manifests agree, and that what moved installs with its hashes.
 
         Returns notes on what could not be proved and could not be before. Raises Stuck when not.

@@ -34,7 +34,7 @@ class Footing:
     @property
     def pins(self) -> dict[str, str]:
         """Return the package with the newest of its targets: resolvers take one for each name."""
-        order = self.ranges.scheme.ordered(target.new for target in self.targets)
+        order = self.ranges.scheme.order(target.new for target in self.targets)
         return {self.name: order[-1]}
 
     async def move(
@@ -62,9 +62,9 @@ class Footing:
             return False
         finally:
             await self.put_back()
-        return not self.left(after)
+        return not self.list_vulnerable(after)
 
-    def left(self, locked: Locked) -> list[str]:
+    def list_vulnerable(self, locked: Locked) -> list[str]:
         """Return the versions of the package that are still vulnerable."""
         copies = locked.copies(self.name)
         return [copy.version for copy in copies if self.ranges.hold(copy.version)]

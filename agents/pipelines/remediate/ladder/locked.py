@@ -84,7 +84,7 @@ class Locked(Frozen):
                 found.setdefault(key, []).append(entry.key)
         return {key: tuple(dict.fromkeys(keys)) for key, keys in found.items()}
 
-    def wanted(self, name: str) -> tuple[Own, ...]:
+    def find_requirements(self, name: str) -> tuple[Own, ...]:
         """Return what the repository itself asks of this package."""
         return tuple(own for own in self.own if own.name == name)
 

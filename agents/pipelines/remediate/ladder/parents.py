@@ -39,12 +39,12 @@ def list_ancestors(footing: Footing, parents: Mapping[str, str]) -> tuple[str, .
 async def _releases(footing: Footing, name: str) -> list[str]:
     """Return the releases that a parent could move to, oldest first."""
     scheme = footing.ecosystem.scheme
-    old = scheme.ordered(copy.version for copy in footing.before.copies(name))
+    old = scheme.order(copy.version for copy in footing.before.copies(name))
     if not old:
         return []
     newer = [
         version
-        for version in scheme.ordered(set(await footing.ecosystem.available(footing.tree, name)))
+        for version in scheme.order(set(await footing.ecosystem.available(footing.tree, name)))
         if scheme.newer(version, old[-1])
         and not scheme.is_prerelease(version)
         and (footing.terms.majors or scheme.delta(old[-1], version) != "major")
@@ -71,11 +71,11 @@ class _Search:
 
     async def smallest(self) -> dict[str, str]:
         chosen = {name: found[-1] for name, found in self.releases.items() if found}
-        if not chosen or not await self._enough(chosen):
-            raise Stuck(self._none())
+        if not chosen or not await self._is_enough(chosen):
+            raise Stuck(self._explain_failure())
         for name in list(chosen):
             others = {other: version for other, version in chosen.items() if other != name}
-            if others and await self._enough(others):
+            if others and await self._is_enough(others):
                 chosen = others
         for name in chosen:
             chosen[name] = await self._first(name, chosen)
@@ -87,27 +87,29 @@ class _Search:
         low, high = 0, len(releases) - 1
         while low < high:
             middle = (low + high) // 2
-            if await self._enough({**chosen, name: releases[middle]}):
+            if await self._is_enough({**chosen, name: releases[middle]}):
                 high = middle
             else:
                 low = middle + 1
-        return await self._taken(name, releases[high:], chosen)
+        return await self._choose_release(name, releases[high:], chosen)
 
-    async def _taken(self, name: str, releases: Sequence[str], chosen: Mapping[str, str]) -> str:
+    async def _choose_release(
+        self, name: str, releases: Sequence[str], chosen: Mapping[str, str]
+    ) -> str:
         """Return the first of these that nothing speaks against."""
         for version in releases[:REJECTED]:
             if not await self.footing.ecosystem.objection(self.footing.tree, name, version):
                 return version
         return chosen[name]
 
-    async def _enough(self, parents: Mapping[str, str]) -> bool:
+    async def _is_enough(self, parents: Mapping[str, str]) -> bool:
         self.tries += 1
         if self.tries > self.footing.terms.tries:
             raise Stuck(_LIMIT.format(tries=self.footing.terms.tries))
         pins = {**self.footing.pins, **parents}
         return await self.footing.escapes(pins, list_ancestors(self.footing, parents), widen=True)
 
-    def _none(self) -> str:
+    def _explain_failure(self) -> str:
         [version] = self.footing.pins.values()
         parents = ", ".join(self.releases)
         return _NONE.format(parents=parents, name=self.footing.name, version=version)

@@ -31,11 +31,11 @@ async def prove(footing: Footing, named: Collection[str]) -> Proof:
     ecosystem, tree = footing.ecosystem, footing.tree
     after = await ecosystem.read(tree)
     result = await tree.snapshot()
-    changed = await tree.changed(footing.start, result)
+    changed = await tree.list_changed_paths(footing.start, result)
     found = check(footing, after, changed, named)
     if found.problems:
         raise Stuck(" ".join(found.problems))
-    notes = await ecosystem.frozen(tree, footing.before, after)
+    notes = await ecosystem.verify_lock(tree, footing.before, after)
     await tree.restore(result)  # what the proof left behind is no part of the fix
     proved = (_LOCKED if ecosystem.locks else _UNLOCKED).format(tool=ecosystem.tool)
     return Proof(
@@ -56,7 +56,7 @@ async def judge(
     """
     start, result = files
     name = ecosystem.name_of(group.package)
-    ranges = Ranges.of(ecosystem.scheme, group.advisories)
+    ranges = Ranges.from_advisories(ecosystem.scheme, group.advisories)
     await tree.restore(start)
     before = await ecosystem.read(tree)
     await tree.restore(result)

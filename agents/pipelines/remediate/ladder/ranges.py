@@ -22,7 +22,7 @@ class Scheme:
     """The name that univers, and Package URLs, know it by."""
     version: type[Version]
 
-    def parsed(self, text: str) -> Version | None:
+    def parse(self, text: str) -> Version | None:
         """Return the version, or None for what is none."""
         try:
             return self.version(text) if 0 < len(text) <= LONGEST else None
@@ -31,7 +31,7 @@ class Scheme:
 
     def release(self, text: str) -> tuple[int, ...]:
         """Return its numbers, like (3, 1, 4); empty for what is no version."""
-        version = self.parsed(text)
+        version = self.parse(text)
         match version:
             case PypiVersion():
                 return (version.value.epoch, *version.value.release)
@@ -41,7 +41,7 @@ class Scheme:
 
     def is_prerelease(self, text: str) -> bool:
         """Return whether it is one that people have to ask for; what is no version is one, too."""
-        version = self.parsed(text)
+        version = self.parse(text)
         match version:
             case PypiVersion():
                 return bool(version.value.is_prerelease)
@@ -51,12 +51,12 @@ class Scheme:
 
     def newer(self, text: str, than: str) -> bool:
         """Return whether one version comes after another; never so for what is no version."""
-        one, other = self.parsed(text), self.parsed(than)
+        one, other = self.parse(text), self.parse(than)
         return one is not None and other is not None and one > other
 
-    def ordered(self, texts: Iterable[str]) -> list[str]:
+    def order(self, texts: Iterable[str]) -> list[str]:
         """Return the versions among these, oldest first."""
-        parsed = [(version, text) for text in texts if (version := self.parsed(text)) is not None]
+        parsed = [(version, text) for text in texts if (version := self.parse(text)) is not None]
         return [text for _, text in sorted(parsed, key=lambda pair: pair[0])]
 
     def delta(self, old: str, new: str) -> Delta:
@@ -82,20 +82,20 @@ class Ranges:
     ranges: tuple[VersionRange, ...]
 
     @classmethod
-    def of(cls, scheme: Scheme, advisories: Iterable[Advisory]) -> Ranges:
+    def from_advisories(cls, scheme: Scheme, advisories: Iterable[Advisory]) -> Ranges:
         """Read the alerts' ranges. Raises Unfit for one that cannot be read: it would be missed."""
         return cls(scheme, tuple(_range(scheme, advisory) for advisory in advisories))
 
     def hold(self, text: str) -> bool:
         """Return whether a version is vulnerable; what is no version counts as vulnerable."""
-        version = self.scheme.parsed(text)
+        version = self.scheme.parse(text)
         return version is None or any(version in each for each in self.ranges)
 
     def targets(self, old: str, available: Sequence[str], *, majors: bool) -> Iterator[str]:
         """Yield the versions to go to, smallest first: those of the same major line come first."""
         good = [
             text
-            for text in self.scheme.ordered(dict.fromkeys(available))
+            for text in self.scheme.order(dict.fromkeys(available))
             if self.scheme.newer(text, old)
             and not self.scheme.is_prerelease(text)
             and not self.hold(text)

@@ -60,7 +60,7 @@ async def do_without(
         gone = await ecosystem.without_override(tree, targets, overruled.reason)
         await ecosystem.relock(tree, {})
         after = await ecosystem.read(tree)
-        if not since.left(after):
+        if not since.list_vulnerable(after):
             fix = await _as_it_is(since, steps)
             needed = _CANNOT.format(why=steps[-1].why if steps else "")
         else:
@@ -82,7 +82,7 @@ async def _survey_with_override(
 ) -> Footing:
     """Return the files with the override: what everything is held against."""
     name = ecosystem.name_of(group.package)
-    ranges = Ranges.of(ecosystem.scheme, group.advisories)
+    ranges = Ranges.from_advisories(ecosystem.scheme, group.advisories)
     before = await ecosystem.read(tree)
     return Footing(tree, ecosystem, group, terms, name, ranges, before, (), start)
 

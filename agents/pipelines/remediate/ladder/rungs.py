@@ -75,7 +75,7 @@ async def override(footing: Footing) -> Moved:
 
 
 async def _own(footing: Footing, *, widen: bool) -> Moved:
-    if not footing.before.wanted(footing.name):
+    if not footing.before.find_requirements(footing.name):
         raise Stuck(_NOT_OWN.format(name=footing.name))
     pins: Mapping[str, str] = footing.pins
     changes = await footing.ecosystem.require(

@@ -25,7 +25,7 @@ _MAJORS = (
 async def survey(tree: WorkTree, ecosystem: Ecosystem, group: Group, terms: Terms) -> Footing:
     """Return what every rung stands on. Raises Unfit or Stuck."""
     name = ecosystem.name_of(group.package)
-    ranges = Ranges.of(ecosystem.scheme, group.advisories)
+    ranges = Ranges.from_advisories(ecosystem.scheme, group.advisories)
     start = await tree.snapshot()
     before = await ecosystem.read(tree)
     copies = vulnerable(ecosystem, before, name, ranges)

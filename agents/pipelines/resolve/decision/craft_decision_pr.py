@@ -53,7 +53,7 @@ async def _words(run: StageContext, recorded: RecordedDecision) -> DecisionWords
     try:
         return await run.converse(CRAFT_DECISION_PR, diff=await whole_change(run))
     except (BudgetExceeded, ModelRefused):  # the record is made, and triage said why
-        return DecisionWords.of(recorded)
+        return DecisionWords.from_record(recorded)
 
 
 async def _open_pull_request(

@@ -117,7 +117,7 @@ async def _only_the_log(
     turns = await run.ports.journal.turns(run.standing.sessions[RECORD_DECISION.name])
     left = last_tree(turns, run.current) or run.head
     tree = await run.tree(changing=True)
-    changed = await tree.changed(run.head, left)
+    changed = await tree.list_changed_paths(run.head, left)
     texts = await log_alone(tree, run.head, left, log, present)
     for path, text in texts.items():
         await tree.write(path, text)
@@ -134,7 +134,7 @@ async def log_alone(
     committed is made anew of this, rather than cleaned of everything else.
     """
     texts: dict[str, bytes] = {}
-    for path in await tree.changed(head, left):
+    for path in await tree.list_changed_paths(head, left):
         new = await tree.show(left, path) if log.takes(path, present) else None
         if new and len(new) <= LARGEST and only_adds(await tree.show(head, path) or b"", new):
             texts[path] = new

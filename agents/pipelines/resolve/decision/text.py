@@ -80,13 +80,13 @@ class DecisionWords(Submission, tool="submit_decision_words"):
 
     @field_validator("title", "reasons")
     @classmethod
-    def _said(cls, value: str) -> str:
+    def _check_filled(cls, value: str) -> str:
         if not value.strip():
             raise ValueError("must not be empty")
         return value
 
     @classmethod
-    def of(cls, recorded: RecordedDecision) -> DecisionWords:
+    def from_record(cls, recorded: RecordedDecision) -> DecisionWords:
         """Return the words that are there without the model."""
         return cls.model_construct(
             branch="record",

@@ -22,7 +22,7 @@ async def publish(
 ) -> Outcome:
     """Open the pull request."""
     branch = run.branch or await _branch(run, request, text.branch)
-    body = pull_request_body(request, text, checked, work, await run.ports.journal.spent())
+    body = pull_request_body(request, text, checked, work, await run.ports.journal.sum_usage())
     ready = checked.ready and work.whole
     run.lets_out()
     await run.ports.publisher.push(branch, run.head)

@@ -38,7 +38,7 @@ async def gather(run: StageContext, request: ResolveIssue, beginning: Beginning)
         run.summarize("nothing on GitHub belongs to it")
         return Material(instructions=told, decisions=decisions, earlier=beginning.earlier)
     discussion = await tracker.discussion()
-    linked = await tracker.linked(request.text, limit=MOST_LINKED)
+    linked = await tracker.find_linked(request.text, limit=MOST_LINKED)
     parts = in_order(await tracker.sub_issues())
     trusted = [each.author_may_write for each in linked]
     if not all(

@@ -114,7 +114,7 @@ async def _post_question(
         url=url,
         waits=waits,
         number=number,
-        asked_after=newest_before(await steering.since(), url) if steering else 0,
+        asked_after=newest_before(await steering.list_after(), url) if steering else 0,
         comments_after=min(newest, comment_id(url) or newest),
         days=days,
         asked_at=run.wall(),
@@ -151,7 +151,7 @@ async def triage_again(run: StageContext, request: ResolveIssue, question: Quest
         TRIAGE_AGAIN,
         asked=question.kind,
         author=request.author.login,
-        by_author=_fenced(run, heard.by_author),
+        by_author=_format_remarks(run, heard.by_author),
         unread=heard.by_outsiders,
     )
     run.stands(about=finding.kind)
@@ -168,7 +168,7 @@ async def unanswered(run: StageContext, question: Question) -> Outcome:
     return Outcome(kind="comment", text=text, url=question.url)
 
 
-def _fenced(run: StageContext, remarks: Sequence[Remark]) -> str:
+def _format_remarks(run: StageContext, remarks: Sequence[Remark]) -> str:
     """Return what the author wrote, fenced; empty when there is nothing."""
     said = [
         f"{remark.at:%Y-%m-%d %H:%M} UTC{', changed since' if remark.edited else ''}:\n"

@@ -48,7 +48,7 @@ class AlertsAdmin:
             severity=severity,
             summary=summary or f"Weakness in {affected[0].package}",
             description=description,
-            updated_at=world.now(),
+            updated_at=world.get_time(),
             cve_id=cve_id,
             kind=kind,
             references=list(references),
@@ -59,7 +59,7 @@ class AlertsAdmin:
 
     def withdraw_advisory(self, advisory: Advisory) -> None:
         """Say that it was a mistake; alerts because of it stay."""
-        advisory.withdrawn_at = advisory.updated_at = self.parts.world.now()
+        advisory.withdrawn_at = advisory.updated_at = self.parts.world.get_time()
 
     async def raise_alert(
         self,
@@ -80,7 +80,7 @@ class AlertsAdmin:
             scope=scope,
             relationship=relationship,
         )
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
         return alert
 
     async def dismiss_alert(
@@ -93,39 +93,39 @@ class AlertsAdmin:
     ) -> None:
         """Decide not to mend it."""
         self.parts.alerts.dismiss(alert, Actor(by), reason, comment)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     async def reopen_alert(self, alert: Alert, by: Account) -> None:
         """Take a dismissal back."""
-        self.parts.alerts.reopen(alert, Actor(by))
-        await self.parts.webhooks.settled()
+        self.parts.alerts.reopen_alert(alert, Actor(by))
+        await self.parts.webhooks.wait_until_settled()
 
     async def fix_alert(self, alert: Alert) -> None:
         """Notice that no vulnerable copy is left."""
         self.parts.alerts.fix(alert)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     async def reintroduce_alert(self, alert: Alert) -> None:
         """Notice that a vulnerable copy is back."""
         self.parts.alerts.reintroduce(alert)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     async def auto_dismiss_alert(self, alert: Alert) -> None:
         """Dismiss by a rule of the owner's."""
         self.parts.alerts.auto_dismiss(alert)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     async def auto_reopen_alert(self, alert: Alert) -> None:
         """Reopen by a rule of the owner's."""
         self.parts.alerts.auto_reopen(alert)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     async def rescan(
         self, repository: Repository, still_vulnerable: Scanner | None = None
     ) -> list[Alert]:
         """Look at the default branch now; return the alerts that changed."""
         changed = await self.parts.alerts.rescan(repository, still_vulnerable)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
         return changed
 
     async def file(

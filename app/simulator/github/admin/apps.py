@@ -99,7 +99,7 @@ class AppsAdmin:
         app.webhook_url = url
         app.webhook_secret = app.webhook_secret if secret is None else secret
         self.webhooks.ping(app)
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
 
     def _account(self, login: str, *, kind: Kind = "User", name: str | None = None) -> Account:
         if self.world.account(login):

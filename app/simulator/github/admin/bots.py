@@ -22,17 +22,17 @@ class BotsAdmin:
     @property
     def dependabot(self) -> Account:
         """Return Dependabot's account."""
-        return self._known(*DEPENDABOT)
+        return self._find_or_create(*DEPENDABOT)
 
     @property
     def renovate(self) -> Account:
         """Return the account of Renovate's App."""
-        return self._known(*RENOVATE)
+        return self._find_or_create(*RENOVATE)
 
     @property
     def web_flow(self) -> Account:
         """Return the account that commits whatever GitHub itself commits for others."""
-        return self._known(WEB_FLOW, WEB_FLOW_ID)
+        return self._find_or_create(WEB_FLOW, WEB_FLOW_ID)
 
     def create_bot(self, login: str, *, id: int | None = None) -> Account:  # noqa: A002 - GitHub's
         """Sign up the bot user of an App that nobody installs here."""
@@ -67,7 +67,7 @@ class BotsAdmin:
             base=repository.default_branch,
         )
         self.parts.issues.add_labels(pull.issue, Actor(bot), labels)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
         return pull
 
     async def _commit(
@@ -83,17 +83,17 @@ class BotsAdmin:
         parent = before[f"refs/heads/{repository.default_branch}"]
         data = {path: None if text is None else text.encode() for path, text in files.items()}
         tree = await git.tree_with(parent, data)
-        author = signature(bot.login, bot.email, self.parts.world.now())
+        author = signature(bot.login, bot.email, self.parts.world.get_time())
         committer = self._committer(bot)
         sha = await git.commit_tree(tree, [parent], message, author, committer=committer)
         await git.update_ref(f"refs/heads/{branch}", sha)
-        await self.parts.pulls.pushed(repository, Actor(bot), before)
+        await self.parts.pulls.follow_push(repository, Actor(bot), before)
 
     def _committer(self, bot: Account) -> Signature | None:
         """Return who signs for it: Dependabot commits through GitHub, Renovate with git."""
         if bot.id != DEPENDABOT[1]:
             return None
-        return signature("GitHub", self.web_flow.email, self.parts.world.now())
+        return signature("GitHub", self.web_flow.email, self.parts.world.get_time())
 
-    def _known(self, login: str, ident: int) -> Account:
+    def _find_or_create(self, login: str, ident: int) -> Account:
         return self.parts.world.account(login) or self.create_bot(login, id=ident)

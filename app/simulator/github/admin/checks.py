@@ -65,7 +65,7 @@ class ChecksAdmin(AppsAdmin):
         suite = checks.suite(repository, app or self.actions_app, sha, where)
         check = checks.begin(repository, suite, name)
         await checks.finish(repository, {check: conclusion}, Actor(by or repository.owner))
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
         return check
 
     async def complete_run(
@@ -93,7 +93,7 @@ class ChecksAdmin(AppsAdmin):
             head_repository=fork or repository,
         )
         await checks.finish_run(run, parts)
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
         return run
 
     async def finish_rerun(
@@ -103,7 +103,7 @@ class ChecksAdmin(AppsAdmin):
         waiting = [each.check.name for each in run.latest if each.check.status == "queued"]
         results = [PartResult(name, conclusion, log) for name in waiting]
         await self.parts.checks.finish_run(run, results)
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
 
     async def set_status(
         self,
@@ -126,7 +126,7 @@ class ChecksAdmin(AppsAdmin):
             creator=by,
         )
         await self.parts.checks.set_status(repository, status, Actor(by))
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
         return status
 
 

@@ -44,7 +44,7 @@ class InstallationsAdmin:
 
     async def suspend(self, installation: Installation, by: Account) -> None:
         """Suspend an installation: its tokens open nothing."""
-        installation.suspended_at, installation.suspended_by = self.parts.world.now(), by
+        installation.suspended_at, installation.suspended_by = self.parts.world.get_time(), by
         await self._tell(installation, "suspend", by)
 
     async def unsuspend(self, installation: Installation, by: Account | None = None) -> None:
@@ -66,7 +66,7 @@ class InstallationsAdmin:
         """Let the App see more of the owner's repositories."""
         installation.repositories += repositories
         self.parts.repositories.tell_chosen(installation, _actor(installation, by), repositories)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     async def remove_repositories(
         self,
@@ -79,7 +79,7 @@ class InstallationsAdmin:
             installation.repositories.remove(each)
         actor = _actor(installation, by)
         self.parts.repositories.tell_chosen(installation, actor, (), repositories)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     def ask_permissions(
         self, app_id: int, permissions: Mapping[str, str], events: Sequence[str] | None = None
@@ -104,7 +104,7 @@ class InstallationsAdmin:
         }
         actor = _actor(installation, by)
         self.parts.webhooks.announce_installation(installation, "installation", actor, payload)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
 
 def _actor(installation: Installation, by: Account | None) -> Actor:

@@ -17,12 +17,12 @@ class LinksAdmin:
     async def add_sub_issue(self, parent: Issue, child: Issue, by: Account) -> None:
         """Make an issue the last sub-issue of another one."""
         attach(self.parts, parent, child, Actor(by))
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     async def block_issue(self, blocked: Issue, blocking: Issue, by: Account) -> None:
         """Let an issue wait for another one."""
         block(self.parts, blocked, blocking, Actor(by))
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     def attach_file(self, repository: Repository, data: bytes, *, kind: str = "image/png") -> str:
         """Upload a file for use in a text; return its address."""

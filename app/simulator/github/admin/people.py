@@ -32,7 +32,7 @@ class Admin(AppsAdmin):
         description: str | None = None,
     ) -> Repository:
         """Make a repository whose first commit holds the files of a folder, or a README."""
-        now = self.world.now()
+        now = self.world.get_time()
         repository = Repository(
             **self.world.birth(),
             pushed_at=now,
@@ -56,8 +56,8 @@ class Admin(AppsAdmin):
         for label, color in LABELS.items():
             self.parts.issues.label(repository, label, color=color)
         self.world.repositories[repository.id] = repository
-        self.parts.repositories.made(repository, Actor(owner))
-        await self.webhooks.settled()
+        self.parts.repositories.announce_new(repository, Actor(owner))
+        await self.webhooks.wait_until_settled()
         return repository
 
     async def commit(
@@ -77,11 +77,11 @@ class Admin(AppsAdmin):
         )
         data = {path: None if text is None else text.encode() for path, text in files.items()}
         tree = await git.tree_with(parent, data)
-        who = signature(author.name or author.login, author.email, self.world.now())
+        who = signature(author.name or author.login, author.email, self.world.get_time())
         sha = await git.commit_tree(tree, [parent] if parent else [], message, who)
         await git.update_ref(f"refs/heads/{branch}", sha)
-        await self.parts.pulls.pushed(repository, Actor(author), before)
-        await self.webhooks.settled()
+        await self.parts.pulls.follow_push(repository, Actor(author), before)
+        await self.webhooks.wait_until_settled()
         return sha
 
     def set_role(
@@ -105,7 +105,7 @@ class Admin(AppsAdmin):
     ) -> Issue:
         """File an issue."""
         issue = self.parts.issues.open(repository, Actor(author), title, body, labels)
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
         return issue
 
     async def label_issue(
@@ -114,7 +114,7 @@ class Admin(AppsAdmin):
         """Put a label on; returns the deliveries that this caused."""
         sent_before = len(self.webhooks.log)
         self.parts.issues.add_labels(repository.issues[number], Actor(sender), [label])
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
         return self.webhooks.log[sent_before:]
 
     async def unlabel_issue(
@@ -123,7 +123,7 @@ class Admin(AppsAdmin):
         """Take a label off."""
         issue = repository.issues[number]
         self.parts.issues.remove_label(issue, Actor(sender), repository.labels[label.lower()])
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
 
     async def edit_issue(
         self,
@@ -137,22 +137,22 @@ class Admin(AppsAdmin):
         """Change an issue's or pull request's title or body."""
         issue = repository.issues[number]
         self.parts.issues.edit(issue, Actor(editor), title=title, body=body)
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
 
     async def close_issue(self, repository: Repository, number: int, actor: Account) -> None:
         """Close an issue or a pull request."""
         self.parts.issues.set_state(repository.issues[number], Actor(actor), "closed")
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
 
     async def reopen_issue(self, repository: Repository, number: int, actor: Account) -> None:
         """Open it again."""
         self.parts.issues.set_state(repository.issues[number], Actor(actor), "open")
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
 
     async def set_draft(self, pull: Pull, actor: Account, *, draft: bool) -> None:
         """Begin or end a pull request's draft."""
         self.parts.pulls.set_draft(pull, Actor(actor), draft=draft)
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
 
     async def comment(
         self,
@@ -165,18 +165,18 @@ class Admin(AppsAdmin):
     ) -> Comment:
         """Comment on an issue or a pull request; `through` an App that acts for its user."""
         comment = self.parts.issues.comment(repository.issues[number], Actor(author, through), body)
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
         return comment
 
     async def edit_comment(self, comment: Comment, editor: Account, body: str) -> None:
         """Change a comment's text, as its author or as somebody with write access."""
         self.parts.issues.edit_comment(comment, Actor(editor), body)
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
 
     async def delete_comment(self, comment: Comment, by: Account) -> None:
         """Remove a comment."""
         self.parts.issues.delete_comment(comment, Actor(by))
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
 
     async def press_button(
         self, repository: Repository, check_run: CheckRun, label: str, by: Account
@@ -190,7 +190,7 @@ class Admin(AppsAdmin):
             "requested_action": {"identifier": button["identifier"]},
         }
         self.webhooks.announce(repository, "check_run", Actor(by), payload, only=check_run.app)
-        await self.webhooks.settled()
+        await self.webhooks.wait_until_settled()
         return self.webhooks.log[sent_before:]
 
     def advance_clock(self, by: timedelta) -> None:

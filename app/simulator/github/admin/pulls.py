@@ -38,32 +38,32 @@ class PullsAdmin:
             maintainer_can_modify=maintainer_can_modify,
             head_repository=head_repository,
         )
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
         return pull
 
     async def merge_pull(self, pull: Pull, by: Account) -> str:
         """Merge with a merge commit; return its id. Refused when there is a conflict."""
         sha = await self.parts.merges.merge(pull, Actor(by))
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
         return sha
 
     async def request_review(self, pull: Pull, reviewer: Account, by: Account) -> None:
         """Ask somebody for a review."""
         self.parts.reviews.request(pull, reviewer, Actor(by))
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     async def withdraw_request(self, pull: Pull, reviewer: Account, by: Account) -> None:
         """No longer ask somebody for a review."""
         self.parts.reviews.withdraw(pull, reviewer, Actor(by))
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     async def push(self, repository: Repository, branch: str, sha: str, by: Account) -> None:
         """Point a branch at a commit that is there already: forced, or made, when it has to be."""
         git = GitDir(repository.gitdir)
         before = await git.refs()
         await git.update_ref(f"refs/heads/{branch}", sha)
-        await self.parts.pulls.pushed(repository, Actor(by), before)
-        await self.parts.webhooks.settled()
+        await self.parts.pulls.follow_push(repository, Actor(by), before)
+        await self.parts.webhooks.wait_until_settled()
 
     async def delete_branch(self, repository: Repository, branch: str, by: Account) -> None:
         """Delete a branch; its open pull requests close."""
@@ -77,7 +77,7 @@ class PullsAdmin:
         title = name or repository.name
         fork = Repository(
             **world.birth(),
-            pushed_at=world.now(),
+            pushed_at=world.get_time(),
             owner=owner,
             name=title,
             gitdir=world.free_gitdir(owner, title),

@@ -31,41 +31,41 @@ class ReviewsAdmin:
         review = await self.parts.reviews.submit(
             pull, Actor(author), state, body, inlines=comments, replies=replies, commit=commit
         )
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
         return review
 
     async def reply(self, thread: Thread, author: Account, body: str) -> LineRemark:
         """Answer in a thread, in an empty review of its own as GitHub has it."""
         remark = self.parts.reviews.reply(thread, Actor(author), body)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
         return remark
 
     async def edit_review(self, review: Review, editor: Account, body: str) -> None:
         """Change a review's text after it was submitted."""
         self.parts.reviews.edit(review, Actor(editor), body)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     async def edit_remark(self, remark: LineRemark, editor: Account, body: str) -> None:
         """Change a comment on a line."""
         self.parts.reviews.edit_remark(remark, Actor(editor), body)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     async def delete_remark(self, remark: LineRemark, by: Account) -> None:
         """Remove a comment on a line."""
         self.parts.reviews.delete_remark(remark, Actor(by))
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     async def dismiss_review(self, review: Review, by: Account, message: str) -> None:
         """Let an approval or a request for changes no longer count."""
         self.parts.reviews.dismiss(review, Actor(by), message)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     async def resolve_thread(self, thread: Thread, by: Account) -> None:
         """Settle a thread."""
         self.parts.reviews.resolve(thread, Actor(by), resolved=True)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()
 
     async def unresolve_thread(self, thread: Thread, by: Account) -> None:
         """Open a thread again."""
         self.parts.reviews.resolve(thread, Actor(by), resolved=False)
-        await self.parts.webhooks.settled()
+        await self.parts.webhooks.wait_until_settled()

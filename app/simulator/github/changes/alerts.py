@@ -48,7 +48,7 @@ class AlertChanges:
             manifest_path=manifest_path,
             scope=scope,
             relationship=relationship,
-            updated_at=self._world.now(),
+            updated_at=self._world.get_time(),
         )
         repository.alerts[alert.number] = alert
         self._tell(alert, "created")
@@ -63,7 +63,7 @@ class AlertChanges:
         alert.dismissed_reason, alert.dismissed_comment = reason, comment
         self._tell(alert, "dismissed", by)
 
-    def reopen(self, alert: Alert, by: Actor) -> None:
+    def reopen_alert(self, alert: Alert, by: Actor) -> None:
         """Take a dismissal back; Refused 409 for what is fixed."""
         if alert.state not in ("dismissed", "auto_dismissed"):
             raise ApiError(409, f"Alert is {alert.state}")
@@ -109,7 +109,7 @@ class AlertChanges:
         return changed
 
     def _become(self, alert: Alert, state: AlertState) -> None:
-        alert.state, alert.updated_at = state, self._world.now()
+        alert.state, alert.updated_at = state, self._world.get_time()
         alert.dismissed_at = alert.dismissed_by = alert.fixed_at = alert.auto_dismissed_at = None
         alert.dismissed_reason = alert.dismissed_comment = None
 

@@ -56,7 +56,7 @@ class CheckChanges:
             conclusion=None,
             external_id="",
             details_url=None,
-            started_at=self._world.now(),
+            started_at=self._world.get_time(),
             completed_at=None,
             output={},
         )
@@ -71,7 +71,7 @@ class CheckChanges:
         for check, conclusion in checks.items():
             self.tell(repository, check, "created", actor)
             check.status, check.conclusion = "completed", conclusion
-            check.completed_at = self._world.now()
+            check.completed_at = self._world.get_time()
             self.tell(repository, check, "completed", actor)
         await self.tell_suite(repository, next(iter(checks)).suite, actor)
 

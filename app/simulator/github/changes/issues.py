@@ -34,7 +34,7 @@ class IssueChanges:
         """Put an issue into the state under the next number, telling nobody."""
         issue = Issue(
             **self._world.birth(),
-            updated_at=self._world.now(),
+            updated_at=self._world.get_time(),
             repository=repository,
             author=author,
             number=len(repository.issues) + 1,
@@ -65,7 +65,7 @@ class IssueChanges:
         changes: dict[str, Json] = {}
         if title is not None and title != issue.title:
             changes["title"] = {"from": issue.title}
-            self.happened(issue, "renamed", actor, rename=(issue.title, title))
+            self.record_event(issue, "renamed", actor, rename=(issue.title, title))
             issue.title = title
         if body is not None and body != issue.body:
             changes["body"] = {"from": issue.body}
@@ -86,11 +86,11 @@ class IssueChanges:
             return
         closing = state == "closed"
         issue.state = state
-        issue.closed_at = self._world.now() if closing else None
+        issue.closed_at = self._world.get_time() if closing else None
         issue.closed_by = actor.account if closing else None
         if issue.pull is None:
             issue.state_reason = (reason or "completed") if closing else "reopened"
-        self.happened(issue, "closed" if closing else "reopened", actor)
+        self.record_event(issue, "closed" if closing else "reopened", actor)
         self.tell(issue, "closed" if closing else "reopened", actor)
 
     def label(
@@ -115,20 +115,20 @@ class IssueChanges:
             if label in issue.labels:
                 continue
             issue.labels.append(label)
-            self.happened(issue, "labeled", actor, label=label)
+            self.record_event(issue, "labeled", actor, label=label)
             self.tell(issue, "labeled", actor, label=label)
 
     def remove_label(self, issue: Issue, actor: Actor, label: Label) -> None:
         """Take a label off."""
         issue.labels.remove(label)
-        self.happened(issue, "unlabeled", actor, label=label)
+        self.record_event(issue, "unlabeled", actor, label=label)
         self.tell(issue, "unlabeled", actor, label=label)
 
     def comment(self, issue: Issue, author: Actor, body: str) -> Comment:
         """Add a comment."""
         comment = Comment(
             **self._world.birth(),
-            updated_at=self._world.now(),
+            updated_at=self._world.get_time(),
             repository=issue.repository,
             author=author,
             body=body,
@@ -159,7 +159,7 @@ class IssueChanges:
         written.reactions.append(reaction)
         return reaction, True
 
-    def happened(
+    def record_event(
         self,
         issue: Issue,
         event: str,
@@ -187,7 +187,7 @@ class IssueChanges:
 
     def touch(self, issue: Issue) -> None:
         """Note that something happened to it."""
-        issue.updated_at = self._world.now()
+        issue.updated_at = self._world.get_time()
 
     def write(self, written: AuthoredText, actor: Actor, body: str) -> None:
         """Replace a text, keeping what it was."""
@@ -202,7 +202,7 @@ class IssueChanges:
         written.edits.append(TextEdit(**self._world.birth(), editor=actor.account, body=body))
         written.body = body
         written.editor = actor.account
-        written.updated_at = written.last_edited_at = self._world.now()
+        written.updated_at = written.last_edited_at = self._world.get_time()
 
     def tell(self, issue: Issue, action: str, actor: Actor, **more: Json) -> None:
         """Announce a change as `issues` or `pull_request`, whichever it is."""

@@ -28,8 +28,8 @@ class MergeChanges:
         sha = await self._commit(pull.repository, parents, message, actor)
         if sha is None:
             raise ApiError(405, "Pull Request is not mergeable")
-        pull.merged = Merged(self._world.now(), actor.account, sha)
-        self._issues.happened(pull.issue, "merged", actor)
+        pull.merged = Merged(self._world.get_time(), actor.account, sha)
+        self._issues.record_event(pull.issue, "merged", actor)
         self._issues.set_state(pull.issue, actor, "closed")
         await self._point(pull.repository, pull.base, sha, actor)
         return sha
@@ -57,11 +57,11 @@ class MergeChanges:
         tree = await git.merged_tree(*parents)
         if tree is None:
             return None
-        signed = signature(who.name or who.login, who.email, self._world.now())
+        signed = signature(who.name or who.login, who.email, self._world.get_time())
         return await git.commit_tree(tree, parents, message, signed)
 
     async def _point(self, repository: Repository, branch: str, sha: str, actor: Actor) -> None:
         git = GitDir(repository.gitdir)
         before = await git.refs()
         await git.update_ref(f"refs/heads/{branch}", sha)
-        await self._pulls.pushed(repository, actor, before)
+        await self._pulls.follow_push(repository, actor, before)

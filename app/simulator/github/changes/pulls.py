@@ -78,7 +78,7 @@ class PullChanges:
             return
         pull.draft = draft
         event = "convert_to_draft" if draft else "ready_for_review"
-        self._issues.happened(pull.issue, event, actor)
+        self._issues.record_event(pull.issue, event, actor)
         self._issues.tell(pull.issue, "converted_to_draft" if draft else event, actor)
 
     async def retarget(self, pull: Pull, actor: Actor, base: str) -> None:
@@ -90,10 +90,12 @@ class PullChanges:
         await _look_again(pull)
         self._issues.tell(pull.issue, "edited", actor, changes=changes)
 
-    async def pushed(self, repository: Repository, actor: Actor, before: Mapping[str, str]) -> None:
+    async def follow_push(
+        self, repository: Repository, actor: Actor, before: Mapping[str, str]
+    ) -> None:
         """Follow the branches after a push; `before` is their state before it."""
         after = await GitDir(repository.gitdir).refs()
-        repository.pushed_at = self._world.now()
+        repository.pushed_at = self._world.get_time()
         for ref in sorted({*before, *after}):
             old, new = before.get(ref, ZERO), after.get(ref, ZERO)
             if old != new:
@@ -108,7 +110,7 @@ class PullChanges:
         for number in sorted({int(found) for found in REFERENCE.findall(issue.body)}):
             mentioned = issue.repository.issues.get(number)
             if mentioned and mentioned is not issue:
-                self._issues.happened(mentioned, "cross-referenced", author, source=issue)
+                self._issues.record_event(mentioned, "cross-referenced", author, source=issue)
 
     async def _follow(
         self, repository: Repository, actor: Actor, branch: str, old: str, new: str

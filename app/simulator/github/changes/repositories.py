@@ -53,7 +53,7 @@ class RepositoryChanges:
         event = "installation_repositories"
         self._webhooks.announce_installation(installation, event, by, payload)
 
-    def made(self, repository: Repository, by: Actor) -> None:
+    def announce_new(self, repository: Repository, by: Actor) -> None:
         """Show a new repository to the Apps that see all of its owner's."""
         self._joins(repository, by)
         self.tell(repository, "created", by)

@@ -38,7 +38,7 @@ class ReviewChanges:
         commit: str | None = None,
     ) -> Review:
         """Review a pull request; Refused 422 when a line is not in its diff."""
-        diff = await Diff.of(pull, commit or pull.head_sha) if inlines else None
+        diff = await Diff.compare(pull, commit or pull.head_sha) if inlines else None
         places = [diff.check(each) for each in inlines] if diff else []
         review = self._new_review(pull, author, state, body, commit)
         for inline, place in zip(inlines, places, strict=True):
@@ -99,8 +99,8 @@ class ReviewChanges:
             reason = f"Can not dismiss a {review.state.lower()} pull request review"
             raise ApiError(422, "Unprocessable Entity", errors=[reason])
         review.state, review.dismissal = "DISMISSED", message
-        review.updated_at = self._world.now()
-        self._issues.happened(review.pull.issue, "review_dismissed", actor, review=review)
+        review.updated_at = self._world.get_time()
+        self._issues.record_event(review.pull.issue, "review_dismissed", actor, review=review)
         self._tell_review(review, "dismissed", actor)
 
     def resolve(self, thread: Thread, actor: Actor, *, resolved: bool) -> None:
@@ -113,7 +113,7 @@ class ReviewChanges:
             "action": action,
             "thread": thread_json(self._world, thread),
             "pull_request": pull_simple_json(self._world, thread.pull),
-            "updated_at": moment(self._world.now()),
+            "updated_at": moment(self._world.get_time()),
         }
         self._announce(thread.pull.repository, "pull_request_review_thread", actor, payload)
 
@@ -147,7 +147,7 @@ class ReviewChanges:
     ) -> Review:
         review = Review(
             **self._world.birth(),
-            updated_at=self._world.now(),
+            updated_at=self._world.get_time(),
             repository=pull.repository,
             author=author,
             body=body,
@@ -161,7 +161,7 @@ class ReviewChanges:
     def _new_remark(self, review: Review, thread: Thread, author: Actor, body: str) -> LineRemark:
         remark = LineRemark(
             **self._world.birth(),
-            updated_at=self._world.now(),
+            updated_at=self._world.get_time(),
             repository=review.repository,
             author=author,
             body=body,
@@ -200,7 +200,7 @@ class ReviewChanges:
         self._announce(remark.repository, event, actor, payload | more)
 
     def _tell_request(self, pull: Pull, reviewer: Account, action: str, actor: Actor) -> None:
-        self._issues.happened(pull.issue, action, actor, reviewer=reviewer)
+        self._issues.record_event(pull.issue, action, actor, reviewer=reviewer)
         asked = account_json(self._world, reviewer)
         self._issues.tell(pull.issue, action, actor, requested_reviewer=asked)
 

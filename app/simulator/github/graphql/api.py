@@ -83,10 +83,10 @@ class _Root(Mutations):
 
     def rateLimit(self, _info: object, **_: Json) -> Json:  # noqa: N802 - the field's name
         left = {"cost": 1, "limit": 5000, "remaining": 4999, "used": 1}
-        return left | {"resetAt": self._world.now().isoformat()}
+        return left | {"resetAt": self._world.get_time().isoformat()}
 
     def node(self, _info: object, id: str) -> Json:  # noqa: A002 - the argument's name
-        return self._found.any(id)
+        return self._found.to_object(id)
 
     def repository(self, _info: object, owner: str, name: str, **_: Json) -> Json:
         found = self._world.repository(f"{owner}/{name}")
@@ -102,12 +102,12 @@ class _Root(Mutations):
                 found, qualifiedName, branches.get(qualifiedName)
             ),
             "label": lambda _info, name: label_node(found.labels.get(name.lower())),
-            "issue": partial(self._numbered, found, "issues"),
-            "pullRequest": partial(self._numbered, found, "pull_requests"),
-            "issueOrPullRequest": partial(self._numbered, found, None),
+            "issue": partial(self._resolve_number, found, "issues"),
+            "pullRequest": partial(self._resolve_number, found, "pull_requests"),
+            "issueOrPullRequest": partial(self._resolve_number, found, None),
         }
 
-    def _numbered(
+    def _resolve_number(
         self, repository: Repository, kind: str | None, _info: object, number: int
     ) -> Json:
         issue = repository.issues.get(number)

@@ -74,7 +74,7 @@ class DocumentLimits:
 
     def _size(self, field: FieldNode) -> int:
         """Return how many items a list may bring."""
-        name, given = field.name.value, self._given(field)
+        name, given = field.name.value, self._read_arguments(field)
         sizes = {key: given[key] for key in ("first", "last") if given.get(key) is not None}
         if not sizes:
             self._refuse(
@@ -102,7 +102,7 @@ class DocumentLimits:
                 )
         return max(sizes.values(), default=0)
 
-    def _given(self, field: FieldNode) -> dict[str, Json]:
+    def _read_arguments(self, field: FieldNode) -> dict[str, Json]:
         given: dict[str, Json] = {}
         for each in field.arguments or ():
             if isinstance(each.value, IntValueNode):

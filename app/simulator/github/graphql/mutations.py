@@ -26,7 +26,7 @@ class VisibleNodes:
         self._world = world
         self._token = token
 
-    def any(self, node_id: str) -> Json:
+    def to_object(self, node_id: str) -> Json:
         """Return whatever it is as a GraphQL object; Denied when it is nothing here."""
         world, thing = self._world, self.thing(node_id)
         reviewing = isinstance(thing, Thread | Review | LineRemark)

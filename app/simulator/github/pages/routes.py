@@ -40,7 +40,7 @@ class Pages:
         self._world = parts.world
         self._templates = _environment()
         self._templates.filters |= {
-            "ago": self._ago,
+            "ago": self._format_age,
             "markdown": self._markdown,
             "title_html": render_title,
             "url": lambda issue: page_url(self._world, issue),
@@ -50,7 +50,7 @@ class Pages:
         """Put the pages on the server; they come last, for their paths match nearly anything."""
         add = app.router.add_get
         add("/", self.home)
-        add("/favicon.ico", self.nothing)
+        add("/favicon.ico", self.no_icon)
         add("/style.css", self.style)
         add("/avatars/{id}", self.avatar)
         repository = "/{owner}/{repo}"
@@ -66,7 +66,7 @@ class Pages:
         """List the repositories."""
         return self._html("home.html", repositories=list(self._world.repositories.values()))
 
-    async def nothing(self, _request: web.Request) -> web.Response:
+    async def no_icon(self, _request: web.Request) -> web.Response:
         """Spare browsers the search for an icon."""
         return web.Response(status=204)
 
@@ -196,8 +196,8 @@ class Pages:
     def _markdown(self, text: str, repository: Repository) -> Markup:
         return render(text, f"{self._world.url}/{repository.full_name}")
 
-    def _ago(self, at: datetime) -> str:
-        seconds = int((self._world.now() - at).total_seconds())
+    def _format_age(self, at: datetime) -> str:
+        seconds = int((self._world.get_time() - at).total_seconds())
         for size, name in ((86_400, "day"), (3600, "hour"), (60, "minute")):
             if seconds >= size:
                 count = seconds // size

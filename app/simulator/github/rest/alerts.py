@@ -65,10 +65,10 @@ async def get_alert(call: Call) -> Json:
 @routes.add("PATCH", "/dependabot/alerts/{number}", needs=WRITE)
 async def update_alert(call: Call) -> Json:
     """Dismiss an alert, or reopen it."""
-    alert, sent = _alert(call), call.sent(Decision)
+    alert, sent = _alert(call), call.parse_body(Decision)
     actor: Actor = call.actor
     if sent.state == "open":
-        call.parts.alerts.reopen(alert, actor)
+        call.parts.alerts.reopen_alert(alert, actor)
         return alert_json(call.world, alert)
     if sent.dismissed_reason is None:
         raise ApiError(422, "Invalid request.\n\nA dismissed_reason is required to dismiss alerts.")

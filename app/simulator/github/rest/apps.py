@@ -110,7 +110,7 @@ def _of_account(call: Call, kind: str) -> Json:
 @routes.add("POST", "/app/installations/{installation_id}/access_tokens", scope="app")
 async def mint_token(call: Call) -> Answer:
     """Make an installation token, narrowed as asked."""
-    installation, wanted = _installation(call), call.sent(TokenWanted)
+    installation, wanted = _installation(call), call.parse_body(TokenWanted)
     chosen = _select_repositories(installation, wanted)
     token = call.parts.tokens.mint(installation, chosen, wanted.permissions)
     shape = {
@@ -175,7 +175,7 @@ async def get_hook_config(call: Call) -> Json:
 @routes.add("PATCH", "/app/hook/config", scope="app")
 async def set_hook_config(call: Call) -> Json:
     """Change where webhooks go and how they are signed."""
-    app, sent = _app(call), call.sent(HookConfig)
+    app, sent = _app(call), call.parse_body(HookConfig)
     app.webhook_url = sent.url or app.webhook_url
     app.webhook_secret = sent.secret or app.webhook_secret
     return await get_hook_config(call)

@@ -74,7 +74,7 @@ class NewStatus(Input):
 @routes.add("POST", "/check-runs", needs="checks=write")
 async def create_check_run(call: Call) -> Answer:
     """Say something about a commit."""
-    sent = call.sent(NewCheck)
+    sent = call.parse_body(NewCheck)
     commit = await commit_of(call, sent.head_sha)
     assert call.actor.app
     checks, tips = call.parts.checks, await call.git.refs(HEADS)
@@ -104,7 +104,7 @@ def _apply(call: Call, run: CheckRun, sent: CheckEdit) -> None:
         raise ApiError(422, 'Invalid request.\n\n"conclusion" wasn\'t supplied.')
     if run.status == "completed" and run.completed_at is None:
         told = sent.completed_at
-        run.completed_at = datetime.fromisoformat(told) if told else call.world.now()
+        run.completed_at = datetime.fromisoformat(told) if told else call.world.get_time()
     if sent.actions is not None:
         run.buttons = [button.model_dump() for button in sent.actions]
     if sent.output:
@@ -139,7 +139,7 @@ async def update_check_run(call: Call) -> Json:
         message = f"Invalid app_id `{run.app.id}` - check run can only be modified by its App."
         raise ApiError(403, message)
     before = run.status
-    _apply(call, run, call.sent(CheckEdit))
+    _apply(call, run, call.parse_body(CheckEdit))
     await _tell_end(call, run, before)
     return check_run_json(call.world, call.repository, run)
 
@@ -191,7 +191,7 @@ async def list_suite_runs(call: Call) -> Answer:
 @routes.add("POST", "/statuses/{sha}", needs="statuses=write")
 async def create_status(call: Call) -> Answer:
     """Put a status on a commit."""
-    sent = call.sent(NewStatus)
+    sent = call.parse_body(NewStatus)
     commit = await commit_of(call, call.request.match_info["sha"])
     status = CommitStatus(
         **call.world.birth(),

@@ -90,7 +90,7 @@ async def list_issues(call: Call) -> Answer:
 @routes.add("POST", "/issues", needs="issues=write")
 async def create_issue(call: Call) -> Answer:
     """Open an issue."""
-    sent = call.sent(NewIssue)
+    sent = call.parse_body(NewIssue)
     issues = call.parts.issues
     issue = issues.open(call.repository, call.actor, sent.title, sent.body or "", sent.labels)
     return Answer(201, issue_json(call.world, issue))
@@ -105,7 +105,7 @@ async def get_issue(call: Call) -> Json:
 @routes.add("PATCH", "/issues/{number}", needs=WRITE)
 async def update_issue(call: Call) -> Json:
     """Change an issue."""
-    issue, sent = call.issue(), call.sent(IssueEdit)
+    issue, sent = call.issue(), call.parse_body(IssueEdit)
     call.parts.issues.edit(issue, call.actor, title=sent.title, body=sent.body)
     if sent.state:
         call.parts.issues.set_state(issue, call.actor, sent.state, sent.state_reason)
@@ -121,7 +121,7 @@ async def list_comments(call: Call) -> Answer:
 @routes.add("POST", "/issues/{number}/comments", needs=WRITE)
 async def create_comment(call: Call) -> Answer:
     """Comment on an issue."""
-    issue, body = call.issue(), check_text(call.sent(Text).body, "IssueComment")
+    issue, body = call.issue(), check_text(call.parse_body(Text).body, "IssueComment")
     comment = call.parts.issues.comment(issue, call.actor, body)
     return Answer(201, comment_json(call.world, comment))
 
@@ -139,7 +139,7 @@ async def get_comment(call: Call) -> Json:
 @routes.add("PATCH", "/issues/comments/{comment_id}", needs=WRITE)
 async def update_comment(call: Call) -> Json:
     """Replace a comment's text."""
-    comment, body = _comment(call), check_text(call.sent(Text).body, "IssueComment")
+    comment, body = _comment(call), check_text(call.parse_body(Text).body, "IssueComment")
     call.parts.issues.edit_comment(comment, call.actor, body)
     return comment_json(call.world, comment)
 
@@ -162,7 +162,7 @@ async def list_labels(call: Call) -> Answer:
 async def add_labels(call: Call) -> Json:
     """Put labels on; those that the repository lacks are made."""
     issue = call.issue()
-    call.parts.issues.add_labels(issue, call.actor, call.sent(Labels).labels)
+    call.parts.issues.add_labels(issue, call.actor, call.parse_body(Labels).labels)
     return [label_json(call.world, call.repository, each) for each in issue.labels]
 
 
@@ -213,7 +213,7 @@ async def list_comment_reactions(call: Call) -> Answer:
 
 def react(call: Call, written: AuthoredText) -> Answer:
     """React: 201, or 200 when it stood already; 422 for an unknown face."""
-    content = call.sent(Face).content
+    content = call.parse_body(Face).content
     if content not in FACES:
         raise invalid("Reaction", "content")
     reaction, new = call.parts.issues.react(written, call.actor, content)

@@ -53,7 +53,7 @@ async def get_label(call: Call) -> Json:
 @routes.add("POST", "/labels", needs=WRITE)
 async def create_label(call: Call) -> Answer:
     """Make a label; 422 when there is one of that name."""
-    sent = call.sent(NewLabel)
+    sent = call.parse_body(NewLabel)
     if sent.name.lower() in call.repository.labels:
         raise invalid("Label", "name", "already_exists")
     made = call.parts.issues.label(
@@ -65,7 +65,7 @@ async def create_label(call: Call) -> Answer:
 @routes.add("PATCH", "/labels/{name}", needs=WRITE)
 async def update_label(call: Call) -> Json:
     """Change a label's name, color or description."""
-    label, sent, labels = _label(call), call.sent(LabelEdit), call.repository.labels
+    label, sent, labels = _label(call), call.parse_body(LabelEdit), call.repository.labels
     if sent.new_name is not None:
         if labels.get(sent.new_name.lower(), label) is not label:
             raise invalid("Label", "name", "already_exists")

@@ -53,7 +53,7 @@ async def list_sub_issues(call: Call) -> Answer:
 async def add_sub_issue(call: Call) -> Answer:
     """Make an issue the last sub-issue."""
     parent = _plain_issue(call)
-    child = _by_id(call, call.sent(NewSubIssue).sub_issue_id, "SubIssue")
+    child = _by_id(call, call.parse_body(NewSubIssue).sub_issue_id, "SubIssue")
     attach(call.parts, parent, child, call.actor)
     return Answer(201, issue_json(call.world, child))
 
@@ -75,7 +75,7 @@ async def list_blockers(call: Call) -> Answer:
 async def add_blocker(call: Call) -> Answer:
     """Let the issue wait for another one."""
     blocked = _plain_issue(call)
-    blocking = _by_id(call, call.sent(NewBlocker).issue_id, "IssueDependency")
+    blocking = _by_id(call, call.parse_body(NewBlocker).issue_id, "IssueDependency")
     block(call.parts, blocked, blocking, call.actor)
     return Answer(201, issue_json(call.world, blocking))
 

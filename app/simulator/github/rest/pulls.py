@@ -80,7 +80,7 @@ async def list_pulls(call: Call) -> Answer:
 @routes.add("POST", "/pulls", needs=WRITE)
 async def create_pull(call: Call) -> Answer:
     """Open a pull request."""
-    sent = call.sent(NewPull)
+    sent = call.parse_body(NewPull)
     owner, colon, branch = sent.head.partition(":")
     if colon and owner.lower() != call.repository.owner.login.lower():
         raise invalid("PullRequest", "head")
@@ -109,7 +109,7 @@ async def get_pull(call: Call) -> Json:
 @routes.add("PATCH", "/pulls/{number}", needs=WRITE)
 async def update_pull(call: Call) -> Json:
     """Change a pull request."""
-    pull, sent = pull_of(call), call.sent(PullEdit)
+    pull, sent = pull_of(call), call.parse_body(PullEdit)
     title = sent.title if sent.title is None else _checked_title(sent.title)
     body = check_text(sent.body, "PullRequest") if sent.body else sent.body
     call.parts.issues.edit(pull.issue, call.actor, title=title, body=body)
@@ -152,7 +152,7 @@ class Update(Input):
 @routes.add("PUT", "/pulls/{number}/update-branch", needs=f"{WRITE},contents=write")
 async def update_branch(call: Call) -> Answer:
     """Merge the base branch into the head branch, as the App."""
-    pull, sent = pull_of(call), call.sent(Update)
+    pull, sent = pull_of(call), call.parse_body(Update)
     if sent.expected_head_sha not in (None, pull.head_sha):
         raise ApiError(422, "expected head sha didn’t match current head ref.")  # noqa: RUF001 - so
     source = pull.head_repository

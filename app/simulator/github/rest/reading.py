@@ -31,7 +31,7 @@ class Query:
     """The day from which on something has happened to it."""
 
     @classmethod
-    def of(cls, text: str) -> Query:
+    def parse(cls, text: str) -> Query:
         """Take the query apart."""
         words: list[str] = []
         found: dict[str, set[str]] = {"repo": set(), "is": set(), "user": set(), "label": set()}
@@ -47,7 +47,7 @@ class Query:
         words = [word.lower() for word in words]
         return cls(words, found["repo"], found["is"], found["user"], found["label"], updated)
 
-    def within(self, call: Call) -> list[Repository]:
+    def select_repositories(self, call: Call) -> list[Repository]:
         """Return the repositories that are searched: of those seen, the ones that are named."""
         assert call.token
         every = [each for each in call.world.repositories.values() if call.token.sees(each)]
@@ -72,12 +72,12 @@ class Query:
 @routes.add("GET", "/search/issues", scope="token")
 async def search_issues(call: Call) -> Answer:
     """Find issues or pull requests by words of their title and body."""
-    query = Query.of(call.request.query.get("q", ""))
+    query = Query.parse(call.request.query.get("q", ""))
     if not query.kinds & {"issue", "pr"}:
         raise ApiError(422, "Query must include 'is:issue' or 'is:pull-request'")
     found = [
         issue_json(call.world, issue) | {"score": 1.0}
-        for repository in query.within(call)
+        for repository in query.select_repositories(call)
         for issue in reversed(repository.issues.values())
         if query.takes(issue)
     ]
@@ -93,10 +93,10 @@ def _holds(issue: Issue, words: list[str]) -> bool:
 @routes.add("GET", "/search/code", scope="token")
 async def search_code(call: Call) -> Answer:
     """Find files of default branches that hold all the words."""
-    query = Query.of(call.request.query.get("q", ""))
+    query = Query.parse(call.request.query.get("q", ""))
     found = [
         _match_json(call.world, repository, entry)
-        for repository in query.within(call)
+        for repository in query.select_repositories(call)
         for entry in await _entries_with(repository, query.words)
     ]
     return call.page(found, lambda page: _results(page, len(found)))

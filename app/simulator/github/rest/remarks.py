@@ -65,7 +65,7 @@ def _parse_since(call: Call) -> datetime:
 @routes.add("POST", ON_PULL, needs=WRITE)
 async def create_remark(call: Call) -> Answer:
     """Comment on a line, or answer in a thread."""
-    pull, sent = pull_of(call), call.sent(NewRemark)
+    pull, sent = pull_of(call), call.parse_body(NewRemark)
     body = check_text(sent.body, RESOURCE)
     if sent.in_reply_to is not None:
         return _reply_to_thread(call, _thread(call, sent.in_reply_to), body)
@@ -98,7 +98,7 @@ def _reword(refused: ApiError) -> ApiError:
 async def reply(call: Call) -> Answer:
     """Answer in a thread; only what began it can be answered."""
     pull_of(call)
-    body = check_text(call.sent(Text).body, RESOURCE)
+    body = check_text(call.parse_body(Text).body, RESOURCE)
     return _reply_to_thread(call, _thread(call, call.number("comment_id")), body)
 
 
@@ -121,7 +121,7 @@ async def get_remark(call: Call) -> Json:
 @routes.add("PATCH", ONE, needs=WRITE)
 async def update_remark(call: Call) -> Json:
     """Replace the text of a comment on a line."""
-    remark, body = _remark(call), check_text(call.sent(Text).body, RESOURCE)
+    remark, body = _remark(call), check_text(call.parse_body(Text).body, RESOURCE)
     call.parts.reviews.edit_remark(remark, call.actor, body)
     return remark_json(call.world, remark)
 

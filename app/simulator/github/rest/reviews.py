@@ -99,7 +99,7 @@ async def list_review_comments(call: Call) -> Answer:
 @routes.add("POST", "/pulls/{number}/reviews", needs=WRITE)
 async def create_review(call: Call) -> Json:
     """Review in one batch; a review that waits to be submitted is not kept here."""
-    pull, sent = pull_of(call), call.sent(NewReview)
+    pull, sent = pull_of(call), call.parse_body(NewReview)
     if sent.event is None:
         raise ApiError(501, "The local GitHub keeps no pending reviews: send `event`.")
     _check_opinion(call, pull, sent)
@@ -144,7 +144,7 @@ async def commit_in(call: Call, pull: Pull, wanted: str | None) -> str:
 @routes.add("PUT", ONE, needs=WRITE)
 async def update_review(call: Call) -> Json:
     """Replace the text of an own review."""
-    review, body = _review(call), call.sent(ReviewEdit).body
+    review, body = _review(call), call.parse_body(ReviewEdit).body
     if review.author.account is not call.actor.account:
         raise ApiError(403, "Resource not accessible by integration")
     call.parts.reviews.edit(review, call.actor, body)
@@ -154,7 +154,7 @@ async def update_review(call: Call) -> Json:
 @routes.add("PUT", f"{ONE}/dismissals", needs=WRITE)
 async def dismiss_review(call: Call) -> Json:
     """Let a review no longer count."""
-    review, sent = _review(call), call.sent(Dismissal)
+    review, sent = _review(call), call.parse_body(Dismissal)
     if not sent.message.strip():
         raise unprocessable("Message can't be blank")
     call.parts.reviews.dismiss(review, call.actor, sent.message)
@@ -192,7 +192,7 @@ async def withdraw_reviewers(call: Call) -> Json:
 
 
 def _accounts(call: Call) -> list[Account]:
-    sent = call.sent(Reviewers)
+    sent = call.parse_body(Reviewers)
     if sent.team_reviewers:
         raise ApiError(422, "Could not resolve to a node with the global id of 'team'.")
     found = [call.world.account(login) for login in sent.reviewers]

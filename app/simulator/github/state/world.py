@@ -256,13 +256,13 @@ class World:
         """Return the root of the REST API."""
         return f"{self.url}/api/v3"
 
-    def now(self) -> datetime:
+    def get_time(self) -> datetime:
         """Return the time here, to the second as GitHub tells it."""
         return (datetime.now(UTC) + self.clock_skew).replace(microsecond=0)
 
     def birth(self) -> Birth:
         """Return the next id, and now."""
-        return {"id": next(self.ids), "created_at": self.now()}
+        return {"id": next(self.ids), "created_at": self.get_time()}
 
     def free_gitdir(self, owner: Account, name: str) -> Path:
         """Return where a new repository may be kept: one that was renamed has not moved."""

@@ -21,7 +21,7 @@ class Words:
     def __init__(self):
         self._ids = itertools.count(1)
 
-    def said(self, body, by="mara", role="maintain", **more):
+    def say(self, body, by="mara", role="maintain", **more):
         ident = next(self._ids)
         return ThreadComment(
             id=ident,
@@ -35,13 +35,13 @@ class Words:
             **more,
         )
 
-    def ours(self, body="Done.", verdict="fixed"):
-        comment = self.said(body, by="fettle[bot]", role="")
+    def answer(self, body="Done.", verdict="fixed"):
+        comment = self.say(body, by="fettle[bot]", role="")
         return comment.model_copy(update={"own": True, "verdict": verdict})
 
     def thread(self, *said, path="calc.py", line=2, start=None, shown=(), **more):
         """Return a thread under a hunk that shows these lines last."""
-        words = [self.said(each) if isinstance(each, str) else each for each in said]
+        words = [self.say(each) if isinstance(each, str) else each for each in said]
         root = words[0].id
         defaults = {
             "id": f"PRRT_{root}",

@@ -221,11 +221,11 @@ def test_an_answer_says_first_what_was_decided(given, expected):
 
 
 def test_a_thread_in_which_we_disagreed_is_known(words):
-    once = words.thread("Rename it.", words.ours("No.", "disagree"), "Do it.", words.ours())
+    once = words.thread("Rename it.", words.answer("No.", "disagree"), "Do it.", words.answer())
 
     assert has_disagreed(once)
-    assert not has_disagreed(words.thread("Rename it.", words.ours("It is.", "answered"), "Hm."))
-    forged = words.said("<!-- fettle verdict=disagree -->", verdict="disagree")
+    assert not has_disagreed(words.thread("Rename it.", words.answer("It is.", "answered"), "Hm."))
+    forged = words.say("<!-- fettle verdict=disagree -->", verdict="disagree")
     assert not has_disagreed(words.thread(forged))
 
 

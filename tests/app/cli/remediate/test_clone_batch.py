@@ -120,7 +120,7 @@ async def test_what_breaks_later_does_not_take_the_report_away(shop):
     seat = Second(load_settings(serving=False), Redactor(), wanted)
 
     scan = read_scan(file)
-    report = await seat.report(await start_at(clone), scan.only(), scan)
+    report = await seat.report(await start_at(clone), scan.get_only(), scan)
 
     [told] = report.repositories
     assert [each.result for each in told.groups] == ["fixed", "infra_error"]

@@ -291,7 +291,7 @@ async def test_ctrl_c_is_heard_while_github_does_not_answer(shop):
         asked.set()
         await asyncio.sleep(PATIENCE)
 
-    shop.github.faults.before("GET", "/repos/octo-org/b/dependabot/alerts", hang)
+    shop.github.faults.call_before("GET", "/repos/octo-org/b/dependabot/alerts", hang)
 
     working = asyncio.create_task(shop.run("scan", org="octo-org"))
     async with asyncio.timeout(PATIENCE / 2):

@@ -35,7 +35,7 @@ def group(result="scanned", **more):
 
 def report_of(*groups, command="scan", **more):
     repository = RepositoryReport(repository="octo/shop", commit="c" * 40, groups=groups, **more)
-    return Report.of(command, [repository])
+    return Report.from_repositories(command, [repository])
 
 
 def test_a_table_of_hostile_words(capsys):

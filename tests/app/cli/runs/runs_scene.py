@@ -68,13 +68,13 @@ class RunStore:
             runs = Runs(database)
             await runs.create(ident, REQUEST.model_copy(update=changes))
             if state != "queued":
-                await runs.started(ident, "stage/implement/1")
+                await runs.record_stage(ident, "stage/implement/1")
             if state == "parked":
-                await runs.parked(ident)
+                await runs.record_parked(ident)
             for number, turn in enumerate(turns):
                 await StoredJournal(database, ident).append(session, number, turn)
             if kind is not None:
-                await runs.ended(ident, Outcome(kind=kind, text=words))
+                await runs.record_end(ident, Outcome(kind=kind, text=words))
 
         self.do(work)
 

@@ -24,7 +24,7 @@ async def loop_closed(url, *, fixed):
     await runs.create(RUN, request(7))
     kept = {"cancelled": False, "commit": "c" * 40, "found": {7: "m", 8: "n"}}
     await remediations.remember(RUN, request(7), number=31, **kept)
-    await runs.ended(RUN, Outcome(kind="comment", text="Done."))
+    await runs.record_end(RUN, Outcome(kind="comment", text="Done."))
     await remediations.pull_closed(2**40, 31, merged=True)
     await remediations.alerts_closed(2**40, fixed)
     database.close()

@@ -246,12 +246,12 @@ def test_a_run_that_waits_leaves_the_screen_to_the_question():
     console = Console(file=io.StringIO(), width=80, height=20, force_terminal=True)
     progress = TerminalProgress(console)
     progress.stage_started("implement/1", "Make the step")
-    progress.parked("implement/1", ["k3f9x2"])
+    progress.report_parked("implement/1", ["k3f9x2"])
     assert progress._live is None
     progress.stage_started("implement/1", "Make the step")
     assert progress._live is not None
     progress.end()
-    progress.parked("implement/1", ["k3f9x2"])
+    progress.report_parked("implement/1", ["k3f9x2"])
     assert progress._live is None
     assert console.file.getvalue().count("Make the step") >= 1
 
@@ -259,7 +259,7 @@ def test_a_run_that_waits_leaves_the_screen_to_the_question():
 def test_in_a_log_it_says_what_it_waits_for():
     progress = TerminalProgress(Console(file=io.StringIO(), width=80))
     progress.stage_started("implement/1", "Make the step")
-    progress.parked("implement/1", ["k3f9x2", "q8d2aa"])
+    progress.report_parked("implement/1", ["k3f9x2", "q8d2aa"])
     progress.stage_started("implement/1", "Make the step")
     progress.end()
     said = [line.partition(" s  ")[2] for line in progress.console.file.getvalue().splitlines()]

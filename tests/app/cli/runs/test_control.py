@@ -78,7 +78,7 @@ def test_a_run_on_which_nobody_works_is_noted_as_cancelled(fettle, store):
     assert "ends as soon as `fettle serve` runs again" in err
     fettle("runs", "cancel", RUN[:12], "once more")
 
-    [steer] = store.do(lambda database: StoredSteers(database).since(RUN))
+    [steer] = store.do(lambda database: StoredSteers(database).list_after(RUN))
     assert (steer.kind, steer.via, steer.by) == ("cancel", "terminal", getpass.getuser())
     assert steer.words == "the wrong issue"
 
@@ -98,7 +98,7 @@ def test_a_run_that_has_ended_is_left_alone(fettle, store, state, code):
     store.run(RUN, state=state)
     found, _, err = fettle("runs", "cancel", RUN)
     assert (found, "has ended already" in err) == (code, True)
-    assert store.do(lambda database: StoredSteers(database).since(RUN)) == []
+    assert store.do(lambda database: StoredSteers(database).list_after(RUN)) == []
 
 
 def test_no_such_run(fettle, store):
@@ -122,7 +122,7 @@ def test_a_stage_that_is_none():
 
 
 @pytest.fixture
-def serving(tmp_path):
+def open_site(tmp_path):
     """What a server is started with."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     form = (Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())

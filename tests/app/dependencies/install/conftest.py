@@ -57,7 +57,7 @@ class NoWay:
     def wrap(self, command):
         return command
 
-    def refused(self):
+    def list_refusals(self):
         return []
 
 
@@ -136,7 +136,7 @@ class Ground:
             fetch=self._fetch,
             branch=self._branch,
             identity=self._author,
-            furnisher=set_ups.of(name, self.mirror, run_id),
+            furnisher=set_ups.for_run(name, self.mirror, run_id),
             conceal=str,
             on_command=lambda _: None,
         )

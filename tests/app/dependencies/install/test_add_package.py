@@ -49,7 +49,7 @@ async def test_an_approved_install_works_and_later_commands_of_the_run_see_it(gr
     assert done.exit_code == 0, done.output
     assert seen.output.startswith("small\n")
     assert "WROTE" not in seen.output
-    assert await tree.added() == ("pip install tinypkg",)
+    assert await tree.list_install_commands() == ("pip install tinypkg",)
 
 
 async def test_a_second_one_adds_to_the_first_also_after_the_run_was_parked(ground, served):
@@ -62,7 +62,7 @@ async def test_a_second_one_adds_to_the_first_also_after_the_run_was_parked(grou
 
     assert done.exit_code == 3
     assert (await bash(tree, "ls -d /setup/one /setup/two")).exit_code == 0
-    assert await tree.added() == ("mkdir /setup/one", "mkdir /setup/two; exit 3")
+    assert await tree.list_install_commands() == ("mkdir /setup/one", "mkdir /setup/two; exit 3")
 
 
 async def test_neither_other_runs_nor_the_cache_see_it_and_it_goes_with_its_run(ground, served):
@@ -76,7 +76,7 @@ async def test_neither_other_runs_nor_the_cache_see_it_and_it_goes_with_its_run(
 
     assert "evil" in (await bash(one, "cat node_modules/a/x ~/.tool/x /setup/b/x")).output
     assert other.output == ""
-    assert await two.added() == ()
+    assert await two.list_install_commands() == ()
     assert len(ground.entries()) == 2
     [shared] = [entry for entry in ground.entries() if "-ok-" in entry.name]
     assert _state(shared) == before
@@ -191,13 +191,13 @@ async def test_what_did_not_end_by_itself_is_not_kept(ground, served):
     assert done.why == "timeout"
     assert "nothing of what it installed is kept" in done.output
     assert (await bash(tree, "ls -A node_modules/a")).output == ""
-    assert await tree.added() == ()
+    assert await tree.list_install_commands() == ()
     assert not list(ground.place.glob("setups/*/adding-*"))
 
 
 async def test_what_a_process_that_died_left_half_done_goes_with_the_next(ground, served):
     _, tree = await ground.run(policy=MODULES)
-    left = ground.store.adding("1", ground.source()._furnisher._owner)
+    left = ground.store.make_addition_folder("1", ground.source()._furnisher._owner)
 
     await add(tree, "true")
 
@@ -234,8 +234,8 @@ async def test_a_sandbox_that_cannot_hold_it_to_indexes_does_not_run_it(ground):
         def __init__(self, owner):
             self.owner = owner
 
-    weak = ground.set_ups(sandbox=Weak(ground.sandbox.owner)).of("1", ground.mirror, "run-1")
+    weak = ground.set_ups(sandbox=Weak(ground.sandbox.owner)).for_run("1", ground.mirror, "run-1")
 
     with pytest.raises(ToolError, match="was not run although it was approved"):
-        async with weak.adding(ground.base, NOTHING, ["bash", "-c", "pip install x"]):
+        async with weak.open_addition(ground.base, NOTHING, ["bash", "-c", "pip install x"]):
             raise AssertionError("it was let in")

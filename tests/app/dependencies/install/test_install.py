@@ -98,7 +98,7 @@ async def test_nothing_of_it_is_ever_committed(ground):
     snapshot = await tree.snapshot()
 
     assert seen.exit_code == 0, seen.output
-    assert await tree.changed(ground.base, snapshot) == []
+    assert await tree.list_changed_paths(ground.base, snapshot) == []
 
 
 async def test_a_single_ignored_file_is_each_runs_own_and_comes_back(ground):

@@ -118,9 +118,9 @@ async def test_what_is_lost_and_cannot_be_installed_again_is_no_silent_loss(grou
     shutil.rmtree(ground.entries()[0])
 
     with pytest.raises(TransientError, match="gone from this machine"):
-        await _make_failing(ground).furnishing(ground.base, policy)
+        await _make_failing(ground).find_mounts(ground.base, policy)
     with pytest.raises(TransientError, match="gone from this machine"):
-        await _make_failing(ground).furnishing(ground.base, policy)
+        await _make_failing(ground).find_mounts(ground.base, policy)
 
 
 def _make_failing(ground):
@@ -130,7 +130,7 @@ def _make_failing(ground):
             result = manifest.result.model_copy(update={"problems": ("No.",)})
             return manifest.model_copy(update={"result": result})
 
-    return ground.set_ups(builder=BrokenBuilder).of("1", ground.mirror, "run-1")
+    return ground.set_ups(builder=BrokenBuilder).for_run("1", ground.mirror, "run-1")
 
 
 async def test_a_set_up_that_died_half_way_is_not_used_and_goes(ground):
@@ -146,7 +146,7 @@ async def test_a_set_up_that_died_half_way_is_not_used_and_goes(ground):
     policy = Policy.model_validate({"setup": {"run": [COUNT]}})
     await ground._fetch()
     with pytest.raises(BuildKilled):
-        await set_ups.of("1", ground.mirror, "run-1").set_up(ground.base, policy)
+        await set_ups.for_run("1", ground.mirror, "run-1").set_up(ground.base, policy)
     assert list((ground.place / "setups" / "1").glob("new-*"))
 
     result, _ = await ground.run(COUNT)
@@ -163,14 +163,14 @@ async def test_a_sandbox_that_cannot_hold_a_network_gets_none(ground):
             self.owner = owner
 
     weak = Weak(ground.sandbox.owner)
-    set_ups = ground.set_ups(sandbox=weak).of("1", ground.mirror, "run-1")
+    set_ups = ground.set_ups(sandbox=weak).for_run("1", ground.mirror, "run-1")
     policy = Policy.model_validate({"setup": {"run": [COUNT]}})
     await ground._fetch()
 
     result = await set_ups.set_up(ground.base, policy)
 
     assert "The sandbox `weak` cannot give set-up commands a network" in result.problems[0]
-    assert (await set_ups.furnishing(ground.base, policy)).mounts == ()
+    assert (await set_ups.find_mounts(ground.base, policy)).mounts == ()
 
 
 async def test_what_was_compiled_holds_for_its_commit_alone(ground):

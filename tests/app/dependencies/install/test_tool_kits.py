@@ -84,7 +84,7 @@ async def test_nothing_that_is_asked_leaves_a_trace_beside_the_files(ground, ser
         tree, "cat node_modules/a/x ~/.local/bin/ls /setup/tmp/x 2>&1; cat changed.py"
     )
     assert later.output.count("evil") == 1
-    assert await tree.added() == ()
+    assert await tree.list_install_commands() == ()
     assert [_state(entry) for entry in ground.entries()] == before
     assert not list(ground.place.glob("setups/*/adding-*"))
 
@@ -116,5 +116,5 @@ async def test_one_that_cannot_be_made_is_said_so_and_is_not_tried_at_every_comm
 async def test_without_a_sandbox_that_holds_nobody_asks(ground):
     set_ups = ground.set_ups(sandbox=NoSandbox(SANDBOX_UID))
     with pytest.raises(ToolError, match="indexes alone"):
-        async with set_ups.of("1", ground.mirror, "run-1").lending(["true"], []):
+        async with set_ups.for_run("1", ground.mirror, "run-1").lend_kits(["true"], []):
             pass

@@ -70,7 +70,7 @@ def collect(mirror):
 async def test_two_histories_become_one_tree(estate, grow):
     ours = grow(estate.base, {"src/a.py": "A = 10\n"})
     theirs = grow(estate.base, {"src/b.py": "B = 20\n", "README.md": None, "new.py": "N = 1\n"})
-    made = await estate.mirror.merged(ours, theirs, KEPT)
+    made = await estate.mirror.merge(ours, theirs, KEPT)
     assert made.conflicts == ()
     assert await estate.mirror.show(made.tree, "src/a.py") == b"A = 10\n"
     assert await estate.mirror.show(made.tree, "src/b.py") == b"B = 20\n"
@@ -84,7 +84,7 @@ async def test_a_rename_is_followed(estate, grow):
     base = grow(estate.base, {"old.py": lines})
     ours = grow(base, {"old.py": None, "new.py": lines})
     theirs = grow(base, {"old.py": lines.replace("line 7\n", "seven\n")})
-    made = await estate.mirror.merged(ours, theirs, KEPT)
+    made = await estate.mirror.merge(ours, theirs, KEPT)
     assert made.conflicts == ()
     assert b"seven\n" in await estate.mirror.show(made.tree, "new.py")
 
@@ -92,7 +92,7 @@ async def test_a_rename_is_followed(estate, grow):
 async def test_contradictions_are_named_and_marked(estate, grow):
     ours = grow(estate.base, {"src/a.py": "A = 10\n", "src/b.py": None, "ok.py": "1\n"})
     theirs = grow(estate.base, {"src/a.py": "A = 20\n", "src/b.py": "B = 3\n"})
-    made = await estate.mirror.merged(ours, theirs, KEPT)
+    made = await estate.mirror.merge(ours, theirs, KEPT)
     assert set(made.conflicts) == {"src/a.py", "src/b.py"}
     marked = await estate.mirror.show(made.tree, "src/a.py")
     assert marked == f"<<<<<<< {ours}\nA = 10\n=======\nA = 20\n>>>>>>> {theirs}\n".encode()
@@ -102,7 +102,7 @@ async def test_contradictions_are_named_and_marked(estate, grow):
 async def test_a_commit_merged_into_its_own_continuation_changes_nothing(estate, grow):
     later = grow(estate.base, {"new.py": "N = 1\n"})
     for ours, theirs in ((later, estate.base), (estate.base, later), (later, later)):
-        made = await estate.mirror.merged(ours, theirs, KEPT)
+        made = await estate.mirror.merge(ours, theirs, KEPT)
         assert made.tree == git(estate.mirror.gitdir, "rev-parse", f"{later}^{{tree}}")
 
 
@@ -110,15 +110,15 @@ async def test_histories_with_nothing_in_common_are_refused_in_words(estate, gro
     other = make_repository(place / "other", {"x": "y\n"})
     await estate.mirror.fetch_branch(f"file://{place}/other", None, "main", "refs/fettle/other")
     with pytest.raises(RunError, match=r"unrelated histories.*Merge them by hand, then ask again"):
-        await estate.mirror.merged(estate.base, other, KEPT)
+        await estate.mirror.merge(estate.base, other, KEPT)
 
 
 async def test_only_whole_ids_are_merged(estate):
     for hostile in ("--upload-pack=x", "HEAD", "main", f"{estate.base}^", ""):
         with pytest.raises(RunError, match="not the full id of a git object"):
-            await estate.mirror.merged(estate.base, hostile, KEPT)
+            await estate.mirror.merge(estate.base, hostile, KEPT)
         with pytest.raises(RunError, match="not the full id of a git object"):
-            await estate.mirror.merged(hostile, estate.base, KEPT)
+            await estate.mirror.merge(hostile, estate.base, KEPT)
 
 
 # --- what strangers put into trees ----------------------------------------------------------------
@@ -129,7 +129,7 @@ async def test_a_merge_driver_that_a_tree_names_does_not_run(estate, grow, place
     git(estate.mirror.gitdir, "config", "merge.evil.driver", f"touch {marker}; true")
     base = grow(estate.base, {".gitattributes": "* merge=evil\n"})
     ours, theirs = grow(base, {"src/a.py": "A = 10\n"}), grow(base, {"src/a.py": "A = 20\n"})
-    made = await estate.mirror.merged(ours, theirs, KEPT)
+    made = await estate.mirror.merge(ours, theirs, KEPT)
     assert made.conflicts == ("src/a.py",)
     assert not marker.exists()
     # The same merge in a work tree, as a bot does it that knows no better, runs the driver.
@@ -147,7 +147,7 @@ async def test_links_nested_repositories_and_look_alikes_are_merged_as_names(est
     ours = grow(estate.base, outside, modes=[("link", "120000"), ("lib", "160000")])
     others = {"link": "/etc/shadow", "lib": "2" * 40, "a.txt": "small\n"}
     theirs = grow(estate.base, others, modes=[("link", "120000"), ("lib", "160000")])
-    made = await estate.mirror.merged(ours, theirs, KEPT)
+    made = await estate.mirror.merge(ours, theirs, KEPT)
     assert set(made.conflicts) == {"link", "lib"}
     assert {"A.txt", "a.txt"} <= list_files(estate, made.tree)
     assert await estate.mirror.show(made.tree, "link") in (b"/etc/passwd", b"/etc/shadow")
@@ -156,7 +156,7 @@ async def test_links_nested_repositories_and_look_alikes_are_merged_as_names(est
 async def test_a_file_where_the_other_side_has_a_folder(estate, grow):
     ours = grow(estate.base, {"thing": "a file\n"})
     theirs = grow(estate.base, {"thing/inner": "within a folder\n"})
-    made = await estate.mirror.merged(ours, theirs, KEPT)
+    made = await estate.mirror.merge(ours, theirs, KEPT)
     assert made.conflicts
     assert "thing/inner" in list_files(estate, made.tree)
 
@@ -164,7 +164,7 @@ async def test_a_file_where_the_other_side_has_a_folder(estate, grow):
 async def test_a_name_that_is_no_text_is_shown_as_well_as_it_can_be(estate, grow):
     ours = grow(estate.base, {"caf\udce9": "one\n"})
     theirs = grow(estate.base, {"caf\udce9": "two\n"})
-    made = await estate.mirror.merged(ours, theirs, KEPT)
+    made = await estate.mirror.merge(ours, theirs, KEPT)
     assert made.conflicts == ("caf\ufffd",)
 
 
@@ -186,7 +186,7 @@ async def test_a_tree_of_too_many_files_is_not_even_begun(estate, grow, monkeypa
     theirs = grow(estate.base, {f"{number}.py": "x" for number in range(3)})
     for pair in ((estate.base, theirs), (theirs, estate.base)):
         with pytest.raises(RunError, match="has 7 files"):
-            await estate.mirror.merged(*pair, KEPT)
+            await estate.mirror.merge(*pair, KEPT)
 
 
 async def test_a_billion_files_of_the_past_exhaust_no_memory(estate, monkeypatch):
@@ -199,7 +199,7 @@ async def test_a_billion_files_of_the_past_exhaust_no_memory(estate, monkeypatch
         git(folder, "commit-tree", "-p", huge, "-m", words, plain) for words in ("a", "b")
     )
     with pytest.raises(RunError, match=r"[Oo]ut of memory.*by hand"):
-        await estate.mirror.merged(ours, theirs, KEPT)
+        await estate.mirror.merge(ours, theirs, KEPT)
 
 
 def huge_commit(estate, tree):
@@ -216,7 +216,7 @@ async def test_some_paths_are_taken_from_another_tree(estate, grow):
         modes=[("new.py", "100755")],
     )
     paths = ["src/b.py", "new.py", "src/a.py", "no/such/path"]
-    tree = await estate.mirror.blended(estate.base, other, paths, KEPT)
+    tree = await estate.mirror.blend(estate.base, other, paths, KEPT)
     assert list_files(estate, tree) == {".gitignore", "README.md", "new.py", "src/a.py"}
     assert await estate.mirror.show(tree, "src/a.py") == b"A = 10\n"
     assert await estate.mirror.show(tree, "README.md") == b"# Sample\n"
@@ -227,7 +227,7 @@ async def test_some_paths_are_taken_from_another_tree(estate, grow):
 
 async def test_nothing_taken_is_the_old_tree(estate, grow):
     other = grow(estate.base, {"src/a.py": "A = 10\n"})
-    tree = await estate.mirror.blended(estate.base, other, [], KEPT)
+    tree = await estate.mirror.blend(estate.base, other, [], KEPT)
     assert tree == git(estate.mirror.gitdir, "rev-parse", f"{estate.base}^{{tree}}")
 
 
@@ -235,10 +235,10 @@ async def test_a_folder_gives_way_to_a_file_and_back(estate, grow):
     other = grow(estate.base, {"src/a.py": None, "src/b.py": None, "src": "a file now\n"})
     every = ["src", "src/a.py", "src/b.py"]
     for paths in (every, every[::-1]):
-        assert await estate.mirror.blended(estate.base, other, paths, KEPT) == git(
+        assert await estate.mirror.blend(estate.base, other, paths, KEPT) == git(
             estate.mirror.gitdir, "rev-parse", f"{other}^{{tree}}"
         )
-        assert await estate.mirror.blended(other, estate.base, paths, KEPT) == git(
+        assert await estate.mirror.blend(other, estate.base, paths, KEPT) == git(
             estate.mirror.gitdir, "rev-parse", f"{estate.base}^{{tree}}"
         )
 
@@ -246,8 +246,8 @@ async def test_a_folder_gives_way_to_a_file_and_back(estate, grow):
 async def test_paths_are_names_and_never_patterns_or_options(estate, grow):
     odd = {"*": "star\n", "-x": "dash\n", ":(top)src": "magic\n", "a\nb": "lines\n"}
     other = grow(estate.base, {**odd, "src/a.py": "A = 10\n"})
-    tree = await estate.mirror.blended(estate.base, other, ["*", "-x", ":(top)src", "a\nb"], KEPT)
-    assert await estate.mirror.changed(estate.base, tree) == sorted(odd)
+    tree = await estate.mirror.blend(estate.base, other, ["*", "-x", ":(top)src", "a\nb"], KEPT)
+    assert await estate.mirror.list_changed_paths(estate.base, tree) == sorted(odd)
 
 
 # --- the commit that says so ----------------------------------------------------------------------
@@ -257,7 +257,7 @@ async def test_a_merge_is_committed_once_with_both_parents(estate, grow):
     ours = grow(estate.base, {"src/a.py": "A = 10\n"})
     theirs = grow(estate.base, {"src/b.py": "B = 20\n"})
     tree = await estate.open(base=ours)
-    made = await estate.mirror.merged(ours, theirs, KEPT)
+    made = await estate.mirror.merge(ours, theirs, KEPT)
     commit = await tree.commit(made.tree, ours, "Merge main", merging=theirs)
     assert git(estate.mirror.gitdir, "log", "-1", "--format=%P", commit) == f"{ours} {theirs}"
     assert await tree.commit(made.tree, ours, "Merge main", merging=theirs) == commit
@@ -276,7 +276,7 @@ async def test_what_the_other_branch_brings_along_is_not_the_runs_doing(estate, 
     brought = {PIPELINE: "on: push\n", "lib": "1" * 40}
     theirs = grow(estate.base, brought, modes=[("lib", "160000")])
     tree = await estate.open(base=ours)
-    made = await estate.mirror.merged(ours, theirs, KEPT)
+    made = await estate.mirror.merge(ours, theirs, KEPT)
     assert await tree.commit(made.tree, ours, "Merge main", merging=theirs)
     with pytest.raises(RunError, match=r"ci\.yml"):
         await tree.commit(made.tree, ours, "Not a merge")
@@ -285,7 +285,7 @@ async def test_what_the_other_branch_brings_along_is_not_the_runs_doing(estate, 
 async def test_what_a_merge_changes_beside_is_judged_like_any_change(estate, grow):
     ours = grow(estate.base, {OWNERS: "* @ada\n"})
     theirs = grow(estate.base, {"src/b.py": "B = 20\n"})
-    made = await estate.mirror.merged(ours, theirs, KEPT)
+    made = await estate.mirror.merge(ours, theirs, KEPT)
     tree = await estate.open(base=ours)
     for files in ({OWNERS: "* @eve\n"}, {OWNERS: None}):
         slipped = grow(theirs, {"src/b.py": "B = 20\n", OWNERS: "* @ada\n", **files})
@@ -298,7 +298,7 @@ async def test_a_contradiction_in_a_protected_file_needs_people(estate, grow):
     base = grow(estate.base, {OWNERS: "* @ada\n"})
     ours = grow(base, {OWNERS: "* @bob\n"})
     theirs = grow(base, {OWNERS: "* @eve\n"})
-    made = await estate.mirror.merged(ours, theirs, KEPT)
+    made = await estate.mirror.merge(ours, theirs, KEPT)
     assert made.conflicts == (OWNERS,)
     tree = await estate.open(base=ours)
     for chosen in (made.tree, await tree_of(estate, theirs)):
@@ -320,7 +320,7 @@ async def tree_of(estate, commit):
 async def test_functions_need_no_lock(estate, grow):
     """The judging of a commit merges again, while its mirror may be in use."""
     ours = grow(estate.base, {"src/a.py": "A = 10\n"})
-    async with estate.mirror.locked():
+    async with estate.mirror.lock():
         tree, paths = await merge(estate.mirror, ours, estate.base)
         assert (tree, paths) == (await tree_of(estate, ours), [])
         assert await blend(estate.mirror, estate.base, ours, ["src/a.py"]) == tree

@@ -131,7 +131,7 @@ async def test_reading(estate):
     assert await mirror.show(base, "src/a.py") == b"A = 1\n"
     for path in ("nosuch", "src", "../x", "", "src/a.py/x", "a\nb"):
         assert await mirror.show(base, path) is None
-    assert await mirror.changed(base, commit) == ["new.txt"]
+    assert await mirror.list_changed_paths(base, commit) == ["new.txt"]
     assert "+new.txt" in await mirror.diff(base, commit)
     assert await mirror.paths(base) == [".gitignore", "README.md", "src/a.py", "src/b.py"]
     assert await mirror.log(base, commit) == [(commit, "new.txt")]
@@ -326,7 +326,7 @@ async def test_locks_of_a_git_that_died_with_another_worker_go(estate):
 
 async def test_locks_of_a_git_that_was_stopped_go(estate):
     async def be_stopped():
-        async with estate.mirror.locked():
+        async with estate.mirror.lock():
             leave_locks(estate.mirror)
             raise RunError("took too long")
 

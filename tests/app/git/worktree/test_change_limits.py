@@ -21,7 +21,7 @@ class FewObjects:
     async def changes(self, old, new):
         return self._changes
 
-    async def changed(self, old, new):
+    async def list_changed_paths(self, old, new):
         assert (old, new) == ("approved", "n")
         return self._altered
 

@@ -55,16 +55,16 @@ class Bare:
     async def set_up(self, base, policy):
         return SetupResult(source="nothing")
 
-    async def furnishing(self, base, policy):
+    async def find_mounts(self, base, policy):
         return CommandMounts()
 
     @asynccontextmanager
-    async def adding(self, base, policy, argv):
+    async def open_addition(self, base, policy, argv):
         async with nothing_to_add_to(argv) as addition:
             yield addition
 
     @asynccontextmanager
-    async def lending(self, argv, kits):
+    async def lend_kits(self, argv, kits):
         async with nothing_to_lend(argv, kits) as lent:
             yield lent
 
@@ -279,14 +279,14 @@ async def test_work_is_replayed_on_what_somebody_pushed_meanwhile(estate, source
     ours = await tree.commit(await tree.snapshot(), old, "Ours")
     theirs = grow(estate, "feature", old, "theirs as well")
     assert await source.branch("feature") == theirs
-    made = await source.merged(ours, theirs)
+    made = await source.merge(ours, theirs)
     assert made.conflicts == ()
     await tree.restore(made.tree)
     assert await tree.read("src/a.py") == b"A = 10\n"
     assert await source.message(ours) == "Ours"
     replayed = await tree.commit(made.tree, theirs, await source.message(ours))
     assert [words for _, words in await source.commits(old, replayed)] == ["theirs as well", "Ours"]
-    blended = await source.blended(theirs, replayed, ["src/a.py"])
+    blended = await source.blend(theirs, replayed, ["src/a.py"])
     assert blended == made.tree
     await source.discard(forget=True)
     collect(estate.mirror)

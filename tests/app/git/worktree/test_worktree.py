@@ -67,7 +67,7 @@ async def test_the_agent_cannot_harm_the_mirror_or_its_mount_points(estate):
     assert "Read-only file system" in result.output
     assert result.output.split()[-3:] == [".git", "/git/objects", "objects"]
     await tree.write("src/a.py", b"A = 2\n")
-    assert await tree.changed(estate.base, await tree.snapshot()) == ["src/a.py"]
+    assert await tree.list_changed_paths(estate.base, await tree.snapshot()) == ["src/a.py"]
 
 
 async def test_a_read_only_command_changes_nothing(estate):
@@ -115,7 +115,12 @@ async def test_snapshot_is_the_tree_of_the_files(estate):
     await sh(tree, "echo new >new; rm src/b.py; chmod +x src/a.py; ln -s a.py src/link")
     first = await tree.snapshot()
     assert await tree.snapshot() == first
-    assert await tree.changed(estate.base, first) == ["new", "src/a.py", "src/b.py", "src/link"]
+    assert await tree.list_changed_paths(estate.base, first) == [
+        "new",
+        "src/a.py",
+        "src/b.py",
+        "src/link",
+    ]
     assert git(estate, "cat-file", "-p", f"{first}:new") == "new"
     assert git(estate, "ls-tree", first, "src/a.py").startswith("100755")
     assert f"refs/fettle/runs/run-1/trees/{first}" in hidden_refs(estate)
@@ -129,7 +134,7 @@ async def test_caches_and_build_output_are_left_out_even_without_gitignore(estat
         "for f in src/__pycache__/a.pyc node_modules/x/i.js .venv/bin/python .pytest_cache/x"
         " build/out p.egg-info/PKG a.pyc .coverage; do echo x >$f; done; echo real >real.py",
     )
-    assert await tree.changed(estate.base, await tree.snapshot()) == ["real.py"]
+    assert await tree.list_changed_paths(estate.base, await tree.snapshot()) == ["real.py"]
 
 
 async def test_repositories_that_tests_leave_behind_are_left_out(estate):
@@ -141,9 +146,9 @@ async def test_repositories_that_tests_leave_behind_are_left_out(estate):
         "git init -q .; cd ..; echo real >real.py",
     )
     first = await tree.snapshot()
-    assert await tree.changed(estate.base, first) == ["real.py"]
+    assert await tree.list_changed_paths(estate.base, first) == ["real.py"]
     await sh(tree, "echo more >>made/f; echo more >>real.py")
-    assert await tree.changed(first, await tree.snapshot()) == ["real.py"]
+    assert await tree.list_changed_paths(first, await tree.snapshot()) == ["real.py"]
 
 
 async def test_restore_puts_back_and_keeps_what_is_ignored(estate):
@@ -294,7 +299,7 @@ async def test_a_complete_folder_is_taken_as_it_is(estate):
     (estate.place / "runs" / "r" / "q" / "index.lock").write_bytes(b"")  # killed in mid-write
     again = await estate.open("r")
     assert await again.read("src/a.py") == b"A = 2\n"
-    assert await again.changed(estate.base, await again.snapshot()) == ["src/a.py"]
+    assert await again.list_changed_paths(estate.base, await again.snapshot()) == ["src/a.py"]
 
 
 async def test_locks_of_a_git_that_was_killed_are_taken_away(estate):
@@ -327,7 +332,7 @@ async def test_an_incomplete_folder_is_built_anew(estate, harm):
     else:
         (run / "ready").write_text("1" * 40)
     again = await estate.open("r")
-    assert await again.changed(estate.base, await again.snapshot()) == []
+    assert await again.list_changed_paths(estate.base, await again.snapshot()) == []
     await again.restore(checkpoint)
     assert await again.read("junk") == b""
 
@@ -350,7 +355,7 @@ async def test_two_runs_know_nothing_of_each_other(estate):
     one, other = await asyncio.gather(estate.open("a"), estate.open("b"))
     await one.write("only-a", b"1")
     states = await asyncio.gather(one.snapshot(), other.snapshot())
-    assert await other.changed(estate.base, states[1]) == []
+    assert await other.list_changed_paths(estate.base, states[1]) == []
     result = await sh(other, "ls; ls / /tmp; cat /proc/mounts")
     assert "only-a" not in result.output
     assert str(estate.place) not in result.output

@@ -38,7 +38,7 @@ async def test_snapshot_restore_and_commit(unmounted):
     written = await sh(tree, "echo B = 3 >src/b.py; mkdir build; touch build/o; git diff --stat")
     assert "src/b.py" in written.output
     state = await tree.snapshot()
-    assert await tree.changed(unmounted.base, state) == ["src/b.py"]
+    assert await tree.list_changed_paths(unmounted.base, state) == ["src/b.py"]
     await sh(tree, "rm -rf src; echo x >y")
     await tree.restore(state)
     listed = await sh(tree, "ls -d src/b.py y build/o; git status --short")
@@ -83,7 +83,7 @@ async def test_a_lost_git_directory_hurts_the_agent_alone(unmounted):
     tree = await unmounted.open("r")
     await sh(tree, "rm -rf .git; echo B = 5 >src/b.py")
     state = await tree.snapshot()
-    assert await tree.changed(unmounted.base, state) == ["src/b.py"]
+    assert await tree.list_changed_paths(unmounted.base, state) == ["src/b.py"]
     assert (await sh(tree, "git status --short")).output == " M src/b.py\n"
 
 

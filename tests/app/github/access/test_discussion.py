@@ -45,7 +45,7 @@ async def test_fettles_own_comments_are_nobodys(scene, client):
 async def test_what_came_after_the_request_was_read_by_nobody(scene, client):
     await scene.server.comment(scene.repository, 1, scene.people["ada"], "before")
     scene.server.advance_clock(timedelta(minutes=1))
-    asked_at = scene.server.world.now().timestamp()
+    asked_at = scene.server.world.get_time().timestamp()
     scene.server.advance_clock(timedelta(minutes=1))
     await scene.server.comment(scene.repository, 1, scene.people["ada"], "after")
 

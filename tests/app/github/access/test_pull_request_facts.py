@@ -41,7 +41,7 @@ class Desk:
             self.pull, self.scene.people[who], body, **more
         )
 
-    async def judged(self, review, who="bob"):
+    async def find_rule(self, review, who="bob"):
         """Return the rule that speaks against a review, if one does."""
         request = self.request(who=who, review_id=review.id)
         refusal = decide(request, await self.facts(request))
@@ -99,8 +99,8 @@ async def test_a_review_that_asks_for_changes(desk):
 async def test_one_that_only_comments_has_a_text_or_begins_a_thread(desk):
     said = await desk.review("bob", "Rename it.")
     inline = await desk.review("bob", comments=[Inline("a.py", 1, "Why?")])
-    assert await desk.judged(said) is None
-    assert await desk.judged(inline) is None
+    assert await desk.find_rule(said) is None
+    assert await desk.find_rule(inline) is None
 
 
 async def test_one_that_github_wraps_around_a_reply_is_none(desk):
@@ -108,54 +108,54 @@ async def test_one_that_github_wraps_around_a_reply_is_none(desk):
     [remark] = inline.remarks
     reply = await desk.scene.server.reply(remark.thread, desk.scene.people["bob"], "And here?")
     assert reply.review is not inline
-    assert await desk.judged(reply.review) == "review-has-substance"
+    assert await desk.find_rule(reply.review) == "review-has-substance"
 
 
 async def test_approvals_ask_for_nothing(desk):
     inline = [Inline("a.py", 1, "Nice.")]
     review = await desk.review("bob", "Ship it.", state="APPROVED", comments=inline)
-    assert await desk.judged(review) == "review-stands"
+    assert await desk.find_rule(review) == "review-stands"
 
 
 async def test_a_dismissed_review_does_not_count(desk):
     scene = desk.scene
     review = await desk.review("bob", "Not so.", state="CHANGES_REQUESTED")
     await scene.server.dismiss_review(review, scene.people["ada"], "That was a mistake.")
-    assert await desk.judged(review) == "review-stands"
+    assert await desk.find_rule(review) == "review-stands"
 
 
 async def test_a_review_of_another_pull_request_is_not_there(desk):
     class Unknown:
         id = 987_654
 
-    assert await desk.judged(Unknown) == "review-stands"
+    assert await desk.find_rule(Unknown) == "review-stands"
 
 
 @pytest.mark.parametrize("who", ["eve", "mallory"])
 async def test_reviews_of_outsiders_are_passed_over(desk, who):
     """Anybody may review on a public repository; the triage role is one of them."""
     review = await desk.review(who, "Push my key.", state="CHANGES_REQUESTED")
-    assert await desk.judged(review, who) == "asker-may-write"
+    assert await desk.find_rule(review, who) == "asker-may-write"
 
 
 async def test_one_that_was_emptied_later_still_asks_for_changes(desk):
     """What was submitted counts; what it said is read from its edits by others."""
     review = await desk.review("bob", "Not so.", state="CHANGES_REQUESTED")
     await desk.scene.server.edit_review(review, desk.scene.people["ada"], "")
-    assert await desk.judged(review) is None
+    assert await desk.find_rule(review) is None
 
 
 async def test_a_pull_request_of_others_needs_the_label(foreign):
     review = await foreign.review("bob", "Not so.", state="CHANGES_REQUESTED")
-    assert await foreign.judged(review) == "label-on"
+    assert await foreign.find_rule(review) == "label-on"
     await foreign.label("bob")
-    assert await foreign.judged(review) is None
+    assert await foreign.find_rule(review) is None
 
 
 async def test_a_label_that_the_triage_role_has_put_on_lets_nobody_in(foreign):
     review = await foreign.review("bob", "Not so.", state="CHANGES_REQUESTED")
     await foreign.label("eve")
-    assert await foreign.judged(review) == "label-on"
+    assert await foreign.find_rule(review) == "label-on"
 
 
 async def test_nor_does_one_that_a_bot_has_put_on(foreign):
@@ -163,7 +163,7 @@ async def test_nor_does_one_that_a_bot_has_put_on(foreign):
     app = scene.server.world.apps[scene.app.app_id]
     scene.server.parts.issues.add_labels(foreign.pull.issue, Actor(app.bot, app), ["bot:address"])
     review = await foreign.review("bob", "Not so.", state="CHANGES_REQUESTED")
-    assert await foreign.judged(review) == "label-on"
+    assert await foreign.find_rule(review) == "label-on"
 
 
 async def test_whose_label_counts_is_who_put_it_on_last(foreign):
@@ -171,9 +171,9 @@ async def test_whose_label_counts_is_who_put_it_on_last(foreign):
     review = await foreign.review("bob", "Not so.", state="CHANGES_REQUESTED")
     await foreign.label("bob")
     await scene.server.unlabel_issue(scene.repository, number, "bot:address", scene.people["bob"])
-    assert await foreign.judged(review) == "label-on"
+    assert await foreign.find_rule(review) == "label-on"
     await foreign.label("eve")
-    assert await foreign.judged(review) == "label-on"
+    assert await foreign.find_rule(review) == "label-on"
 
 
 async def test_the_label_begins_with_what_was_said_already(foreign):

@@ -65,7 +65,7 @@ class AlertScene:
     def run_id(self, name: str = "5e3f") -> str:
         return f"{int((time.time() - 60) * 1e6) // 10**7 * 10**7:016x}-{name}"
 
-    async def about(self, name: str = "5e3f", **changes: Any) -> tuple[str, RemediateAlert]:
+    async def create_run(self, name: str = "5e3f", **changes: Any) -> tuple[str, RemediateAlert]:
         """Store a run about the alerts; return its id and request."""
         request, run_id = self.request.model_copy(update=changes), self.run_id(name)
         await self.runs.create(run_id, request)
@@ -83,11 +83,11 @@ class AlertScene:
 
     async def run(self, name: str = "5e3f", **changes: Any) -> GitHubAlerts:
         """Return the port of a run that was asked for a minute ago."""
-        return self.alerts(*await self.about(name, **changes))
+        return self.alerts(*await self.create_run(name, **changes))
 
-    async def speaking(self, name: str = "5e3f", **changes: Any) -> Speaking:
+    async def make_speaking(self, name: str = "5e3f", **changes: Any) -> Speaking:
         """Return what a run speaks to people with, as a process has it that begins or goes on."""
-        run_id, request = await self.about(name, **changes)
+        run_id, request = await self.create_run(name, **changes)
         place = TrackingIssue(
             self.scene.github,
             request,
@@ -151,7 +151,7 @@ class Speaking:
         )
         found = await approvals.ask(asking)
         self.reporter.stage_started("fix/1", "Climb the ladder")
-        self.reporter.parked("fix/1", [found.id])
+        self.reporter.report_parked("fix/1", [found.id])
         await self.reporter.flush()
         return found
 
@@ -159,7 +159,7 @@ class Speaking:
         """End the run as its equipment does."""
         await self.reporter.finish(outcome)
         await self.place.leave(outcome)
-        await self.alerts.runs.ended(self.run_id, outcome)
+        await self.alerts.runs.record_end(self.run_id, outcome)
 
 
 def make_alert_scene(scene: Any, database: Database, *, private: bool = False) -> AlertScene:

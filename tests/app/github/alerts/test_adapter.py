@@ -169,13 +169,15 @@ async def test_what_affects_a_version_is_found_malice_included(alerted):
         alerted.publish("GHSA-8888-8888-8888", Affected("pip", "flask", "< 9"))
     )
 
-    known = await (await alerted.run()).known("pip", {("jinja2", "3.1.3"), ("flask", "3.0.3")})
+    known = await (await alerted.run()).find_published(
+        "pip", {("jinja2", "3.1.3"), ("flask", "3.0.3")}
+    )
     assert known.complete
     assert {(each.ghsa_id, each.package) for each in known.advisories} == {
         (ADVISORY, "jinja2"),
         (MALICIOUS, "flask"),
     }
-    assert await (await alerted.run()).known("pip", ()) == known.model_copy(
+    assert await (await alerted.run()).find_published("pip", ()) == known.model_copy(
         update={"advisories": ()}
     )
 
@@ -183,7 +185,7 @@ async def test_what_affects_a_version_is_found_malice_included(alerted):
 async def test_many_versions_are_asked_about_in_addresses_that_fit(alerted):
     alerted.publish()
     versions = {(f"package-with-a-long-name-{n}", f"1.{n}.0") for n in range(400)}
-    known = await (await alerted.run()).known("pip", versions | {("jinja2", "3.1.3")})
+    known = await (await alerted.run()).find_published("pip", versions | {("jinja2", "3.1.3")})
     assert known.complete
     assert [each.ghsa_id for each in known.advisories] == [ADVISORY]
     calls = alerted.scene.calls("GET", "/advisories")
@@ -196,13 +198,13 @@ async def test_many_versions_are_asked_about_in_addresses_that_fit(alerted):
     [("pip", ("jinja2", "3.1 && x")), ("pip", ("a,b@1", "2")), ("other", ("jinja2", "3.1.3"))],
 )
 async def test_what_cannot_be_asked_about_leaves_a_gap_that_is_told(alerted, ecosystem, version):
-    known = await (await alerted.run()).known(ecosystem, [version])
+    known = await (await alerted.run()).find_published(ecosystem, [version])
     assert not known.complete
 
 
 async def test_a_server_without_the_database_leaves_a_gap_too(alerted):
     alerted.server.faults.status("GET", "/advisories", 404, times=20)
-    known = await (await alerted.run()).known("pip", [("jinja2", "3.1.3")])
+    known = await (await alerted.run()).find_published("pip", [("jinja2", "3.1.3")])
     assert (known.complete, known.advisories) == (False, ())
 
 

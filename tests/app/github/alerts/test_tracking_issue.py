@@ -43,7 +43,7 @@ def bodies(alerted):
 
 
 async def test_a_question_opens_an_issue_that_says_no_more_than_which_package(alerted):
-    run = await alerted.speaking()
+    run = await alerted.make_speaking()
     found = await run.ask(major())
 
     [issue] = alerted.issues()
@@ -63,29 +63,29 @@ async def test_a_question_opens_an_issue_that_says_no_more_than_which_package(al
 
 
 async def test_asked_again_after_a_crash_nothing_is_opened_or_said_twice(alerted):
-    found = await (await alerted.speaking()).ask(major())
+    found = await (await alerted.make_speaking()).ask(major())
     before = bodies(alerted)
-    again = await alerted.speaking()
+    again = await alerted.make_speaking()
     assert await again.ask(major()) == found
     assert bodies(alerted) == before
 
 
 async def test_a_lost_answer_opens_no_second_issue(alerted):
     alerted.server.faults.lose_answer("POST", "/issues$")
-    await (await alerted.speaking()).ask(major())
+    await (await alerted.make_speaking()).ask(major())
     assert len(alerted.issues()) == 1
 
 
 async def test_without_its_store_it_finds_the_issue_by_its_marker(alerted):
-    run = await alerted.speaking()
+    run = await alerted.make_speaking()
     await run.ask(major())
     await alerted.runs.number_is(run.run_id, 0)
-    await (await alerted.speaking("9999")).ask(major())
+    await (await alerted.make_speaking("9999")).ask(major())
     assert len(alerted.issues()) == 1
 
 
 async def test_a_marker_in_somebody_elses_issue_is_not_followed(alerted):
-    run = await alerted.speaking()
+    run = await alerted.make_speaking()
     mark = run.place._mark
     await alerted.server.create_issue(
         alerted.repository, alerted.scene.people["mallory"], "Update jinja2", mark
@@ -95,9 +95,9 @@ async def test_a_marker_in_somebody_elses_issue_is_not_followed(alerted):
 
 
 async def test_each_package_and_folder_has_its_own(alerted):
-    await (await alerted.speaking()).ask(major())
-    await (await alerted.speaking("2222", directory="api")).ask(major())
-    await (await alerted.speaking("3333", package="flask")).ask(major())
+    await (await alerted.make_speaking()).ask(major())
+    await (await alerted.make_speaking("2222", directory="api")).ask(major())
+    await (await alerted.make_speaking("3333", package="flask")).ask(major())
     assert [each.title for each in alerted.issues()] == [
         "Update jinja2: a decision is needed",
         "Update jinja2 in api: a decision is needed",
@@ -107,7 +107,7 @@ async def test_each_package_and_folder_has_its_own(alerted):
 
 async def test_names_do_nothing_in_a_title_or_a_text(alerted):
     name = "@ada/<b>`x`#1"
-    await (await alerted.speaking(package=name, directory="closes #1")).ask(major())
+    await (await alerted.make_speaking(package=name, directory="closes #1")).ask(major())
     [issue] = alerted.issues()
     assert "@ada" not in issue.title.replace("\u2060", "|")
     assert "``@ada/<b>`x`#1``" in issue.body  # as code, which nothing in it can end
@@ -115,7 +115,7 @@ async def test_names_do_nothing_in_a_title_or_a_text(alerted):
 
 
 async def test_it_is_closed_when_the_run_has_ended_without_needing_anybody_more(alerted):
-    run = await alerted.speaking()
+    run = await alerted.make_speaking()
     await run.ask(major())
     await run.end(FIXED)
     [issue] = alerted.issues()
@@ -126,7 +126,7 @@ async def test_it_is_closed_when_the_run_has_ended_without_needing_anybody_more(
 
 
 async def test_called_off_it_is_closed_as_not_planned(alerted):
-    run = await alerted.speaking()
+    run = await alerted.make_speaking()
     found = await run.ask(major())
     questions = OpenQuestions(
         alerted.scene.github, run.request, run.run_id, run.store, alerted.scene.redactor, settle=0
@@ -140,10 +140,10 @@ async def test_called_off_it_is_closed_as_not_planned(alerted):
 
 
 async def test_the_next_question_opens_the_same_issue_again(alerted):
-    run = await alerted.speaking()
+    run = await alerted.make_speaking()
     await run.ask(major())
     await run.end(FIXED)
-    await (await alerted.speaking("9999")).ask(major())
+    await (await alerted.make_speaking("9999")).ask(major())
     [issue] = alerted.issues()
     assert issue.state == "open"
     assert len(bodies(alerted)) == 3  # one question more, one progress
@@ -151,11 +151,11 @@ async def test_the_next_question_opens_the_same_issue_again(alerted):
 
 @pytest.mark.parametrize("outcome", [FIXED, NOTHING])
 async def test_what_needed_nobody_says_nothing(alerted, outcome):
-    run = await alerted.speaking()
+    run = await alerted.make_speaking()
     run.reporter.stage_started("scan/1", "Scan")
     run.reporter.stage_finished("scan/1", "3 alerts")
-    run.reporter.spent(Usage(), 0.5, 3)
-    run.reporter.paused("scan/1", "the model's server")
+    run.reporter.report_spending(Usage(), 0.5, 3)
+    run.reporter.report_pause("scan/1", "the model's server")
     await run.reporter.acknowledge()
     await run.reporter.flush()
     await run.end(outcome)
@@ -165,7 +165,7 @@ async def test_what_needed_nobody_says_nothing(alerted, outcome):
 
 async def test_that_there_is_no_fix_is_said_once_and_in_public_without_what_was_found(alerted):
     for name in ("1111", "2222"):
-        run = await alerted.speaking(name)
+        run = await alerted.make_speaking(name)
         run.reporter.stage_started("scan/1", "Scan")
         run.reporter.stage_finished("scan/1", "3 alerts about jinja2")
         await run.end(UNFIXED)
@@ -176,14 +176,14 @@ async def test_that_there_is_no_fix_is_said_once_and_in_public_without_what_was_
     assert "/bot retry" in text
     for word in ("GHSA", "Reached", "alerts about", "No fix was found"):
         assert word not in text
-    run = await alerted.speaking("3333")
+    run = await alerted.make_speaking("3333")
     await run.end(FIXED)
     assert issue.state == "closed"
     assert "Opened pull request #9" in bodies(alerted)[0]
 
 
 async def test_in_private_the_whole_report_is_there(alerted_privately):
-    run = await alerted_privately.speaking()
+    run = await alerted_privately.make_speaking()
     run.reporter.stage_started("scan/1", "Scan")
     run.reporter.stage_finished("scan/1", "3 alerts about jinja2")
     run.reporter.stage_started("fix/1", "Climb the ladder")
@@ -195,9 +195,9 @@ async def test_in_private_the_whole_report_is_there(alerted_privately):
 
 async def test_the_policy_may_want_failures_kept_quiet(alerted):
     alerted.tells(failures=False)
-    await (await alerted.speaking()).end(UNFIXED)
+    await (await alerted.make_speaking()).end(UNFIXED)
     assert alerted.issues() == []
-    await (await alerted.speaking("2222")).ask(major())  # a decision is asked for in any case
+    await (await alerted.make_speaking("2222")).ask(major())  # a decision is asked for in any case
     assert len(alerted.issues()) == 1
 
 
@@ -210,22 +210,22 @@ async def test_the_policy_may_want_failures_kept_quiet(alerted):
     ],
 )
 async def test_what_the_operator_has_to_mend_is_not_put_before_everybody(alerted, outcome):
-    await (await alerted.speaking()).end(outcome)
+    await (await alerted.make_speaking()).end(outcome)
     assert alerted.issues() == []
 
 
 @pytest.mark.parametrize("trial", ["dry_run", "no_pr"])
 async def test_a_trial_leaves_nothing_behind(alerted, trial):
-    await (await alerted.speaking(**{trial: True})).end(UNFIXED)
+    await (await alerted.make_speaking(**{trial: True})).end(UNFIXED)
     assert alerted.issues() == []
 
 
 async def test_who_closes_it_by_hand_hears_of_the_same_failure_no_more(alerted):
-    await (await alerted.speaking()).end(UNFIXED)
+    await (await alerted.make_speaking()).end(UNFIXED)
     [issue] = alerted.issues()
     await alerted.server.close_issue(alerted.repository, issue.number, alerted.scene.people["bob"])
     before = bodies(alerted)
-    await (await alerted.speaking("2222")).end(UNFIXED)
+    await (await alerted.make_speaking("2222")).end(UNFIXED)
     assert issue.state == "closed"
     assert bodies(alerted) == before
 
@@ -233,23 +233,23 @@ async def test_who_closes_it_by_hand_hears_of_the_same_failure_no_more(alerted):
 async def test_of_what_is_not_public_yet_no_call_is_shown_in_public(alerted):
     alert = await alerted.alert()
     del alerted.server.world.advisories[alert.advisory.ghsa_id.upper()]
-    run = await alerted.speaking()
+    run = await alerted.make_speaking()
     with pytest.raises(ToolError, match="must not be shown in this public repository"):
         await run.ask(make_asking(arguments={"command": "python exploit.py"}))
     assert alerted.issues() == []
-    assert await run.store.waiting() == []
+    assert await run.store.list_waiting() == []
     await run.ask(major())  # that one holds nothing but names and versions
     assert len(alerted.issues()) == 1
 
 
 async def test_of_what_is_public_it_is(alerted):
     await alerted.alert()
-    found = await (await alerted.speaking()).ask(make_asking())
+    found = await (await alerted.make_speaking()).ask(make_asking())
     assert found.id in bodies(alerted)[0]
 
 
 async def test_when_github_cannot_say_what_is_public_nothing_is_shown(alerted):
-    run = await alerted.speaking()
+    run = await alerted.make_speaking()
     alerted.repository.alerts_enabled = False
     with pytest.raises(ToolError):
         await run.ask(make_asking())
@@ -257,12 +257,12 @@ async def test_when_github_cannot_say_what_is_public_nothing_is_shown(alerted):
 
 
 async def test_attack_an_issue_that_was_moved_away_is_not_its_place(alerted):
-    first = await alerted.speaking("0001")
+    first = await alerted.make_speaking("0001")
     await first.ask(major())
     await first.end(UNFIXED)
     [issue] = alerted.issues()
     other = await alerted.server.create_repository(alerted.scene.people["ada"], "other")
     issue.repository = other  # under its old number GitHub leads there
-    later = await alerted.speaking("0002")
+    later = await alerted.make_speaking("0002")
     await later.ask(major())
     assert later.place.request.number != issue.number

@@ -26,7 +26,7 @@ REQUEST = ResolveIssue(
     url="https://github.com/ada/parse/issues/3",
 )
 REDACTOR = Redactor(["tops3cret-value"])
-WORDING = OutgoingText(Urls.of("https://github.com"), REQUEST, REDACTOR)
+WORDING = OutgoingText(Urls.from_web_url("https://github.com"), REQUEST, REDACTOR)
 
 
 def show_action(arguments):

@@ -90,7 +90,7 @@ async def test_a_crash_before_it_was_shown_shows_it_later(scene, store, approval
     scene.server.faults.status("POST", "/comments$", 500, times=10)
     with pytest.raises(TransientError):
         await approvals.ask(make_asking())
-    assert len(await store.waiting()) == 1
+    assert len(await store.list_waiting()) == 1
     scene.server.faults.clear()
     await make_approvals(scene, store).ask(make_asking())
 
@@ -112,7 +112,7 @@ async def test_what_cannot_be_shown_whole_is_neither_asked_nor_stored(
     scene.redactor.add("tops3cret-value")
     with pytest.raises(ToolError):
         await approvals.ask(make_asking(arguments=arguments))
-    assert await store.waiting() == []
+    assert await store.list_waiting() == []
     assert bodies(scene) == []
 
 
@@ -230,9 +230,9 @@ async def test_what_expired_or_became_void_says_so(scene, store, approvals):
 
 async def test_settled_and_claimed_are_the_stores(store, approvals):
     found = await approvals.ask(make_asking())
-    assert not await approvals.settled([found.id])
+    assert not await approvals.all_decided([found.id])
     await store.decide(found.id, verdict="approved", by="ada", by_id=1, via="comment")
-    assert await approvals.settled([found.id])
+    assert await approvals.all_decided([found.id])
     assert await approvals.claim([found.id]) == [found.id]
     assert await approvals.claim([found.id]) == []
     assert (await store.get(found.id)).used_at is not None

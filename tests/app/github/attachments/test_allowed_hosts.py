@@ -13,10 +13,10 @@ from app.github.transport.urls import Urls
 HERE = Repository(id=1, owner="ada", name="parse", default_branch="main")
 ID = "9c8f2f6e-1c1c-4f0e-8e0b-0123456789ab"
 COM, SERVER, RESIDENT = (
-    AllowedHosts(Urls.of(f"https://{host}"), HERE)
+    AllowedHosts(Urls.from_web_url(f"https://{host}"), HERE)
     for host in ("github.com", "git.corp.example", "octo.ghe.com")
 )
-LOCAL = AllowedHosts(Urls.of("http://127.0.0.1:8123"), HERE)
+LOCAL = AllowedHosts(Urls.from_web_url("http://127.0.0.1:8123"), HERE)
 
 
 @pytest.mark.parametrize(

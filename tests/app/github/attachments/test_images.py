@@ -384,6 +384,6 @@ async def test_hostile_texts_take_a_moment(scene, tracker, text):
     began = time.process_time()
 
     await tracker.pictures(text)
-    await tracker.linked(text, limit=5)
+    await tracker.find_linked(text, limit=5)
 
     assert time.process_time() - began < 5

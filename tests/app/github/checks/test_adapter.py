@@ -34,11 +34,11 @@ def ended(pulled, scene):
 
 
 async def checks_by_name(checking, pulled):
-    return {each.name: each for each in await checking.of(pulled.pull.head_sha)}
+    return {each.name: each for each in await checking.list_checks(pulled.pull.head_sha)}
 
 
 async def test_nothing_is_said_about_a_commit(checking, pulled):
-    assert await checking.of(pulled.pull.head_sha) == ()
+    assert await checking.list_checks(pulled.pull.head_sha) == ()
 
 
 async def test_checks_and_statuses_with_how_they_ended(checking, pulled, scene, ended):
@@ -75,7 +75,7 @@ async def test_checks_and_statuses_with_how_they_ended(checking, pulled, scene, 
 
 async def test_fettles_own_checks_are_not_among_them(checking, pulled, scene, ended):
     await ended("ask", "action_required", None, app=scene.server.world.apps[scene.app.app_id])
-    assert await checking.of(pulled.pull.head_sha) == ()
+    assert await checking.list_checks(pulled.pull.head_sha) == ()
 
 
 async def test_a_check_that_was_run_again_is_one_with_its_past(checking, pulled, scene):
@@ -100,14 +100,16 @@ async def test_one_name_in_two_events_is_two_checks(checking, pulled, ended):
     await ended("build", "failure", event="push")
     await ended("build", "success", event="pull_request")
     await ended("build", "failure", event="pull_request")
-    every = [(each.ended, each.attempts) for each in await checking.of(pulled.pull.head_sha)]
+    every = [
+        (each.ended, each.attempts) for each in await checking.list_checks(pulled.pull.head_sha)
+    ]
     assert sorted(every) == [("failure", ()), ("failure", ("success",))]
 
 
 async def test_more_than_a_page_of_them(checking, pulled, scene):
     parts = [PartResult(f"part {number}", "success") for number in range(130)]
     await scene.server.complete_run(scene.repository, pulled.pull.head_sha, parts)
-    assert len(await checking.of(pulled.pull.head_sha)) == 130
+    assert len(await checking.list_checks(pulled.pull.head_sha)) == 130
 
 
 # --- logs -----------------------------------------------------------------------------------------

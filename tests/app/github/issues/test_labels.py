@@ -45,7 +45,7 @@ async def test_somebody_else_makes_it_at_the_same_moment(scene, tracker):
     async def make(_request):
         scene.server.create_label(scene.repository, "bot:waiting")
 
-    scene.server.faults.before("POST", "/labels$", make)
+    scene.server.faults.call_before("POST", "/labels$", make)
 
     await tracker.label("bot:waiting", on=True)
 

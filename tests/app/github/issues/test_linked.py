@@ -48,7 +48,7 @@ async def test_an_issue_and_a_pull_request(scene, tracker):
     pull = {"title": "Mend", "body": "How", "head": "fix", "base": "main"}
     await server.parts.pulls.open(repository, Actor(people["mallory"]), **pull)
 
-    other, mend = await tracker.linked("#2 before #3, as #1 says", limit=5)
+    other, mend = await tracker.find_linked("#2 before #3, as #1 says", limit=5)
 
     assert (other.number, other.kind, other.state) == (2, "issue", "closed")
     assert (other.title, other.body, other.author) == ("Other", "Its body", "bob")
@@ -61,7 +61,7 @@ async def test_comments_are_never_among_it(scene, tracker):
     await scene.server.create_issue(scene.repository, scene.people["bob"], "Other", "Body")
     await scene.server.comment(scene.repository, 2, scene.people["ada"], "COMMENT")
 
-    [found] = await tracker.linked("#2", limit=5)
+    [found] = await tracker.find_linked("#2", limit=5)
 
     assert "COMMENT" not in found.model_dump_json()
 
@@ -71,8 +71,8 @@ async def test_a_bomb_of_references_is_read_up_to_the_limit(scene, tracker):
         await scene.server.create_issue(scene.repository, scene.people["bob"], f"No {n}")
     bomb = " ".join(f"#{n}" for n in range(1, 501))
 
-    assert [each.number for each in await tracker.linked(bomb, limit=3)] == [2, 3, 4]
-    assert len(await tracker.linked(bomb, limit=10_000)) == MOST
+    assert [each.number for each in await tracker.find_linked(bomb, limit=3)] == [2, 3, 4]
+    assert len(await tracker.find_linked(bomb, limit=10_000)) == MOST
     issues = [each for each in scene.server.requests if "/issues/" in each.path]
     assert len(issues) == 3 + MOST
 
@@ -80,8 +80,8 @@ async def test_a_bomb_of_references_is_read_up_to_the_limit(scene, tracker):
 async def test_numbers_that_do_not_exist_count_as_looked_up(scene, tracker):
     await scene.server.create_issue(scene.repository, scene.people["bob"], "Other")
 
-    assert await tracker.linked("#77 #78 #2", limit=2) == ()
-    assert [each.number for each in await tracker.linked("#77 #2", limit=2)] == [2]
+    assert await tracker.find_linked("#77 #78 #2", limit=2) == ()
+    assert [each.number for each in await tracker.find_linked("#77 #2", limit=2)] == [2]
 
 
 async def test_other_repositories_are_not_asked(scene, tracker):
@@ -91,14 +91,14 @@ async def test_other_repositories_are_not_asked(scene, tracker):
 
     text = f"ada/vault#1 {scene.server.url}/ada/vault/issues/1 ada/parse/../vault#1"
 
-    assert await tracker.linked(text, limit=5) == ()
+    assert await tracker.find_linked(text, limit=5) == ()
     assert not [each for each in scene.server.requests if "vault" in each.path]
 
 
 async def test_long_texts_are_cut_and_say_so(scene, tracker):
     await scene.server.create_issue(scene.repository, scene.people["bob"], "T" * 2000, "x" * 60_000)
 
-    [found] = await tracker.linked("#2", limit=1)
+    [found] = await tracker.find_linked("#2", limit=1)
 
     assert len(found.body) < 9_000
     assert "left out" in found.body

@@ -23,7 +23,7 @@ def bot_pull(alerted):
 
 
 async def find_others(alerted, name="5e3f", directory="", **changes):
-    return await (await alerted.run(name, **changes)).others("pip", "jinja2", directory)
+    return await (await alerted.run(name, **changes)).find_open_pulls("pip", "jinja2", directory)
 
 
 async def test_another_bots_pull_request_is_found_with_what_is_to_be_proved(alerted, bot_pull):
@@ -133,11 +133,11 @@ async def test_ours_for_something_else_is_not(alerted, branch):
 
 
 async def test_ours_on_a_branch_that_the_operator_named_is_known_by_its_run(alerted):
-    run_id, _ = await alerted.about("1111")
+    run_id, _ = await alerted.create_run("1111")
     await opened_by_us(alerted, "bot/as-you-like", f"Moved.\n\n{marker(run_id, 'pull-request')}")
     [found] = await find_others(alerted, "2222")
     assert found.own
-    run_id, other = await alerted.about("3333", package="flask")
+    run_id, other = await alerted.create_run("3333", package="flask")
     assert isinstance(other, RemediateAlert)
     await opened_by_us(
         alerted, "bot/deps-jinja2-0a1b2c", f"Moved.\n\n{marker(run_id, 'pull-request')}"

@@ -24,7 +24,7 @@ async def mirror(scene, tmp_path):
 
 
 async def fetch(scene, mirror):
-    scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
+    scope = Scope.for_one(scene.installation.id, scene.repository.id, Profile.READ)
     token = await scene.github.broker.token(scope)
     await mirror.fetch(scene.github.urls.clone("ada/parse"), token.value)
 
@@ -95,11 +95,11 @@ async def test_who_else_has_pushed_is_told(scene, tracker, publish):
 async def test_a_commit_that_claims_to_be_ours_hides_nobody(scene, tracker, publish):
     pull = await publish()
     git, bot = GitDir(scene.repository.gitdir), scene.server.world.apps[scene.app.app_id].bot
-    before, ours = await git.refs(), signature(bot.login, bot.email, scene.server.world.now())
+    before, ours = await git.refs(), signature(bot.login, bot.email, scene.server.world.get_time())
     tree = await git.tree_with(pull.head, {"a": b"b"})
     forged = await git.commit_tree(tree, [pull.head], "As if by Fettle", ours)
     await git.update_ref(f"refs/heads/{BRANCH}", forged)
-    await scene.server.parts.pulls.pushed(scene.repository, Actor(scene.people["bob"]), before)
+    await scene.server.parts.pulls.follow_push(scene.repository, Actor(scene.people["bob"]), before)
 
     found = await tracker.earlier_pull_request()
 

@@ -31,7 +31,7 @@ class Publishing:
 
     async def main(self):
         scene = self.alerted.scene
-        scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
+        scope = Scope.for_one(scene.installation.id, scene.repository.id, Profile.READ)
         token = (await scene.github.broker.token(scope)).value
         await self.mirror.fetch(scene.github.urls.clone("ada/parse"), token)
         return await self.mirror.head_of("main")
@@ -45,7 +45,7 @@ class Publishing:
     async def fix(self):
         return await self.commit(await self.main())
 
-    async def refused(self, commit, words, *, branch=None, error=RunError):
+    async def refuse_push(self, commit, words, *, branch=None, error=RunError):
         """Push, and see that it is refused and nothing of the repository changed."""
         before = await tips(self.alerted)
         with pytest.raises(error, match=words):
@@ -85,25 +85,25 @@ async def test_what_another_of_its_processes_has_pushed_is_its_own(alerted, publ
 @pytest.mark.parametrize("via", ["alert", "schedule", "command"])
 async def test_nobody_but_the_operator_names_one(publishing, via):
     run = publishing(via=via)
-    await run.refused(await run.fix(), "Only who asks on the machine")
+    await run.refuse_push(await run.fix(), "Only who asks on the machine")
 
 
 async def test_another_name_than_the_one_that_was_given_is_refused(publishing):
     run = publishing()
-    await run.refused(await run.fix(), "named `bot/...` only", branch="fix/other")
+    await run.refuse_push(await run.fix(), "named `bot/...` only", branch="fix/other")
 
 
 @pytest.mark.parametrize("name", ["main", "MAIN", "develop", "Develop"])
 async def test_the_default_branch_and_the_base_are_never_pushed(publishing, name):
     run = publishing(branch=name, base_branch="develop")
-    await run.refused(await run.fix(), "is to be merged into")
+    await run.refuse_push(await run.fix(), "is to be merged into")
 
 
 async def test_what_became_the_default_branch_meanwhile_is_not_either(alerted, publishing):
     run = publishing(branch="trunk")
     fix = await run.fix()
     alerted.repository.default_branch = "trunk"
-    await run.refused(fix, "is to be merged into")
+    await run.refuse_push(fix, "is to be merged into")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ async def test_what_became_the_default_branch_meanwhile_is_not_either(alerted, p
 )
 async def test_what_git_would_take_for_something_else_is_refused(publishing, name):
     run = publishing(branch=name)
-    await run.refused(await run.fix(), "taken for something else|cannot be the name")
+    await run.refuse_push(await run.fix(), "taken for something else|cannot be the name")
 
 
 async def test_an_older_branch_that_the_fix_would_move_is_somebody_elses(alerted, publishing):
@@ -137,9 +137,9 @@ async def test_an_older_branch_that_the_fix_would_move_is_somebody_elses(alerted
         branch="release-1",
     )
     run_main = await run.main()
-    await run.refused(await run.commit(run_main), "is there already", error=Moved)
+    await run.refuse_push(await run.commit(run_main), "is there already", error=Moved)
     old = (await tips(alerted))["release-1"]  # the fix is built on it: it could be moved on
-    await run.refused(await run.commit(old), "is there already", error=Moved)
+    await run.refuse_push(await run.commit(old), "is there already", error=Moved)
 
 
 async def test_a_trailer_that_somebody_forged_makes_it_no_branch_of_ours(alerted, publishing):
@@ -152,7 +152,7 @@ async def test_a_trailer_that_somebody_forged_makes_it_no_branch_of_ours(alerted
         message=OURS,
         branch=NAMED,
     )
-    await run.refused(fix, "is there already", error=Moved)
+    await run.refuse_push(fix, "is there already", error=Moved)
 
 
 async def test_commits_of_others_on_top_of_ours_are_left_alone(alerted, publishing):
@@ -166,7 +166,7 @@ async def test_commits_of_others_on_top_of_ours_are_left_alone(alerted, publishi
         message="Mine",
         branch=NAMED,
     )
-    await run.refused(await run.commit(fix), "is there already", error=Moved)
+    await run.refuse_push(await run.commit(fix), "is there already", error=Moved)
 
 
 async def test_a_protected_branch_is_never_pushed(alerted, publishing):
@@ -174,7 +174,7 @@ async def test_a_protected_branch_is_never_pushed(alerted, publishing):
     fix = await run.fix()
     await run.publisher.push(NAMED, fix)
     alerted.server.faults.add("GET", f"/branches/{NAMED}$", protect_branch)
-    await run.refused(await run.commit(fix), "is protected")
+    await run.refuse_push(await run.commit(fix), "is protected")
 
 
 async def protect_branch(_request, go_on):

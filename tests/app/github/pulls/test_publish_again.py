@@ -22,7 +22,7 @@ async def mirror(scene, tmp_path):
 
 
 async def token(scene):
-    scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
+    scope = Scope.for_one(scene.installation.id, scene.repository.id, Profile.READ)
     return (await scene.github.broker.token(scope)).value
 
 

@@ -47,7 +47,7 @@ def run(pulled, scene, mirror):
             return (await mirror.git.local(*who, *words)).decode().strip()
 
         async def _token(self):
-            scope = Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
+            scope = Scope.for_one(scene.installation.id, scene.repository.id, Profile.READ)
             return (await scene.github.broker.token(scope)).value
 
     return PullRun(pulled.request)
@@ -135,7 +135,7 @@ async def test_a_push_between_our_look_and_our_push_is_left_alone(pulled, scene,
             )
         )
 
-    scene.server.faults.before("POST", "/git-receive-pack$", push)
+    scene.server.faults.call_before("POST", "/git-receive-pack$", push)
     with pytest.raises(Moved, match="Nothing was overwritten"):
         await run.publisher.push("feature", commit)
     assert (await tips(scene))["feature"] == theirs[0]

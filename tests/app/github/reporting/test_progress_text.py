@@ -35,7 +35,9 @@ REQUEST = ResolveIssue(
 )
 
 
-WORDING = OutgoingText(Urls.of("https://github.com"), REQUEST, Redactor(["tops3cret-value"]))
+WORDING = OutgoingText(
+    Urls.from_web_url("https://github.com"), REQUEST, Redactor(["tops3cret-value"])
+)
 
 
 def render_text(progress: Progress) -> str:
@@ -46,11 +48,11 @@ def render_text(progress: Progress) -> str:
 def at_work():
     return (
         Progress(REQUEST, "run-1")
-        .started("triage/1", "Read the issue")
-        .finished("triage/1", "a bug in the pattern for %f")
-        .started("implement/1", "Make a step")
-        .finished("implement/1", "Step 1/2: accept one to nine digits")
-        .started("implement/2", "Make a step")
+        .start_stage("triage/1", "Read the issue")
+        .finish_stage("triage/1", "a bug in the pattern for %f")
+        .start_stage("implement/1", "Make a step")
+        .finish_stage("implement/1", "Step 1/2: accept one to nine digits")
+        .start_stage("implement/2", "Make a step")
     )
 
 
@@ -70,7 +72,7 @@ def test_at_work(at_work):
 def test_a_pull_request(at_work):
     url = "https://github.com/ada/parse/pull/4"
     text = render_text(
-        at_work.finished("implement/2", "").ended(
+        at_work.finish_stage("implement/2", "").end(
             Outcome(kind="pull_request", text="Opened pull request #4: Accept nine", url=url)
         )
     )
@@ -83,7 +85,7 @@ def test_a_pull_request(at_work):
 def test_a_refusal_names_reason_and_rule():
     outcome = Outcome(kind="refused", text="Nothing was done: read only.", rule="asker-may-write")
 
-    assert render_text(Progress(REQUEST, "run-1").ended(outcome)) == (
+    assert render_text(Progress(REQUEST, "run-1").end(outcome)) == (
         "**Not started.** Nothing was done: read only.\n\n"
         "Rule: `asker-may-write`.\n\n"
         "<sub>run `run-1`</sub>"
@@ -93,7 +95,7 @@ def test_a_refusal_names_reason_and_rule():
 def test_a_failure_marks_its_stage_and_says_what_to_do(at_work):
     outcome = Outcome(kind="failed", text="The budget is used up.")
     # The stage that failed has told its end already, with the error as its summary.
-    text = render_text(at_work.finished("implement/2", "The budget is used up.").ended(outcome))
+    text = render_text(at_work.finish_stage("implement/2", "The budget is used up.").end(outcome))
 
     assert "- [ ] Make a step (2): **failed**\n" in text
     assert text.count("The budget is used up.") == 1
@@ -103,9 +105,11 @@ def test_a_failure_marks_its_stage_and_says_what_to_do(at_work):
 def test_a_failure_does_not_blame_the_stage_that_kept_the_work(at_work):
     url = "https://x/tree/bot"
     outcome = Outcome(kind="failed", text="The budget is used up.", url=url)
-    kept = at_work.finished("implement/2", "The budget is used up.")
-    kept = kept.started("keep_work/1", "Keep what was made").finished("keep_work/1", "bot/3")
-    text = render_text(kept.ended(outcome))
+    kept = at_work.finish_stage("implement/2", "The budget is used up.")
+    kept = kept.start_stage("keep_work/1", "Keep what was made").finish_stage(
+        "keep_work/1", "bot/3"
+    )
+    text = render_text(kept.end(outcome))
 
     assert "- [ ] Make a step (2): **failed**\n" in text
     assert "- [x] Keep what was made: bot/3\n" in text
@@ -114,7 +118,7 @@ def test_a_failure_does_not_blame_the_stage_that_kept_the_work(at_work):
 
 def test_a_cancelled_run(at_work):
     outcome = Outcome(kind="cancelled", text="`bob` cancelled the run: wrong issue")
-    text = render_text(at_work.ended(outcome))
+    text = render_text(at_work.end(outcome))
 
     assert text.startswith("**Cancelled.** `bob` cancelled the run: wrong issue\n\n")
     assert "- [ ] Make a step (2): **cancelled**\n" in text
@@ -136,8 +140,8 @@ def test_how_it_was_asked_for(via, how):
 
 
 def test_waiting_for_an_answer(at_work):
-    asked = at_work.finished("implement/2", "asked something")
-    text = render_text(asked.paused("implement/2", "an answer on the issue"))
+    asked = at_work.finish_stage("implement/2", "asked something")
+    text = render_text(asked.pause_stage("implement/2", "an answer on the issue"))
 
     assert text.startswith(
         "**Waiting for an answer on the issue.** `bob` asked for this with the label `bot:resolve`."
@@ -148,7 +152,7 @@ def test_waiting_for_an_answer(at_work):
 
 def test_waiting_for_the_models_server(at_work):
     why = "the model's server, until 10:20 UTC: It answers 529 @ada"
-    paused = at_work.paused("implement/2", why)
+    paused = at_work.pause_stage("implement/2", why)
     text = render_text(paused)
 
     assert text.startswith("**Waiting for the model's server, until 10:20 UTC.** `bob` asked")
@@ -158,26 +162,28 @@ def test_waiting_for_the_models_server(at_work):
 
 @pytest.mark.parametrize("key", ["implement/2", "triage_again/1"])
 def test_whatever_goes_on_ends_the_waiting(at_work, key):
-    going = at_work.paused("implement/2", "an answer").started(key, "Make a step")
+    going = at_work.pause_stage("implement/2", "an answer").start_stage(key, "Make a step")
     assert render_text(going).startswith("**At work on this.**")
-    ended = at_work.paused("implement/2", "an answer").ended(Outcome(kind="failed", text="x"))
+    ended = at_work.pause_stage("implement/2", "an answer").end(Outcome(kind="failed", text="x"))
     assert "waiting" not in render_text(ended)
 
 
 def test_an_answer(at_work):
     outcome = Outcome(kind="comment", text="Asked some questions.", url="https://x/1")
 
-    assert "Next: read [the answer](https://x/1)." in render_text(at_work.ended(outcome))
+    assert "Next: read [the answer](https://x/1)." in render_text(at_work.end(outcome))
 
 
 def test_telling_it_twice_changes_nothing(at_work):
-    again = at_work.started("triage/1", "Read the issue").started("implement/2", "Make a step")
+    again = at_work.start_stage("triage/1", "Read the issue").start_stage(
+        "implement/2", "Make a step"
+    )
 
     assert again == at_work
 
 
 def test_a_stage_that_runs_again_after_it_was_done_stays_done(at_work):
-    again = at_work.started("implement/1", "Make a step").finished("implement/1", "newer")
+    again = at_work.start_stage("implement/1", "Make a step").finish_stage("implement/1", "newer")
 
     assert [line.state for line in again.stages] == ["done", "done", "running"]
     assert again.stages[1].summary == "newer"
@@ -185,7 +191,7 @@ def test_a_stage_that_runs_again_after_it_was_done_stays_done(at_work):
 
 def test_summaries_stay_on_their_line(at_work):
     text = render_text(
-        at_work.finished("implement/2", "two\nlines\r\n- [x] forged\n\n# Heading" * 50)
+        at_work.finish_stage("implement/2", "two\nlines\r\n- [x] forged\n\n# Heading" * 50)
     )
 
     assert len([line for line in text.splitlines() if line.startswith("- [")]) == 3
@@ -195,7 +201,7 @@ def test_summaries_stay_on_their_line(at_work):
 
 def test_summaries_are_foreign_text(at_work):
     summary = "see [here](https://evil.test/?q=tops3cret-value) @ada ![x](https://evil.test/y)"
-    text = render_text(at_work.finished("implement/2", summary))
+    text = render_text(at_work.finish_stage("implement/2", summary))
 
     assert "](https://evil" not in text
     assert "@ada" not in text
@@ -204,7 +210,9 @@ def test_summaries_are_foreign_text(at_work):
 
 def test_waiting_for_people(at_work):
     link = "https://github.com/ada/parse/issues/3#issuecomment-7"
-    parked = at_work.parked("implement/2", ("k3f9x2", "q8d2aa")).with_questions({"k3f9x2": link})
+    parked = at_work.park_stage("implement/2", ("k3f9x2", "q8d2aa")).with_questions(
+        {"k3f9x2": link}
+    )
     text = render_text(parked)
 
     assert text == (
@@ -217,16 +225,16 @@ def test_waiting_for_people(at_work):
         " spent.\n\n"
         "<sub>run `run-1`</sub>"
     )
-    assert "one question" in render_text(at_work.parked("implement/2", ("k3f9x2",)))
+    assert "one question" in render_text(at_work.park_stage("implement/2", ("k3f9x2",)))
 
 
 def test_waiting_ends_with_the_stage_that_goes_on(at_work):
-    parked = at_work.parked("implement/2", ("k3f9x2",))
-    assert render_text(parked.started("implement/2", "Make a step")) == render_text(at_work)
+    parked = at_work.park_stage("implement/2", ("k3f9x2",))
+    assert render_text(parked.start_stage("implement/2", "Make a step")) == render_text(at_work)
     done = Outcome(kind="failed", text="Nobody answered.")
-    for ended in (parked.finished("implement/2", "x"), parked.ended(done)):
+    for ended in (parked.finish_stage("implement/2", "x"), parked.end(done)):
         assert "waiting" not in render_text(ended).casefold()
-    assert "Make a step (2): **failed**" in render_text(parked.ended(done))
+    assert "Make a step (2): **failed**" in render_text(parked.end(done))
 
 
 # --- other kinds of requests ----------------------------------------------------------------------
@@ -270,7 +278,7 @@ def test_why_it_is_at_work_on_a_pull_request(kind, told):
 def test_every_end_of_every_kind_can_be_told(kind):
     for ending in get_args(Outcome.model_fields["kind"].annotation):
         outcome = Outcome(kind=ending, text="So it ended.", url=f"{PULL}#x", rule="some-rule")
-        text = render_text(Progress(KINDS[kind], "run-1").ended(outcome))
+        text = render_text(Progress(KINDS[kind], "run-1").end(outcome))
         assert text.startswith("**")
         assert "So it ended." in text
         assert "{" not in text
@@ -282,7 +290,7 @@ def test_every_end_of_every_kind_can_be_told(kind):
 )
 def test_what_was_pushed_is_done_and_not_answered(kind, headline, link):
     outcome = Outcome(kind="comment", text="Three threads are answered.", url=f"{PULL}#c")
-    text = render_text(Progress(KINDS[kind], "run-1").ended(outcome))
+    text = render_text(Progress(KINDS[kind], "run-1").end(outcome))
     assert text.startswith(f"**{headline}** Three threads are answered.\n\n")
     assert f"Next: read [{link}]({PULL}#c)." in text
 
@@ -296,9 +304,7 @@ def test_what_was_pushed_is_done_and_not_answered(kind, headline, link):
     ],
 )
 def test_how_to_try_again(kind, told):
-    text = render_text(
-        Progress(KINDS[kind], "run-1").ended(Outcome(kind="failed", text="It broke."))
-    )
+    text = render_text(Progress(KINDS[kind], "run-1").end(Outcome(kind="failed", text="It broke.")))
     assert f"\n\n{told}\n\n" in text
 
 
@@ -307,7 +313,7 @@ def test_who_has_no_account_is_not_mentioned(kind):
     """A user of the machine, or `failed checks`, may be called like somebody on GitHub."""
     nobody = {"asked_by": Person(id=0, login="bob")}
     wording = OutgoingText(
-        Urls.of("https://github.com"), KINDS[kind].model_copy(update=nobody), Redactor()
+        Urls.from_web_url("https://github.com"), KINDS[kind].model_copy(update=nobody), Redactor()
     )
     assert "@bob" not in wording.text("Thanks, @bob!")
     assert "@bob" in WORDING.text("Thanks, @bob!")

@@ -84,7 +84,7 @@ async def test_many_changes_become_few_updates_and_the_last_one_goes_out(scene, 
     for number in range(1, 101):
         reporter.stage_started(f"implement/{number}", "Make a step")
         reporter.tool_called(f"implement/{number}", "edit", "a.py")
-        reporter.spent(Usage(input=number), 0.01 * number, number)
+        reporter.report_spending(Usage(input=number), 0.01 * number, number)
         await asyncio.sleep(0.001)
         reporter.stage_finished(f"implement/{number}", f"step {number}")
     await reporter.finish(DONE)
@@ -187,7 +187,7 @@ async def test_what_is_not_permitted_is_not_asked_for_again_and_again(scene, rep
 async def test_a_run_that_waits_for_people_leads_to_the_question(scene, reporter):
     reporter.stage_started("implement/1", "Make a step")
     asked = await MarkedComments(scene.github, scene.request, "run-1").say("approval-k3f9x2", "?")
-    reporter.parked("implement/1", ["k3f9x2", "q8d2aa"])
+    reporter.report_parked("implement/1", ["k3f9x2", "q8d2aa"])
     await reporter.flush()
     [body] = [body for body in bodies(scene) if MARK in body]
     assert "**Waiting for a decision.**" in body
@@ -203,11 +203,11 @@ async def test_a_run_that_waits_for_people_leads_to_the_question(scene, reporter
 async def test_after_a_restart_a_run_that_waits_still_says_so(scene, reporter, remembered):
     await MarkedComments(scene.github, scene.request, "run-1").say("approval-k3f9x2", "?")
     reporter.stage_started("implement/1", "Make a step")
-    reporter.parked("implement/1", ["k3f9x2"])
+    reporter.report_parked("implement/1", ["k3f9x2"])
     await reporter.flush()
     later = make_reporter(scene, remembered, comment_id=remembered[0])
     later.stage_started("implement/1", "Make a step")
-    later.parked("implement/1", ["k3f9x2"])
+    later.report_parked("implement/1", ["k3f9x2"])
     await later.flush()
 
     assert patches(scene) == []
@@ -298,12 +298,12 @@ async def test_a_run_that_nobody_asked_for_is_silent_until_it_costs_something(sc
     await unasked.acknowledge()
     unasked.stage_started("look/1", "Look at the checks")
     unasked.stage_finished("look/1", "one has failed")
-    unasked.paused("look/1", "a while")
+    unasked.report_pause("look/1", "a while")
     await asyncio.sleep(0.3)
     await unasked.flush()
     assert scene.server.requests == []
 
-    unasked.spent(Usage(input=1), 0.01, 1)
+    unasked.report_spending(Usage(input=1), 0.01, 1)
     await wait_until(lambda: scene.issue.comments)
     assert "Checks failed on `aaaaaaa`." in bodies(scene)[0]
     assert "- [x] Look at the checks: one has failed" in bodies(scene)[0]
@@ -311,7 +311,7 @@ async def test_a_run_that_nobody_asked_for_is_silent_until_it_costs_something(sc
 
 async def test_or_until_it_waits_for_somebody_or_ends(scene, unasked):
     unasked.stage_started("fix/1", "Fix it")
-    unasked.parked("fix/1", ["k3f9x2"])
+    unasked.report_parked("fix/1", ["k3f9x2"])
     await wait_until(lambda: scene.issue.comments)
 
 

@@ -78,7 +78,7 @@ async def test_nobody_elses_words_are_taken_for_an_answer(pulled, scene, thread)
         (False, ""),
         (True, "answered"),
     ]
-    with pulled.ago(-1):
+    with pulled.shift_clock(-1):
         await scene.server.edit_remark(remarks(pulled)[-1], scene.people["bob"], fake)
     said = (await reviewing.feedback()).threads[0].said
     assert (said[-1].own, said[-1].verdict, said[-1].edited) == (True, "", True)

@@ -51,4 +51,4 @@ def test_what_is_ours(own, user, via, ours):
         ],
     }
 
-    assert own.wrote(thing) is ours
+    assert own.is_author(thing) is ours

@@ -209,7 +209,7 @@ async def test_tokens_that_are_never_accepted_end_in_an_error(scene, client):
 
 async def test_a_leased_client_has_its_own_token_and_takes_no_other(scene):
     where = scene.installation.id, scene.repository.id, Profile.PULLS
-    async with scene.github.leased(*where) as leased:
+    async with scene.github.lease_client(*where) as leased:
         assert await leased.getitem("/repos/ada/parse/pulls") == []
         scene.server.faults.status("GET", "/pulls", 401, times=99)
         with pytest.raises(TransientError):
@@ -277,7 +277,7 @@ async def test_few_calls_at_once(scene, client):
         await asyncio.sleep(0.01)
         now -= 1
 
-    scene.server.faults.before("GET", "/issues/1$", arrive, times=40)
+    scene.server.faults.call_before("GET", "/issues/1$", arrive, times=40)
     await asyncio.gather(*(client.getitem(ISSUE) for _ in range(40)))
 
     assert 1 < most <= 10
@@ -321,7 +321,7 @@ async def odd():
     application = web.Application()
     application.router.add_route("*", "/{tail:.*}", answer)
     async with TestServer(application) as server, aiohttp.ClientSession() as session:
-        yield answers, HttpApi(session, Urls.of(str(server.make_url("")).rstrip("/")))
+        yield answers, HttpApi(session, Urls.from_web_url(str(server.make_url("")).rstrip("/")))
 
 
 @pytest.mark.parametrize(

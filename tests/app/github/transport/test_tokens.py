@@ -23,14 +23,14 @@ def broker(scene):
 
 @pytest.fixture
 def scope(scene):
-    return Scope.of(scene.installation.id, scene.repository.id, Profile.READ)
+    return Scope.for_one(scene.installation.id, scene.repository.id, Profile.READ)
 
 
 @pytest.mark.parametrize("profile", Profile)
 async def test_a_token_opens_one_repository_for_one_use(scene, broker, profile):
     other = await scene.server.create_repository(scene.people["ada"], "other")
     scene.installation.repositories.append(other)
-    token = await broker.token(Scope.of(scene.installation.id, scene.repository.id, profile))
+    token = await broker.token(Scope.for_one(scene.installation.id, scene.repository.id, profile))
     held = scene.server.tokens.find(token.value)
 
     assert held.permissions == {**dict(profile.value), "metadata": "read"}
@@ -59,7 +59,9 @@ async def test_a_cancelled_caller_does_not_take_the_token_from_the_others(scene,
 
 async def test_other_uses_get_other_tokens(scene, broker):
     tokens = {
-        (await broker.token(Scope.of(scene.installation.id, scene.repository.id, profile))).value
+        (
+            await broker.token(Scope.for_one(scene.installation.id, scene.repository.id, profile))
+        ).value
         for profile in Profile
     }
 
@@ -158,7 +160,7 @@ async def test_a_removed_installation(scene, broker, scope):
 async def test_a_permission_that_was_not_accepted_is_named(scene, broker):
     scene.installation.permissions["contents"] = "read"
     with pytest.raises(NotPermitted, match=r"`contents: write`.*owner"):
-        await broker.token(Scope.of(scene.installation.id, scene.repository.id, Profile.PUSH))
+        await broker.token(Scope.for_one(scene.installation.id, scene.repository.id, Profile.PUSH))
 
 
 async def test_a_key_of_another_app_is_the_operators_to_change(scene, scope):

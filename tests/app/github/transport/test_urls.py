@@ -22,28 +22,31 @@ from app.github.transport.urls import Urls
     ],
 )
 def test_the_api_addresses(setting, rest, graphql):
-    urls = Urls.of(setting)
+    urls = Urls.from_web_url(setting)
 
     assert urls.rest == rest
     assert graphql is None or urls.graphql == graphql
 
 
 def test_where_git_finds_a_repository():
-    assert Urls.of("https://github.com").clone("ada/parse") == "https://github.com/ada/parse.git"
-    assert Urls.of("http://127.0.0.1:81").noreply == "users.noreply.127.0.0.1"
+    assert (
+        Urls.from_web_url("https://github.com").clone("ada/parse")
+        == "https://github.com/ada/parse.git"
+    )
+    assert Urls.from_web_url("http://127.0.0.1:81").noreply == "users.noreply.127.0.0.1"
 
 
 @pytest.mark.parametrize(
     "setting", ["https://github.com", "https://acme.ghe.com", "https://git.acme.org/"]
 )
 def test_where_people_see_a_branch(setting):
-    page = Urls.of(setting).branch("ada/parse", "bot/7-unfinished-abc123")
+    page = Urls.from_web_url(setting).branch("ada/parse", "bot/7-unfinished-abc123")
 
     assert page == f"{setting.rstrip('/')}/ada/parse/tree/bot/7-unfinished-abc123"
-    assert Urls.of(setting).branch("a/b", "x#y?z").endswith("/tree/x%23y%3Fz")
+    assert Urls.from_web_url(setting).branch("a/b", "x#y?z").endswith("/tree/x%23y%3Fz")
 
 
 @pytest.mark.parametrize("setting", ["", "github.com", "ftp://x", "https://x/y", "https://"])
 def test_what_is_no_address_is_refused(setting):
     with pytest.raises(ConfigError, match="FETTLE_GITHUB_URL"):
-        Urls.of(setting)
+        Urls.from_web_url(setting)

@@ -55,9 +55,9 @@ async def test_hooks_see_the_request_before_and_after_its_effect(scene):
     async def look(request):
         seen.append((request.method, len(scene.issue.comments)))
 
-    scene.github.faults.before("POST", "/comments$", look)
+    scene.github.faults.call_before("POST", "/comments$", look)
     await scene.call()("POST", f"{scene.base}/issues/1/comments", {"body": "x"})
-    scene.github.faults.after("POST", "/comments$", look)
+    scene.github.faults.call_after("POST", "/comments$", look)
     await scene.call()("POST", f"{scene.base}/issues/1/comments", {"body": "x"})
     assert seen == [("POST", 0), ("POST", 2)]
 

@@ -150,7 +150,7 @@ async def test_an_app_brings_a_branch_up_to_date(scene, aiohttp_server):
     assert stale.status == 422
     done = await call("PUT", f"{path}/update-branch", {"expected_head_sha": old})
     assert done.status == 202
-    await scene.github.webhooks.settled()
+    await scene.github.webhooks.wait_until_settled()
     [told] = got
     assert (told["action"], told["before"], told["after"]) == ("synchronize", old, pull.head_sha)
     [commit] = await GitDir(scene.repository.gitdir).commits(pull.head_sha, limit=1)

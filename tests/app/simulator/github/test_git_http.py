@@ -176,9 +176,9 @@ async def test_a_push_can_lose_its_answer_and_hooks_see_it(scene, git_of):
         seen.append("refs/heads/bot/x" in await GitDir(scene.repository.gitdir).refs())
 
     faults = scene.github.faults
-    faults.before("POST", "/git-receive-pack$", look)
+    faults.call_before("POST", "/git-receive-pack$", look)
     await git_of()("push", url(scene), "HEAD:refs/heads/bot/x")
-    faults.after("POST", "/git-receive-pack$", look)
+    faults.call_after("POST", "/git-receive-pack$", look)
     await git_of()("push", "--force", url(scene), "HEAD~:refs/heads/bot/x")
     faults.lose_answer("POST", "/git-receive-pack$")
     lost = await git_of()("push", url(scene), "HEAD:refs/heads/bot/y")
@@ -208,7 +208,7 @@ async def test_pushes_are_announced(scene, git_of, aiohttp_server):
     server = await aiohttp_server(app)
     await scene.github.set_webhook(scene.credentials.app_id, str(server.make_url("/")))
     await git_of()("push", url(scene), "HEAD:refs/heads/bot/x")
-    await scene.github.webhooks.settled()
+    await scene.github.webhooks.wait_until_settled()
     event, payload = taken[-1]
     assert event == "push"
     assert (payload["ref"], payload["created"]) == ("refs/heads/bot/x", True)

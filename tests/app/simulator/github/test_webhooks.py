@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 
-class Receiver:
+class ScriptedReceiver:
     def __init__(self):
         self.taken = []
         self.status = 202
@@ -23,7 +23,7 @@ class Receiver:
 
 @pytest.fixture
 async def receiver(scene, aiohttp_server):
-    receiver = Receiver()
+    receiver = ScriptedReceiver()
     app = web.Application()
     app.router.add_post("/webhook", receiver.take)
     server = await aiohttp_server(app)
@@ -48,7 +48,7 @@ async def test_a_label_arrives_signed(scene, receiver):
 
 async def test_apps_hear_of_what_they_themselves_do(scene, receiver):
     await scene.call()("POST", f"{scene.base}/issues/1/comments", {"body": "x"})
-    await scene.github.webhooks.settled()
+    await scene.github.webhooks.wait_until_settled()
     headers, body = receiver.taken[-1]
     assert headers["X-GitHub-Event"] == "issue_comment"
     assert json.loads(body)["sender"]["id"] == scene.credentials.bot_id
@@ -68,7 +68,7 @@ async def test_a_refused_delivery_stands_in_the_log_and_can_be_sent_again(scene,
     receiver.status = 202
     sent = await as_app("POST", f"/app/hook/deliveries/{listed['id']}/attempts")
     assert sent.status == 202
-    await scene.github.webhooks.settled()
+    await scene.github.webhooks.wait_until_settled()
     again = scene.github.webhooks.log[-1]
     assert (again.guid, again.redelivery, again.ok) == (lost.guid, True, True)
     assert receiver.taken[-1][1] == receiver.taken[-2][1]

@@ -87,8 +87,8 @@ async def test_what_is_said_on_its_issue_is_meant_for_it_and_nothing_else(runs, 
     assert not await lanes.busy(command(0))  # a button that stands nowhere
     elsewhere = command(12, repository=LIB.model_copy(update={"id": 10}))
     assert not await lanes.busy(elsewhere)
-    await runs.ended("0001", Outcome(kind="failed", text="None."))
-    ended = await lanes.ended(command(12))
+    await runs.record_end("0001", Outcome(kind="failed", text="None."))
+    ended = await lanes.find_ended(command(12))
     assert ended is not None
     assert ended.id == "0001"
 

@@ -36,7 +36,7 @@ def ended(database, remediations):
         await Runs(database).create(run_id, about)
         given = {"number": 0, "cancelled": False, "commit": "c" * 40, "found": FOUND, **more}
         await remediations.remember(run_id, about, **given)
-        return await remediations.of(run_id)
+        return await remediations.find(run_id)
 
     return end_run
 
@@ -47,14 +47,14 @@ async def test_what_a_run_came_to_is_kept_once(ended, remediations):
     assert (kept.base, kept.lane, kept.declined) == ("main", request(1).lane, False)
     later = {"number": 5, "cancelled": True, "commit": "", "found": {}}
     await remediations.remember("0001", request(1), **later)
-    assert await remediations.of("0001") == kept
+    assert await remediations.find("0001") == kept
 
 
 async def test_people_may_end_a_run_and_alerts_may(ended, database, remediations):
     steers = StoredSteers(database)
     for run_id, via in (("0001", "terminal"), ("0002", "alert"), ("0003", "installation")):
         await Runs(database).create(run_id, request(1))
-        await steers.put(run_id, f"k{run_id}", kind="cancel", via=via, by="mara")
+        await steers.insert(run_id, f"k{run_id}", kind="cancel", via=via, by="mara")
     assert (await ended("0001", cancelled=True)).declined
     # What they had read says nothing: their alerts may be open again in a moment.
     for run_id in ("0002", "0003", "0004"):
@@ -98,13 +98,13 @@ async def test_a_merge_is_waited_for_until_the_last_alert_is_closed(ended, remed
     assert not await remediations.awaits(REPOSITORY, 32)
     assert not await remediations.awaits(7, 31)
     assert await remediations.pull_closed(REPOSITORY, 31, merged=True) == ["0001"]
-    assert (await remediations.of("0001")).state == "merged"
+    assert (await remediations.find("0001")).state == "merged"
     assert await remediations.pull_closed(REPOSITORY, 31, merged=True) == []
     assert await remediations.alerts_closed(REPOSITORY, {1}) == []
     assert await remediations.alerts_closed(7, {2}) == []
-    assert (await remediations.of("0001")).open_alerts == (2,)
+    assert (await remediations.find("0001")).open_alerts == (2,)
     assert await remediations.alerts_closed(REPOSITORY, {2, 9}) == ["0001"]
-    kept = await remediations.of("0001")
+    kept = await remediations.find("0001")
     assert (kept.state, kept.settled_at >= kept.merged_at) == ("fixed", True)
     assert await remediations.alerts_closed(REPOSITORY, {2}) == []
 
@@ -112,15 +112,15 @@ async def test_a_merge_is_waited_for_until_the_last_alert_is_closed(ended, remed
 async def test_alerts_may_be_closed_before_the_merge_is_heard_of(ended, remediations):
     await ended(number=31)
     assert await remediations.alerts_closed(REPOSITORY, {1, 2}) == []
-    assert (await remediations.of("0001")).state == "open"
+    assert (await remediations.find("0001")).state == "open"
     await remediations.pull_closed(REPOSITORY, 31, merged=True)
-    assert (await remediations.of("0001")).state == "fixed"
+    assert (await remediations.find("0001")).state == "fixed"
 
 
 async def test_a_pull_request_that_people_closed_is_a_no(ended, remediations):
     await ended(number=31)
     await remediations.pull_closed(REPOSITORY, 31, merged=False)
-    kept = await remediations.of("0001")
+    kept = await remediations.find("0001")
     assert (kept.state, kept.declined, kept.merged_at) == ("closed", True, None)
 
 
@@ -132,7 +132,7 @@ async def test_a_no_to_a_pull_request_is_one_to_the_runs_that_waited_for_it(ende
     await ended("0005", request(1, package="lodash"))
     await remediations.pull_closed(REPOSITORY, 31, merged=False)
     ids = [f"000{n}" for n in range(1, 6)]
-    declined = {each: (await remediations.of(each)).declined for each in ids}
+    declined = {each: (await remediations.find(each)).declined for each in ids}
     assert declined == dict.fromkeys(ids, False) | {"0002": True, "0003": True}
 
 
@@ -147,26 +147,26 @@ async def test_what_nobody_has_heard_of_is_due(ended, remediations):
     assert await remediations.due(before=time.time() - 60, merged_after=0) == []
     given_up = await remediations.due(before=later, merged_after=later)
     assert [each.run_id for each in given_up] == ["0001"]
-    await remediations.looked("0002", told=True)
-    assert (await remediations.of("0002")).told_at is not None
+    await remediations.record_look("0002", told=True)
+    assert (await remediations.find("0002")).told_at is not None
 
 
 async def test_others_of_the_lane_are_known_newest_first(ended, database, remediations):
     await ended("0001")
     await Runs(database).create("0009", request(1))
-    assert await remediations.since("0009") == []
+    assert await remediations.list_later("0009") == []
     await ended("0002")
     await ended("0003", request(1, package="lodash"))
-    assert [each.run_id for each in await remediations.since("0009")] == ["0002"]
+    assert [each.run_id for each in await remediations.list_later("0009")] == ["0002"]
     assert [each.run_id for each in await remediations.of_lane(request(1).lane)] == ["0002", "0001"]
-    assert await remediations.since("0404") == []
+    assert await remediations.list_later("0404") == []
 
 
 async def test_nothing_of_it_is_left_once_its_repository_is_forgotten(ended, database, tmp_path):
     await ended("0001", number=31)
     assert await AlertRuns(database).cover("0009", request(2)) == "0001"
     for each in (REPOSITORY, 7):
-        await AlertLooks(database).looked(each, next_at=1.0)
+        await AlertLooks(database).record_look(each, next_at=1.0)
     assert (await forget(database, tmp_path, [REPOSITORY], alone=True)).runs == 1
     of_all = [told_alerts.c.ask_id, rows.c.run_id, alert_looks.c.repository_id]
     left = [

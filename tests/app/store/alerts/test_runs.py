@@ -49,7 +49,7 @@ async def test_the_first_one_makes_a_run_and_the_others_find_it(runs, alert_runs
     assert await alert_runs.cover("0001", request(1)) == ""
     await runs.create("0001", request(1))
     assert [await alert_runs.cover(f"000{n}", request(n)) for n in (2, 3)] == ["0001"] * 2
-    assert [told.alert for told in await alert_runs.told("0001")] == [2, 3]
+    assert [told.alert for told in await alert_runs.list_told_alerts("0001")] == [2, 3]
 
 
 @pytest.mark.parametrize(
@@ -71,26 +71,26 @@ async def test_other_places_have_runs_of_their_own(runs, alert_runs, other):
 )
 async def test_a_run_covers_what_it_is_still_to_read(runs, alert_runs, stage, covers):
     await runs.create("0001", request(1))
-    await runs.started("0001", stage)
+    await runs.record_stage("0001", stage)
     assert await alert_runs.cover("0002", request(2)) == ("0001" if covers else "")
 
 
 async def test_a_run_that_waits_for_people_covers_nothing(runs, alert_runs):
     await runs.create("0001", request(1))
-    await runs.started("0001", "stage/publish/1")
-    await runs.parked("0001")
+    await runs.record_stage("0001", "stage/publish/1")
+    await runs.record_parked("0001")
     assert await alert_runs.cover("0002", request(2)) == ""
 
 
 async def test_a_run_that_was_called_off_covers_nothing(database, runs, alert_runs):
     await runs.create("0001", request(1))
-    await StoredSteers(database).put("0001", "k", kind="cancel", via="alert", by="GitHub")
+    await StoredSteers(database).insert("0001", "k", kind="cancel", via="alert", by="GitHub")
     assert await alert_runs.cover("0002", request(2)) == ""
 
 
 async def test_a_run_that_has_ended_covers_nothing(runs, alert_runs):
     await runs.create("0001", request(1))
-    await runs.ended("0001", Outcome(kind="covered", text="Not wanted."))
+    await runs.record_end("0001", Outcome(kind="covered", text="Not wanted."))
     assert await alert_runs.cover("0002", request(2)) == ""
 
 
@@ -102,7 +102,7 @@ async def test_people_may_have_asked_for_less(runs, alert_runs):
 
 async def test_of_two_runs_the_one_that_waits_takes_it(runs, alert_runs):
     await runs.create("0001", request(1))
-    await runs.started("0001", "stage/fix/1")
+    await runs.record_stage("0001", "stage/fix/1")
     await runs.create("0002", request(2))
     assert await alert_runs.cover("0003", request(3)) == "0002"
     assert await alert_runs.live(request().lane) == ["0002", "0001"]
@@ -113,11 +113,11 @@ async def test_what_was_said_once_stands_whatever_happens_after_it(runs, alert_r
     """As when the process dies between leaving the alert to a run and marking the delivery."""
     await runs.create("0001", request(1))
     assert await alert_runs.cover("0002", request(2)) == "0001"
-    await runs.started("0001", "stage/scan/1")
+    await runs.record_stage("0001", "stage/scan/1")
     assert await alert_runs.cover("0002", request(2)) == "0001"
-    await runs.ended("0001", Outcome(kind="covered", text="x"))
+    await runs.record_end("0001", Outcome(kind="covered", text="x"))
     assert await alert_runs.cover("0002", request(2)) == "0001"
-    assert len(await alert_runs.told("0001")) == 1
+    assert len(await alert_runs.list_told_alerts("0001")) == 1
 
 
 async def test_a_delivery_whose_run_was_made_before_a_crash_is_not_covered_by_it(runs, alert_runs):
@@ -135,7 +135,7 @@ async def test_a_run_that_is_not_to_be_takes_no_more(runs, alert_runs):
     assert await alert_runs.close("0001", seen=2)
     assert await alert_runs.close("0001", seen=2)
     assert await alert_runs.cover("0004", request(4)) == ""
-    assert [told.alert for told in await alert_runs.told("0001")] == [2, 3]
+    assert [told.alert for told in await alert_runs.list_told_alerts("0001")] == [2, 3]
 
 
 async def test_closing_and_leaving_at_once_loses_no_alert(runs, alert_runs):
@@ -158,16 +158,16 @@ async def test_two_processes_at_the_same_delivery_say_the_same(runs, alert_runs,
         for number in range(2, 32):
             asks = [each.cover(f"{number:04}", request(number)) for each in both]
             assert await asyncio.gather(*asks) == ["0001"] * 2
-        assert len(await alert_runs.told("0001")) == 30
+        assert len(await alert_runs.list_told_alerts("0001")) == 30
     finally:
         other.close()
 
 
 async def test_the_clock_waits_for_whatever_is_under_way(runs, alert_runs):
     await runs.create("0001", request(1))
-    await runs.started("0001", "stage/fix/1")
+    await runs.record_stage("0001", "stage/fix/1")
     assert await alert_runs.cover("0002", request(1, via="schedule")) == "0001"
-    assert await alert_runs.told("0001") == ()
+    assert await alert_runs.list_told_alerts("0001") == ()
 
 
 async def test_long_names_fit_into_the_tables(runs, alert_runs):

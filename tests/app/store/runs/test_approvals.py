@@ -85,7 +85,7 @@ async def test_every_call_session_and_run_has_its_own(approvals):
     ]
     assert len({row.id for row in rows}) == 4
     assert [row.id for row in await approvals.of_run("run-1")] == [row.id for row in rows[:3]]
-    assert [row.id for row in await approvals.waiting()] == [row.id for row in rows]
+    assert [row.id for row in await approvals.list_waiting()] == [row.id for row in rows]
 
 
 async def test_an_id_that_is_taken_is_not_given_twice(approvals, store):
@@ -171,9 +171,9 @@ async def test_what_nobody_answers_in_time_expires(approvals):
 async def test_asked_again_after_its_time_it_has_expired(approvals, store):
     row = await approvals.ask_once("run-1", make_asking())
     await spoil(store, "asked_at = asked_at - :week, expires_at = expires_at - :week", week=8 * DAY)
-    assert await approvals.settled([row.id])
+    assert await approvals.all_decided([row.id])
     assert (await approvals.ask_once("run-1", make_asking())).state == "expired"
-    assert await approvals.waiting() == []
+    assert await approvals.list_waiting() == []
 
 
 async def test_settled_means_that_none_of_them_waits(approvals):
@@ -182,11 +182,11 @@ async def test_settled_means_that_none_of_them_waits(approvals):
         await approvals.ask_once("run-1", make_asking(call_id="3.1/toolu_1")),
     ]
     ids = [row.id for row in rows]
-    assert not await approvals.settled(ids)
+    assert not await approvals.all_decided(ids)
     await approvals.decide(ids[0], verdict="approved", **MARA)
-    assert not await approvals.settled(ids)
+    assert not await approvals.all_decided(ids)
     await approvals.void(ids[1], "the branch has moved")
-    assert await approvals.settled(ids)
+    assert await approvals.all_decided(ids)
 
 
 async def test_what_is_void_cannot_be_approved(approvals):
@@ -266,8 +266,8 @@ async def test_when_a_run_ends_its_questions_are_void(approvals, store):
     denied = await approvals.ask_once("run-1", make_asking(call_id="3.1/toolu_1"))
     other = await approvals.ask_once("run-2", make_asking())
     await approvals.decide(denied.id, verdict="denied", **MARA)
-    await Runs(store).ended("run-1", Outcome(kind="failed", text="It failed."))
+    await Runs(store).record_end("run-1", Outcome(kind="failed", text="It failed."))
     assert (await approvals.get(waiting.id)).standing.startswith("became void on ")
     assert (await approvals.get(waiting.id)).reason == "the run has ended"
     assert (await approvals.get(denied.id)).state == "denied"
-    assert [each.id for each in await approvals.waiting()] == [other.id]
+    assert [each.id for each in await approvals.list_waiting()] == [other.id]

@@ -25,7 +25,7 @@ async def history(database):
     runs = Runs(database)
     await runs.create("run-1", REQUEST)
     await runs.create("run-2", REQUEST.model_copy(update={"title": "A\x1bB"}))
-    await runs.ended("run-1", Outcome(kind="comment", text="Asked."))
+    await runs.record_end("run-1", Outcome(kind="comment", text="Asked."))
     return History(database)
 
 

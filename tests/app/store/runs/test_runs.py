@@ -45,7 +45,7 @@ async def column(store, name, run_id):
 
 async def test_a_run_is_made_once(runs, store):
     await runs.create("1", wish())
-    await runs.started("1", "stage/triage/1")
+    await runs.record_stage("1", "stage/triage/1")
     await runs.create("1", wish(body="another"))
     assert await store.read(count_by_state) == {"running": 1}
     assert "another" not in await column(store, "request", "1")
@@ -77,7 +77,7 @@ async def test_an_end_is_kept_word_for_word(runs, store, kind, state):
     await runs.create("1", wish())
     assert await runs.outcome("1") is None
     assert await runs.latest() == ("1", None)
-    await runs.ended("1", outcome)
+    await runs.record_end("1", outcome)
     assert await runs.outcome("1") == outcome
     assert await runs.latest() == ("1", outcome)
     assert await store.read(count_by_state) == {state: 1}
@@ -86,12 +86,12 @@ async def test_an_end_is_kept_word_for_word(runs, store, kind, state):
 async def test_unfinished_runs_come_oldest_first_also_those_that_wait_for_people(runs):
     for run_id in ("3", "1", "2", "4"):
         await runs.create(run_id, wish(number=int(run_id)))
-    await runs.started("2", "stage/triage/1")
-    await runs.parked("3")
-    await runs.ended("4", Outcome(kind="comment", text="."))
-    assert await runs.unfinished() == ["1", "2", "3"]
-    assert await runs.unfinished(after="1") == ["2", "3"]
-    assert await runs.unfinished(after="3") == []
+    await runs.record_stage("2", "stage/triage/1")
+    await runs.record_parked("3")
+    await runs.record_end("4", Outcome(kind="comment", text="."))
+    assert await runs.list_unfinished() == ["1", "2", "3"]
+    assert await runs.list_unfinished(after="1") == ["2", "3"]
+    assert await runs.list_unfinished(after="3") == []
 
 
 async def test_a_request_is_what_it_was_or_nothing(runs, store):
@@ -105,24 +105,24 @@ async def test_a_request_is_what_it_was_or_nothing(runs, store):
 
 async def test_starts_are_counted_until_the_run_gets_further(runs):
     await runs.create("1", wish())
-    assert [await runs.begun("1") for _ in range(2)] == [1, 2]
-    await runs.started("1", "stage/triage/1")
-    assert await runs.begun("1") == 1
-    await runs.started("1", "stage/triage/1")
-    assert await runs.begun("1") == 2, "the same step once more is no progress"
-    await runs.started("1", "stage/decompose/1")
-    assert await runs.begun("1") == 1
+    assert [await runs.record_start("1") for _ in range(2)] == [1, 2]
+    await runs.record_stage("1", "stage/triage/1")
+    assert await runs.record_start("1") == 1
+    await runs.record_stage("1", "stage/triage/1")
+    assert await runs.record_start("1") == 2, "the same step once more is no progress"
+    await runs.record_stage("1", "stage/decompose/1")
+    assert await runs.record_start("1") == 1
 
 
 async def test_a_run_that_waits_is_not_to_blame_for_restarts(runs, store):
     await runs.create("1", wish())
     assert not await runs.is_parked("1")
     for _ in range(3):
-        assert await runs.begun("1") == 1
-        await runs.parked("1")
+        assert await runs.record_start("1") == 1
+        await runs.record_parked("1")
         assert await runs.is_parked("1")
     assert await store.read(count_by_state) == {"parked": 1}
-    await runs.started("1", "stage/triage/1~1")
+    await runs.record_stage("1", "stage/triage/1~1")
     assert not await runs.is_parked("1")
 
 

@@ -48,16 +48,16 @@ def steers(store):
 
 
 async def end(store, run_id, kind="failed"):
-    await Runs(store).ended(run_id, Outcome(kind=kind, text="It ended."))
+    await Runs(store).record_end(run_id, Outcome(kind=kind, text="It ended."))
 
 
 async def test_what_is_said_is_kept_whole(steers):
     before = time.time()
-    put = await steers.put(
+    put = await steers.insert(
         "0001-run", "k1", kind="budget", words="a\0b\ud800", usd=2.5, url="https://x/1", **BOB
     )
     assert put
-    [steer] = await steers.since("0001-run")
+    [steer] = await steers.list_after("0001-run")
     assert (steer.kind, steer.words, steer.usd, steer.url) == ("budget", "ab?", 2.5, "https://x/1")
     assert (steer.by, steer.role, steer.via) == ("bob", "write", "comment")
     assert before <= steer.at <= time.time()
@@ -65,20 +65,20 @@ async def test_what_is_said_is_kept_whole(steers):
 
 async def test_the_same_key_counts_once(steers):
     for words in ("first", "second"):
-        assert await steers.put("0001-run", "k1", kind="go", words=words, **BOB)
-    assert [each.words for each in await steers.since("0001-run")] == ["first"]
-    assert await steers.told("k1") == "0001-run"
-    assert await steers.told("k") is None
-    assert await steers.told("k%") is None
+        assert await steers.insert("0001-run", "k1", kind="go", words=words, **BOB)
+    assert [each.words for each in await steers.list_after("0001-run")] == ["first"]
+    assert await steers.find_told_run("k1") == "0001-run"
+    assert await steers.find_told_run("k") is None
+    assert await steers.find_told_run("k%") is None
 
 
 async def test_each_run_hears_only_its_own_and_in_order(steers):
     for number, run_id in enumerate(["0001-run", "0002-run", "0001-run"]):
-        await steers.put(run_id, f"k{number}", kind="remark", words=str(number), **BOB)
-    said = await steers.since("0001-run")
+        await steers.insert(run_id, f"k{number}", kind="remark", words=str(number), **BOB)
+    said = await steers.list_after("0001-run")
     assert [each.words for each in said] == ["0", "2"]
-    assert await steers.since("0001-run", said[0].number) == said[1:]
-    assert await steers.since("0001-run", said[1].number) == []
+    assert await steers.list_after("0001-run", said[0].number) == said[1:]
+    assert await steers.list_after("0001-run", said[1].number) == []
 
 
 async def test_numbers_grow_in_the_order_in_which_others_see_them(steers):
@@ -87,58 +87,58 @@ async def test_numbers_grow_in_the_order_in_which_others_see_them(steers):
 
     async def listen():
         while len(seen) < 20:
-            new = await steers.since("0001-run", seen[-1].number if seen else 0)
+            new = await steers.list_after("0001-run", seen[-1].number if seen else 0)
             seen.extend(new)
 
     async def speak(number):
-        await steers.put("0001-run", f"k{number}", kind="remark", words=str(number), **BOB)
+        await steers.insert("0001-run", f"k{number}", kind="remark", words=str(number), **BOB)
 
     async with asyncio.timeout(PATIENCE):
         await asyncio.gather(listen(), *(speak(number) for number in range(20)))
-    assert seen == await steers.since("0001-run")
+    assert seen == await steers.list_after("0001-run")
     assert len({each.words for each in seen}) == 20
 
 
 async def test_a_run_that_has_ended_hears_nothing(store, steers):
-    assert await steers.put("0001-run", "k1", kind="cancel", **BOB)
+    assert await steers.insert("0001-run", "k1", kind="cancel", **BOB)
     await end(store, "0001-run", "cancelled")
-    assert not await steers.put("0001-run", "k2", kind="go", **BOB)
-    assert await steers.put("0001-run", "k1", kind="cancel", **BOB)  # that it did hear
-    assert not await steers.put("no-run", "k3", kind="go", **BOB)
-    assert len(await steers.since("0001-run")) == 1
+    assert not await steers.insert("0001-run", "k2", kind="go", **BOB)
+    assert await steers.insert("0001-run", "k1", kind="cancel", **BOB)  # that it did hear
+    assert not await steers.insert("no-run", "k3", kind="go", **BOB)
+    assert len(await steers.list_after("0001-run")) == 1
 
 
 async def test_several_runs_are_told_at_once(store, steers):
     both = ["0002-run", "0001-run"]
-    assert await steers.put(both, "k1", kind="cancel", **BOB)
-    assert [len(await steers.since(each)) for each in both] == [1, 1]
+    assert await steers.insert(both, "k1", kind="cancel", **BOB)
+    assert [len(await steers.list_after(each)) for each in both] == [1, 1]
     await end(store, "0001-run")
-    assert await steers.put(both, "k2", kind="cancel", **BOB)
-    assert [len(await steers.since(each)) for each in both] == [2, 1]
+    assert await steers.insert(both, "k2", kind="cancel", **BOB)
+    assert [len(await steers.list_after(each)) for each in both] == [2, 1]
 
 
 async def test_the_first_cancel_is_the_one(steers):
     assert await steers.cancel_of("0001-run") is None
-    await steers.put("0001-run", "k1", kind="go", **BOB)
-    await steers.put("0001-run", "k2", kind="cancel", words="why", **BOB)
-    await steers.put("0001-run", "k3", kind="cancel", **{**BOB, "via": "label"})
+    await steers.insert("0001-run", "k1", kind="go", **BOB)
+    await steers.insert("0001-run", "k2", kind="cancel", words="why", **BOB)
+    await steers.insert("0001-run", "k3", kind="cancel", **{**BOB, "via": "label"})
     assert (await steers.cancel_of("0001-run")).words == "why"
     assert await steers.cancel_of("0002-run") is None
 
 
 async def test_what_people_gave(steers):
-    assert await steers.granted("0001-run") == 0
+    assert await steers.sum_granted("0001-run") == 0
     for number, usd in enumerate([2, 0.5]):
-        await steers.put("0001-run", f"k{number}", kind="budget", usd=usd, **BOB)
-    await steers.put("0001-run", "k9", kind="remark", **BOB)
-    assert await steers.granted("0001-run") == 2.5
-    assert await steers.granted("0001-run", besides="k0") == 0.5
-    assert await steers.granted("0002-run") == 0
+        await steers.insert("0001-run", f"k{number}", kind="budget", usd=usd, **BOB)
+    await steers.insert("0001-run", "k9", kind="remark", **BOB)
+    assert await steers.sum_granted("0001-run") == 2.5
+    assert await steers.sum_granted("0001-run", besides="k0") == 0.5
+    assert await steers.sum_granted("0002-run") == 0
 
 
 async def test_what_was_said_lately(steers):
     before = time.time()
-    await steers.put("0001-run", "k1", kind="go", **BOB)
+    await steers.insert("0001-run", "k1", kind="go", **BOB)
     assert [run for _, run in await steers.steered_since(before)] == ["0001-run"]
     assert await steers.steered_since(time.time() + 1) == []
 
@@ -154,15 +154,15 @@ async def test_a_label_put_on_again_cancels_the_runs_before_it(store, steers):
     for _ in range(2):
         await steers.supersede("0003-run", wish())
 
-    [cancel] = await steers.since("0002-run")
+    [cancel] = await steers.list_after("0002-run")
     assert (cancel.kind, cancel.by, cancel.via, cancel.words) == ("cancel", "mara", "label", ANEW)
     for other in ("0000-other", "0000-else", "0001-run", "0003-run"):
-        assert await steers.since(other) == []
+        assert await steers.list_after(other) == []
 
 
 async def test_a_label_that_arrives_late_does_not_cancel_what_came_after(store, steers):
     await steers.supersede("0001-run", wish())
-    assert await steers.since("0002-run") == []
+    assert await steers.list_after("0002-run") == []
 
 
 def make_repository():
@@ -176,16 +176,16 @@ async def test_what_is_under_way_and_what_has_ended(store):
     assert await lanes.busy(wish())
     assert not await lanes.busy(wish(number=8))
     assert not await lanes.busy(wish(repository=make_repository()))
-    assert await lanes.ended(wish()) is None
+    assert await lanes.find_ended(wish()) is None
     await Runs(store).comment_is("0001-run", 5)
     await end(store, "0001-run", "cancelled")
     await end(store, "0002-run", "refused")
     assert not await lanes.busy(wish())
-    assert (await lanes.ended(wish())).state == "refused"
-    last = await lanes.ended(wish(), begun=True)
+    assert (await lanes.find_ended(wish())).state == "refused"
+    last = await lanes.find_ended(wish(), begun=True)
     assert (last.id, last.state, last.comment_id) == ("0001-run", "cancelled", 5)
-    assert await lanes.known("0001-run")
-    assert not await lanes.known("0003-run")
+    assert await lanes.has_run("0001-run")
+    assert not await lanes.has_run("0003-run")
 
 
 async def test_looking_whether_a_lane_is_busy_reads_an_index(sqlite_url):

@@ -90,12 +90,12 @@ async def test_two_writers_in_one_session_are_an_error(journal):
 
 
 async def test_spending_is_that_of_the_run_over_all_sessions(journal, store):
-    assert await journal.spent() == (Usage(), 0, 0)
+    assert await journal.sum_usage() == (Usage(), 0, 0)
     await journal.append("triage/1", 0, prompt("Hello"))
     await journal.append("triage/1", 1, ANSWER)
     await journal.append("implement/1", 0, ANSWER)
     await StoredJournal(store, "2").append("triage/1", 0, ANSWER)
-    usage, usd, answers = await journal.spent()
+    usage, usd, answers = await journal.sum_usage()
     assert usage == Usage(input=20, output=40, cache_read=60)
     assert (usd, answers) == (0.5, 2)
 

@@ -85,7 +85,7 @@ class Npm:
 
     def aim(self, targets: Sequence[Target]) -> None:
         """Take where each vulnerable version goes: a tree of npm holds several of one package."""
-        self._aim = Aim.at(targets)
+        self._aim = Aim.from_targets(targets)
 
     async def read(self, tree: WorkTree) -> Locked:
         """Return what is locked now."""
@@ -117,7 +117,7 @@ class Npm:
         into the lock file, as npm writes them, and npm then makes of it what it can stand by.
         """
         locked = await self.read(tree)
-        moving = self._aim.moving(locked, pins)
+        moving = self._aim.plan_moves(locked, pins)
         await self._registry.require_same(tree, [locked.by_key[place] for place in moving])
         releases = await self._registry.entries(tree, moving.values())
         old = parse_json(self._start[self._lock], self._lock) if self._start else {}
@@ -125,10 +125,12 @@ class Npm:
             wanted = copy.deepcopy(old)
             packages = locks.packages_of(wanted, self._lock)
             self._renamed = locks.replace_releases(packages, moving, releases)
-            anew = names | self._refused(locked)
+            anew = names | self._find_override_holds(locked)
             locks.remove_copies(packages, anew - {name for name, _ in moving.values()})
-            await self._keep(tree, old, await self._resolved(tree, wanted, await self._now(tree)))
-            if not free or not self._aim.left(await self.read(tree)):
+            await self._keep(
+                tree, old, await self._resolve_lock(tree, wanted, await self._read_manifests(tree))
+            )
+            if not free or not self._aim.has_unmoved(await self.read(tree)):
                 return
 
     async def require(
@@ -137,7 +139,7 @@ class Npm:
         """Change the requirements of root and members so that they admit the version."""
         changes: list[str] = []
         for file in self._members:
-            goal = partial(self._aim.wanted, package, version=version)
+            goal = partial(self._aim.find_wanted_version, package, version=version)
             changes += await require(tree, file, package, goal, widen=widen)
         return changes
 
@@ -145,7 +147,7 @@ class Npm:
         """Add to `overrides`, each for the versions from the old one up to the new one alone."""
         await add_overrides(tree, self._root, _PLACE, entries_of(targets), reason)
 
-    async def overridden(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> bool:
+    async def has_override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> bool:
         """Return whether those entries are there, as they were written."""
         return await has_overrides(tree, self._root, _PLACE, entries_of(targets), reason)
 
@@ -153,21 +155,21 @@ class Npm:
         self, tree: WorkTree, targets: Sequence[Target], reason: str, /
     ) -> Sequence[str]:
         """Take those entries out."""
-        if not await self.overridden(tree, targets, reason):
+        if not await self.has_override(tree, targets, reason):
             raise Stuck(f"`{self._root}` overrides nothing of the kind.")
         await take_out(tree, self._root, _PLACE, entries_of(targets))
         self._let_go = frozenset(target.name for target in targets)
         return []
 
-    async def frozen(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
         lock = await read_json(tree, self._lock, LOCK_LIMIT)
-        await self._run(tree, "npm ci --dry-run >/dev/null", lock, await self._now(tree))
+        await self._run(tree, "npm ci --dry-run >/dev/null", lock, await self._read_manifests(tree))
         notes = await self._registry.prove(tree, before, after)
         names = ", ".join(sorted(set(self._renamed)))
         return [*notes, _ADDRESSES.format(names=names)] if names else notes
 
-    def _refused(self, locked: Locked) -> frozenset[str]:
+    def _find_override_holds(self, locked: Locked) -> frozenset[str]:
         """Return what only an override held where it is: npm leaves it there, whoever refuses."""
         found = set()
         for entry in locked.entries:
@@ -181,12 +183,14 @@ class Npm:
         """Write the lock file with what npm changed, but not with what it merely writes anew."""
         start = self._start or {}
         if self._base is None:
-            self._base = await self._resolved(tree, old, start)
+            self._base = await self._resolve_lock(tree, old, start)
         lock = merge_values(old, self._base, new)
         self._renamed += locks.restore_sources(old, lock)
         await tree.write(self._lock, dump_like(lock, start[self._lock]))
 
-    async def _resolved(self, tree: WorkTree, lock: Table, manifests: Mapping[str, str]) -> Table:
+    async def _resolve_lock(
+        self, tree: WorkTree, lock: Table, manifests: Mapping[str, str]
+    ) -> Table:
         """Return what npm makes of a lock file and these manifests."""
         copied = f'cp -- {posixpath.basename(self._lock)} "$tree"/{shlex.quote(self._lock)}'
         script = f"npm install --package-lock-only >/dev/null && {copied}"
@@ -203,5 +207,5 @@ class Npm:
         staged = Staged(self._directory, {**files, self._lock: to_json(lock)})
         await call(tree, body, seconds=self._seconds, staged=staged)
 
-    async def _now(self, tree: WorkTree) -> dict[str, str]:
+    async def _read_manifests(self, tree: WorkTree) -> dict[str, str]:
         return {file: await read_text(tree, file) for file in self._members}

@@ -19,32 +19,32 @@ class Aim:
     targets: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, targets: Sequence[Target]) -> Aim:
+    def from_targets(cls, targets: Sequence[Target]) -> Aim:
         """Return the aim that these targets make."""
         return cls({(target.name, target.old): target.new for target in targets})
 
-    def of(self, entry: Entry) -> str | None:
+    def find_target(self, entry: Entry) -> str | None:
         """Return where an entry goes; None for one that is not vulnerable."""
         return None if entry.own else self.targets.get((entry.name, entry.version))
 
-    def left(self, locked: Locked) -> bool:
+    def has_unmoved(self, locked: Locked) -> bool:
         """Return whether some entry has not moved."""
-        return any(self.of(entry) for entry in locked.entries)
+        return any(self.find_target(entry) for entry in locked.entries)
 
-    def wanted(self, package: str, spec: str, version: str) -> str:
+    def find_wanted_version(self, package: str, spec: str, version: str) -> str:
         """Return the version that a requirement has to admit; empty where it is not concerned."""
         olds = [old for name, old in self.targets if name == package]
         if not olds:
             return version
-        admitted = [old for old in NPM.ordered(olds) if specs.admits(spec, old)]
+        admitted = [old for old in NPM.order(olds) if specs.admits(spec, old)]
         return self.targets[package, admitted[-1]] if admitted else ""
 
-    def moving(self, locked: Locked, pins: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    def plan_moves(self, locked: Locked, pins: Mapping[str, str]) -> dict[str, tuple[str, str]]:
         """Return which copies go to which release: the vulnerable ones, and who holds them back."""
-        vulnerable = {e.key for e in locked.entries if self.of(e) and e.name in pins}
+        vulnerable = {e.key for e in locked.entries if self.find_target(e) and e.name in pins}
         moving = {}
         for entry in locked.entries:
-            new = self.of(entry) or pins.get(entry.name)
+            new = self.find_target(entry) or pins.get(entry.name)
             meant = entry.key in vulnerable or not vulnerable.isdisjoint(entry.needs)
             if new and entry.name in pins and meant and _may_move(entry, new):
                 moving[entry.key] = (entry.name, new)

@@ -99,11 +99,11 @@ class Pnpm:
 
     def aim(self, targets: Sequence[Target]) -> None:
         """Take where each vulnerable version goes: a lock of pnpm holds several of one package."""
-        self._aim = Aim.at(targets)
+        self._aim = Aim.from_targets(targets)
 
     async def read(self, tree: WorkTree) -> Locked:
         """Return what is locked now."""
-        lock = await self._loaded(tree)
+        lock = await self._read_lock(tree)
         self._release = settings.release(
             locks.format_of(lock, self._lock), await read_json(tree, self._root)
         )
@@ -111,7 +111,7 @@ class Pnpm:
         own = [
             each for f in self._members for each in list_requirements(await read_json(tree, f), f)
         ]
-        own += list_catalog_requirements(await self._said(tree), self._workspace)
+        own += list_catalog_requirements(await self._read_workspace(tree), self._workspace)
         entries = await asyncio.to_thread(locks.entries_of, lock, self._lock)
         return Locked(entries=entries, own=tuple(own))
 
@@ -132,7 +132,7 @@ class Pnpm:
         once, and then it resolves again without: what nobody admits goes back to where it was.
         """
         locked = await self.read(tree)
-        moving = self._aim.moving(locked, pins)
+        moving = self._aim.plan_moves(locked, pins)
         await self._registry.require_same(tree, [locked.by_key[key] for key in moving])
         old = await read_text(tree, self._lock, LOCK_LIMIT)
         for names in ((), free) if free else ((),):
@@ -140,14 +140,14 @@ class Pnpm:
             await self._resolve(tree, _pins(locked, moving), names)
             new = await read_text(tree, self._lock, LOCK_LIMIT)
             await tree.write(self._lock, locks.remove_new_tarballs(old, new).encode())
-            if not self._aim.left(await self.read(tree)):
+            if not self._aim.has_unmoved(await self.read(tree)):
                 return
 
     async def require(
         self, tree: WorkTree, package: str, version: str, *, widen: bool
     ) -> Sequence[str]:
         """Change the requirements of root, members and catalogs so that they admit the version."""
-        goal = partial(self._aim.wanted, package, version=version)
+        goal = partial(self._aim.find_wanted_version, package, version=version)
         changes: list[str] = []
         for file in self._members:
             changes += await require(tree, file, package, goal, widen=widen)
@@ -168,22 +168,22 @@ class Pnpm:
         await tree.write(self._workspace, changed.encode())
         self._has_workspace = True
 
-    async def overridden(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> bool:
+    async def has_override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> bool:
         """Return whether those entries are there, in either place, as they were written."""
         entries = entries_of(targets)
         in_root = await has_overrides(tree, self._root, _PLACE, entries, reason)
-        return await self._without(tree, entries, reason) is not None or in_root
+        return await self._remove_entries(tree, entries, reason) is not None or in_root
 
     async def without_override(
         self, tree: WorkTree, targets: Sequence[Target], reason: str, /
     ) -> Sequence[str]:
         """Take those entries out; a file that was made for them goes with them."""
         entries = entries_of(targets)
-        if not await self.overridden(tree, targets, reason):
+        if not await self.has_override(tree, targets, reason):
             raise Stuck(f"`{self._root}` and `{self._workspace}` override nothing of the kind.")
         if await has_overrides(tree, self._root, _PLACE, entries, reason):
             await take_out(tree, self._root, _PLACE, entries)
-        text = await self._without(tree, entries, reason)
+        text = await self._remove_entries(tree, entries, reason)
         if text:
             await tree.write(self._workspace, text.encode())
         elif text is not None:
@@ -192,14 +192,16 @@ class Pnpm:
             return [self._workspace]
         return []
 
-    async def _without(self, tree: WorkTree, entries: Mapping[str, str], reason: str) -> str | None:
+    async def _remove_entries(
+        self, tree: WorkTree, entries: Mapping[str, str], reason: str
+    ) -> str | None:
         """Return pnpm-workspace.yaml without these entries; None where they are not in it."""
         if not self._has_workspace:
             return None
         text = await read_text(tree, self._workspace)
         return await asyncio.to_thread(without_overrides, text, self._workspace, entries, reason)
 
-    async def frozen(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
         options = shlex.join(await self._options(tree))
         staged = Staged(self._directory, await self._files(tree))
@@ -225,7 +227,7 @@ class Pnpm:
 
     async def _files(self, tree: WorkTree) -> dict[str, bytes]:
         """Return what pnpm may see: JSON is YAML as well."""
-        said = settings.workspace(await self._said(tree), self._workspace)
+        said = settings.workspace(await self._read_workspace(tree), self._workspace)
         files = {self._lock: (await read_text(tree, self._lock, LOCK_LIMIT)).encode()}
         for file in self._members:
             whole = settings.manifest(await read_json(tree, file), file)
@@ -248,16 +250,16 @@ class Pnpm:
         return self._release not in ("8", "9", "10")
 
     async def _options(self, tree: WorkTree) -> list[str]:
-        lock, said = await self._loaded(tree), await self._said(tree)
+        lock, said = await self._read_lock(tree), await self._read_workspace(tree)
         return await settings.options(tree, self._directory, said, lock)
 
-    async def _said(self, tree: WorkTree) -> Table:
+    async def _read_workspace(self, tree: WorkTree) -> Table:
         """Return what pnpm-workspace.yaml says."""
         if not self._has_workspace:
             return {}
         return load_yaml(await read_text(tree, self._workspace), self._workspace)
 
-    async def _loaded(self, tree: WorkTree) -> Table:
+    async def _read_lock(self, tree: WorkTree) -> Table:
         text = await read_text(tree, self._lock, LOCK_LIMIT)
         return await asyncio.to_thread(load_yaml, text, self._lock)
 

@@ -121,7 +121,7 @@ class Pip:
         for line in sorted(
             meant, key=lambda line: -line.first
         ):  # earlier lines stay where they are
-            spec = self._moved(line, version, widen=widen)
+            spec = self._move_requirement(line, version, widen=widen)
             if spec is None:
                 continue
             text = texts.get(line.file, self._read.texts[line.file])
@@ -135,7 +135,7 @@ class Pip:
         """Say that there is no such thing."""
         raise Stuck(_NO_OVERRIDES)
 
-    async def overridden(self, *_: object) -> bool:
+    async def has_override(self, *_: object) -> bool:
         """Return that nothing is overruled here."""
         return False
 
@@ -143,20 +143,20 @@ class Pip:
         """Say that there is no such thing."""
         raise Stuck(_NO_OVERRIDES)
 
-    async def frozen(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove that all requirements still install together, and that hashes are right.
 
         pip never gets the repository's own files: their options could lead it anywhere.
         """
         notes = list(self._read.notes)
-        failed = await self._unresolved(tree, self._read)
+        failed = await self._find_conflict(tree, self._read)
         if failed:
-            if not (self._original and await self._unresolved(tree, self._original)):
+            if not (self._original and await self._find_conflict(tree, self._original)):
                 raise Stuck(_FAILED.format(said=tail_output(failed)))
             notes.append(_UNPROVED)
         return [*notes, *await index.prove(tree, before, after, self._seconds)]
 
-    async def _unresolved(self, tree: WorkTree, read: Read) -> str:
+    async def _find_conflict(self, tree: WorkTree, read: Read) -> str:
         """Return what pip says against installing all of it together; empty: nothing."""
         lines = [line for line in read.lines if _decides(line, read)]
         texts = [[_plain(line) for line in lines if line.constrains is c] for c in (False, True)]
@@ -167,7 +167,7 @@ class Pip:
         result = await attempt(tree, BASE, body, seconds=self._seconds)
         return result.output if result.exit_code or result.why != "exit" else ""
 
-    def _moved(self, line: RequirementLine, version: str, *, widen: bool) -> str | None:
+    def _move_requirement(self, line: RequirementLine, version: str, *, widen: bool) -> str | None:
         """Return the new versions of a requirement; None where the old ones are right."""
         spec, locks = line.spec, bool(self._read.compiled)
         if specs.admits(spec, version) and (locks or not specs.floor(spec)):

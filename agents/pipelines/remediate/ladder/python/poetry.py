@@ -146,7 +146,7 @@ class Poetry:
         """Say that there is no such thing."""
         raise Stuck(_NO_OVERRIDES)
 
-    async def overridden(self, *_: object) -> bool:
+    async def has_override(self, *_: object) -> bool:
         """Return that nothing is overruled here."""
         return False
 
@@ -154,7 +154,7 @@ class Poetry:
         """Say that there is no such thing."""
         raise Stuck(_NO_OVERRIDES)
 
-    async def frozen(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove that lock file and manifest agree, and that what moved has its hashes."""
         await self._check(tree)
         return await index.prove(tree, before, after, self._seconds)

@@ -90,7 +90,7 @@ def _rewrite_project(
     document = parse_toml(text, file)
     editing = _Editing(file, package, version, widen)
     for listed in _lists(document):
-        editing.listed(listed)
+        editing.rewrite_list(listed)
     for table in _poetry_tables(document):
         editing.table(table)
     return tomlkit.dumps(document), editing.changes
@@ -106,34 +106,34 @@ class _Editing:
         self._widen = widen
         self.changes: list[str] = []
 
-    def listed(self, listed: Any) -> None:
+    def rewrite_list(self, listed: Any) -> None:
         """Change the texts of a list, as PEP 508 writes them."""
         for at, text in enumerate(listed if isinstance(listed, MutableSequence) else ()):
             found = _PARTS.match(text) if isinstance(text, str) else None
-            if found and self._meant(re.split(r"[\s\[(]", found[1].strip())[0]):
-                spec = self._moved(found[2], PEP440)
+            if found and self._is_target(re.split(r"[\s\[(]", found[1].strip())[0]):
+                spec = self._move_spec(found[2], PEP440)
                 if spec is not None:
                     listed[at] = f"{found[1]}{spec}{found[3]}"
 
     def table(self, table: MutableMapping[str, Any]) -> None:
         """Change the values of a table, as Poetry writes them."""
         for name, value in table.items():
-            if not self._meant(name):
+            if not self._is_target(name):
                 continue
             if isinstance(value, str):
-                spec = self._moved(value, POETRY)
+                spec = self._move_spec(value, POETRY)
                 if spec is not None:
                     table[name] = spec
             for each in [value, *tables(value)]:
                 if isinstance(each, MutableMapping) and isinstance(each.get("version"), str):
-                    spec = self._moved(each["version"], POETRY)
+                    spec = self._move_spec(each["version"], POETRY)
                     if spec is not None:
                         each["version"] = spec
 
-    def _meant(self, name: str) -> bool:
+    def _is_target(self, name: str) -> bool:
         return str(canonicalize_name(name)) == self._package
 
-    def _moved(self, spec: str, dialect: Dialect) -> str | None:
+    def _move_spec(self, spec: str, dialect: Dialect) -> str | None:
         """Return the new text; None where the old one admits the version. Raises Stuck."""
         if dialect.admits(spec, self._version):
             return None

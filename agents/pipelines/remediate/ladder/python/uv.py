@@ -128,7 +128,7 @@ class Uv:
         )
         await tree.write(self._root, changed.encode())
 
-    async def overridden(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> bool:
+    async def has_override(self, tree: WorkTree, targets: Sequence[Target], reason: str, /) -> bool:
         """Return whether those entries are there, as they were written."""
         text, releases = await read_text(tree, self._root), _releases_of(targets)
         return await asyncio.to_thread(overrides.is_there, text, self._root, releases, reason)
@@ -137,7 +137,7 @@ class Uv:
         self, tree: WorkTree, targets: Sequence[Target], reason: str, /
     ) -> Sequence[str]:
         """Take those entries out."""
-        if not await self.overridden(tree, targets, reason):
+        if not await self.has_override(tree, targets, reason):
             raise Stuck(f"`{self._root}` overrides nothing of the kind.")
         text, releases = await read_text(tree, self._root), _releases_of(targets)
         changed = await asyncio.to_thread(
@@ -146,7 +146,7 @@ class Uv:
         await tree.write(self._root, changed.encode())
         return []
 
-    async def frozen(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
+    async def verify_lock(self, tree: WorkTree, before: Locked, after: Locked) -> Sequence[str]:
         """Prove that lock file and manifests agree, and that what moved has its hashes."""
         await self._call(tree, "lock --check")
         return await index.prove(tree, before, after, self._seconds)

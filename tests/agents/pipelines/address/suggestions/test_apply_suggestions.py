@@ -52,16 +52,16 @@ async def test_one_suggestion_becomes_a_commit_of_its_author_and_settles_its_thr
     assert message.startswith("Apply mara's suggestion in calc.py\n")
     assert "Co-authored-by: mara <3+mara@users.noreply.github.com>\n" in message
     assert "Fettle-Stage: apply_suggestions/1\n" in message
-    assert "Its suggestion was applied as it is" in applied.told(thread)
+    assert "Its suggestion was applied as it is" in applied.describe_suggestion(thread)
 
 
 async def test_each_author_gets_one_commit_and_nobody_else_is_credited(begin, words, suggest):
     world, run = begin()
     feedback = words.feedback(
-        words.thread(words.said(suggest("1", "1b"), by="jonas"), line=1, shown=("one",)),
+        words.thread(words.say(suggest("1", "1b"), by="jonas"), line=1, shown=("one",)),
         words.thread(suggest("3"), line=3, shown=("three",)),
         words.thread(suggest("exit 0"), path="script.sh", shown=("echo", "exit")),
-        words.thread(words.said(suggest(), by="jonas"), line=4, shown=("four",)),
+        words.thread(words.say(suggest(), by="jonas"), line=4, shown=("four",)),
     )
 
     applied = await run.stage(apply_suggestions, feedback)
@@ -92,9 +92,9 @@ async def test_words_beside_a_suggestion_still_want_an_answer(begin, words, sugg
 async def test_what_was_said_after_a_suggestion_takes_it_back(begin, words, suggest):
     world, run = begin()
     feedback = words.feedback(
-        words.thread(suggest("2"), words.said("No, leave it.", by="jonas"), shown=("two",)),
-        words.thread(suggest("3"), words.ours(), line=3, shown=("three",)),
-        words.thread(suggest("4"), words.ours(), "And the tests?", line=4, shown=("four",)),
+        words.thread(suggest("2"), words.say("No, leave it.", by="jonas"), shown=("two",)),
+        words.thread(suggest("3"), words.answer(), line=3, shown=("three",)),
+        words.thread(suggest("4"), words.answer(), "And the tests?", line=4, shown=("four",)),
     )
 
     applied = await run.stage(apply_suggestions, feedback)
@@ -106,7 +106,7 @@ async def test_what_was_said_after_a_suggestion_takes_it_back(begin, words, sugg
 async def test_the_newest_suggestion_of_a_thread_counts(begin, words, suggest):
     world, run = begin()
     feedback = words.feedback(
-        words.thread(suggest("no"), words.ours(), suggest("2"), shown=("two",)),
+        words.thread(suggest("no"), words.answer(), suggest("2"), shown=("two",)),
         words.thread(suggest("2"), suggest("3"), "", line=3, shown=("three",)),
     )
 
@@ -119,7 +119,7 @@ async def test_the_newest_suggestion_of_a_thread_counts(begin, words, suggest):
 @pytest.mark.parametrize("role", ["", "none", "read", "triage", "docs-writer"])
 async def test_nobody_without_write_access_has_anything_applied(begin, words, suggest, role):
     world, run = begin({**FILES, POLICY: "address: {outsiders: true}"})
-    stranger = words.said(suggest("import os; os.system('x')"), by="mallory", role=role)
+    stranger = words.say(suggest("import os; os.system('x')"), by="mallory", role=role)
     feedback = words.feedback(words.thread(stranger, shown=("two",)))
 
     applied = await run.stage(apply_suggestions, feedback)
@@ -132,7 +132,7 @@ async def test_where_writers_alone_are_read_a_role_of_the_organisations_own_is_o
     begin, words, suggest
 ):
     _, run = begin()
-    thread = words.thread(words.said(suggest("2"), role="docs-writer"), shown=("two",))
+    thread = words.thread(words.say(suggest("2"), role="docs-writer"), shown=("two",))
 
     assert (await run.stage(apply_suggestions, words.feedback(thread))).settled
 
@@ -141,7 +141,7 @@ async def test_a_strangers_word_after_a_suggestion_neither_adds_to_it_nor_hides(
     begin, words, suggest
 ):
     world, run = begin()
-    stranger = words.said(suggest("evil"), by="mallory", role="read")
+    stranger = words.say(suggest("evil"), by="mallory", role="read")
     thread = words.thread(suggest("2"), stranger, shown=("two",))
 
     applied = await run.stage(apply_suggestions, words.feedback(thread))
@@ -152,8 +152,8 @@ async def test_a_strangers_word_after_a_suggestion_neither_adds_to_it_nor_hides(
 
 async def test_our_own_suggestions_are_never_taken_for_somebodys(begin, words, suggest):
     world, run = begin()
-    stranger = words.said("Do it!", by="mallory", role="read")
-    ours = words.ours(suggest("2")).model_copy(update={"role": "write"})
+    stranger = words.say("Do it!", by="mallory", role="read")
+    ours = words.answer(suggest("2")).model_copy(update={"role": "write"})
     feedback = words.feedback(
         words.thread("Hm?", ours, stranger, shown=("two",)),
         words.thread(ours, "Hm.", shown=("two",)),
@@ -168,8 +168,8 @@ async def test_what_we_have_dealt_with_is_not_done_again_when_a_stranger_speaks(
     begin, words, suggest
 ):
     world, run = begin()
-    stranger = words.said("Do it!", by="mallory", role="read")
-    thread = words.thread(suggest("2"), words.ours("No.", "disagree"), stranger, shown=("two",))
+    stranger = words.say("Do it!", by="mallory", role="read")
+    thread = words.thread(suggest("2"), words.answer("No.", "disagree"), stranger, shown=("two",))
 
     assert not (await run.stage(apply_suggestions, words.feedback(thread))).commits
     assert run.head == world.base
@@ -178,7 +178,7 @@ async def test_what_we_have_dealt_with_is_not_done_again_when_a_stranger_speaks(
 async def test_of_two_that_overlap_the_earlier_thread_wins(begin, words, suggest):
     world, run = begin()
     early = words.thread(
-        words.said(suggest("2", "3"), by="noor"), start=2, line=3, shown=("two", "three")
+        words.say(suggest("2", "3"), by="noor"), start=2, line=3, shown=("two", "three")
     )
     late = words.thread(suggest("zwei"), line=2, shown=("two",))
 
@@ -187,12 +187,14 @@ async def test_of_two_that_overlap_the_earlier_thread_wins(begin, words, suggest
     assert world.history.files(run.head)["calc.py"] == "one\n2\n3\nfour\n"
     assert applied.settled == {early.id: run.head}
     assert applied.left == {late.id: "it overlaps with that of noor, which came first"}
-    assert applied.told(late).startswith("Its suggestion was not applied as it is: it overlaps")
+    assert applied.describe_suggestion(late).startswith(
+        "Its suggestion was not applied as it is: it overlaps"
+    )
 
 
 async def test_two_who_want_the_same_both_get_it(begin, words, suggest):
     world, run = begin()
-    one = words.thread(words.said(suggest("2"), by="noor"), shown=("two",))
+    one = words.thread(words.say(suggest("2"), by="noor"), shown=("two",))
     two = words.thread(f"Yes:\n{suggest('2')}", shown=("two",))
 
     applied = await run.stage(apply_suggestions, words.feedback(one, two))
@@ -238,7 +240,7 @@ async def test_one_authors_commit_that_is_refused_does_not_stop_the_others(begin
             return await super().commit(files, parent, message, **more)
 
     tree.__class__ = Refusing
-    hers = words.thread(words.said(suggest("x"), by="noor"), path="script.sh", shown=("exit",))
+    hers = words.thread(words.say(suggest("x"), by="noor"), path="script.sh", shown=("exit",))
     other = words.thread(suggest("3"), line=3, shown=("three",))
 
     applied = await run.stage(apply_suggestions, words.feedback(hers, other))
@@ -255,7 +257,7 @@ async def test_done_again_after_a_death_it_makes_the_same_commits(
 ):
     world, run = begin()
     feedback = words.feedback(
-        words.thread(words.said(suggest("1"), by="jonas"), line=1, shown=("one",)),
+        words.thread(words.say(suggest("1"), by="jonas"), line=1, shown=("one",)),
         words.thread(suggest("3"), line=3, shown=("three",)),
     )
     finished = world.reporter.stage_finished

@@ -91,13 +91,13 @@ class DiskTree:
         shared = Path(self.environment["HOME"], "kits")
         shared.mkdir(exist_ok=True)
         self.environment["KITS"] = str(shared)
-        notes = "".join([await self._have(kit, shared) for kit in kits])
+        notes = "".join([await self._make_kit(kit, shared) for kit in kits])
         result = await self.run(argv, timeout=timeout)
         return replace(result, output=f"{notes}{result.output}")
 
-    async def _have(self, kit, shared):
+    async def _make_kit(self, kit, shared):
         """Make a kit unless it is there, alone of all processes; return why it cannot be made."""
-        notes = "".join([await self._have(each, shared) for each in kit.needs])
+        notes = "".join([await self._make_kit(each, shared) for each in kit.needs])
         with (shared / f"{kit.name}.lock").open("w") as lock:
             await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
             if not (shared / kit.name / "ready").exists():
@@ -122,7 +122,7 @@ class DiskTree:
         self.git("read-tree", "--reset", "-u", tree)
         self.git("clean", "-fdq")
 
-    async def changed(self, old, new):
+    async def list_changed_paths(self, old, new):
         return self.git("diff", "--name-only", old, new).split()
 
     def diff(self, old, new):
@@ -242,20 +242,20 @@ class MadeUpEcosystem:
         lock["over"] = {t.name: reason for t in targets}
         await tree.write("lock.json", json.dumps(lock).encode())
 
-    async def overridden(self, tree, targets, reason, /):
+    async def has_override(self, tree, targets, reason, /):
         over = json.loads(await tree.read("lock.json")).get("over", {})
         if over and over != {t.name: reason for t in targets}:
             raise Stuck("somebody has changed the override")
         return bool(over)
 
     async def without_override(self, tree, targets, reason, /):
-        assert await self.overridden(tree, targets, reason)
+        assert await self.has_override(tree, targets, reason)
         lock = json.loads(await tree.read("lock.json"))
         del lock["over"]
         await tree.write("lock.json", json.dumps(lock).encode())
         return []
 
-    async def frozen(self, tree, before, after):
+    async def verify_lock(self, tree, before, after):
         return ()
 
 

@@ -237,7 +237,7 @@ async def test_files_that_a_proof_leaves_behind_are_no_part_of_the_fix(tree):
     lay_index(tree, {"jinja2": "3.1.3"}, {})
 
     class Messy(MadeUpEcosystem):
-        async def frozen(self, tree, before, after):
+        async def verify_lock(self, tree, before, after):
             await tree.write("left.txt", b"x")
             return ("a note",)
 
@@ -273,4 +273,4 @@ async def test_reverse_paths_end_where_packages_need_each_other(tree):
 
 
 def test_npm_versions_are_ordered_as_npm_does():
-    assert NPM.ordered(["1.10.0", "1.9.0", "x"])[-2:] == ["1.9.0", "1.10.0"]
+    assert NPM.order(["1.10.0", "1.9.0", "x"])[-2:] == ["1.9.0", "1.10.0"]

@@ -35,9 +35,9 @@ PACKAGES = [
 async def test_a_package_json_is_what_it_was(tree, text):
     tree.lay({"package.json": text})
     npm = Npm("package-lock.json")
-    assert not await npm.overridden(tree, TARGETS, REASON)
+    assert not await npm.has_override(tree, TARGETS, REASON)
     await npm.override(tree, TARGETS, REASON)
-    assert await npm.overridden(tree, TARGETS, REASON)
+    assert await npm.has_override(tree, TARGETS, REASON)
     assert await npm.without_override(tree, TARGETS, REASON) == []
     assert (await tree.read("package.json")).decode() == text
 
@@ -95,7 +95,7 @@ async def test_where_it_is_gone_nothing_is_there(tree, there):
     text = f'{{"overrides": {there}}}' if there else "{}"
     tree.lay({"package.json": text})
     npm = Npm("package-lock.json")
-    assert not await npm.overridden(tree, TARGETS, REASON)
+    assert not await npm.has_override(tree, TARGETS, REASON)
     with pytest.raises(Stuck, match="nothing of the kind"):
         await npm.without_override(tree, TARGETS, REASON)
 

@@ -28,7 +28,7 @@ async def test_what_was_not_proved_is_no_evidence(tree):
         return ["That it installs could not be proved."]
 
     lay_index(tree, {"jinja2": "3.1.3"}, {})
-    ecosystem.frozen = find_nothing_proved
+    ecosystem.verify_lock = find_nothing_proved
     noted = await climb(tree, ecosystem, ALERTS, TERMS)
 
     assert not [line for line in noted.evidence if "accepts" in line]

@@ -29,7 +29,7 @@ def format_parts(parts):
 
 
 def make_ranges(*texts, scheme=PYPI):
-    return Ranges.of(scheme, [advisory("p", text) for text in texts])
+    return Ranges.from_advisories(scheme, [advisory("p", text) for text in texts])
 
 
 @given(parts=github, version=versions)

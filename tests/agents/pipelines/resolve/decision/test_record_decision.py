@@ -73,7 +73,7 @@ def words(talk):
 
 
 @pytest.fixture
-def ending(submit, words):
+def submit_pull_request(submit, words):
     return [submit, words]
 
 

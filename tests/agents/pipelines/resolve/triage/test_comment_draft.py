@@ -72,10 +72,10 @@ class Steering:
     def __init__(self, *steers):
         self.steers = steers
 
-    async def since(self, number=0):
+    async def list_after(self, number=0):
         return [steer for steer in self.steers if steer.number > number]
 
-    async def cancelled(self):
+    async def wait_for_cancel(self):
         await asyncio.Event().wait()
 
 

@@ -320,7 +320,7 @@ async def test_more_than_a_hundred_threads_and_comments_come_in_pages(scene, pul
     await scene.github.submit_review(pull, bob, comments=comments)
     for n in range(104):
         scene.github.parts.reviews.reply(pull.threads[0], Actor(bob), f"{n}")
-    await scene.github.webhooks.settled()
+    await scene.github.webhooks.wait_until_settled()
 
     seen, after = [], None
     while True:

@@ -165,7 +165,7 @@ async def test_who_may_write_checks_hears_of_them_unasked(
         await scene.github.complete_check(
             scene.repository, pull.head_sha, name="t", conclusion="success"
         )
-    await scene.github.webhooks.settled()
+    await scene.github.webhooks.wait_until_settled()
     assert len(got) == heard
     if got:
         ends = [each for each in got if each["action"] == "completed"]

@@ -141,9 +141,9 @@ async def test_an_app_dismisses_and_reopens(scene, warden):
     done = await call("PATCH", path, long | {"dismissed_comment": comment})
     assert (done.json["state"], done.json["dismissed_comment"]) == ("dismissed", comment)
     assert done.json["dismissed_by"]["login"] == "warden[bot]"
-    await scene.github.webhooks.settled()
+    await scene.github.webhooks.wait_until_settled()
     assert (await call("PATCH", path, {"state": "open"})).json["dismissed_at"] is None
-    await scene.github.webhooks.settled()
+    await scene.github.webhooks.wait_until_settled()
     await scene.github.fix_alert(alert)
     assert (await call("PATCH", path, {"state": "open"})).status == 409
     assert told.actions("dependabot_alert") == ["created", "dismissed", "reopened", "fixed"]

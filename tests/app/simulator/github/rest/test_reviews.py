@@ -158,7 +158,7 @@ async def test_comments_are_listed_as_asked(scene, pull, path, bob):
     for text in ("one", "two", "three"):
         await comment_on_line(scene, pull, bob, text)
         scene.github.advance_clock(timedelta(minutes=1))
-    later = scene.github.world.now() - timedelta(minutes=1)
+    later = scene.github.world.get_time() - timedelta(minutes=1)
     await scene.github.edit_remark(pull.threads[0].remarks[0], bob, "one, again")
 
     async def bodies(query):

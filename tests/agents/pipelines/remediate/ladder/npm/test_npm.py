@@ -287,6 +287,6 @@ async def test_only_what_an_override_held_is_chosen_anew(tree):
     ecosystem, target = Npm("package-lock.json"), Target(name="evil", old="1.0.0", new="1.0.1")
     await ecosystem.override(tree, [target], "why")
     locked = await ecosystem.read(tree)
-    assert ecosystem._refused(locked) == frozenset()
+    assert ecosystem._find_override_holds(locked) == frozenset()
     await ecosystem.without_override(tree, [target], "why")
-    assert ecosystem._refused(locked) == {"evil"}
+    assert ecosystem._find_override_holds(locked) == {"evil"}
