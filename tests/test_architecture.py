@@ -248,7 +248,10 @@ def test_what_starts_a_server_or_a_sandbox_is_left_out_of_the_quick_gear() -> No
 STATEFUL = ("app/simulator/",)  # the state of a GitHub that never was: changes change it
 FILLED = {  # records that a module fills in for their owner: module, attributes, why
     "agents/analysis/weakening/test_cases.py": ({"lines"}, "a case grows while lines are read"),
-    "agents/pipelines/address/suggestions/neighbours.py": ({"start"}, "a group grows while lines are read"),
+    "agents/pipelines/address/suggestions/neighbours.py": (
+        {"start"},
+        "a group grows while lines are read",
+    ),
     "agents/pipelines/flowchart.py": ({"left"}, "a loop is drawn while it is read"),
     "agents/tools/shell/script.py": ({"here"}, "`cd` moves the folder that is read along"),
     "app/cli/progress.py": ({"how", "text"}, "lines on the terminal change while they are shown"),

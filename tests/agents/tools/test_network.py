@@ -102,7 +102,10 @@ def find_files(pattern):
 
 
 def test_nothing_else_asks_for_it():
-    ladder = {"npm/tools.py", "python/provided_tools.py"}  # code that no model has a word in: fixed commands
+    ladder = {
+        "npm/tools.py",
+        "python/provided_tools.py",
+    }  # code that no model has a word in: fixed commands
 
     assert find_files(r"""["']indexes["']""") == {"ports/repository.py", "tools/gate.py"}
     assert find_files(r"""\btree\.ask\(""") == {f"pipelines/remediate/ladder/{n}" for n in ladder}

@@ -45,7 +45,9 @@ class Watching:
 
         self.seen.append(await run.stage(look))
         outcome = await self.machine.pipeline(run, request)
-        self.seen.append(f"{(await run.policy()).budget.usd:g} {run.models.get('strong')}")
+        self.seen.append(
+            f"{(await run.context.policy()).budget.usd:g} {run.context.models.get('strong')}"
+        )
         return Outcome(kind="comment", text=outcome.text)
 
 
@@ -71,7 +73,7 @@ async def test_each_tier_is_the_model_that_is_named(machine, wish, monkeypatch, 
     seen = []
 
     async def work(run, request):
-        seen.append(run.models)
+        seen.append(run.context.models)
         return await machine.pipeline(run, request)
 
     monkeypatch.setitem(PIPELINES, ResolveIssue, Pipeline(work, ()))
