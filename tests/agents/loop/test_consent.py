@@ -508,12 +508,12 @@ async def test_a_request_of_somebody_who_may_not_write_is_heard_from_the_start(
 async def test_time_spent_waiting_is_not_time_at_work(make_world, request_, talk):
     use, approvals = talk.use, talk.Approvals([YES])
     world = make_world(FILES, script(use, [use("bash", command="deploy")]), approvals=approvals)
-    settled = approvals.settled
+    settled = approvals.all_decided
 
     async def days_later(ids):
         world.now += 3 * 86_400
         return await settled(ids)
 
-    approvals.settled = days_later
+    approvals.all_decided = days_later
     assert (await world.resolve(request_)).kind == "pull_request"
     await asyncio.sleep(0)

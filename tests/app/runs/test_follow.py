@@ -87,7 +87,7 @@ async def test_stages_calls_spending_and_what_it_came_to(scene):
     ]
     assert scene.heard.calls_of("stage_finished") == [("prepare/1", "at abc")]
     assert scene.heard.calls_of("tool_called") == [("implement/2", "read", "calc.py")]
-    assert scene.heard.calls_of("spent") == [(Usage(output=7), 0.5, 1)]
+    assert scene.heard.calls_of("report_spending") == [(Usage(output=7), 0.5, 1)]
 
     await scene.done("stage/implement/2", error="it broke")
     await scene.runs.record_end("run", Outcome(kind="failed", text="It broke."))
@@ -100,9 +100,9 @@ async def test_stages_calls_spending_and_what_it_came_to(scene):
 @pytest.mark.parametrize(
     ("record", "waits", "told"),
     [
-        ({"parked": ["k3f9"]}, Waits("approval", ("k3f9",)), ("parked", ("k3f9",))),
-        ({"paused_until": 9.0}, Waits("pause"), ("paused", "the model's server")),
-        ({"summary": "asked"}, Waits("answer"), ("paused", "an answer on the issue")),
+        ({"parked": ["k3f9"]}, Waits("approval", ("k3f9",)), ("report_parked", ("k3f9",))),
+        ({"paused_until": 9.0}, Waits("pause"), ("report_pause", "the model's server")),
+        ({"summary": "asked"}, Waits("answer"), ("report_pause", "an answer on the issue")),
     ],
 )
 async def test_what_it_waits_for_is_told_once_and_when_it_goes_on(scene, record, waits, told):

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import random
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from app.store.database import Database
 from app.store.deliveries import counts
 from app.webhooks.inbox import Inbox
-
-BENCH = Path(__file__).parents[2] / "bench"
-
-
-@pytest.fixture
-def bench(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCH))
-    return SimpleNamespace(
-        kill_in_mid_load=importlib.import_module("webhooks_kill").kill_in_mid_load,
-        payload=importlib.import_module("webhooks_processes").MADE_UP,
-    )
+from tests.bench.webhooks.kill import kill_in_mid_load
+from tests.bench.webhooks.processes import MADE_UP
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_no_acknowledged_delivery_is_lost(bench, tmp_path, seed):
+async def test_no_acknowledged_delivery_is_lost(tmp_path, seed):
     after = random.Random(seed).uniform(0.2, 0.8)
-    killed = bench.kill_in_mid_load(tmp_path, bench.payload, after=after, connections=16)
+    killed = kill_in_mid_load(tmp_path, MADE_UP, after=after, connections=16)
     assert killed.acknowledged > 20
     assert killed.lost == 0
     assert killed.stored <= killed.acknowledged + 16  # those whose answer was still under way

@@ -46,7 +46,7 @@ class Dies(Dispatcher):
 async def main():
     database = Database(sys.argv[1])
     inbox = Inbox(database, limit=1000)
-    await Dies(database, inbox, Engine(Runs(database))).once()
+    await Dies(database, inbox, Engine(Runs(database))).dispatch_batch()
 
 asyncio.run(main())
 """

@@ -96,8 +96,8 @@ async def wait_until(condition):
             await asyncio.sleep(0.005)
 
 
-async def test_a_request_is_made_and_the_row_marked(dispatcher, put, inbox, engine, states):
-    number = await put()
+async def test_a_request_is_made_and_the_row_marked(dispatcher, insert, inbox, engine, states):
+    number = await insert()
     assert await dispatcher.dispatch_batch() is False
     ((run_id, taken),) = engine.taken
     assert taken == number
@@ -108,9 +108,9 @@ async def test_a_request_is_made_and_the_row_marked(dispatcher, put, inbox, engi
     assert len(engine.taken) == 1
 
 
-async def test_order_of_arrival_over_several_batches(dispatcher, put, engine, monkeypatch):
+async def test_order_of_arrival_over_several_batches(dispatcher, insert, engine, monkeypatch):
     monkeypatch.setattr(module, "BATCH", 3)
-    numbers = [await put() for _ in range(8)]
+    numbers = [await insert() for _ in range(8)]
     while await dispatcher.dispatch_batch():
         pass
     assert engine.numbers == numbers
@@ -151,8 +151,8 @@ async def test_commands_of_which_one_is_not_taken_are_all_handed_over_again(
     await wait_until(has_both)
 
 
-async def test_what_asks_for_nothing_is_ignored_with_the_reason(dispatcher, put, engine, states):
-    await put(label={"name": "bug"})
+async def test_what_asks_for_nothing_is_ignored_with_the_reason(dispatcher, insert, engine, states):
+    await insert(label={"name": "bug"})
     await dispatcher.dispatch_batch()
     assert engine.taken == []
     ((_, state, note),) = await states()
@@ -160,11 +160,11 @@ async def test_what_asks_for_nothing_is_ignored_with_the_reason(dispatcher, put,
     assert "bot:resolve" in note
 
 
-async def test_poison_fails_alone_and_says_why(dispatcher, put, inbox, engine, states):
-    await put(repository=None)
-    await put(body=b"{no json")
-    await put(issue={"number": 5, "title": "\ud800"})
-    good = await put()
+async def test_poison_fails_alone_and_says_why(dispatcher, insert, inbox, engine, states):
+    await insert(repository=None)
+    await insert(body=b"{no json")
+    await insert(issue={"number": 5, "title": "\ud800"})
+    good = await insert()
     await dispatcher.dispatch_batch()
     assert engine.numbers == [good]
     rows = await states()
@@ -174,8 +174,8 @@ async def test_poison_fails_alone_and_says_why(dispatcher, put, inbox, engine, s
     assert inbox.depth == 0
 
 
-async def test_no_value_of_a_payload_gets_into_the_note(dispatcher, put, states):
-    await put(sender={"id": "hush-hush", "login": "x"})
+async def test_no_value_of_a_payload_gets_into_the_note(dispatcher, insert, states):
+    await insert(sender={"id": "hush-hush", "login": "x"})
     await dispatcher.dispatch_batch()
     ((_, state, note),) = await states()
     assert state == "failed"
@@ -183,10 +183,10 @@ async def test_no_value_of_a_payload_gets_into_the_note(dispatcher, put, states)
     assert "hush" not in note
 
 
-async def test_a_request_that_is_not_taken_is_tried_again(running, put, engine, states):
+async def test_a_request_that_is_not_taken_is_tried_again(running, insert, engine, states):
     engine.refuse[1], engine.down = 2, True
-    await put()
-    second = await put()
+    await insert()
+    second = await insert()
     engine.down = False  # it takes up both at once, however long it took to put them
 
     async def has_both():
@@ -196,9 +196,9 @@ async def test_a_request_that_is_not_taken_is_tried_again(running, put, engine, 
     assert engine.numbers == [second, 1]  # the second did not wait for the first
 
 
-async def test_it_is_given_up_after_some_attempts(running, put, engine, inbox, states):
+async def test_it_is_given_up_after_some_attempts(running, insert, engine, inbox, states):
     engine.refuse[1] = 10**9
-    await put()
+    await insert()
 
     async def has_failed():
         return (await states())[0][1] == "failed" and inbox.depth == 0
@@ -208,9 +208,9 @@ async def test_it_is_given_up_after_some_attempts(running, put, engine, inbox, s
     assert "RuntimeError: cannot take 1" in (await states())[0][2]
 
 
-async def test_an_engine_out_of_reach_costs_nobody_an_attempt(running, put, engine, states):
+async def test_an_engine_out_of_reach_costs_nobody_an_attempt(running, insert, engine, states):
     engine.down = True
-    numbers = [await put() for _ in range(3)]
+    numbers = [await insert() for _ in range(3)]
     await asyncio.sleep(0.3)  # far more passes than attempts
     assert [state for _, state, _ in await states()] == ["received"] * 3
     engine.down = False
@@ -221,10 +221,10 @@ async def test_an_engine_out_of_reach_costs_nobody_an_attempt(running, put, engi
     await wait_until(all_taken)
 
 
-async def test_it_is_woken_at_once(running, put, engine, states, monkeypatch):
+async def test_it_is_woken_at_once(running, insert, engine, states, monkeypatch):
     await asyncio.sleep(0.05)
     began = asyncio.get_running_loop().time()
-    await put()
+    await insert()
 
     async def has_taken():
         return bool(engine.taken)
@@ -233,9 +233,9 @@ async def test_it_is_woken_at_once(running, put, engine, states, monkeypatch):
     assert asyncio.get_running_loop().time() - began < module.POLL_SECONDS / 5
 
 
-async def test_what_a_crash_left_is_dispatched_at_start(database, put, engine):
+async def test_what_a_crash_left_is_dispatched_at_start(database, insert, engine):
     """A new process over the same file, as after a kill between commit and dispatch."""
-    numbers = [await put(), await put()]
+    numbers = [await insert(), await insert()]
     inbox = Inbox(database, limit=10)
     await inbox.open()
     going = asyncio.create_task(Dispatcher(database, inbox, engine).run())
@@ -249,9 +249,9 @@ async def test_what_a_crash_left_is_dispatched_at_start(database, put, engine):
 
 
 async def test_a_crash_between_handing_over_and_marking_hands_over_again(
-    database, dispatcher, put, engine, monkeypatch
+    database, dispatcher, insert, engine, monkeypatch
 ):
-    await put()
+    await insert()
 
     async def lose(fn):
         raise TransientError("gone")
@@ -275,8 +275,10 @@ def put_back(database, monkeypatch):
     return lambda: database.write(lambda c: c.exec_driver_sql(query))
 
 
-async def test_rows_of_another_process_are_found_by_polling(running, put, put_back, engine, states):
-    await put()
+async def test_rows_of_another_process_are_found_by_polling(
+    running, insert, put_back, engine, states
+):
+    await insert()
 
     async def is_marked():
         return (await states())[0][1] == "dispatched"
