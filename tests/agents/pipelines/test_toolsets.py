@@ -55,12 +55,12 @@ class ChangingToolsets:
 
 
 @pytest.fixture
-def messages_of():
+def asked():
     return []
 
 
 @pytest.fixture
-def name_of():
+def called():
     return []
 
 

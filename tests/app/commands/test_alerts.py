@@ -21,7 +21,7 @@ async def office(alerted, scene, aiohttp_server):
 
 
 @pytest.fixture
-async def open_page(alerted, office):
+async def waiting(alerted, office):
     """A run about alerts that has asked something."""
     await alerted.alert()
     run = await alerted.make_speaking("0001")

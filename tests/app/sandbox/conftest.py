@@ -38,7 +38,7 @@ def running():
 
 
 @pytest.fixture
-def run_lowered(running):
+def started(running):
     """Wait until a process carries the mark, and return those that do."""
 
     async def wait(mark):

@@ -65,7 +65,7 @@ def in_database(folder, words=WORDS):
 
 
 @pytest.fixture
-def read_story():
+def told():
     return story()
 
 

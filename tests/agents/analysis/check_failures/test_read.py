@@ -69,7 +69,7 @@ def names(output, command="make test", program=None):
 
 
 @pytest.fixture
-def make_result(tmp_path):
+def ran(tmp_path):
     """Run a program in a folder with these files; return what it wrote."""
 
     def run(files, *argv):

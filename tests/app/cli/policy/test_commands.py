@@ -180,7 +180,7 @@ def call(name, **arguments):
 
 
 @pytest.fixture
-def list_recorded(tmp_path):
+def recorded(tmp_path):
     """Two runs in the server's database, as they were journalled."""
 
     async def store():

@@ -122,7 +122,7 @@ def test_a_stage_that_is_none():
 
 
 @pytest.fixture
-def open_site(tmp_path):
+def serving(tmp_path):
     """What a server is started with."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     form = (Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())

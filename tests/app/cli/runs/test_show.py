@@ -330,7 +330,7 @@ def test_a_terminal_gets_only_the_escapes_that_are_ours(store, tmp_path):
 
 
 @pytest.fixture
-def change_scan(store, tmp_path):
+def changed(store, tmp_path):
     """A run whose turns changed files twice, and the mirror that has them."""
     source, mirror = tmp_path / "source", tmp_path / "mirrors" / "2.git"
     base = make_repository(source, {"a.py": "one\n"})

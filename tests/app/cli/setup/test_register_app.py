@@ -209,7 +209,7 @@ def type_answers(command, data, answers):
 
 
 @pytest.fixture
-def refuse_push(monkeypatch, capsys):
+def refused(monkeypatch, capsys):
     """Run the command in this process: exit code, and what it says."""
 
     def run(data, *args, **variables):

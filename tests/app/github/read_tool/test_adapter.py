@@ -335,7 +335,7 @@ async def test_without_the_permission_it_says_so_and_the_rest_works(
 
 
 @pytest.fixture
-async def make_repository(scene):
+async def elsewhere(scene):
     """Another repository of the same owner, which the App sees as well."""
     ada = scene.people["ada"]
     other = await scene.server.create_repository(ada, "vault")

@@ -73,7 +73,7 @@ def words(talk):
 
 
 @pytest.fixture
-def submit_pull_request(submit, words):
+def ending(submit, words):
     return [submit, words]
 
 

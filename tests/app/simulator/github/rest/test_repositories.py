@@ -6,7 +6,7 @@ from tests.app.simulator.github.alerting import install_listener
 
 
 @pytest.fixture
-async def read_discussion(scene, aiohttp_server):
+async def heard(scene, aiohttp_server):
     """Return what an App hears that subscribed to repositories."""
     rights = {"metadata": "read", "contents": "write"}
     return await install_listener(scene, aiohttp_server, "repository", permissions=rights)
