@@ -425,14 +425,14 @@ async def test_a_push_while_waiting_ends_it(scene):
     place = scene()
     place.fails(check(), check("slow", "", ident=2))
     moved = place.commit(place.head, {"a": "b"})
-    of = place.world.checking.of
+    list_checks = place.world.checking.list_checks
 
     async def look_and_move(commit):
         if len(place.world.checking.looked) == 3:
             place.world.source.branches[BRANCH] = moved
-        return await of(commit)
+        return await list_checks(commit)
 
-    place.world.checking.of = look_and_move
+    place.world.checking.list_checks = look_and_move
 
     assert (await place.run()).kind == "covered"
     assert place.silent

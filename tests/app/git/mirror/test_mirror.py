@@ -344,7 +344,7 @@ from app.git.mirror.mirror import Mirror
 
 async def main():
     mirror = Mirror(Path(sys.argv[1]))
-    async with mirror.locked():
+    async with mirror.lock():
         writing = mirror.git.local("hash-object", "-w", "--stdin", stdin=int(sys.argv[2]))
         task = asyncio.create_task(writing)
         await asyncio.sleep(0)
@@ -356,7 +356,7 @@ asyncio.run(main())
     words, hold = os.pipe()
     server = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", program, str(gitdir), str(words)),
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[4],
         pass_fds=(words,),
         stdout=asyncio.subprocess.PIPE,
     )

@@ -383,7 +383,7 @@ async def test_what_the_search_finds_elsewhere_all_the_same_is_dropped(
 ):
     """Were the scope of query and token ignored, the results are still looked at."""
     everything = served.Query(["six"], set(), {"issue"})
-    monkeypatch.setattr(served.Query, "of", lambda text: everything)
+    monkeypatch.setattr(served.Query, "parse", lambda text: everything)
     scene.server.tokens.mint = widen_scope(scene)
 
     text = await read("search", query="six")
