@@ -14,7 +14,7 @@ from agents.policy.found import (
     found_in,
     listed_policy,
 )
-from agents.policy.parse import examine, parse_policy, rule_lines, told
+from agents.policy.parse import examine, list_faults, parse_policy, rule_lines
 from agents.policy.parts import Budget, Check, Rule, Setup, Toolset, Web
 from agents.policy.whole import NEVER, POLICY_PATH, PROTECTED_PATHS, Policy, matches_path
 
@@ -39,9 +39,9 @@ __all__ = [
     "Web",
     "examine",
     "found_in",
+    "list_faults",
     "listed_policy",
     "matches_path",
     "parse_policy",
     "rule_lines",
-    "told",
 ]

@@ -52,10 +52,10 @@ def parse_policy(data: bytes | None) -> Policy:
     found = examine(data)
     if isinstance(found, Policy):
         return found
-    raise PolicyInvalid(f"`{POLICY_PATH}` is not valid: {'; '.join(told(found))}")
+    raise PolicyInvalid(f"`{POLICY_PATH}` is not valid: {'; '.join(list_faults(found))}")
 
 
-def told(faults: Sequence[PolicyFault], most: int = FAULTS_SHOWN) -> list[str]:
+def list_faults(faults: Sequence[PolicyFault], most: int = FAULTS_SHOWN) -> list[str]:
     """Return the first of these in words, and how many more there are."""
     more = len(faults) - most
     return [*map(str, faults[:most]), *([f"and {more} more"] if more > 0 else [])]

@@ -31,7 +31,7 @@ async def regroup(run: RunWorkspace, onto: str, groups: Sequence[Group]) -> tupl
     commits: list[str] = []
     for group in groups:
         files = await source.blend(commits[-1] if commits else onto, head, group.files)
-        subject = one_line(await run.styled(group.subject), 72)
+        subject = one_line(await run.format_subject(group.subject), 72)
         message = run.message(subject, commit_text(group.body))
         parent = commits[-1] if commits else onto
         commits.append(await tree.commit(files, parent, message, permitted=permitted))

@@ -92,19 +92,19 @@ class Run:
         if steering is None or not question.waits:
             return False
 
-        async def answered() -> bool:
+        async def has_answer() -> bool:
             said = await steering.list_after(question.asked_after)
             return any(steer.kind in ("go", "remark") for steer in said)
 
-        async def over() -> bool:
+        async def is_over() -> bool:
             late = context.wall() >= question.until
-            return late or await answered() or await self._find_cancel() is not None
+            return late or await has_answer() or await self._find_cancel() is not None
 
         context.let_go()
         context.ports.reporter.report_pause(context.current, "an answer on the issue")
         number = question.number
-        await context.steps.wait(f"answer/{number}", over, until=question.until)
-        return bool(await context.steps.step(f"answered/{number}", answered))
+        await context.steps.wait(f"answer/{number}", is_over, until=question.until)
+        return bool(await context.steps.step(f"answered/{number}", has_answer))
 
     # --- a stage, done once ---------------------------------------------------------------------
 

@@ -250,7 +250,7 @@ class StageContext(RunWorkspace):
     def _worked(self) -> float:
         return self.standing.worked + self.clock() - self._began
 
-    def fenced(self, text: str, *, limit: int = 20_000) -> str:
+    def fence(self, text: str, *, limit: int = 20_000) -> str:
         """Return untrusted text fenced for this stage's prompt, cut to `limit` characters.
 
         Nobody outside can foresee the fence, since the run id holds the delivery's id and time;
@@ -260,7 +260,7 @@ class StageContext(RunWorkspace):
         return quote(text, mark, limit=limit)
 
     def _remark(self, words: str) -> str:
-        return self.fenced(words, limit=LIMIT)
+        return self.fence(words, limit=LIMIT)
 
     # --- people ---------------------------------------------------------------------------------
 

@@ -180,14 +180,14 @@ class RunWorkspace:
             permitted = (
                 dict.fromkeys(await tree.list_changed_paths(onto, self.head), self.head) | permitted
             )
-        subject = one_line(await self.styled(subject), 72)
+        subject = one_line(await self.format_subject(subject), 72)
         message = self.message(subject, commit_text(body), credit)
         commit = await tree.commit(files, onto or self.head, message, permitted=permitted)
         self.stands(head=commit)
         self._tree_at = commit
         return commit
 
-    async def styled(self, subject: str) -> str:
+    async def format_subject(self, subject: str) -> str:
         """Return the first line of a commit, or a title, as the repository's policy wants it."""
         if (await self.policy()).commits.style == "plain":
             return subject

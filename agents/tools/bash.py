@@ -60,9 +60,9 @@ class Bash(Tool):
         room = self.room - 200  # for the first line
         if len(output) > room:
             output = truncate(output, room, await _rest(bench, output))
-        return f"{self._ending(result)}\n\n{output or '(no output)'}"
+        return f"{self._describe_end(result)}\n\n{output or '(no output)'}"
 
-    def _ending(self, result: CommandResult) -> str:
+    def _describe_end(self, result: CommandResult) -> str:
         after = f"after {result.seconds:.1f} s"
         match result.why:
             case "exit":
@@ -96,13 +96,13 @@ class Bash(Tool):
 
 async def _rest(bench: Bench, output: str) -> str:
     """Return how to get at what is cut out: a file where commands may write, else advice."""
-    kept = await _spilled(bench.tree, output) if bench.writable else None
+    kept = await _save_output(bench.tree, output) if bench.writable else None
     if kept is None:
         return "run it with less output, or through grep, head or tail, to see the rest"
     return f"all of it is in {kept}: use bash with grep or sed -n on it"
 
 
-async def _spilled(tree: WorkTree, output: str) -> str | None:
+async def _save_output(tree: WorkTree, output: str) -> str | None:
     """Write the output where later commands find it; None if that does not work here.
 
     The name follows from the text, so that doing a call again gives the same answer.

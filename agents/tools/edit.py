@@ -55,7 +55,7 @@ class Edit(Tool):
         file = await load(bench.tree, self.path)
         places = list(self._places(file.text))
         self._check(file, places)
-        await bench.tree.write(self.path, file.encoded(self._replaced(file, places)))
+        await bench.tree.write(self.path, file.encode(self._replace(file, places)))
         numbers = _line_numbers(file.text, places)
         return f"Replaced {_count(len(places))} in {self.path} ({numbers})."
 
@@ -66,7 +66,7 @@ class Edit(Tool):
 
     def _check(self, file: TextFile, places: list[re.Match[str]]) -> None:
         if not places:
-            raise ToolError(f"`old` is not in {self.path}. {_nearest(file.lines, self.old)}")
+            raise ToolError(f"`old` is not in {self.path}. {_find_nearest(file.lines, self.old)}")
         if len(places) > 1 and not self.replace_all:
             numbers = _line_numbers(file.text, places)
             raise ToolError(
@@ -74,7 +74,7 @@ class Edit(Tool):
                 " Take in neighbouring lines so that it fits one place, or set replace_all."
             )
 
-    def _replaced(self, file: TextFile, places: list[re.Match[str]]) -> str:
+    def _replace(self, file: TextFile, places: list[re.Match[str]]) -> str:
         parts, end = [], 0
         for place in places:
             newline = _newline_of(place[0]) or file.newline
@@ -100,7 +100,7 @@ def _line_numbers(text: str, places: list[re.Match[str]]) -> str:
     return f"{'line' if len(places) == 1 else 'lines'} {', '.join(numbers)}{more}"
 
 
-def _nearest(lines: list[str], old: str) -> str:
+def _find_nearest(lines: list[str], old: str) -> str:
     """Return the part of the file that is most like `old`, and how it differs if only in space."""
     wanted = old.replace("\r\n", "\n").strip("\n").split("\n")
     start = _similar(lines, wanted)

@@ -64,7 +64,7 @@ class TextFile:
             found.append("CRLF line endings")
         return ", ".join(found)
 
-    def encoded(self, text: str) -> bytes:
+    def encode(self, text: str) -> bytes:
         """Return other text as this file's bytes; ToolError if its encoding cannot hold it."""
         try:
             return self.mark + text.encode(self.encoding)
@@ -76,7 +76,7 @@ class TextFile:
             ) from error
 
 
-def decoded(path: str, data: bytes) -> TextFile:
+def decode(path: str, data: bytes) -> TextFile:
     """Return the bytes as text; ToolError when they are none."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -94,8 +94,8 @@ async def load(tree: WorkTree, path: str) -> TextFile:
     try:
         data = await tree.read(path, limit=LARGEST)
     except ToolError as error:
-        raise ToolError(f"{error}{await _elsewhere(tree, path)}") from error
-    return decoded(path, data)
+        raise ToolError(f"{error}{await _find_elsewhere(tree, path)}") from error
+    return decode(path, data)
 
 
 def _decode(path: str, data: bytes, encoding: str) -> str:
@@ -112,7 +112,7 @@ def _binary(path: str, size: int) -> ToolError:
     )
 
 
-async def _elsewhere(tree: WorkTree, path: str) -> str:
+async def _find_elsewhere(tree: WorkTree, path: str) -> str:
     """Return a hint at files of the same name in other folders; empty if there are none."""
     name = path.rsplit("/", 1)[-1]
     if any(char in name for char in "*?[]{}!\\"):

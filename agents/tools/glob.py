@@ -39,12 +39,12 @@ class Glob(Tool):
         files = await ripgrep(bench.tree, ["--files", f"--glob={pattern}"])
         if not files:
             return "No file matches."
-        shown = self._fitting(files)
+        shown = self._take_fitting(files)
         if len(shown) < len(files):
             shown.append(f"[{len(shown)} files shown, there are more: narrow the pattern]")
         return "\n".join(shown)
 
-    def _fitting(self, files: list[str]) -> list[str]:
+    def _take_fitting(self, files: list[str]) -> list[str]:
         shown: list[str] = []
         left = self.room - FOOTER
         for file in files[: self.max_results]:

@@ -55,7 +55,7 @@ class Grep(Tool):
         lines = await ripgrep(bench.tree, self._options(), self.path)
         if not lines:
             return "No match."
-        shown = self._fitting(lines)
+        shown = self._take_fitting(lines)
         if len(shown) < len(lines):
             count = sum(map(_is_match, shown))
             shown.append(f"[{count} matches shown, there are more: narrow pattern, glob or path]")
@@ -68,7 +68,7 @@ class Grep(Tool):
         options += ["--ignore-case"] if self.ignore_case else []
         return [*options, f"--regexp={self.pattern}"]
 
-    def _fitting(self, lines: list[str]) -> list[str]:
+    def _take_fitting(self, lines: list[str]) -> list[str]:
         """Return as many lines as were asked for and have room."""
         shown: list[str] = []
         left, matches = self.room - FOOTER, 0

@@ -49,16 +49,16 @@ class Read(Tool):
         lines = file.lines
         if self.offset > max(len(lines), 1):
             raise ToolError(f"{self.path} has only {len(lines)} lines.")
-        shown = self._fitting(lines)
+        shown = self._take_fitting(lines)
         return "\n".join([*shown, *self._notes(file, len(lines), self.offset - 1 + len(shown))])
 
-    def _fitting(self, lines: list[str]) -> list[str]:
+    def _take_fitting(self, lines: list[str]) -> list[str]:
         """Return as many numbered lines as were asked for and have room."""
         shown: list[str] = []
         left = self.room - FOOTER
         start = self.offset - 1
         for number, line in enumerate(lines[start : start + self.limit], self.offset):
-            text = f"{number:>6}\t{_clipped(line)}"
+            text = f"{number:>6}\t{_clip(line)}"
             left -= len(text) + 1
             if left < 0:
                 break
@@ -76,7 +76,7 @@ class Read(Tool):
         return [f"[{'; '.join(notes)}]"] if notes else []
 
 
-def _clipped(line: str) -> str:
+def _clip(line: str) -> str:
     if len(line) <= LINE:
         return line
     return f"{line[:LINE]} […{len(line) - LINE} more characters in this line]"

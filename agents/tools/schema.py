@@ -39,7 +39,7 @@ def describe(docstring: str | None) -> str:
 
 def tool_schema(schema: Mapping[str, Any]) -> Schema:
     """Return the schema of a tool's arguments, without titles and without its own description."""
-    body = _inlined(schema, schema.get("$defs", {}))
+    body = _inline(schema, schema.get("$defs", {}))
     body.pop("description", None)
     return body
 
@@ -80,20 +80,20 @@ def unusable(value: Any) -> str | None:
 # --- as pydantic means it -----------------------------------------------------------------------
 
 
-def _inlined(
+def _inline(
     schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...] = ()
 ) -> Schema:
     """Return the schema with references put in place and titles left out."""
     out: Schema = {}
     for key, value in schema.items():
         if key == "$ref":
-            out = _inlined(_target(value, defs, within), defs, (*within, value)) | out
+            out = _inline(_target(value, defs, within), defs, (*within, value)) | out
         elif key == "properties":
-            out[key] = {name: _inlined(part, defs, within) for name, part in value.items()}
+            out[key] = {name: _inline(part, defs, within) for name, part in value.items()}
         elif key in ("items", "additionalProperties") and isinstance(value, Mapping):
-            out[key] = _inlined(value, defs, within)
+            out[key] = _inline(value, defs, within)
         elif key in ("anyOf", "oneOf", "allOf"):
-            out[key] = [_inlined(part, defs, within) for part in value]
+            out[key] = [_inline(part, defs, within) for part in value]
         elif key == "description":
             out[key] = describe(value)
         elif key not in ("title", "$defs", "discriminator"):

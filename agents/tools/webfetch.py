@@ -64,7 +64,7 @@ class Webfetch(Tool):
         if bench.web is None:
             raise ToolError("This installation cannot read the web.")
         page = await bench.web.fetch(self.url, allowed=partial(self._may_lead_to, bench.policy))
-        return self._shown(page)
+        return self._show(page)
 
     def _may_lead_to(self, policy: Policy, host: str) -> bool:
         """Return whether a redirect may be followed there: nobody would have to be asked."""
@@ -73,7 +73,7 @@ class Webfetch(Tool):
         there = type(self)(url=f"https://{host}/")
         return is_listed(host, policy) and owners_word(policy, there) is None
 
-    def _shown(self, page: Page) -> str:
+    def _show(self, page: Page) -> str:
         text = printable(page.text)
         if self.start and self.start >= len(text):
             raise ToolError(f"The page has only {len(text)} characters.")

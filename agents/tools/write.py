@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from agents.errors import ToolError
 from agents.tools.base import Bench, Effect, Tool
-from agents.tools.files import LARGEST, TextFile, decoded
+from agents.tools.files import LARGEST, TextFile, decode
 from agents.tools.paths import RepositoryPath
 
 
@@ -36,12 +36,12 @@ class Write(Tool):
 
     async def run(self, bench: Bench) -> str:
         """Write it; tell how it was before."""
-        old = await self._existing(bench)
+        old = await self._find_existing(bench)
         file = old or TextFile(self.content)
         text = self.content
         if old is not None and old.newline == "\r\n":
             text = text.replace("\r\n", "\n").replace("\n", "\r\n")
-        await bench.tree.write(self.path, file.encoded(text))
+        await bench.tree.write(self.path, file.encode(text))
         lines = len(TextFile(text).lines)
         count = "1 line" if lines == 1 else f"{lines} lines"
         if old is None:
@@ -49,9 +49,9 @@ class Write(Tool):
         kept = f" Kept: {old.peculiarities}." if old.peculiarities else ""
         return f"Replaced {self.path} ({count}, before {len(old.lines)}).{kept}"
 
-    async def _existing(self, bench: Bench) -> TextFile | None:
+    async def _find_existing(self, bench: Bench) -> TextFile | None:
         """Return the text file that is there; None if there is none."""
         try:
-            return decoded(self.path, await bench.tree.read(self.path, limit=LARGEST))
+            return decode(self.path, await bench.tree.read(self.path, limit=LARGEST))
         except ToolError:
             return None

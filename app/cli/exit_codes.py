@@ -24,12 +24,12 @@ def stop_event(on_first: Callable[[], None] = lambda: None) -> asyncio.Event:
     """
     stop = asyncio.Event()
 
-    def signalled() -> None:
+    def handle_signal() -> None:
         if stop.is_set():
             os._exit(STOPPED)
         stop.set()
         on_first()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, signalled)
+        asyncio.get_running_loop().add_signal_handler(number, handle_signal)
     return stop

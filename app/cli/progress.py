@@ -142,7 +142,7 @@ class TerminalProgress:
         if self.console.is_terminal and self._live is None:
             self._live = Live(
                 console=self.console,
-                get_renderable=self._now,
+                get_renderable=self._render,
                 refresh_per_second=REPAINTS,
                 transient=True,
             )
@@ -173,7 +173,7 @@ class TerminalProgress:
         if self.console.is_terminal and self._began is not None:
             self.console.print(self._checklist(self.lines))
 
-    def interrupted(self) -> None:
+    def announce_stop(self) -> None:
         """Say that it will stop soon."""
         self.end("stopped")
         self.console.print("Stopping at the next safe place. Ctrl-C again stops at once.")
@@ -190,7 +190,7 @@ class TerminalProgress:
 
     # --- on a terminal --------------------------------------------------------------------------
 
-    def _now(self) -> RenderableType:
+    def _render(self) -> RenderableType:
         room = max(3, self.console.height - RESERVED)
         hidden = max(0, len(self.lines) - room)
         more = Text(f"  {hidden} stages before", "dim") if hidden else Text()

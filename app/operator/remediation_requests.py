@@ -40,7 +40,7 @@ class RemediationOptions:
         """Return whether nothing is to be changed."""
         return self.command == "scan" or self.dry_run
 
-    def named(self) -> RemediationOptions:
+    def with_branch_name(self) -> RemediationOptions:
         """Return it with its branch as Fettle may write it. Raises ConfigError when it may not."""
         if not self.branch:
             return self

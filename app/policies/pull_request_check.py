@@ -18,7 +18,7 @@ from agents.policy import (
     PolicyFault,
     PolicyOrigin,
     ValidPolicy,
-    told,
+    list_faults,
 )
 from agents.policy.changes import changes
 from agents.ports import Json
@@ -85,8 +85,8 @@ class ProposedPolicies:
 
     def _verdict(self, notice: PullChanged, before: Proposed, after: Proposed) -> PolicyConclusion:
         if isinstance(after, InvalidPolicy):
-            title = f"Not valid: {told(after.faults, 1)[0]}"[:200]
-            lines = [_NOT_VALID, *(f"- {each}" for each in told(after.faults, 20))]
+            title = f"Not valid: {list_faults(after.faults, 1)[0]}"[:200]
+            lines = [_NOT_VALID, *(f"- {each}" for each in list_faults(after.faults, 20))]
             return PolicyConclusion("failure", title, self._clean(notice, lines), after.faults)
         old = Policy() if isinstance(before, InvalidPolicy) else before.policy
         lines = [f"- {each}" for each in changes(old, after.policy)] or ["Nothing changes by it."]

@@ -103,7 +103,7 @@ class DurableSteps:
                 await asyncio.sleep(pause)
             raise AssertionError("unreachable")
 
-        async with self._alone(name):
+        async with self._hold_turn(name):
             record = await pool.record(name, attempt)
         return _value_of(record)
 
@@ -114,13 +114,13 @@ class DurableSteps:
 
         async def waited() -> Json:
             try:
-                await self._until(over, until)
+                await self._wait_until(over, until)
             except Exception as error:  # the same boundary as for work
                 log.exception("waiting broke", step=name)
                 return {"broken": type(error).__name__}
             return {"value": None}
 
-        async with self._alone(name):
+        async with self._hold_turn(name):
             record = await self._pool.record(name, waited)
         _value_of(record)
 
@@ -131,7 +131,7 @@ class DurableSteps:
         await self._pool.gate.wait()
 
     @asynccontextmanager
-    async def _alone(self, name: str) -> AsyncIterator[None]:
+    async def _hold_turn(self, name: str) -> AsyncIterator[None]:
         """Let one step of a run follow the other: a replay knows them by their order."""
         if self._inside is not None:
             raise RuntimeError(f"{name} began inside {self._inside}: steps follow one another")
@@ -143,7 +143,7 @@ class DurableSteps:
             self._inside = None
             self._pool.working.discard(self)
 
-    async def _until(self, over: Callable[[], Awaitable[bool]], at: float | None) -> None:
+    async def _wait_until(self, over: Callable[[], Awaitable[bool]], at: float | None) -> None:
         """Ask at the start, when woken, and now and then; one that cannot be asked is not over."""
         woken = asyncio.Event()
         self._pool.waiting[self._run_id] = woken

@@ -175,7 +175,7 @@ class Engine:
         handle: Any = await DBOS.retrieve_workflow_async(run_id)
         return await handle.get_result(polling_interval_sec=0.1)
 
-    async def ended(self, run_ids: Collection[str]) -> dict[str, str]:
+    async def find_ended(self, run_ids: Collection[str]) -> dict[str, str]:
         """Return those of the runs that will never be conducted again, each with its end."""
         if not run_ids:  # no ids would mean all that ever ended
             return {}

@@ -67,28 +67,28 @@ class Follower:
         waits = self._waits
         if run.updated_at != self._seen_run:
             steps = await self._history.steps(self._run_id)
-            self._done(steps)
+            self._report_done(steps)
             waits = waits_for(run, steps)
             self._seen_run = run.updated_at
-            self._begun(run.stage)
+            self._report_begun(run.stage)
         for turn in said:
             self._turn(turn)
-        self._waiting(run, waits)
+        self._report_waiting(run, waits)
         return Seen(run, waits)
 
-    def _done(self, steps: Iterable[KeptStep]) -> None:
+    def _report_done(self, steps: Iterable[KeptStep]) -> None:
         """Tell of what was done; it is told in the order in which it was."""
         for step in steps:
             record = step.record if isinstance(step.record, dict) else {}
             if record.get("parked") or record.get("paused_until"):
                 continue
-            occurrence = self._begun(step.name)
+            occurrence = self._report_begun(step.name)
             if occurrence and not self._stages[occurrence]:
                 self._stages[occurrence] = True
                 summary = record.get("error") or record.get("summary") or ""
                 self._reporter.stage_finished(occurrence, str(summary))
 
-    def _begun(self, step: str) -> str | None:
+    def _report_begun(self, step: str) -> str | None:
         """Tell of a stage that began, by the engine's name of its step; return its occurrence."""
         occurrence = occurrence_of(step)
         if occurrence is not None and occurrence not in self._stages:
@@ -103,10 +103,10 @@ class Follower:
         self._usage += turn.usage
         self._usd, self._answers = self._usd + turn.usd, self._answers + 1
         self._reporter.report_spending(self._usage, self._usd, self._answers)
-        for tool, subject in called(turn.content or []):
+        for tool, subject in list_calls(turn.content or []):
             self._reporter.tool_called(turn.stage, tool, subject)
 
-    def _waiting(self, run: KeptRun, waits: Waits | None) -> None:
+    def _report_waiting(self, run: KeptRun, waits: Waits | None) -> None:
         """Tell when it begins to wait, and when it goes on."""
         stage, before, self._waits = occurrence_of(run.stage), self._waits, waits
         if stage is None or waits == before:
@@ -163,7 +163,7 @@ def stage_titles(kind: str = "") -> dict[str, str]:
     return {**found, again.STEP.partition("/")[0]: again.TITLE}
 
 
-def called(content: Iterable[Block]) -> Iterable[tuple[str, str]]:
+def list_calls(content: Iterable[Block]) -> Iterable[tuple[str, str]]:
     """Return tool and subject of each call in an answer; what no tool takes is left out."""
     for block in content:
         tool = tool_named(block["name"]) if block.get("type") == "tool_use" else None

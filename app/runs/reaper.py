@@ -36,7 +36,7 @@ class Runs(Protocol):
 class Memory(Protocol):
     """Remembers runs after their end."""
 
-    async def ended(self, run_ids: Collection[str]) -> Mapping[str, str]:
+    async def find_ended(self, run_ids: Collection[str]) -> Mapping[str, str]:
         """Return those of the runs that will never be conducted again, each with its end."""
         ...
 
@@ -66,7 +66,7 @@ class Reaper:
         """Go on until cancelled: a fault in here must not end anything else."""
         while True:
             try:
-                await self._runs.end_lost(self._memory.ended)
+                await self._runs.end_lost(self._memory.find_ended)
                 await self._forget()
             except Exception:
                 log.exception("upkeep failed, will be tried again")

@@ -105,26 +105,26 @@ class RetryFromStage:
             return await self._kept_of_earlier()
         except ConfigError as error:
             log.warning("earlier run cannot be read", reason=str(error))
-            return _nothing("its texts are sealed with a key that the server does not have")
+            return _keep_nothing("its texts are sealed with a key that the server does not have")
 
     async def _kept_of_earlier(self) -> Kept:
         history, stage = History(self._database), self._again.stage
         if await history.run(self._again.run_id) is None:
-            return _nothing("it is not known here any more")
+            return _keep_nothing("it is not known here any more")
         if await history.is_emptied(self._again.run_id):
-            return _nothing("what was said in it was deleted after its time")
+            return _keep_nothing("what was said in it was deleted after its time")
         steps = await history.steps(self._again.run_id)
         if not steps:
-            return _nothing("nobody remembers what it did")
+            return _keep_nothing("nobody remembers what it did")
         if (kept := kept_of(steps, stage)) is None:
-            return _nothing(f"it never came to the stage {stage}")
-        if missing := await self._missing(kept):
-            return _nothing(f"its commit {missing[:12]} is not here any more")
+            return _keep_nothing(f"it never came to the stage {stage}")
+        if missing := await self._keep_commits(kept):
+            return _keep_nothing(f"its commit {missing[:12]} is not here any more")
         await self._database.write(lambda c: self._copy_turns(c, kept.stages))
         log.info("earlier run taken up", earlier=self._again.run_id, stages=len(kept.stages))
         return kept
 
-    async def _missing(self, kept: Kept) -> str | None:
+    async def _keep_commits(self, kept: Kept) -> str | None:
         """Keep the commits that the stages left, for this run too; return one that is not here."""
         commits = _commits(kept)
         for commit in commits:
@@ -172,10 +172,10 @@ def kept_of(steps: Sequence[KeptStep], stage: str) -> Kept | None:
     for step in steps:
         name = _name(step)
         is_stage = name.startswith("stage/")
-        if name.startswith(f"stage/{stage}/") or (is_stage and not _done(last[name])):
+        if name.startswith(f"stage/{stage}/") or (is_stage and not _is_done(last[name])):
             break
         if not name.startswith(OWN):
-            kept[name] = _unworked(last[name])
+            kept[name] = _without_time(last[name])
     else:
         return None
     stages = tuple(name.removeprefix("stage/") for name in kept if name.startswith("stage/"))
@@ -183,7 +183,7 @@ def kept_of(steps: Sequence[KeptStep], stage: str) -> Kept | None:
     return Kept(steps=kept, stages=stages, summary=f"kept {number} of it")
 
 
-def _nothing(why: str) -> Kept:
+def _keep_nothing(why: str) -> Kept:
     return Kept(summary=f"{why}, so all is done anew")
 
 
@@ -192,13 +192,13 @@ def _name(step: KeptStep) -> str:
     return step.name.partition("~")[0]
 
 
-def _done(record: Json) -> bool:
+def _is_done(record: Json) -> bool:
     if not isinstance(record, dict) or "standing" not in record:
         return False
     return not (record.get("error") or record.get("parked") or record.get("paused_until"))
 
 
-def _unworked(record: Json) -> Json:
+def _without_time(record: Json) -> Json:
     """Return a stage's record without the time that it took: another run worked on it."""
     if not isinstance(record, dict) or not isinstance(standing := record.get("standing"), dict):
         return record

@@ -65,14 +65,14 @@ class Waking:
         """Go on until cancelled: a fault in here must not end anything else."""
         while True:
             try:
-                await self.once()
+                await self.look_once()
             except TransientError as error:
                 log.warning("cannot see what was decided", reason=str(error))
             except Exception:
                 log.exception("cannot see what was decided, will be tried again")
             await asyncio.sleep(self._look_seconds)
 
-    async def once(self) -> None:
+    async def look_once(self) -> None:
         """Wake the runs of what is new since the last look; let go what nobody answered."""
         if self._steered is not None:
             for run_id in await self._steered.new():

@@ -93,7 +93,7 @@ class GitHubRuns:
                 forge=GitHubReads(github, request, run_id),
                 toolsets=parts.toolsets(source.folder) if parts.toolsets else None,
                 tracker=None if alerts else self._tracker(run_id, request),
-                reviewing=self._reviewing(run_id, request),
+                reviewing=self._make_reviews(run_id, request),
                 checking=GitHubCiChecks(github, request, run_id, parts.redactor),
                 steering=RunSteering(self._steers, self.bells, run_id),
                 alerts=alerts,
@@ -158,7 +158,7 @@ class GitHubRuns:
         read = partial(read_policy, self._github, *place)
         return PolicyGate(request, read, self._parts.models_allowed)
 
-    def _reviewing(self, run_id: str, request: Request) -> GitHubReviews | None:
+    def _make_reviews(self, run_id: str, request: Request) -> GitHubReviews | None:
         """Return the way to the run's pull request, if it is about one."""
         if not isinstance(request, OnPull):
             return None
@@ -202,24 +202,24 @@ class GitHubRuns:
 
     async def _fetch(self, request: Request, mirror: Mirror) -> str:
         """Bring the default branch up to date with a token that can only read it."""
-        await mirror.fetch(await self._clone_url(request), await self._reading(request))
+        await mirror.fetch(await self._clone_url(request), await self._make_read_token(request))
         return await mirror.head_of(request.repository.default_branch)
 
     async def _fetch_branch(
         self, request: Request, mirror: Mirror, name: str, ref: str
     ) -> str | None:
         """Bring one branch up to date under `ref`, with a token that can only read it."""
-        token = await self._reading(request)
+        token = await self._make_read_token(request)
         return await mirror.fetch_branch(await self._clone_url(request), token, name, ref)
 
     async def _fetch_pull(
         self, request: Request, mirror: Mirror, number: int, ref: str
     ) -> str | None:
         """Bring the head of a pull request up to date under `ref`, with such a token as well."""
-        token = await self._reading(request)
+        token = await self._make_read_token(request)
         return await mirror.fetch_pull(await self._clone_url(request), token, number, ref)
 
-    async def _reading(self, request: Request) -> str:
+    async def _make_read_token(self, request: Request) -> str:
         scope = Scope.for_one(request.installation_id, request.repository.id, Profile.READ)
         return (await self._github.broker.token(scope)).value
 

@@ -160,7 +160,7 @@ def legible(command: Command, facts: Facts) -> str | None:
 def still_open(command: Command, facts: Facts) -> str | None:
     """Refuse when it was decided before; the same answer by the same person is no other one."""
     asked = facts.asked
-    if asked is None or asked.state == "waiting" or _same(command, asked):
+    if asked is None or asked.state == "waiting" or _is_same(command, asked):
         return None
     return (
         f"`{_id(command)}` {asked.standing}, and the first answer is the one that counts. "
@@ -186,7 +186,7 @@ def _belongs(command: Command, asked: AnsweredApproval) -> bool:
     return here and asked.repository_id == command.repository.id
 
 
-def _same(command: Command, asked: AnsweredApproval) -> bool:
+def _is_same(command: Command, asked: AnsweredApproval) -> bool:
     """Tell whether this answer was counted before, as after a crash before the reply."""
     told = (asked.state, asked.decided_by, asked.decided_via)
     return told == (VERDICTS[command.verb], command.asked_by.login, command.via)

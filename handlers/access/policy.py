@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from agents.policy import POLICY_PATH, Found, InvalidPolicy, Policy, PolicyFault, told
+from agents.policy import POLICY_PATH, Found, InvalidPolicy, Policy, PolicyFault, list_faults
 from agents.policy.parts import Who
 from agents.requests import Command, Request
 from handlers.access.issues import AskerFacts, Refusal, may_write, refusal, way_of
@@ -81,7 +81,7 @@ def describe_faults(found: InvalidPolicy) -> str:
         lines = ", ".join(str(each.line) for each in found.faults[:5])
         return f"{why} Not everybody may see it, so no more is said here than: line {lines}. {then}"
     faults = [_link(each, origin.url) for each in found.faults[:5]]
-    more = told(found.faults)[len(faults) :]
+    more = list_faults(found.faults)[len(faults) :]
     listed = "\n".join(f"- {each}" for each in [*faults, *more])
     return f"{why}\n\n{listed}\n\n{then}"
 

@@ -98,8 +98,8 @@ async def analyze_feedback(
         objection=partial(_objection, left, applied),
         setup=describe_setup(run, setup),
         instructions=await instructions(run),
-        title=run.fenced(clean(pull.title).text),
-        body=run.fenced(clean(pull.body).text, limit=BODY_LIMIT),
+        title=run.fence(clean(pull.title).text),
+        body=run.fence(clean(pull.body).text, limit=BODY_LIMIT),
         diff=await _diff(run, pull),
         reference=run.request.reference,
         points=[point.to_prompt(run, len(left)) for point in left],
@@ -148,4 +148,4 @@ async def _diff(run: StageContext, pull: PullSnapshot) -> str:
     base = await source.branch(pull.base) or run.trunk
     tree = await run.tree()
     diff = await tree.diff(await source.fork_point(base, run.start), run.start)
-    return run.fenced(diff, limit=DIFF_LIMIT)
+    return run.fence(diff, limit=DIFF_LIMIT)

@@ -66,9 +66,9 @@ async def craft_update(run: StageContext, work: FeedbackWork, before: str) -> Cr
         CRAFT_UPDATE,
         objection=partial(_objection, analysis.actionable, changed),
         keys=", ".join(point.key for point in analysis.actionable),
-        files=run.fenced("\n".join(changed)),
+        files=run.fence("\n".join(changed)),
         checks=quality.compared if quality else (),
-        diff=run.fenced(diff, limit=DIFF_LIMIT) if diff else "",
+        diff=run.fence(diff, limit=DIFF_LIMIT) if diff else "",
     )
     commits = await regroup(run, before, _groups(update, changed))
     run.summarize(f"answers: {len(update.replies)}, commits: {len(commits)}")

@@ -46,7 +46,7 @@ async def implement(
         instructions=await instructions(run),
         applied=bool(applied.settled or applied.partly),
         failing=[
-            {"name": e.name, "command": e.command, "output": run.fenced(format_output(e))}
+            {"name": e.name, "command": e.command, "output": run.fence(format_output(e))}
             for e in failing
         ],
         items=items,

@@ -50,10 +50,10 @@ class FeedbackPoint(Frozen):
             "key": self.key,
             "where": self.where,
             "author": self.author,
-            "code": run.fenced(code) if code else "",
-            "words": run.fenced(clean(_ends(self.words)).text, limit=limit),
+            "code": run.fence(code) if code else "",
+            "words": run.fence(clean(_ends(self.words)).text, limit=limit),
             "argued": "yes" if self.argued else "",
-            "applied": run.fenced(self.applied) if self.applied else "",
+            "applied": run.fence(self.applied) if self.applied else "",
         }
 
     def _end_of_hunk(self, among: int) -> str:

@@ -157,16 +157,16 @@ def _describe_failure(run: StageContext, failure: Failure) -> str:
         BOTH_WAYS if failure.both_ways else "",
         f"What it says of itself:\n{clean(check.summary).text}" if check.summary.strip() else "",
     )
-    return run.fenced("\n".join(line for line in lines if line), limit=SUMMARY_LIMIT)
+    return run.fence("\n".join(line for line in lines if line), limit=SUMMARY_LIMIT)
 
 
 async def _log(run: StageContext, failure: Failure, limit: int) -> str:
     text = await checks_port(run).log(failure.check, limit=limit)
-    return run.fenced(clean(text).text, limit=limit)
+    return run.fence(clean(text).text, limit=limit)
 
 
 async def _diff(run: StageContext, failures: Failures) -> str:
     """Return what the pull request changes, fenced."""
     source, tree = run.ports.source, await run.tree()
     fork = await source.fork_point(failures.trunk or run.trunk, run.head)
-    return run.fenced(await tree.diff(fork, run.head), limit=DIFF_LIMIT)
+    return run.fence(await tree.diff(fork, run.head), limit=DIFF_LIMIT)

@@ -62,7 +62,7 @@ async def adapt(run: StageContext, work: Work, setup: SetupResult) -> Work:
             "name": check.name,
             "command": check.command,
             "exit_code": check.exit_code,
-            "output": run.fenced(format_output(check)),
+            "output": run.fence(format_output(check)),
         }
         for check in work.quality.failing
     ]
@@ -73,9 +73,9 @@ async def adapt(run: StageContext, work: Work, setup: SetupResult) -> Work:
             setup=describe_setup(run, setup),
             instructions=await instructions(run),
             moves=moves_shown(run, work),
-            places=run.fenced(_places(work), limit=PLACES_LIMIT),
+            places=run.fence(_places(work), limit=PLACES_LIMIT),
             checks=checks,
-            feedback=run.fenced(work.feedback) if work.feedback else "",
+            feedback=run.fence(work.feedback) if work.feedback else "",
         )
     except ModelRefused:  # the checks say what became of it
         run.summarize("came to no result")

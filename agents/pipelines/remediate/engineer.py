@@ -80,8 +80,8 @@ async def engineer(run: StageContext, work: Work, setup: SetupResult) -> Work:
             directory=one_line(work.found.group.directory, 100) or "the repository's root",
             majors=(await terms(run)).majors,
             alerts=alerts_shown(run, work.found),
-            steps=run.fenced(_steps(work), limit=STEPS_LIMIT),
-            feedback=run.fenced(work.feedback) if work.feedback else "",
+            steps=run.fence(_steps(work), limit=STEPS_LIMIT),
+            feedback=run.fence(work.feedback) if work.feedback else "",
         )
     except ModelRefused as refused:
         run.summarize("came to no result")

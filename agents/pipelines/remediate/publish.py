@@ -96,7 +96,7 @@ async def publish(run: StageContext, request: RemediateAlert, work: Work) -> Out
     """Open the pull request."""
     assert work.bump is not None, "only what stands is published"
     report = fix_report(work, request.repository_url)
-    headline = await run.styled(title(work))
+    headline = await run.format_subject(title(work))
     if request.no_pr:
         run.summarize("nothing published, as asked")
         return _make_outcome("comment", "fixed", _MADE.format(subject=headline), report, work)

@@ -28,7 +28,7 @@ def alerts_shown(run: StageContext, found: AlertGroup) -> str:
         if triaged is not None:
             lines += [f"reach: {triaged.affected}. {triaged.why}", *triaged.evidence]
         parts.append("\n".join(line for line in lines if line.strip()))
-    return run.fenced("\n\n".join(parts), limit=ALERTS_LIMIT)
+    return run.fence("\n\n".join(parts), limit=ALERTS_LIMIT)
 
 
 def moves_shown(run: StageContext, work: Work) -> str:
@@ -40,7 +40,7 @@ def moves_shown(run: StageContext, work: Work) -> str:
         f" ({move.delta or 'new or gone'}{', forced by resolution' if move.forced else ''})"
         for move in work.bump.moves
     ]
-    return run.fenced("\n".join([*moves, *work.bump.evidence, *work.bump.notes]))
+    return run.fence("\n".join([*moves, *work.bump.evidence, *work.bump.notes]))
 
 
 def results_shown(run: StageContext, work: Work) -> str:
@@ -51,4 +51,4 @@ def results_shown(run: StageContext, work: Work) -> str:
         f"{after.name} (`{after.command}`): exit {before.exit_code} before, {after.exit_code} after"
         for before, after in work.quality.compared
     ]
-    return run.fenced("\n".join(lines))
+    return run.fence("\n".join(lines))

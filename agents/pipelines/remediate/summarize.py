@@ -41,7 +41,7 @@ async def summarize(run: StageContext, work: Work) -> Work:
             objection=_objection,
             moves=moves_shown(run, work),
             results=results_shown(run, work),
-            words=run.fenced(_words(work)),
+            words=run.fence(_words(work)),
         )
     except ModelRefused:  # the tables say it all
         return work

@@ -118,7 +118,7 @@ async def _by_model(run: StageContext, work: Work) -> VerifyResult:
         alerts=alerts_shown(run, work.found),
         moves=moves_shown(run, work),
         results=results_shown(run, work),
-        diff=run.fenced(await tree.diff(run.base, run.head), limit=DIFF_LIMIT),
+        diff=run.fence(await tree.diff(run.base, run.head), limit=DIFF_LIMIT),
     )
     if await run.at_work.snapshot() != before:
         raise RunError(_CHANGED)

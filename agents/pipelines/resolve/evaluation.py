@@ -114,11 +114,11 @@ async def evaluation(run: StageContext, aim: ChangeGoal) -> EvaluationFindings:
         objection=lambda found: _objection(found, aim, len(commits)),
         instructions=await instructions(run),
         source=aim.source,
-        detail=run.fenced(aim.detail),
-        criteria=run.fenced(_number_lines(aim.criteria)) if aim.criteria else "",
-        commits=run.fenced("\n".join(numbered)),
-        wish=run.fenced(clean(aim.wish).text, limit=WISH_LIMIT),
-        diff=run.fenced(await tree.diff(aim.since, run.head), limit=DIFF_LIMIT),
+        detail=run.fence(aim.detail),
+        criteria=run.fence(_number_lines(aim.criteria)) if aim.criteria else "",
+        commits=run.fence("\n".join(numbered)),
+        wish=run.fence(clean(aim.wish).text, limit=WISH_LIMIT),
+        diff=run.fence(await tree.diff(aim.since, run.head), limit=DIFF_LIMIT),
     )
     run.summarize(evaluated.verdict.replace("_", " "))
     return _verdict(evaluated, aim, [commit for commit, _ in commits])
@@ -182,7 +182,7 @@ REVISE = Conversation(
 async def revise(run: StageContext, verdict: EvaluationFindings, aim: ChangeGoal) -> Revised:
     """Mend what the evaluation found."""
     flaws = "\n".join(f"- {flaw}" for flaw in verdict.flaws)
-    revised = await run.converse(REVISE, flaws=run.fenced(flaws))
+    revised = await run.converse(REVISE, flaws=run.fence(flaws))
     subject = aim.subject or "Mend what the evaluation found"
     onto = aim.since if aim.subject else ""
     commit = await run.commit(subject, revised.summary, onto=onto)

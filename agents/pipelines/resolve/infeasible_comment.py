@@ -59,7 +59,7 @@ INFEASIBLE_COMMENT = Conversation(
 async def infeasible_comment(run: StageContext, made: Sequence[StepResult]) -> Outcome:
     """Say why nothing changed."""
     reports = "\n\n".join(each.report for each in made)
-    drafted = await run.converse(INFEASIBLE_COMMENT, made=run.fenced(reports))
+    drafted = await run.converse(INFEASIBLE_COMMENT, made=run.fence(reports))
     texts = {
         # Each text by itself: what it leaves open must not swallow what follows.
         name: publish(text, repository_url=run.request.repository_url, limit=WORDS_LIMIT)
@@ -108,7 +108,7 @@ async def eval_comment(
 ) -> Outcome:
     """Say what is missing."""
     missing = verdict.missing or "\n".join(f"- {flaw}" for flaw in verdict.flaws)
-    drafted = await run.converse(EVAL_COMMENT, missing=run.fenced(missing))
+    drafted = await run.converse(EVAL_COMMENT, missing=run.fence(missing))
     if aside is None:
         branch = await unfinished_branch(run)
         aside = SetAsideWork(branch=branch, url=await run.ports.publisher.push(branch, run.head))

@@ -40,4 +40,4 @@ async def docs_review(run: StageContext) -> DocsReviewed:
 async def whole_change(run: StageContext) -> str:
     """Return the diff of the run against its base, fenced and bounded."""
     tree = await run.tree()
-    return run.fenced(await tree.diff(run.base, run.head), limit=DIFF_LIMIT)
+    return run.fence(await tree.diff(run.base, run.head), limit=DIFF_LIMIT)

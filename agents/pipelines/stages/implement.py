@@ -121,7 +121,7 @@ async def implement(run: StageContext, assignment: Assignment, setup: SetupResul
         heading=assignment.heading,
         setup=describe_setup(run, setup),
         instructions=await instructions(run),
-        wish=run.fenced(clean(assignment.wish).text, limit=WISH_LIMIT),
+        wish=run.fence(clean(assignment.wish).text, limit=WISH_LIMIT),
     )
     commit = await run.commit(assignment.subject, done.summary)
     run.summarize(f"{assignment.title}: {commit[:10] if commit else 'nothing to change'}")

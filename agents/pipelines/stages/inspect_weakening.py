@@ -128,9 +128,9 @@ async def put_back(run: StageContext, inspection: Inspection) -> PutBack:
     places = "\n".join(f"- {each.place}: {each.what}: {each.text}" for each in inspection.grave)
     done = await run.converse(
         PUT_BACK,
-        places=run.fenced(places),
+        places=run.fence(places),
         by=inspection.by,
-        reason=run.fenced(inspection.reason or "(no reason given)"),
+        reason=run.fence(inspection.reason or "(no reason given)"),
     )
     commit = await run.commit("Put back what was not accepted", done.summary)
     run.summarize(f"changed: {commit[:10]}" if commit else "nothing changed")

@@ -37,11 +37,11 @@ def describe_setup(run: StageContext, setup: SetupResult) -> str:
     parts = []
     if setup.commands:
         commands = "\n".join(command.command for command in setup.commands)
-        fenced = run.fenced(printable(commands), limit=COMMANDS_LIMIT)
+        fenced = run.fence(printable(commands), limit=COMMANDS_LIMIT)
         parts.append(_INSTALLED.format(source=setup.source, commands=fenced))
     if setup.problems:
         problems = "\n\n".join([*setup.problems, *map(_failure, list_failed_commands(setup))])
-        fenced = run.fenced(printable(problems), limit=PROBLEMS_LIMIT)
+        fenced = run.fence(printable(problems), limit=PROBLEMS_LIMIT)
         parts.append(_MISSING.format(problems=fenced))
     if not parts:
         return _NOTHING

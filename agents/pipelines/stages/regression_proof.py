@@ -106,7 +106,7 @@ async def prove(run: StageContext, kind: str, made: Sequence[StepResult]) -> Reg
 async def prove_again(run: StageContext, proof: RegressionProof) -> StepResult:
     """Have a test made that shows the bug."""
     done = await run.converse(
-        PROVE_AGAIN, why=run.fenced(proof.why), tried=_describe_attempt(run, proof)
+        PROVE_AGAIN, why=run.fence(proof.why), tried=_describe_attempt(run, proof)
     )
     title = "Add a test that shows the bug"
     commit = await run.commit(title, done.summary)
@@ -121,7 +121,7 @@ def _describe_attempt(run: StageContext, proof: RegressionProof) -> str:
     runs = (("Without the change", proof.base), ("With the change", proof.head))
     parts = [
         f"{when}, this command ended with exit code {check.exit_code}:\n\n"
-        + run.fenced(f"{check.command}\n\n{check.output}")
+        + run.fence(f"{check.command}\n\n{check.output}")
         for when, check in runs
         if check is not None
     ]

@@ -40,7 +40,7 @@ async def quality_fix(run: StageContext, quality: CheckComparison) -> FixDone:
             "command": check.command,
             "exit_code": check.exit_code,
             "red_before": quality.red_before(check),
-            "output": run.fenced(format_output(check)),
+            "output": run.fence(format_output(check)),
         }
         for check in quality.failing
     ]

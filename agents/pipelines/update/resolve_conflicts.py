@@ -83,13 +83,13 @@ async def _settle(
         setup=describe_setup(run, setup),
         instructions=await instructions(run),
         names={"ours": merge.ours[:12], "theirs": merge.theirs[:12], "fork": merge.fork[:12]},
-        branches=run.fenced(clean(_BRANCHES.format(merge=merge)).text),
+        branches=run.fence(clean(_BRANCHES.format(merge=merge)).text),
         remarks=await _remarks(run),
         subjects=await _subjects(run, merge),
-        conflicts=run.fenced("\n".join(merge.conflicts)) if merge.conflicts else "",
+        conflicts=run.fence("\n".join(merge.conflicts)) if merge.conflicts else "",
         sides=await conflicts.sides(),
         checks=[
-            {"name": e.name, "command": e.command, "output": run.fenced(format_output(e))}
+            {"name": e.name, "command": e.command, "output": run.fence(format_output(e))}
             for e in failing
         ],
     )
@@ -134,7 +134,7 @@ class _Conflicts:
         for name, side in (("ours", merge.ours), ("theirs", merge.theirs)):
             files = await source.blend(merge.fork, side, merge.conflicts)
             diff = await tree.diff(merge.fork, files)
-            found[name] = self.run.fenced(diff, limit=SIDE_LIMIT)
+            found[name] = self.run.fence(diff, limit=SIDE_LIMIT)
         return found
 
     async def _parents(self, path: str) -> list[bytes | None]:
@@ -145,13 +145,13 @@ async def _remarks(run: StageContext) -> str:
     """Return what people with write access said lately, fenced; they may have been asked."""
     said = (await reviewing_port(run).feedback()).remarks
     words = [f"{each.author} ({each.role}):\n{clean(each.body).text}" for each in said]
-    return run.fenced("\n\n".join(words), limit=REMARKS_LIMIT) if words else ""
+    return run.fence("\n\n".join(words), limit=REMARKS_LIMIT) if words else ""
 
 
 async def _subjects(run: StageContext, merge: BaseMerge) -> str:
     commits = await run.ports.source.commits(merge.ours, merge.theirs)
     listed = "\n".join(f"{commit[:10]} {subject}" for commit, subject in reversed(commits))
-    return run.fenced(clean(listed).text, limit=SUBJECTS_LIMIT)
+    return run.fence(clean(listed).text, limit=SUBJECTS_LIMIT)
 
 
 def _questions(run: StageContext, merge: BaseMerge, done: Resolution) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agents.tools.shell.command import Command
 from agents.tools.shell.git import GitCommand
-from agents.tools.shell.options import has, operands, values, word_set
+from agents.tools.shell.options import has_option, operands, values, word_set
 from agents.tools.shell.places import is_one_file, is_pattern, is_unclear, relative_path
 from agents.tools.shell.variables import UNKNOWN
 
@@ -43,15 +43,15 @@ def changes(command: Command) -> Iterator[Change]:
 def _name_all(words: str = "") -> Callable[[Command], Iterator[Change]]:
     with_value = word_set(words)
 
-    def found(command: Command) -> Iterator[Change]:
+    def find_changes(command: Command) -> Iterator[Change]:
         yield from (Change(path) for path in operands(command.words[1:], with_value))
 
-    return found
+    return find_changes
 
 
 def _remove(command: Command) -> Iterator[Change]:
     words = command.words[1:]
-    recursive = has(words, "rR", "--recursive") or any(
+    recursive = has_option(words, "rR", "--recursive") or any(
         word.startswith("-") and UNKNOWN in word for word in words
     )
     for path in operands(words):
@@ -73,13 +73,15 @@ def _copy(command: Command) -> Iterator[Change]:
             name = source.rstrip("/").rsplit("/", 1)[-1]
             whole = source in folders and _is_hidden(name)
             yield Change(f"{target.rstrip('/')}/{name}", wide=whole, within=target)
-    if command.name == "mv" or has(words, "", "--remove-source-files"):
+    if command.name == "mv" or has_option(words, "", "--remove-source-files"):
         yield from _move(command, sources, targets or given[-1:])
 
 
 def _folders(command: Command, sources: list[str]) -> list[str]:
     """Return the sources that may be folders, and are taken with all that is in them."""
-    recursive = command.name == "mv" or has(command.words[1:], "raR", "--recursive", "--archive")
+    recursive = command.name == "mv" or has_option(
+        command.words[1:], "raR", "--recursive", "--archive"
+    )
     return [source for source in sources if recursive and not is_one_file(source)]
 
 
@@ -145,12 +147,12 @@ def _edit_by_awk(command: Command) -> Iterator[Change]:
 
 
 def _change_by_git(command: Command) -> Iterator[Change]:
-    git = GitCommand.of(command)
+    git = GitCommand.parse(command)
     for path in git.changed_paths():
         yield Change(path, wide=_is_hidden(path) and not is_one_file(path))
     yield from (Change(path) for path in values(git.words, "--output"))
     for path in git.removed_paths():
-        wide = is_pattern(path) or (has(git.words, "r") and not is_one_file(path))
+        wide = is_pattern(path) or (has_option(git.words, "r") and not is_one_file(path))
         yield Change(path, deletes=True, wide=wide)
 
 
@@ -162,7 +164,7 @@ def _is_in_place(command: Command) -> bool:
 
 def _edit(command: Command) -> Iterator[Change]:
     words = command.words[1:]
-    script = has(words, "ef", "--expression", "--file")
+    script = has_option(words, "ef", "--expression", "--file")
     given = operands(words, word_set("-e -f --expression --file -E"))
     if command.name == "perl" and not script:
         return

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from agents.tools.paths import ROOT
 from agents.tools.shell.command import Command, could_be
-from agents.tools.shell.options import first_operand, has, operands, values, word_set
+from agents.tools.shell.options import first_operand, has_option, operands, values, word_set
 from agents.tools.shell.places import is_build_output, is_one_file, is_scratch
 from agents.tools.shell.variables import UNKNOWN
 
@@ -41,7 +41,7 @@ class GitCommand:
     """It is told which repository, or which work tree, it is about."""
 
     @classmethod
-    def of(cls, command: Command) -> GitCommand:
+    def parse(cls, command: Command) -> GitCommand:
         """Return the command without git's own options."""
         words = command.words[1:]
         at = first_operand(words, _GLOBAL)
@@ -50,7 +50,7 @@ class GitCommand:
             verb = next((name for name in _SUBCOMMANDS if could_be(verb, name)), UNKNOWN)
         folder = next(values(words[:at], "-C"), "")
         settings = tuple(value.lower() for value in values(words[:at], "-c"))
-        elsewhere = has(words[:at], "", "--git-dir", "--work-tree")
+        elsewhere = has_option(words[:at], "", "--git-dir", "--work-tree")
         return cls(verb, tuple(words[at + 1 :]), folder, settings, elsewhere)
 
     @property
@@ -92,7 +92,7 @@ class GitCommand:
 
     def removed_paths(self) -> Iterator[str]:
         """Yield the paths that the command deletes."""
-        if self.verb == "rm" and not has(self.words, "n", "--cached", "--dry-run"):
+        if self.verb == "rm" and not has_option(self.words, "n", "--cached", "--dry-run"):
             yield from self._pathspec()
 
     def _pathspec(self) -> list[str]:
@@ -102,7 +102,7 @@ class GitCommand:
         return [posixpath.join(self.folder, path) for path in given]
 
     def _makes_branch(self) -> bool:
-        return self.verb == "checkout" and has(self.words, "b", "--orphan")
+        return self.verb == "checkout" and has_option(self.words, "b", "--orphan")
 
     def _fetches(self) -> bool:
         given = self.operands
@@ -114,11 +114,13 @@ class GitCommand:
             verbs = {"remote": ("update", "prune"), "submodule": ("update", "add"),
                      "lfs": ("fetch", "pull")}  # fmt: skip
             return bool(given) and given[0] in verbs[self.verb]
-        return self.verb in _FETCHES or (self.verb == "archive" and has(self.words, "", "--remote"))
+        return self.verb in _FETCHES or (
+            self.verb == "archive" and has_option(self.words, "", "--remote")
+        )
 
     def loses(self) -> str | None:
         """Return the rule about work that the command would lose, in commits or in files."""
-        rehearsed = self.verb == "prune" and has(self.words, "n", "--dry-run")
+        rehearsed = self.verb == "prune" and has_option(self.words, "n", "--dry-run")
         if (self.verb in _REWRITES and not rehearsed) or (
             (rewrites := _REWRITING.get(self.verb)) and rewrites(self)
         ):
@@ -128,11 +130,13 @@ class GitCommand:
 
     def is_forced(self) -> bool:
         """Return whether it is told to do it all the same."""
-        return has(self.words, "f", "--force")
+        return has_option(self.words, "f", "--force")
 
     def takes_back_all(self) -> bool:
         """Return whether more than files that are named one by one go back to a commit."""
-        staged = has(self.words, "S", "--staged") and not has(self.words, "W", "--worktree")
+        staged = has_option(self.words, "S", "--staged") and not has_option(
+            self.words, "W", "--worktree"
+        )
         given = self._pathspec()
         if self.verb == "checkout" and "--" not in self.words:
             given = [path for path in given if path in _ALL or path.endswith("/")] + given[1:]
@@ -142,17 +146,17 @@ class GitCommand:
 
 def _loses_branch(git: GitCommand) -> bool:
     words = git.words
-    deleted = has(words, "D") or (has(words, "d", "--delete") and git.is_forced())
-    return deleted or has(words, "MC") or (git.is_forced() and bool(git.operands))
+    deleted = has_option(words, "D") or (has_option(words, "d", "--delete") and git.is_forced())
+    return deleted or has_option(words, "MC") or (git.is_forced() and bool(git.operands))
 
 
 def _cleans(git: GitCommand) -> bool:
     """Return whether untracked files go; `-X` takes only what is ignored, which is build output."""
     words = git.words
-    told = git.is_forced() or has(words, "i", "--interactive")
+    told = git.is_forced() or has_option(words, "i", "--interactive")
     free = any(setting in _UNFORCED for setting in git.settings)
     made = bool(git.operands) and all(map(is_build_output, git.operands))
-    return not made and not has(words, "nX", "--dry-run") and (told or free)
+    return not made and not has_option(words, "nX", "--dry-run") and (told or free)
 
 
 _UNFORCED = [f"clean.requireforce={no}" for no in ("false", "no", "off", "0")]
@@ -160,27 +164,29 @@ _ALL = (".", "./", "*", ":/", ":", ROOT)
 _REWRITING: Mapping[str, Callable[[GitCommand], bool]] = {
     "rebase": lambda git: not any(word in _ENDINGS for word in git.words),
     "branch": _loses_branch,
-    "checkout": lambda git: has(git.words, "B"),
-    "switch": lambda git: has(git.words, "C", "--force-create"),
-    "tag": lambda git: has(git.words, "df", "--delete", "--force"),
+    "checkout": lambda git: has_option(git.words, "B"),
+    "switch": lambda git: has_option(git.words, "C", "--force-create"),
+    "tag": lambda git: has_option(git.words, "df", "--delete", "--force"),
     "reflog": lambda git: git.words[:1] in (("expire",), ("delete",)),
-    "gc": lambda git: has(git.words, "", "--prune", "--aggressive"),
-    "symbolic-ref": lambda git: len(git.operands) > 1 or has(git.words, "d", "--delete"),
+    "gc": lambda git: has_option(git.words, "", "--prune", "--aggressive"),
+    "symbolic-ref": lambda git: len(git.operands) > 1 or has_option(git.words, "d", "--delete"),
 }
 _DISCARDING: Mapping[str, Callable[[GitCommand], bool]] = {
-    "reset": lambda git: has(git.words, "", "--hard", "--merge", "--keep") or UNKNOWN in git.words,
+    "reset": lambda git: (
+        has_option(git.words, "", "--hard", "--merge", "--keep") or UNKNOWN in git.words
+    ),
     "clean": _cleans,
     "checkout": lambda git: git.is_forced() or git.takes_back_all(),
     "restore": lambda git: git.takes_back_all(),
     "checkout-index": lambda git: git.is_forced(),
-    "switch": lambda git: git.is_forced() or has(git.words, "", "--discard-changes"),
+    "switch": lambda git: git.is_forced() or has_option(git.words, "", "--discard-changes"),
     "stash": lambda git: git.words[:1] in (("drop",), ("clear",)),
     "worktree": lambda git: (
         git.words[:1] == ("remove",)
         and git.is_forced()
         and not all(map(is_scratch, git.operands[1:]))
     ),
-    "read-tree": lambda git: has(git.words, "u", "--reset"),
+    "read-tree": lambda git: has_option(git.words, "u", "--reset"),
 }
 _SUBCOMMANDS = (*_PUSHES, *_FETCHES, *_REWRITES, *_SECRETS, *_REWRITING, *_DISCARDING,
                 "remote", "submodule", "lfs", "archive", "rm", "mv")  # fmt: skip

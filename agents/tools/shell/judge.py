@@ -14,7 +14,7 @@ from agents.tools.shell.command import Command
 from agents.tools.shell.git import GitCommand
 from agents.tools.shell.interpreters import PIPE, is_opaque, is_piped
 from agents.tools.shell.network import needs_network
-from agents.tools.shell.options import first_operand, has, operands, values, word_set
+from agents.tools.shell.options import first_operand, has_option, operands, values, word_set
 from agents.tools.shell.programs import rule_of
 from agents.tools.shell.script import ScriptAnalysis
 from agents.tools.shell.variables import UNKNOWN
@@ -58,7 +58,7 @@ def describe_command(command: Command) -> str:
 def _filters(command: Command) -> bool:
     """Return whether it passes on only what a pattern names, or counts."""
     given = operands(command.words[1:])
-    searches = command.name in ("grep", "egrep", "rg") and not has(command.words[1:], "v")
+    searches = command.name in ("grep", "egrep", "rg") and not has_option(command.words[1:], "v")
     named_well = bool(given) and len(given[0].strip(".*^$")) > 2
     return (searches and named_well) or (command.name == "wc" and not command.writes)
 
@@ -90,7 +90,7 @@ def _runs_module(command: Command) -> bool:
 
 
 def _git_rule(command: Command) -> str | None:
-    git = GitCommand.of(command)
+    git = GitCommand.parse(command)
     return git.rule(command.place(git.folder) if git.folder else command.folder)
 
 
@@ -115,7 +115,7 @@ def _hidden_script(command: Command) -> Iterator[Finding]:
 def _only_checks(words: Sequence[str]) -> bool:
     """Return whether a shell only reads its script, without running it."""
     options = words[: first_operand(words)]
-    return has(options, "n") and not any(word.startswith("+") for word in words)
+    return has_option(options, "n") and not any(word.startswith("+") for word in words)
 
 
 def _shows_environment(command: Command) -> bool:
@@ -125,14 +125,14 @@ def _shows_environment(command: Command) -> bool:
             rest = words[
                 first_operand(words, word_set("-u --unset -C --chdir -S --split-string")) :
             ]
-            return all("=" in word for word in rest) and not has(words, "S", "--split-string",
-                                                                 "--version", "--help")  # fmt: skip
+            long = ("--split-string", "--version", "--help")
+            return all("=" in word for word in rest) and not has_option(words, "S", *long)
         case "printenv" | "set":
             return not operands(words) and not any(w[:1] in ("-", "+") and w != "-0" for w in words)
         case "export" | "declare" | "typeset" | "readonly":
             return not [word for word in words if word not in ("-p", "-x", "-px", "-xp")]
         case "compgen":
-            return has(words, "ev")
+            return has_option(words, "ev")
         case _:
             return _shows_others(command.name, words)
 
@@ -176,7 +176,11 @@ def _patterns(words: tuple[str, ...]) -> Iterator[str]:
     given = [value for value in values(words, "-e", "--regexp") if value in words]
     yield from given
     at = first_operand(words, _SEARCH_VALUED)
-    if not given and not has(words, "f", "--file", "--files", "--regexp") and at < len(words):
+    if (
+        not given
+        and not has_option(words, "f", "--file", "--files", "--regexp")
+        and at < len(words)
+    ):
         yield words[at]
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from agents.tools.shell.command import Command
-from agents.tools.shell.options import has, operands, word_set
+from agents.tools.shell.options import has_option, operands, word_set
 from agents.tools.shell.variables import UNKNOWN
 
 _FETCH = word_set("curl wget http https httpie xh aria2c axel lynx w3m links elinks hurl")
@@ -47,7 +47,7 @@ def hosts(command: Command) -> Iterator[str]:
         here = _URL.match(word)
         found_in = [here] if here and is_loopback(here[1]) else _URL.finditer(word)
         yield from (found[1].lower() for found in found_in)
-    if command.name == "curl" and has(command.words[1:], "K", "--config"):
+    if command.name == "curl" and has_option(command.words[1:], "K", "--config"):
         yield UNKNOWN  # more addresses may stand in that file
     given = operands(command.words[1:], _CURL_VALUED)
     if command.name in _FETCH:
@@ -91,7 +91,7 @@ def needs_network(command: Command) -> bool:
     if command.name not in _CONNECT:
         return False
     words = command.words[1:]
-    if command.name in ("nc", "ncat", "netcat") and has(words, "l", "--listen"):
+    if command.name in ("nc", "ncat", "netcat") and has_option(words, "l", "--listen"):
         return False
     given = [_remote(word) for word in operands(words, word_set("-p -i -w -l -o -F -J -L -R -D"))]
     return bool(given) and not any(is_loopback(host) for host in given)

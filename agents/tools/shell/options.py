@@ -39,7 +39,7 @@ def operands(words: Sequence[str], with_value: Valued = frozenset()) -> list[str
     return found
 
 
-def has(words: Iterable[str], short: str = "", *long: str) -> bool:
+def has_option(words: Iterable[str], short: str = "", *long: str) -> bool:
     """Return whether one of these options is given.
 
     Short ones are found among others (`-rf`), long ones also cut short, as programs take them.

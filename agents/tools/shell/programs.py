@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from agents.tools.shell.command import Command, could_be
-from agents.tools.shell.options import first_operand, has, operands, word_set
+from agents.tools.shell.options import first_operand, has_option, operands, word_set
 from agents.tools.shell.variables import UNKNOWN
 
 _NEW = "…"
@@ -142,11 +142,11 @@ def _fetches_and_runs(name: str, words: Sequence[str]) -> bool:
         case "npx", *rest:
             own = rest[: first_operand(rest, _NPX_VALUED) + 1]
             new = bool(own) and ("@" in own[-1][1:] or own[-1].startswith("create-"))
-            return new or has(own, "yp", "--yes", "--package")
+            return new or has_option(own, "yp", "--yes", "--package")
         case "npm", "exec" | "x", *rest:
-            return has(rest[: first_operand(rest)], "y", "--yes", "--package")
+            return has_option(rest[: first_operand(rest)], "y", "--yes", "--package")
         case "uv", "run", *rest:
-            return has(rest[: first_operand(rest, _UV_VALUED)], "", "--with")
+            return has_option(rest[: first_operand(rest, _UV_VALUED)], "", "--with")
         case "go", "run", *rest:
             return "@" in "".join(operands(rest, word_set("-C"))[:1])
         case _:
@@ -157,9 +157,9 @@ def _takes_newer(name: str, words: Sequence[str]) -> bool:
     """Return whether an option or a word in between makes it fetch what is not here."""
     match name, *words:
         case "uv", "lock" | "sync", *rest:
-            return has(rest, "UP", "--upgrade", "--upgrade-package")
+            return has_option(rest, "UP", "--upgrade", "--upgrade-package")
         case "go", "get", *rest:
-            return has(rest, "u")
+            return has_option(rest, "u")
         case "dotnet", "add", *rest:
             return "package" in rest
         case _:

@@ -129,7 +129,7 @@ class _Reader:
                 redirects.append(child)
             elif child.type != "subshell":  # after `time`, which the tree takes for a command
                 named.append(child)
-        own = redirects_of(redirects, self._words).plus(more)
+        own = redirects_of(redirects, self._words).merge(more)
         for words in self._words.commands(named):
             self._emit(
                 Command(words, self._folder.here, own.writes, own.reads, own.feed or self._feed)
@@ -277,7 +277,7 @@ class _Reader:
     def _list_commands(self, part: Node, more: Redirects | None = None) -> list[Command]:
         kept = [c for c in part.children if c.type not in (*_REDIRECTS, "variable_assignment")]
         parts = [child for child in part.children if child.type in _REDIRECTS]
-        feed = redirects_of(parts, self._words).plus(more).feed
+        feed = redirects_of(parts, self._words).merge(more).feed
         return [Command(w, self._folder.here, feed=feed) for w in self._words.commands(kept) if w]
 
     def _predict_substitution(self, part: Node) -> Iterable[str]:

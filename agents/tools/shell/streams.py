@@ -30,7 +30,7 @@ class Redirects:
     following: tuple[Node, ...] = ()
     """What stands after `<<EOF` on its line: the tree puts it into the redirection."""
 
-    def plus(self, other: Redirects | None) -> Redirects:
+    def merge(self, other: Redirects | None) -> Redirects:
         """Return both together."""
         if other is None:
             return self
@@ -47,12 +47,12 @@ def redirects_of(parts: Iterable[Node], words: Words) -> Redirects:
     all_ = Redirects()
     for part in parts:
         if part.type == "file_redirect":
-            all_ = all_.plus(_file(part, words))
+            all_ = all_.merge(_file(part, words))
         elif part.type == "herestring_redirect":
             texts = words.text(part.named_children[-1]) if part.named_children else []
-            all_ = all_.plus(Redirects(feed=Feed(tuple(texts))))
+            all_ = all_.merge(Redirects(feed=Feed(tuple(texts))))
         else:
-            all_ = all_.plus(_heredoc(part, words))
+            all_ = all_.merge(_heredoc(part, words))
     return all_
 
 
@@ -77,7 +77,7 @@ def _heredoc(part: Node, words: Words) -> Redirects:
     after = tuple(child for child in rest if not child.type.endswith("_redirect"))
     if quoted or after:  # the grammar at times takes the body's first line for something else
         texts.append(_lines(part))
-    return redirects_of(own, words).plus(Redirects(feed=Feed(tuple(texts)), following=after))
+    return redirects_of(own, words).merge(Redirects(feed=Feed(tuple(texts)), following=after))
 
 
 def _lines(part: Node) -> str:

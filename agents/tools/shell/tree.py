@@ -99,16 +99,16 @@ def find_backticks(part: Node) -> Iterator[str]:
         return
     for found in _BACKTICKS.finditer(text):
         if found[1] is not None and found[1].strip():
-            yield _unescaped(found[1])
+            yield _unescape(found[1])
 
 
 def find_missed_backticks(text: str) -> Iterator[str]:
     """Yield what stands between backticks in `${...}`, where a brace within ends it too early."""
     if "`" in text and "${" in text:
-        yield from (_unescaped(found[1]) for found in _EXPANDED.finditer(text))
+        yield from (_unescape(found[1]) for found in _EXPANDED.finditer(text))
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Return what stood between backticks as the shell reads it."""
     return re.sub(r"\\([\\`$])", r"\1", text)
 

@@ -62,7 +62,7 @@ class Variables:
         """Note that the variable may hold anything, as after `read`."""
         self.assign(name, (UNKNOWN,))
 
-    def of(self, name: str) -> list[Value]:
+    def look_up(self, name: str) -> list[Value]:
         """Return what the variable may hold; one that is never set is empty or unknown."""
         if name in self.values:
             given: list[Value] = [(_GIVEN[name],)] if name in _GIVEN else []
@@ -77,7 +77,7 @@ class Variables:
     @property
     def separators(self) -> str:
         """Return the characters at which unquoted values are split into fields."""
-        return "".join(part for value in self.of("IFS") for part in value) + " \t\n"
+        return "".join(part for value in self.look_up("IFS") for part in value) + " \t\n"
 
     @property
     def plain(self) -> bool:

@@ -100,7 +100,7 @@ class Words:
         return self._join(part.children)
 
     def _simple(self, part: Node) -> list[Pieces]:
-        return [self._split(value) for value in self._variables.of(text_of(part)[1:])]
+        return [self._split(value) for value in self._variables.look_up(text_of(part)[1:])]
 
     def _parameter(self, part: Node) -> list[Pieces]:
         return [self._split(value) for value in self._expansion(part)]
@@ -162,11 +162,13 @@ class Words:
         if not names:
             return [(UNKNOWN,)]
         name = text_of(names[0]).split("[")[0]
-        values = self._variables.of(name)
+        values = self._variables.look_up(name)
         if names[0].type == "subscript" and not _ALL.search(text_of(names[0])):
-            values = _few([(field,) for value in values for field in value])
+            values = _limit([(field,) for value in values for field in value])
         if signs == ["!"]:
-            return _few([v for value in values for n in value for v in self._variables.of(n)])
+            return _limit(
+                [v for value in values for n in value for v in self._variables.look_up(n)]
+            )
         if not signs or signs[0] in (":?", "?"):
             return values
         if signs[0] not in _DEFAULTS:
@@ -183,7 +185,7 @@ class Words:
         return [*values, *default] if known else default
 
 
-def _few(values: list[Value]) -> list[Value]:
+def _limit(values: list[Value]) -> list[Value]:
     """Return these values, or that anything may be meant when they are too many or none."""
     return values if 0 < len(values) <= MOST_VALUES else [(UNKNOWN,)]
 

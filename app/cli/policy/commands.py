@@ -47,7 +47,7 @@ policy = typer.Typer(
 
 
 @policy.callback()
-def about() -> None:
+def describe_group() -> None:
     """Take the name of what is to be done."""
 
 
@@ -102,7 +102,7 @@ async def _rulebooks(file: Path, folder: Path, against: Path | None) -> tuple[Ru
     else:
         texts.append((await _read_committed(folder), f"HEAD:{POLICY_PATH}"))
     try:
-        new, old = (Rulebook.of(text, name) for text, name in texts)
+        new, old = (Rulebook.parse(text, name) for text, name in texts)
     except PolicyInvalid as error:
         raise ConfigError(printable(str(error))) from error
     return new, old

@@ -53,7 +53,7 @@ class Rulebook:
     text: bytes | None
 
     @classmethod
-    def of(cls, text: bytes | None, file: str) -> Rulebook:
+    def parse(cls, text: bytes | None, file: str) -> Rulebook:
         """Return the policy in these bytes. Raises PolicyInvalid."""
         return cls(parse_policy(text), file, text)
 

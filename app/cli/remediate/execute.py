@@ -86,7 +86,7 @@ def _read_request(
         packages=tuple(dict.fromkeys(said.packages)),
     )
     scan = read_scan(said.from_scan) if said.from_scan is not None else None
-    return RemediationOptions(command, choice, scan=scan, **options).named()  # type: ignore[arg-type] # as typed
+    return RemediationOptions(command, choice, scan=scan, **options).with_branch_name()  # type: ignore[arg-type] # as typed
 
 
 def _severities(said: str | None) -> tuple[Severity, ...]:

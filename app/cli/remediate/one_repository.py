@@ -90,7 +90,7 @@ class Seat:
 
     def __post_init__(self) -> None:
         """Listen from now on."""
-        self.stop = stop_event(self.interrupted)
+        self.stop = stop_event(self.announce_stop)
 
     def progress(self) -> TerminalProgress:
         """Return the place where the next run is shown."""
@@ -102,10 +102,10 @@ class Seat:
         chosen = {"model": self.wanted.model} if self.wanted.model else {}
         return self.settings.model_copy(update=chosen)
 
-    def interrupted(self) -> None:
+    def announce_stop(self) -> None:
         """Say that it will stop soon."""
         if self._progress is not None and self.here:
-            self._progress.interrupted()
+            self._progress.announce_stop()
         self.leave()
 
     def leave(self) -> None:
@@ -145,7 +145,7 @@ class OneByOne:
             return self._end(skipped=ARCHIVED)
         try:
             every = await self._unless_stopped(self._groups(installed))
-            await self._all(installed, every)
+            await self._run_all(installed, every)
         except NoAlerts as error:
             return self._end(**{"skipped" if self.batch else "error": str(error)})
         except ConfigError as error:
@@ -187,7 +187,7 @@ class OneByOne:
         asked.require_one_branch([group for group, _ in groups], installed.name)
         return groups
 
-    async def _all(
+    async def _run_all(
         self, installed: Installed, groups: list[tuple[Group, AlertGroup | None]]
     ) -> None:
         if not groups:

@@ -101,7 +101,7 @@ def _cells(group: GroupReport) -> tuple[str, ...]:
         ", ".join(group.found.vulnerable) if group.found else "",
         _name_level(group),
         WORDS[group.result],
-        "; ".join(filter(None, (", ".join(group.moved), _how(group)))) or group.text,
+        "; ".join(filter(None, (", ".join(group.moved), _describe_maker(group)))) or group.text,
     )
 
 
@@ -118,7 +118,7 @@ def _name_level(group: GroupReport) -> str:
     return next((each for each in ("yes", "unsure", "no") if each in affected), "")
 
 
-def _how(group: GroupReport) -> str:
+def _describe_maker(group: GroupReport) -> str:
     if group.level is not None:
         return f"level {group.level}: {LEVELS[Level(group.level)]}"
     by = {"engineer": "by the agent", "other": "by another's pull request"}
@@ -128,14 +128,14 @@ def _how(group: GroupReport) -> str:
 def _sum(report: Report) -> str:
     totals = report.totals
     kinds = (f"{totals.results[each]} {WORDS[each]}" for each in WORDS if each in totals.results)
-    failed = f"{_counted(totals.errors, _REPOSITORY)} failed" if totals.errors else ""
+    failed = f"{_count(totals.errors, _REPOSITORY)} failed" if totals.errors else ""
     spent = f"{totals.tokens:,} tokens, ${totals.usd:.2f}"
-    about = f"{_counted(totals.alerts, _ALERT)} about {_counted(totals.groups, _PACKAGE)}"
-    found = f"{about} in {_counted(totals.repositories, _REPOSITORY)}"
+    about = f"{_count(totals.alerts, _ALERT)} about {_count(totals.groups, _PACKAGE)}"
+    found = f"{about} in {_count(totals.repositories, _REPOSITORY)}"
     return "; ".join(filter(None, (found, ", ".join(kinds), failed, spent))) + "."
 
 
-def _counted(count: int, words: tuple[str, str]) -> str:
+def _count(count: int, words: tuple[str, str]) -> str:
     return f"{count} {words[count != 1]}"
 
 

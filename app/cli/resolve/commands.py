@@ -126,7 +126,7 @@ async def _work_in_clone(
     from app.clone.run import CloneRequest
 
     progress = TerminalProgress(Console(stderr=True))
-    stop = stop_event(progress.interrupted)
+    stop = stop_event(progress.announce_stop)
     try:
         wish = CloneRequest(*asked, say, progress, ask_here if sys.stdin.isatty() else None)
         done = await resolve_clone(settings, redactor_of(settings), start, wish, stop)

@@ -22,7 +22,7 @@ from agents.run import Outcome
 from app.cli.exit_codes import PERSON, STOPPED, say, stop_event
 from app.cli.progress import TerminalProgress
 from app.cli.runs.approval_prompt import ask_here
-from app.cli.runs.record import about
+from app.cli.runs.record import describe_run
 from app.cli.safe_text import redactor_of, visible
 from app.clone.log import logging_to
 from app.clone.result import exit_code
@@ -114,14 +114,14 @@ class AtTheTerminal:
         return run_id
 
     def _on_interrupt(self, run_id: str) -> Callable[[], None]:
-        def interrupted() -> None:
+        def handle_interrupt() -> None:
             if self.here:
-                self.progress.interrupted()
+                self.progress.announce_stop()
             else:
                 self.progress.end("stopped")
                 say(GOES_ON.format(run=run_id[:SHORT]))
 
-        return interrupted
+        return handle_interrupt
 
     async def _stay(
         self, database: Database, request: Request, run_id: str, stop: asyncio.Event
@@ -186,7 +186,7 @@ class AtTheTerminal:
         return PERSON
 
     def _describe(self, seen: Seen) -> dict[str, Any]:
-        return about(seen.run, self.redactor, short=seen.run.id[:SHORT], clone=False)
+        return describe_run(seen.run, self.redactor, short=seen.run.id[:SHORT], clone=False)
 
 
 def code_of(request: Request, outcome: Outcome) -> int:

@@ -42,7 +42,7 @@ async def find(settings: Settings, file: Path | None, ident: str) -> FoundRun | 
 
     told = await of_each(places(settings, file), lambda database: History(database).ids())
     where = {ident: place for place, ids in told for ident in ids}
-    run_id = _meant(ident.strip().lower(), list(where))
+    run_id = _choose(ident.strip().lower(), list(where))
     if run_id is None:
         return None
     with open_database(where[run_id]) as database:
@@ -64,7 +64,7 @@ def shorten(ids: Iterable[str]) -> dict[str, str]:
     return {each: each[:length] for each, length in lengths.items()}
 
 
-def _meant(ident: str, ids: list[str]) -> str | None:
+def _choose(ident: str, ids: list[str]) -> str | None:
     """Return the id that is meant; None when that is unclear, which people are then told."""
     meant = [each for each in ids if each.lower().startswith(ident)]
     exact = [each for each in meant if each.lower() == ident]

@@ -127,7 +127,7 @@ async def _list(
 ) -> tuple[list[dict[str, Any]], bool]:
     """Return the newest runs of all places, and whether there are more."""
     from app.cli.runs.find import shorten
-    from app.cli.runs.record import about
+    from app.cli.runs.record import describe_run
     from app.cli.safe_text import redactor_of
     from app.cli.storage.databases import of_each, places
     from app.store.runs.history import History
@@ -144,7 +144,7 @@ async def _list(
     short = shorten(ident for _, (_, ids) in told for ident in ids)
     redactor = redactor_of(settings)
     shown = [
-        about(run, redactor, short=short.get(run.id, run.id), clone=place.clone)
+        describe_run(run, redactor, short=short.get(run.id, run.id), clone=place.clone)
         for run, place in found[: filters.limit]
     ]
     return shown, len(found) > filters.limit
@@ -155,7 +155,7 @@ async def _show(
 ) -> dict[str, Any] | None:
     """Return all of the run that is meant; None when that is unclear, which people are told."""
     from app.cli.runs.find import find
-    from app.cli.runs.record import about, alerts, details
+    from app.cli.runs.record import alerts, describe_run, details
     from app.cli.safe_text import redactor_of
     from app.cli.storage.databases import open_database
     from app.store.alerts.remediations import Remediations
@@ -168,7 +168,7 @@ async def _show(
     with open_database(place) as database:
         mirror = place.mirror(run.repository_id) if turns else None
         return {
-            **about(run, redactor, short=found.short, clone=place.clone),
+            **describe_run(run, redactor, short=found.short, clone=place.clone),
             **await details(run, History(database), redactor, turns=turns, mirror=mirror),
             **alerts(await Remediations(database).find(run.id)),
         }

@@ -14,7 +14,7 @@ from app.store.alerts.remediations import Remediation
 from app.store.runs.history import History, KeptRun
 
 
-def about(run: KeptRun, redactor: Redactor, *, short: str, clone: bool) -> dict[str, Any]:
+def describe_run(run: KeptRun, redactor: Redactor, *, short: str, clone: bool) -> dict[str, Any]:
     """Return what a run is and where it stands. `short` is the id that people are shown."""
     record = {
         "id": run.id,
@@ -60,7 +60,7 @@ async def details(
     said, steps = await history.turns(run.id, content=turns), await history.steps(run.id)
     asked = await history.approvals(run.id)
     found: dict[str, Any] = {
-        "stages": [redact(each.about(run), redactor) for each in timeline(run, said, steps)],
+        "stages": [redact(each.describe(run), redactor) for each in timeline(run, said, steps)],
         "approvals": [redact(_approval(each), redactor) for each in asked],
     }
     if turns:

@@ -97,8 +97,8 @@ def _head(run: dict[str, Any]) -> Iterator[str]:
     )
     if outcome := run["outcome"]:
         yield f"\nOutcome: {line(outcome['kind'], 60)}"
-        yield _indented(outcome["text"])
-        yield from (_indented(outcome[name]) for name in ("url", "rule") if outcome[name])
+        yield _indent(outcome["text"])
+        yield from (_indent(outcome[name]) for name in ("url", "rule") if outcome[name])
     if alerts := run.get("alerts"):
         yield f"\nAlerts: {_ALERTS[alerts['state']].format(**alerts)}"
 
@@ -124,7 +124,7 @@ def _approval(asked: dict[str, Any]) -> Iterator[str]:
     stage = f", in {asked['stage']}" if asked["stage"] else ""
     yield line(f"{asked['id']}: {asked['tool']}{stage}: {asked['standing']}{via}{used}", 300)
     if asked["damaged"]:
-        yield _indented("The record is damaged: it no longer says what was asked.")
+        yield _indent("The record is damaged: it no longer says what was asked.")
         return
     asked_at, rule = _moment(asked["asked_at"]), asked["rule"]
     yield "  " + line(f"asked {asked_at}: {asked['why']} (rule {rule})", 600)
@@ -144,7 +144,7 @@ def _turn(turn: dict[str, Any]) -> Iterator[str]:
         yield from _block(block, turn["kind"])
     if diff := turn["diff"]:
         yield "  What it changed in the files:"
-        yield _indented(diff["text"] or f"not shown: {diff['missing']}")
+        yield _indent(diff["text"] or f"not shown: {diff['missing']}")
 
 
 def _block(block: dict[str, Any], kind: str) -> Iterator[str]:
@@ -153,11 +153,11 @@ def _block(block: dict[str, Any], kind: str) -> Iterator[str]:
         yield from _arguments(block["arguments"])
     elif block["type"] == "tool_result":
         yield "  result, an error:" if block["is_error"] else "  result:"
-        yield _indented(block["text"])
+        yield _indent(block["text"])
     else:
         told = _BLOCKS.get(block["type"], block["type"]) if kind == "answer" else "is told"
         yield f"  {line(told, 60)}:"
-        yield _indented(block["text"])
+        yield _indent(block["text"])
 
 
 def _arguments(arguments: Any) -> Iterator[str]:
@@ -211,5 +211,5 @@ def _moment(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d at %H:%M:%S} UTC"
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "\n".join(f"    {each}" for each in visible(text).split("\n"))

@@ -40,7 +40,7 @@ class Occurrence:
             return done
         return done + later[-1].at - (later[0].at - later[0].seconds)
 
-    def about(self, run: KeptRun) -> dict[str, Any]:
+    def describe(self, run: KeptRun) -> dict[str, Any]:
         """Return it for people and for JSON."""
         answers = [turn for turn in self.turns if turn.kind == "answer"]
         usage = sum((turn.usage for turn in answers), Usage())

@@ -107,7 +107,7 @@ def test_a_terminal_shows_no_more_than_it_has_room_for():
     for number in range(1, 31):
         progress.stage_started(f"implement/{number}", "Make the step")
     with progress.console.capture() as captured:
-        progress.console.print(progress._now())
+        progress.console.print(progress._render())
     progress.end()
     assert len(captured.get().splitlines()) <= 10
     assert "Make the step (30)" in captured.get()
@@ -117,5 +117,5 @@ def test_a_terminal_shows_no_more_than_it_has_room_for():
 def test_interrupted_it_says_what_happens_next():
     progress = log()
     progress.stage_started("triage/1", "Understand")
-    progress.interrupted()
+    progress.announce_stop()
     assert "Ctrl-C again stops at once." in progress.console.file.getvalue()

@@ -231,7 +231,7 @@ class GatedMachine:
         """Do what a server does each second."""
         wake = self.engine.wake
         waking = Waking(self.approvals, wake, steers=self.steers, ring=self.bells.ring)
-        await waking.once()
+        await waking.look_once()
 
     async def end(self, run_id="0001-run"):
         """Return the outcome in the store, once it is there."""
@@ -459,7 +459,7 @@ async def lose(machine, wish, spoil):
     over.set()
     await machine.end("0001-run")
     async with asyncio.timeout(PATIENCE):
-        while not await machine.engine.ended(["0002-run"]):
+        while not await machine.engine.find_ended(["0002-run"]):
             await asyncio.sleep(0.02)
     assert await machine.runs.outcome("0002-run") is None
 

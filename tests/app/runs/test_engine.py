@@ -155,7 +155,7 @@ async def test_nothing_asked_is_nothing_ended(start, sqlite_url):
     await engine.enqueue("run", "lane", {"lane": "a"})
     async with patience():
         await engine.result("run")
-    assert await engine.ended([]) == {}
+    assert await engine.find_ended([]) == {}
 
 
 async def test_a_fresh_file_is_in_wal_mode_from_the_start(start, tmp_path):
@@ -266,7 +266,7 @@ async def test_a_run_that_cannot_be_conducted_is_known_as_ended_and_frees_the_la
         assert await engine.result("2") == "2"
         with pytest.raises(StepBroken, match="ValueError"):
             await engine.result("1")
-    assert await engine.ended(["1", "2", "3"]) == {"1": "ERROR", "2": "SUCCESS"}
+    assert await engine.find_ended(["1", "2", "3"]) == {"1": "ERROR", "2": "SUCCESS"}
 
 
 async def test_a_request_that_cannot_be_read_ends_its_run_and_frees_the_lane(start, store_url):
@@ -278,7 +278,7 @@ async def test_a_request_that_cannot_be_read_ends_its_run_and_frees_the_lane(sta
     assert change(store_url, spoil) == 1
     async with patience():
         assert await engine.result("3") == "3"
-    assert await engine.ended(["2"]) == {"2": "ERROR"}
+    assert await engine.find_ended(["2"]) == {"2": "ERROR"}
     assert [run_id for run_id, _ in record.began] == ["1", "3"]
 
 
@@ -304,9 +304,9 @@ async def test_a_stored_value_is_never_executed(start, sqlite_url, tmp_path):
     ):
         assert change(sqlite_url, spoil, trap=trap) == 1
     async with patience():
-        while not await engine.ended(["2"]):
+        while not await engine.find_ended(["2"]):
             await asyncio.sleep(0.05)
-    assert await engine.ended(["2"]) == {"2": "ERROR"}
+    assert await engine.find_ended(["2"]) == {"2": "ERROR"}
     assert not (tmp_path / "sprung").exists()
 
 
@@ -643,5 +643,5 @@ async def test_old_runs_are_forgotten_and_no_others(start, store_url):
     assert change(store_url, aged, at=days) == 1
 
     assert await engine.forget(timedelta(days=30)) == 1
-    assert await engine.ended(["old", "new", "running"]) == {"new": "SUCCESS"}
+    assert await engine.find_ended(["old", "new", "running"]) == {"new": "SUCCESS"}
     assert await engine.forget(timedelta(days=30)) == 0

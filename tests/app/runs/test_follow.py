@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from agents.ports import Turn, Usage
 from agents.run import Outcome
-from app.runs.follow import Follower, Waits, called, stage_titles
+from app.runs.follow import Follower, Waits, list_calls, stage_titles
 from app.store.runs.history import History
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
@@ -126,4 +126,4 @@ def test_every_stage_of_the_pipeline_has_a_title():
 
 
 def test_calls_of_unknown_tools_are_left_out():
-    assert list(called([call("teleport")])) == []
+    assert list(list_calls([call("teleport")])) == []

@@ -25,7 +25,7 @@ class Patient:
         if self.errors:
             raise self.errors.pop(0)
 
-    async def ended(self, run_ids):
+    async def find_ended(self, run_ids):
         return dict.fromkeys(run_ids, "ERROR")
 
     async def forget(self, age):

@@ -33,10 +33,10 @@ class TimedDecisions:
 async def test_each_decision_wakes_its_run_once():
     decisions, woken = TimedDecisions(a=time.time()), []
     waking = Waking(decisions, woken.append)
-    await waking.once()
+    await waking.look_once()
     decisions.decided["b"] = time.time()
-    await waking.once()
-    await waking.once()
+    await waking.look_once()
+    await waking.look_once()
     assert woken == ["run-a", "run-b"]
     assert decisions.expired == 3
 
@@ -44,10 +44,10 @@ async def test_each_decision_wakes_its_run_once():
 async def test_a_decision_of_a_clock_that_is_late_is_seen():
     decisions, woken = TimedDecisions(), []
     waking = Waking(decisions, woken.append)
-    await waking.once()
+    await waking.look_once()
     decisions.decided["a"] = time.time() - OVERLAP_SECONDS / 2
     decisions.decided["old"] = time.time() - 2 * OVERLAP_SECONDS
-    await waking.once()
+    await waking.look_once()
     assert woken == ["run-a"]
 
 
@@ -75,10 +75,10 @@ class Steers:
 async def test_each_steer_rings_and_wakes_once():
     steers, woken, rung = Steers(a=time.time()), [], []
     waking = Waking(TimedDecisions(), woken.append, steers=steers, ring=rung.append)
-    await waking.once()
+    await waking.look_once()
     steers.said["b"] = time.time()
-    await waking.once()
-    await waking.once()
+    await waking.look_once()
+    await waking.look_once()
     assert woken == rung == ["run-a", "run-b"]
 
 
@@ -87,9 +87,9 @@ async def test_what_was_said_while_the_machine_slept_is_seen(monkeypatch):
     now = time.time()
     steers, woken = Steers(), []
     waking = Waking(TimedDecisions(), woken.append, steers=steers)
-    await waking.once()
+    await waking.look_once()
     steers.said["a"] = now + 60
     monkeypatch.setattr("app.runs.wakeup.time.time", lambda: now + 10 * OVERLAP_SECONDS)
-    await waking.once()
-    await waking.once()
+    await waking.look_once()
+    await waking.look_once()
     assert woken == ["run-a"]

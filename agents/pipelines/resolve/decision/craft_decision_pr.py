@@ -65,7 +65,7 @@ async def _open_pull_request(
     return await run.ports.publisher.open_pull_request(
         branch=branch,
         commit=run.head,
-        title=one_line(await run.styled(words.title), 90),
+        title=one_line(await run.format_subject(words.title), 90),
         body=words.pull_request(request, recorded),
         draft=False,
     )

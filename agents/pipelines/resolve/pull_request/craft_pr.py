@@ -84,7 +84,7 @@ async def craft_draft_pr(
         "Sub-issues that are not done, as their engineers or judges say": "\n\n".join(work.undone),
         "What was loosened, and nobody has approved": loosened,
     }
-    fenced = {title: run.fenced(text) for title, text in wrong.items() if text}
+    fenced = {title: run.fence(text) for title, text in wrong.items() if text}
     return await _write_text(run, CRAFT_DRAFT_PR, checked, work, fenced)
 
 
@@ -99,8 +99,8 @@ async def _write_text(
     text = await run.converse(
         conversation,
         checks=checked.quality.compared,
-        made=run.fenced("\n\n".join(each.report for each in work.all_made)),
-        commits=run.fenced("\n".join(f"- {subject}" for _, subject in commits)),
+        made=run.fence("\n\n".join(each.report for each in work.all_made)),
+        commits=run.fence("\n".join(f"- {subject}" for _, subject in commits)),
         diff=await whole_change(run),
         wrong=wrong,
     )

@@ -29,7 +29,7 @@ async def publish(
     pull_request = await run.ports.publisher.open_pull_request(
         branch=branch,
         commit=run.head,
-        title=await run.styled(text.title),
+        title=await run.format_subject(text.title),
         body=body,
         draft=not ready,
         closes=_closes(request, work),

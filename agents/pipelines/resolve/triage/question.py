@@ -175,4 +175,4 @@ def _format_remarks(run: StageContext, remarks: Sequence[Remark]) -> str:
         f"{clean(remark.body).text}"
         for remark in remarks
     ]
-    return run.fenced("\n\n".join(said), limit=AUTHOR_LIMIT) if said else ""
+    return run.fence("\n\n".join(said), limit=AUTHOR_LIMIT) if said else ""

@@ -94,12 +94,12 @@ async def triage(
         discussion=_discussion(run, material),
         linked=[_describe_linked(run, each) for each in material.linked],
         parts=material.parts,
-        titles=run.fenced(_titles(material.parts), limit=LINKED_LIMIT),
+        titles=run.fence(_titles(material.parts), limit=LINKED_LIMIT),
         earlier=await _earlier(run, material.earlier),
-        left_out=run.fenced("\n".join(left_out), limit=LINKED_LIMIT) if left_out else "",
+        left_out=run.fence("\n".join(left_out), limit=LINKED_LIMIT) if left_out else "",
         reference=request.reference,
         author=request.author.login,
-        issue=run.fenced(clean(request.text).text, limit=WISH_LIMIT),
+        issue=run.fence(clean(request.text).text, limit=WISH_LIMIT),
     )
     run.stands(about=finding.kind)
     run.summarize(format_decision(finding))
@@ -122,7 +122,7 @@ async def _pictures(
 
 def _discussion(run: StageContext, material: Material) -> str:
     said = clean(material.discussion).text
-    return run.fenced(said, limit=DISCUSSION_LIMIT) if said.strip() else ""
+    return run.fence(said, limit=DISCUSSION_LIMIT) if said.strip() else ""
 
 
 def _titles(parts: Order) -> str:
@@ -137,7 +137,7 @@ def _describe_linked(run: StageContext, issue: LinkedIssue) -> dict[str, object]
         "kind": issue.kind,
         "state": issue.state,
         "author": issue.author or "somebody whose account is gone",
-        "text": run.fenced(text, limit=LINKED_LIMIT),
+        "text": run.fence(text, limit=LINKED_LIMIT),
     }
 
 
@@ -146,4 +146,4 @@ async def _earlier(run: StageContext, earlier: EarlierPull | None) -> dict[str, 
         return None
     tree = await run.tree()
     diff = await tree.diff(run.base, run.head)
-    return {"number": earlier.number, "diff": run.fenced(diff, limit=DIFF_LIMIT)}
+    return {"number": earlier.number, "diff": run.fence(diff, limit=DIFF_LIMIT)}
