@@ -8,6 +8,7 @@ import io
 import re
 import statistics
 import tokenize
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -17,12 +18,18 @@ import pytest
 from agents.pipelines import PIPELINES
 from agents.pipelines.flowchart import pipelines
 from tests.gears import FIXTURES, MARKS, of_folder
+from tests.verbs import is_no_verb
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("app", "handlers", "agents")
 
 FILE_LINES, FILE_MEDIAN = 450, 120
 FUNCTION_LINES, FUNCTION_P90, PIPELINE_LINES = 50, 25, 30
+
+FOLDER_MODULES = 20
+CLASS_HOMES = 2  # modules that may use one class name: a port and its adapter, a class and its fake
+ATTRIBUTES = frozenset(("property", "cached_property", "setter", "stage", "fixture"))
+RULES = "handlers/access/"  # a rule is called as its facts are; the names are stored and logged
 
 ONE_HOME = {"anthropic": "agents/loop/model.py", "dbos": "app/runs/engine.py"}
 ENVIRONMENT_HOME = "app/config/settings.py"
@@ -148,6 +155,41 @@ def is_forbidden(name: str, path: str) -> bool:
     words |= {word.removesuffix("s") for word in words}
     borrowed = {word for start, word, _ in BORROWED if path.startswith(start)}
     return name not in borrowed and bool(words & WORDS - borrowed)
+
+
+def test_folders_hold_few_modules():
+    modules = [path for path in all_files() if not path.endswith(("__init__.py", "conftest.py"))]
+    counts = Counter(Path(path).parent.as_posix() for path in modules if "/migrations/" not in path)
+    crowded = [f"{folder} {count}" for folder, count in counts.items() if count > FOLDER_MODULES]
+    assert_none(crowded, f"more than {FOLDER_MODULES} modules in a folder: group by capability")
+
+
+def test_a_class_name_means_one_thing():
+    homes = defaultdict(set)
+    for path, text in all_files().items():
+        for part in ast.walk(parse(path, text)):
+            if isinstance(part, ast.ClassDef):
+                homes[part.name].add(path)
+    many = {name: sorted(found) for name, found in homes.items() if len(found) > CLASS_HOMES}
+    rule = f"in more than {CLASS_HOMES} modules: let each name say whose it is"
+    assert_none([f"{name}: {', '.join(found)}" for name, found in sorted(many.items())], rule)
+
+
+def is_attribute(function: Definition) -> bool:
+    """Tell whether it is read, not called, or not called by us: pytest and the engine name it."""
+    names = {ast.unparse(each).split("(")[0].split(".")[-1] for each in function.decorator_list}
+    return bool(names & ATTRIBUTES) or function.name.startswith("__")
+
+
+def test_a_function_is_called_by_a_verb():
+    bad = [
+        f"{path}:{part.lineno} {part.name}"
+        for path, module in product().items()
+        if not path.startswith(RULES)
+        for part in ast.walk(module)
+        if isinstance(part, Definition) and not is_attribute(part) and is_no_verb(part.name)
+    ]
+    assert_none(bad, "a participle or a preposition alone: `find_parent`, `is_held`, `to_json`")
 
 
 def test_one_word_per_thing():

@@ -112,7 +112,7 @@ class DurableSteps:
     ) -> None:
         """Hold no place until `over` says yes; a shutdown ends the waiting without a record."""
 
-        async def waited() -> Json:
+        async def wait_for_end() -> Json:
             try:
                 await self._wait_until(over, until)
             except Exception as error:  # the same boundary as for work
@@ -121,7 +121,7 @@ class DurableSteps:
             return {"value": None}
 
         async with self._hold_turn(name):
-            record = await self._pool.record(name, waited)
+            record = await self._pool.record(name, wait_for_end)
         _value_of(record)
 
     async def boundary(self) -> None:

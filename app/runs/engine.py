@@ -124,14 +124,16 @@ class Engine:
         DBOS(config=self._config)
         DBOS.listen_queues([])  # its own thread for the queue would poll without a look first
 
-        async def conducted(run_id: str, request: Json) -> Json:
+        async def resume(run_id: str, request: Json) -> Json:
             with self._letting_go():
                 await self.pool.gate.wait()
                 return await conduct(run_id, request, DurableSteps(self.pool, run_id))
 
         # DBOS would count every start: a run that waits sees many deploys. The runner counts.
-        self._run = DBOS.workflow(name="run", max_recovery_attempts=None)(conducted)
-        self._routine = DBOS.workflow(name="routine", max_recovery_attempts=None)(self._timed())
+        self._run = DBOS.workflow(name="run", max_recovery_attempts=None)(resume)
+        self._routine = DBOS.workflow(name="routine", max_recovery_attempts=None)(
+            self._make_routine()
+        )
         DBOS.launch()  # blocks for a moment: it takes over the loop that it is called on
         self.pool.gate.set()
         queue = await DBOS.register_queue_async(
@@ -221,7 +223,7 @@ class Engine:
         if waiting:
             await asyncio.wait(waiting, timeout=LET_GO_SECONDS)
 
-    def _timed(self) -> Callable[[datetime, Any], Coroutine[Any, Any, None]]:
+    def _make_routine(self) -> Callable[[datetime, Any], Coroutine[Any, Any, None]]:
         async def routine(_moment: datetime, name: str) -> None:
             if (known := self._routines.get(name)) is None:
                 return  # this process has no use for it, or knows it only in a moment

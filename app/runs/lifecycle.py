@@ -57,7 +57,7 @@ class RunLifecycle:
     async def step(self, name: str, work: Callable[[], Awaitable[Json]]) -> Json:
         """Have it done, and note that it began. Raises StepGivenUp or StepBroken."""
 
-        async def noted() -> Json:
+        async def record_start() -> Json:
             self._release()
             await self._runs.record_stage(self._run_id, name)
             with bound_contextvars(stage=name), span(name):
@@ -66,7 +66,7 @@ class RunLifecycle:
                 log.info("step done", seconds=round(time.monotonic() - began, 1))
                 return result
 
-        return await self._steps.step(name, noted)
+        return await self._steps.step(name, record_start)
 
     async def wait(
         self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
@@ -74,7 +74,7 @@ class RunLifecycle:
         """Wait; unless it is over at once, park the run. Raises Withdrawn when it may not go on."""
         parked = False
 
-        async def noted() -> bool:
+        async def look_or_park() -> bool:
             nonlocal parked
             if await over():
                 return True
@@ -83,7 +83,7 @@ class RunLifecycle:
                 parked = True
             return False
 
-        await self._steps.wait(name, noted, until=until)
+        await self._steps.wait(name, look_or_park, until=until)
         await self._readmit()
 
     async def boundary(self) -> None:

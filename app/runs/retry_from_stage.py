@@ -73,10 +73,10 @@ class RetryFromStage:
         if name not in kept.steps:
             return await self._steps.step(name, work)
 
-        async def known() -> Json:
+        async def take_up() -> Json:
             return kept.steps[name]
 
-        return await self._steps.step(name, known)
+        return await self._steps.step(name, take_up)
 
     async def wait(
         self, name: str, over: Callable[[], Awaitable[bool]], *, until: float | None = None
