@@ -1,4 +1,4 @@
-"""Step 5: a run: one pipeline working on one request, each stage done once and remembered."""
+"""A run: one pipeline working on one request, each stage done once and recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 5: the message of a commit: what it says, which run made it, whose change it is."""
+"""The message of a commit, with the run that made it and the people whose change it is."""
 
 from __future__ import annotations
 

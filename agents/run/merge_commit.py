@@ -1,4 +1,4 @@
-"""Step 5: merge: bring another branch into the run's, as a commit with two parents."""
+"""Merge another branch into the run's, as a commit with two parents."""
 
 from __future__ import annotations
 

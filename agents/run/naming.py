@@ -1,4 +1,4 @@
-"""Step 5: how commits, titles and branches are named, as the repository's policy wants it."""
+"""Names of commits, titles and branches, by the repository's policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 5: regroup: make a run's newest commits anew, each about one thing, with the same result."""
+"""Regroup a run's newest commits by subject, with the same resulting tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 5: what a stage is: one durable step of a pipeline, declared by `@stage`."""
+"""The decorator `@stage`: one durable step of a pipeline."""
 
 from __future__ import annotations
 

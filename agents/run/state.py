@@ -1,4 +1,4 @@
-"""Step 5: the values of a run: what it is lent, what is kept of a stage, how it ends."""
+"""The values of a run: its ports, what is recorded of a stage, its outcome."""
 
 from __future__ import annotations
 

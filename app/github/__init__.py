@@ -1,1 +1,1 @@
-"""Step 9: GitHub, spoken to through one client."""
+"""The GitHub adapter: every call to GitHub goes through one client."""

@@ -1,4 +1,4 @@
-"""Step 4: whether a server whose data was lost had ended this run: its last word is on GitHub.
+"""Find on GitHub how a run ended that a lost database knew, after a restore.
 
 After a restore, runs are taken up that a later state of the database knew to be over. What they did
 is there for everybody to see, so nothing is done again, paid again or said again.

@@ -1,4 +1,4 @@
-"""Step 5: take up an earlier run: what it did before some stage is kept, the rest is done anew.
+"""Retry a run from a stage: keep what the earlier run did before it, do the rest anew.
 
 The first thing that such a run does is to look what is still there, and to record it; from then on
 it needs the earlier run no more. What people decided and answered meanwhile is kept with the stages

@@ -1,4 +1,4 @@
-"""Step 7: the steering of one run, over the store: what people say to it, and when they cancel."""
+"""The steering of one run, over the store: what people say to it, and when they cancel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 3: wake the runs that people have decided about, or said something to, wherever they did."""
+"""Wake waiting runs whose people have decided or spoken, in whichever process they did."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Step 6: suggestions: those of reviewers applied, and changes of ours posted as suggestions."""
+"""Suggested changes: apply reviewers' own, and post Fettle's where it cannot push."""

@@ -1,1 +1,1 @@
-"""Step 6: findings: the alerts of one package, its copies, and how far they reach."""
+"""The findings of a remediation: open alerts, copies in lock files, reach."""

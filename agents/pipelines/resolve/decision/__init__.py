@@ -1,1 +1,1 @@
-"""Step 6: decisions: what a project decided, its decision log, and the pull request for it."""
+"""Decisions of a project: read its decision log, and propose entries by pull request."""

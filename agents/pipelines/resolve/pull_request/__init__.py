@@ -1,1 +1,1 @@
-"""Step 6: the pull request: its words, what was measured of it, and its publication."""
+"""The pull request of a resolve run: its words, its measurements, its publication."""

@@ -1,1 +1,1 @@
-"""Step 6: sub-issues: which of them are worked on, and in which order."""
+"""Sub-issues: which of them a run works on, and in which order."""

@@ -1,1 +1,1 @@
-"""Step 6: triage: what an issue needs, and what is asked of people before anything is changed."""
+"""Triage: decide what an issue needs, and what to ask people first."""
