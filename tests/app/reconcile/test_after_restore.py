@@ -86,7 +86,7 @@ def sweep_of(scene, database, **more):
     async def sleep(seconds):
         scene.slept.append(seconds)
 
-    log, clock = AppDeliveries(scene.github.app), scene.github.app.jwt.now
+    log, clock = AppDeliveries(scene.github.app), scene.github.app.jwt.get_time
     recovering = RestoreRecovery(log, Recoveries(database), clock=clock)
     return FailedDeliveries(
         *(log, Sweeps(database, "one")),
@@ -177,7 +177,7 @@ async def test_reading_goes_on_where_it_was_cut(scene, server, put_back_empty, m
     recoveries, cursors = Recoveries(restored), []
     while (pending := await recoveries.find_pending()) is not None and pending.since:
         cursors.append(pending.cursor)
-        log, clock = AppDeliveries(scene.github.app), scene.github.app.jwt.now
+        log, clock = AppDeliveries(scene.github.app), scene.github.app.jwt.get_time
         await RestoreRecovery(log, recoveries, clock=clock).read()
     assert len(cursors) == len(set(cursors)) > 2
     assert await recoveries.count_missing(0) == 5

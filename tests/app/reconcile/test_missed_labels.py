@@ -38,7 +38,7 @@ def sweeper(scene, database):
             LabelledIssues(scene.github),
             Sweeps(database, "one"),
             Inbox(database, limit=100),
-            clock=scene.github.app.jwt.now,
+            clock=scene.github.app.jwt.get_time,
         )
 
     return make

@@ -19,6 +19,7 @@ from app.store.tables import missed
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
 from tests.app.github.conftest import LABEL, key, scene, signer
+from tests.patience import PATIENCE
 
 __all__ = ["key", "scene", "signer"]  # fixtures, shared with the tests of the client
 
@@ -59,7 +60,7 @@ def sweeper(scene, database):
             Sweeps(database, holder),
             every=every,
             spacing=1.0,
-            clock=scene.github.app.jwt.now,
+            clock=scene.github.app.jwt.get_time,
             sleep=sleep,
         )
 
@@ -254,14 +255,19 @@ async def test_only_one_process_sweeps_at_a_time(scene, receiver, sweeper, datab
 
 
 async def test_who_dies_in_its_turn_loses_it_with_time(database):
-    turn = Sweeps(database, "one").turn("deliveries", 0.05)
-    assert await turn.__aenter__()
-    async with Sweeps(database, "two").turn("deliveries", 1) as held:
+    one, two = Sweeps(database, "one"), Sweeps(database, "two")
+    lasting, short = one.turn("deliveries", 3600), one.turn("deliveries", 0.01)
+    assert await lasting.__aenter__()
+    async with two.turn("deliveries", 1) as held:
         assert not held
-    await asyncio.sleep(0.1)
-    async with Sweeps(database, "two").turn("deliveries", 1) as held:
-        assert held
-    await turn.__aexit__(None, None, None)
+    assert await short.__aenter__()
+    taken = False
+    async with asyncio.timeout(PATIENCE):
+        while not taken:
+            async with two.turn("deliveries", 1) as taken:
+                await asyncio.sleep(0.01)
+    await short.__aexit__(None, None, None)
+    await lasting.__aexit__(None, None, None)
 
 
 async def test_two_passes_in_one_process_are_one(scene, receiver, sweeper):

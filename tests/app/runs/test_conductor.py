@@ -477,20 +477,20 @@ async def lose(machine, wish, spoil):
 )
 async def test_what_the_engine_gave_up_is_shown_as_failed(machine, wish, spoil, says):
     await lose(machine, wish, spoil)
-    await machine.conductor.end_lost(machine.engine.ended)
+    await machine.conductor.end_lost(machine.engine.find_ended)
     outcome = await machine.end("0002-run")
     assert outcome.kind == "failed"
     assert says in outcome.text
     assert machine.ends[-1] == outcome
     before = len(machine.given)
-    await machine.conductor.end_lost(machine.engine.ended)
+    await machine.conductor.end_lost(machine.engine.find_ended)
     assert len(machine.given) == before
 
 
 async def test_a_lost_run_whose_report_fails_is_ended_all_the_same(machine, wish):
     await lose(machine, wish, "UPDATE workflow_input SET inputs = '{' WHERE inputs LIKE '%0002%'")
     await machine.sql("UPDATE runs SET request = '{' WHERE id = '0002-run'")
-    await machine.conductor.end_lost(machine.engine.ended)
+    await machine.conductor.end_lost(machine.engine.find_ended)
     assert (await machine.end("0002-run")).kind == "failed"
 
 
@@ -714,7 +714,7 @@ async def test_a_waiting_run_is_neither_lost_nor_forgotten(machine, wish):
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     waiting = await machine.wait_for_parked()
-    await machine.conductor.end_lost(machine.engine.ended)
+    await machine.conductor.end_lost(machine.engine.find_ended)
     assert await state(machine) == "parked"
     await machine.decide(waiting, "denied")
     assert (await machine.end()).text == "denied by mara"
@@ -838,7 +838,7 @@ async def test_a_history_that_broke_while_waiting_ends_the_run_and_frees_the_lan
         return
     async with asyncio.timeout(PATIENCE):
         while (outcome := await machine.runs.outcome("0001-run")) is None:
-            await machine.conductor.end_lost(machine.engine.ended)
+            await machine.conductor.end_lost(machine.engine.find_ended)
             await asyncio.sleep(0.02)
     assert outcome.kind == "failed"
     assert says in outcome.text
