@@ -103,7 +103,7 @@ async def test_a_kill_while_it_is_let_out_changes_nothing(make_place, undisturbe
                 await at.place.server.kill()
                 killed.set()
 
-        planned = getattr(at.github.faults, when)
+        planned = getattr(at.github.faults, f"call_{when}")
         planned("POST", path, hook, times=1000)
         await review(at)
         async with asyncio.timeout(PATIENCE):

@@ -47,7 +47,7 @@ async def faces(comment, place):
 async def test_a_cancel_ends_the_command_at_work_and_keeps_what_was_made(make_place, slow):
     async with make_place(script=slow.script) as place:
         await place.label()
-        await place.wait_until(slow.running)
+        await place.wait_until(slow.list_processes)
         began = time.monotonic()
         said = await place.say("mara", "/bot cancel wrong issue")
         await place.wait_until(lambda: not slow.list_processes())
@@ -70,7 +70,7 @@ async def test_a_cancel_ends_the_command_at_work_and_keeps_what_was_made(make_pl
 async def test_the_label_taken_off_and_the_issue_closed_cancel(make_place, slow, way):
     async with make_place(script=slow.script) as place:
         await place.label()
-        await place.wait_until(slow.running)
+        await place.wait_until(slow.list_processes)
         mara = place.people["mara"]
         if way == "label":
             await place.github.unlabel_issue(place.repository, 1, "bot:resolve", mara)
@@ -113,7 +113,7 @@ async def test_status_and_why_tell_where_it_is_and_what_was_decided(make_place, 
         none = await place.say("mara", "/bot status")
         assert await faces(none, place) == ["confused"]
         await place.label()
-        await place.wait_until(slow.running)
+        await place.wait_until(slow.list_processes)
         await place.say("jonas", "/bot why")
         said = await place.say("mara", "/bot status\n\n/bot why")
         status = await place.wait_for_comment("**At work** in the stage `implement`")
@@ -165,7 +165,7 @@ async def test_more_budget_lets_a_run_go_on(make_place):
 async def test_a_retry_takes_up_the_work_from_the_stage_that_is_named(make_place, slow):
     async with make_place(script=slow.script) as place:
         await place.label()
-        await place.wait_until(slow.running)
+        await place.wait_until(slow.list_processes)
         await place.say("mara", "/bot cancel")
         await place.ends("cancelled")
         place.model.play(usual())
