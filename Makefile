@@ -27,10 +27,6 @@ quick: setup-dev ## Run the tests that take no servers, sandboxes and databases
 test: gates ## Run every check and every test
 	@$(PYTEST) $(ARGS)
 
-quick: setup-dev ## Run the tests that need no server, no sandbox and no real database
-	@$(PYTEST) -q tests/handlers tests/agents/analysis tests/agents/loop tests/agents/policy \
-		tests/agents/text $(ARGS)
-
 attack: setup-dev ## Attack all of it with a model that obeys, and print what was blocked
 	@$(PYTEST) -q tests/attacks $(ARGS)
 
