@@ -138,3 +138,10 @@ def test_the_charts_show_the_pipelines_as_they_are():
     folder = ROOT / "agents/pipelines"
     readme = (folder / README).read_text("utf-8")
     assert readme == with_charts(readme, folder), "run `make charts`"
+
+
+def test_each_make_target_has_one_recipe():
+    """Make takes the last of two, with a warning that nobody reads."""
+    targets = re.findall(r"^([a-z-]+):(?! export)", (ROOT / "Makefile").read_text("utf-8"), re.M)
+    assert targets
+    assert len(targets) == len(set(targets))
