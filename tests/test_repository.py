@@ -142,6 +142,8 @@ def test_the_charts_show_the_pipelines_as_they_are():
 
 def test_each_make_target_has_one_recipe():
     """Make takes the last of two, with a warning that nobody reads."""
-    targets = re.findall(r"^([a-z-]+):(?! export)", (ROOT / "Makefile").read_text("utf-8"), re.M)
+    targets = re.findall(
+        r"^([a-z-]+):(?! export)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE
+    )
     assert targets
     assert len(targets) == len(set(targets))
