@@ -26,12 +26,6 @@ def admits(spec: str, version: str) -> bool:
         return False
 
 
-def parse_pin(spec: str) -> str:
-    """Return the one version that a requirement admits; empty when it is no pin."""
-    found = _CLAUSE.match(spec.strip())
-    return found[4] if found and found[2] in ("==", "===") and "*" not in found[4] else ""
-
-
 def floor(spec: str) -> str:
     """Return the lowest version that a requirement names; empty when it names none."""
     found = filter(None, map(_CLAUSE.match, spec.strip("()").split(",")))
