@@ -16,7 +16,6 @@ from sqlalchemy.exc import DBAPIError
 
 from agents.errors import ConfigError
 from agents.ports import Asking, Turn, Usage
-from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app.config.settings import load_settings
 from app.runs.engine import Engine
@@ -32,20 +31,11 @@ from app.store.runs.runs import Runs
 from app.store.runs.steers import StoredSteers
 from app.store.runs.turns import StoredJournal
 from app.store.tables import metadata, repositories
+from tests.fakes.requests import build_resolve_issue
 
 FIRST, SECOND = (Fernet.generate_key().decode() for _ in range(2))
 WORD = "c4n4ry"
-REQUEST = ResolveIssue(
-    installation_id=1,
-    repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
-    number=7,
-    title=WORD,
-    body=WORD,
-    author=Person(id=2, login="jonas"),
-    asked_by=Person(id=3, login="mara"),
-    label="bot:resolve",
-    url="https://example.org/7",
-)
+REQUEST = build_resolve_issue(title=WORD, body=WORD)
 RUN = "0006000000000000-11111111-2222-3333-4444-555555555555"
 
 

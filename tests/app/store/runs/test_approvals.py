@@ -10,11 +10,11 @@ from sqlalchemy import text
 
 from agents.errors import RunError
 from agents.ports import Asking
-from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app.store.database import Database
 from app.store.runs.approvals import ALPHABET, DAY, StoredApprovals
 from app.store.runs.runs import Runs
+from tests.fakes.requests import build_repository, build_resolve_issue
 
 MARA = {"by": "mara", "by_id": 2**40, "via": "comment"}
 
@@ -23,7 +23,9 @@ MARA = {"by": "mara", "by_id": 2**40, "via": "comment"}
 async def store(store_url):
     database = Database(store_url)
     for run_id in ("run-1", "run-2"):
-        await Runs(database).create(run_id, wish())
+        await Runs(database).create(
+            run_id, build_resolve_issue(repository=build_repository(id=2**40))
+        )
     yield database
     database.close()
 
@@ -31,20 +33,6 @@ async def store(store_url):
 @pytest.fixture
 def approvals(store):
     return StoredApprovals(store)
-
-
-def wish():
-    return ResolveIssue(
-        installation_id=1,
-        repository=Repository(id=2**40, owner="octo", name="lib", default_branch="main"),
-        number=7,
-        title="It adds wrong",
-        body="",
-        author=Person(id=2, login="jonas"),
-        asked_by=Person(id=3, login="mara"),
-        label="bot:resolve",
-        url="https://example.org/7",
-    )
 
 
 def make_asking(**changes):

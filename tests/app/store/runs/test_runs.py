@@ -6,10 +6,11 @@ import pytest
 from sqlalchemy import text
 
 from agents.ports import PullRequest
-from agents.requests import Person, Repository, ResolveIssue
+from agents.requests import ResolveIssue
 from agents.run import Outcome
 from app.store.database import Database
 from app.store.runs.runs import Runs, count_by_state
+from tests.fakes.requests import build_repository, build_resolve_issue
 
 
 @pytest.fixture
@@ -25,16 +26,8 @@ def runs(store):
 
 
 def wish(number=7, body="`add(1, 1)` gives 3."):
-    return ResolveIssue(
-        installation_id=2**40,
-        repository=Repository(id=2**40, owner="octo", name="lib", default_branch="main"),
-        number=number,
-        title="It adds wrong",
-        body=body,
-        author=Person(id=2, login="jonas"),
-        asked_by=Person(id=3, login="mara"),
-        label="bot:resolve",
-        url="https://example.org/7",
+    return build_resolve_issue(
+        installation_id=2**40, repository=build_repository(id=2**40), number=number, body=body
     )
 
 

@@ -7,30 +7,19 @@ import time
 
 import pytest
 
-from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app.store.database import Database
 from app.store.runs.lanes import Lanes
 from app.store.runs.runs import Runs
 from app.store.runs.steers import ANEW, StoredSteers
+from tests.fakes.requests import build_repository, build_resolve_issue
 from tests.patience import PATIENCE
 
 BOB = {"by": "bob", "by_id": 2**40, "role": "write", "via": "comment"}
 
 
 def wish(**changes):
-    about = {
-        "installation_id": 1,
-        "repository": Repository(id=2**40, owner="octo", name="lib", default_branch="main"),
-        "number": 7,
-        "title": "It adds wrong",
-        "body": "",
-        "author": Person(id=2, login="jonas"),
-        "asked_by": Person(id=3, login="mara"),
-        "label": "bot:resolve",
-        "url": "https://example.org/7",
-    }
-    return ResolveIssue(**{**about, **changes})
+    return build_resolve_issue(**{"repository": build_repository(id=2**40)} | changes)
 
 
 @pytest.fixture
@@ -148,7 +137,7 @@ async def test_what_was_said_lately(steers):
 
 async def test_a_label_put_on_again_cancels_the_runs_before_it(store, steers):
     await Runs(store).create("0000-other", wish(number=8))
-    await Runs(store).create("0000-else", wish(repository=make_repository()))
+    await Runs(store).create("0000-else", wish(repository=build_repository(id=5)))
     await Runs(store).create("0003-run", wish())
     await end(store, "0001-run")
     for _ in range(2):
@@ -165,17 +154,13 @@ async def test_a_label_that_arrives_late_does_not_cancel_what_came_after(store, 
     assert await steers.list_after("0002-run") == []
 
 
-def make_repository():
-    return Repository(id=5, owner="octo", name="lib", default_branch="main")
-
-
 async def test_what_is_under_way_and_what_has_ended(store):
     lanes = Lanes(store)
     assert [run.id for run in await lanes.live(wish())] == ["0002-run", "0001-run"]
     assert [run.id for run in await lanes.live(wish(), before="0002")] == ["0001-run"]
     assert await lanes.busy(wish())
     assert not await lanes.busy(wish(number=8))
-    assert not await lanes.busy(wish(repository=make_repository()))
+    assert not await lanes.busy(wish(repository=build_repository(id=5)))
     assert await lanes.find_ended(wish()) is None
     await Runs(store).comment_is("0001-run", 5)
     await end(store, "0001-run", "cancelled")
