@@ -14,19 +14,15 @@ from agents.policy import POLICY_PATH
 from agents.ports import PullRequest
 from agents.requests import Person, RemediateAlert, Repository
 from agents.run import Ports, Run, StageContext
-from tests.agents.conftest import (
-    ListModel,
-    MemoryAlerts,
-    MemoryJournal,
-    MemorySteps,
-    SilentReporter,
-    use,
-)
 from tests.agents.pipelines.remediate.conftest import RemediateActs, alert, lock, make_other_pull
 from tests.agents.pipelines.remediate.ladder.conftest import MadeUpEcosystem
 from tests.app.git.conftest import git
 from tests.app.git.test_update_stage import Somebody
 from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
+from tests.fakes.alerts import MemoryAlerts
+from tests.fakes.model import ListModel, MemoryJournal, use
+from tests.fakes.publishing import SilentReporter
+from tests.fakes.world import MemorySteps
 
 CHECK = "grep -q 3.1.3 lock.json || grep -q template app.py\n"
 FILES = {

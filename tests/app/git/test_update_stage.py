@@ -9,17 +9,13 @@ from agents.pipelines import PIPELINES
 from agents.ports import PullSnapshot
 from agents.requests import Person, Repository, UpdateBranch
 from agents.run import Ports, Run, StageContext
-from tests.agents.conftest import (
-    ListModel,
-    MemoryApprovals,
-    MemoryJournal,
-    MemoryReviewing,
-    MemorySteps,
-    SilentReporter,
-    use,
-)
 from tests.app.git.conftest import git, write_files
 from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
+from tests.fakes.model import ListModel, MemoryJournal, use
+from tests.fakes.people import MemoryApprovals
+from tests.fakes.publishing import SilentReporter
+from tests.fakes.pull_requests import MemoryReviewing
+from tests.fakes.world import MemorySteps
 
 BRANCH = "bot/31-add"
 FILES = {

@@ -1,0 +1,108 @@
+"""What outlives a run's process: the steps that are done, and all the fakes together."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from agents.loop.budget import RunLimits
+from agents.pipelines import PIPELINES
+from agents.run import Ports, Run, StageContext, Standing
+from tests.fakes.model import ListModel, MemoryJournal
+from tests.fakes.people import MemoryApprovals
+from tests.fakes.publishing import MemoryPublisher, SilentReporter
+from tests.fakes.repository import MemoryHistory, MemorySource
+
+
+@dataclass
+class MemorySteps:
+    """The port Steps: a step's JSON is kept, so a second Run replays it."""
+
+    kept: dict = field(default_factory=dict)
+    names: list = field(default_factory=list)
+    meanwhile: object = lambda name, until: None
+    """What happens while a run waits."""
+
+    async def wait(self, name, over, *, until=None):
+        self.names.append(name)
+        if name not in self.kept:
+            self.meanwhile(name, until)
+            assert await over(), "nobody decides"
+            self.kept[name] = None
+
+    async def step(self, name, work):
+        self.names.append(name)
+        if name not in self.kept:
+            self.kept[name] = json.dumps(await work())
+        return json.loads(self.kept[name])
+
+    async def boundary(self):
+        pass
+
+
+@dataclass
+class World:
+    """Everything that outlives a run's process."""
+
+    history: MemoryHistory
+    base: str
+    model: ListModel
+    journal: MemoryJournal = field(default_factory=MemoryJournal)
+    publisher: MemoryPublisher = field(default_factory=MemoryPublisher)
+    steps: MemorySteps = field(default_factory=MemorySteps)
+    reporter: SilentReporter = field(default_factory=SilentReporter)
+    approvals: MemoryApprovals = None
+    web: object = None
+    toolsets: object = None
+    tracker: object = None
+    steering: object = None
+    reviewing: object = None
+    checking: object = None
+    alerts: object = None
+    tainted: bool = False
+    commands: dict = field(default_factory=dict)
+    limits: RunLimits = field(default_factory=lambda: RunLimits(usd=5, turns=100, minutes=60))
+    now: float = 1000.0
+    wall: float = 1_767_225_600.0
+    source: MemorySource = None
+
+    def __post_init__(self):
+        self.source = MemorySource(self.history, self.base, self.commands)
+        self.publisher.history, self.publisher.branches = self.history, self.source.branches
+        if self.reviewing is not None:
+            self.reviewing.branches = self.source.branches
+
+    def run(self, request):
+        """Return a run as a fresh process makes it."""
+        return Run(
+            StageContext(
+                id="0006-run",
+                request=request,
+                ports=Ports(
+                    model=self.model,
+                    journal=self.journal,
+                    source=self.source,
+                    publisher=self.publisher,
+                    reporter=self.reporter,
+                    approvals=self.approvals,
+                    web=self.web,
+                    toolsets=self.toolsets,
+                    tracker=self.tracker,
+                    steering=self.steering,
+                    reviewing=self.reviewing,
+                    checking=self.checking,
+                    alerts=self.alerts,
+                ),
+                steps=self.steps,
+                conversations=PIPELINES[type(request)].conversations,
+                models={"strong": "big", "judge": "wise", "fast": "small"},
+                limits=self.limits,
+                clock=lambda: self.now,
+                wall=lambda: self.wall,
+                standing=Standing(tainted=self.tainted),
+            )
+        )
+
+    async def resolve(self, request):
+        """Run the pipeline of this request."""
+        return await PIPELINES[type(request)].work(self.run(request), request)
