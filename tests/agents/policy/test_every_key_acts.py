@@ -49,7 +49,7 @@ ACTS = {
         for kind in ("ask", "deny")
         for key in ("tool", "command", "path", "host", "reason")
     },
-    "web.hosts": "tests/agents/loop/test_consent.py"
+    "web.hosts": "tests/agents/loop/test_consent_outside.py"
     "::test_once_outsiders_were_heard_what_carries_something_out_is_asked",
     "setup.run": f"{HERE}::test_set_up_runs_what_it_says_for_as_long_as_it_says",
     "setup.timeout": f"{HERE}::test_set_up_runs_what_it_says_for_as_long_as_it_says",
@@ -67,9 +67,9 @@ ACTS = {
     "::test_where_the_log_may_not_be_written_the_issue_still_learns_why",
     "address.quiet_seconds": "tests/flows/address/test_address_batches.py"
     "::test_reviews_in_quick_succession_are_one_batch",
-    "address.outsiders": "tests/agents/pipelines/address/test_pipeline.py"
+    "address.outsiders": "tests/agents/pipelines/address/test_material.py"
     "::test_what_outsiders_say_taints_where_the_policy_lets_it_in",
-    "checks.fix": "tests/agents/pipelines/checks/test_fix_checks.py"
+    "checks.fix": "tests/agents/pipelines/checks/test_left_alone.py"
     "::test_what_is_not_fettles_to_mend_is_left_alone",
     "remediation.severities": "tests/app/alerts/test_admission.py"
     "::test_the_repositorys_own_policy_decides",

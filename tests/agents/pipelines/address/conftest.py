@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agents.ports import Feedback, PullSnapshot, Thread, ThreadComment
-from agents.requests import Person
+from agents.requests import AddressReview, Person, Repository
+from tests.agents.pipelines.address.pull_scene import BRANCH, FILES, MARA, POLICY
 
 PULL = "https://example.org/octo/lib/pull/31"
 BEGAN = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -89,3 +90,81 @@ def suggest():
         return "\n".join([f"{fence}{info}", *lines, fence])
 
     return write
+
+
+@pytest.fixture
+def wish():
+    return AddressReview(
+        installation_id=1,
+        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
+        number=31,
+        title="Add",
+        author=Person(id=99, login="fettle[bot]"),
+        asked_by=MARA,
+        url="https://example.org/octo/lib/pull/31",
+        review_id=1,
+    )
+
+
+@pytest.fixture
+def make(make_world, talk):
+    """A pull request whose head has these files, and what was said on it."""
+
+    def make(answers, told, *, files=FILES, check=(0, "ok"), **more):
+        world = make_world({".github/fettle.yml": POLICY}, answers, commands={"check": check})
+        head = world.history.commit(world.history.tree(files), world.base, "Add\n")
+        pull = PullSnapshot(
+            **{
+                "number": 31,
+                "title": "Add",
+                "body": "Adds.",
+                "state": "open",
+                "draft": False,
+                "own": True,
+                "author_may_write": True,
+                "branch": BRANCH,
+                "head": head,
+                "base": "main",
+                "conflicts": False,
+                "foreign": False,
+                **more,
+            }
+        )
+        world.head = head
+        world.source.branches.update({BRANCH: head, "main": world.base})
+        world.source.pulls[31] = head
+        world.reviewing = talk.Reviewing(pull, told, branches=world.source.branches)
+        world.publisher.branches = world.source.branches
+        world.publisher.history = world.history
+        return world
+
+    return make
+
+
+@pytest.fixture
+def acts(talk):
+    """What a model does in each stage."""
+    use = talk.use
+
+    def analysis(changes=(), answers=()):
+        items = [{"about": key, "change": f"Change it for {key}."} for key in changes]
+        left = [{"about": k, "kind": kind, "reply": f"About {k}: so it is."} for k, kind in answers]
+        return [use("submit_analysis", action_items=items, out_of_scope=left)]
+
+    def change(path="lib.py", old="a + b", new="b + a"):
+        return [use("edit", path=path, old=old, new=new)]
+
+    def submit():
+        return [use("submit_step", summary="Changed it.", tried="ran it")]
+
+    def update(*replies, commits=(("Turn the sum around", ("lib.py",)),), summary="Have a look."):
+        told = [
+            {"about": k, "verdict": v, "commit": n, "reply": f"Done for {k}."}
+            for k, v, n in replies
+        ]
+        made = [{"subject": s, "body": "", "files": list(files)} for s, files in commits]
+        return [use("submit_update", commits=made, replies=told, summary=summary)]
+
+    fix = [use("submit_fix", summary="mended")]
+    names = {"analysis": analysis, "change": change, "done": submit, "update": update}
+    return type("Acts", (), {k: staticmethod(v) for k, v in names.items()} | {"fix": fix})

@@ -1,135 +1,21 @@
-"""The checks pipeline on fakes: what is mended, what is only told, and what nobody hears of."""
+"""The checks pipeline on fakes: what is mended and told, what it waits for, what a death costs."""
 
 import json
 
 import pytest
 
 import agents.pipelines.checks.sort_checks
-from agents.errors import RunError
 from agents.pipelines import PIPELINES
 from agents.pipelines.checks.fix import subject
-from agents.policy import POLICY_PATH
-from agents.ports import Batch, ForeignCheck, PullSnapshot
-from agents.requests import FixChecks, Person, Repository
-
-POLICY = "quality: [{name: own, run: check}]\nchecks: {fix: true}\n"
-BRANCH = "bot/7-add-0a0a0a"
-RED, MENDED = "RED\n", "green\n"
-
-
-@pytest.fixture(autouse=True)
-def _no_pause(monkeypatch):
-    monkeypatch.setattr(agents.pipelines.checks.sort_checks, "PAUSE", 0)
-
-
-def check(name="unit", ended="failure", *, ident=1, **more):
-    return ForeignCheck(id=ident, name=name, app="GitHub Actions", ended=ended, **more)
-
-
-class FailingCheckScene:
-    """A pull request on which a check fails."""
-
-    def __init__(self, world, base, request):
-        self.world, self.base, self.history = world, base, world.history
-        files = {**self.history.files(base), "lib.py": RED}
-        self.head = self.commit(base, files)
-        world.source.branches.update({BRANCH: self.head, "main": base})
-        self.request = request.model_copy(update={"head": self.head})
-        self.fails(check())
-
-    def commit(self, on, change, subject="Ours"):
-        files = {**self.history.files(on), **change}
-        return self.history.commit(self.history.tree(files), on, subject)
-
-    def fails(self, *checks, base=()):
-        self.world.checking.said = {self.head: checks, self.base: base}
-
-    async def run(self):
-        return await self.world.resolve(self.request)
-
-    @property
-    def comment(self):
-        return self.world.publisher.comments["checks"]
-
-    @property
-    def silent(self):
-        world = self.world
-        return not (world.publisher.comments or world.publisher.pushed or world.model.asked)
-
-    @property
-    def pushed(self):
-        return self.world.publisher.pushed.get(BRANCH)
-
-
-@pytest.fixture
-def scene(make_world, talk):
-    def make(answers=(), *, policy=POLICY, pull=None, commands=None, **more):
-        about = {
-            "number": 31,
-            "title": "Add right",
-            "body": "",
-            "state": "open",
-            "draft": False,
-            "own": True,
-            "author_may_write": True,
-            "branch": BRANCH,
-            "head": "",
-            "base": "main",
-            "conflicts": False,
-            "foreign": False,
-            "pushed_by_us": True,
-        } | (pull or {})
-        files = {"lib.py": "green\n", POLICY_PATH: policy}
-        more.setdefault("checking", talk.Checking())
-        reviewing = talk.Reviewing(PullSnapshot(**about))
-        world = make_world(
-            files, answers, reviewing=reviewing, commands=commands or {"check": (0, "ok")}, **more
-        )
-        request = FixChecks(
-            installation_id=1,
-            repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
-            number=31,
-            title="Add right",
-            author=Person(id=4, login="fettle[bot]"),
-            asked_by=Person(id=0, login=""),
-            url="https://example.org/octo/lib/pull/31",
-            head="",
-        )
-        return FailingCheckScene(world, world.base, request)
-
-    return make
-
-
-@pytest.fixture
-def acts(talk):
-    return CheckActs(talk.use)
-
-
-class CheckActs:
-    """What a model does, in one word."""
-
-    def __init__(self, use):
-        self.use = use
-
-    def write(self, content=MENDED, path="lib.py"):
-        return [self.use("write", path=path, content=content)]
-
-    def submit(self, *causes, summary="It was red: add() is right now."):
-        causes = causes or (("c1", "branch"),)
-        told = [{"about": a, "kind": k, "why": f"The log says {k}."} for a, k in causes]
-        return [self.use("submit_checks_fixed", causes=told, summary=summary)]
-
-    def mend(self):
-        return [self.write(), self.submit()]
+from agents.ports import Batch
+from agents.requests import FixChecks
+from tests.agents.pipelines.checks.conftest import BRANCH, MENDED, check
 
 
 def refusal(world, number):
     [block] = json.loads(world.model.asked[number]["messages"])[-1]["content"]
     assert block["is_error"]
     return block["content"]
-
-
-# --- mended ---------------------------------------------------------------------------------------
 
 
 async def test_what_the_branch_breaks_is_mended_and_told(scene, acts):
@@ -267,9 +153,6 @@ async def test_what_was_pushed_meanwhile_comes_first(scene, acts):
     assert "put on top of theirs" in place.comment
 
 
-# --- told without a model -------------------------------------------------------------------------
-
-
 async def test_what_somebody_mended_in_the_same_way_meanwhile_is_not_noted_as_ours(scene, acts):
     """Checks that fail on what people pushed are theirs to look after."""
     place = scene(acts.mend())
@@ -284,119 +167,6 @@ async def test_what_somebody_mended_in_the_same_way_meanwhile_is_not_noted_as_ou
     await place.run()
 
     assert [done.pushed for done in place.world.reviewing.dealt] == [""]
-
-
-async def test_where_the_base_is_red_too_no_token_is_spent(scene):
-    place = scene()
-    place.fails(check(), base=(check(),))
-
-    outcome = await place.run()
-
-    assert outcome.kind == "comment"
-    assert not place.world.model.asked
-    assert "nothing: it has to be mended there" in place.comment
-    assert place.world.reviewing.dealt == [Batch(kind="checks", head=place.head)]
-
-
-async def test_after_two_times_in_a_row_a_person_has_to_look_and_is_told_once(scene):
-    place = scene()
-    pushes = [("aaa", "bbb"), ("bbb", place.head)]
-    batches = [Batch(kind="checks", head=head, pushed=pushed) for head, pushed in pushes]
-    place.world.reviewing.earlier = batches
-
-    outcome = await place.run()
-
-    assert outcome.kind == "comment"
-    assert "Fettle stops here" in place.comment
-    assert "two times in a row" in place.comment
-    assert not place.world.model.asked
-
-    again = scene()
-    again.world.reviewing.earlier = [*batches, *place.world.reviewing.dealt]
-    assert (await again.run()).kind == "covered"
-    assert again.silent
-
-
-# --- nobody hears of it ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"policy": "checks: {fix: false}\n"},
-        {"policy": "quality: []\n"},
-        {"policy": "checks: {fix: perhaps}\n"},
-        {"pull": {"state": "merged"}},
-        {"pull": {"why_not": "It is protected."}},
-        {"pull": {"pushed_by_us": False}},
-        {"checking": None},
-    ],
-)
-async def test_what_is_not_fettles_to_mend_is_left_alone(scene, talk, more):
-    blind = more.pop("checking", 0) is None
-    place = scene(**more)
-    if blind:
-        place.world.checking = None
-
-    assert (await place.run()).kind == "covered"
-    assert place.silent
-    assert not place.world.reviewing.dealt
-
-
-async def test_a_head_that_moved_is_left_alone(scene):
-    place = scene()
-    place.world.source.branches[BRANCH] = place.commit(place.head, {"a": "b"})
-
-    assert (await place.run()).kind == "covered"
-    assert place.silent
-
-
-async def test_each_commit_is_dealt_with_once(scene):
-    place = scene()
-    place.world.reviewing.earlier = [Batch(kind="checks", head=place.head)]
-
-    assert (await place.run()).kind == "covered"
-    assert place.silent
-
-
-async def test_who_asks_for_it_once_more_gets_it(scene, acts):
-    place = scene(acts.mend())
-    place.world.reviewing.earlier = [Batch(kind="checks", head=place.head)]
-    place.request = place.request.model_copy(update={"via": "command"})
-
-    await place.run()
-
-    assert place.pushed
-
-
-async def test_what_an_earlier_run_remembers_to_have_pushed_is_ours(scene, acts):
-    place = scene(acts.mend(), pull={"pushed_by_us": False})
-    place.world.reviewing.earlier = [Batch(kind="reviews", head="aaa", pushed=place.head)]
-
-    await place.run()
-
-    assert place.pushed
-
-
-async def test_a_try_that_comes_to_no_end_counts_as_well(scene):
-    place = scene([RunError("The budget is used up.")])
-
-    outcome = await place.run()
-
-    assert outcome.kind == "failed"
-    assert place.world.reviewing.dealt == [Batch(kind="checks", head=place.head)]
-
-
-@pytest.mark.parametrize("ended", ["success", "cancelled"])
-async def test_what_says_nothing_is_not_talked_about(scene, ended):
-    place = scene()
-    place.fails(check(ended=ended))
-
-    assert (await place.run()).kind == "covered"
-    assert place.silent
-
-
-# --- waiting --------------------------------------------------------------------------------------
 
 
 async def test_it_waits_until_the_other_checks_have_ended(scene, acts):
@@ -436,9 +206,6 @@ async def test_a_push_while_waiting_ends_it(scene):
 
     assert (await place.run()).kind == "covered"
     assert place.silent
-
-
-# --- a death at any moment ------------------------------------------------------------------------
 
 
 async def test_a_death_after_any_stage_changes_nothing(scene, acts, talk):

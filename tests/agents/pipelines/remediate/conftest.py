@@ -184,3 +184,24 @@ class RemediateActs:
 @pytest.fixture
 def acts(talk):
     return RemediateActs(talk.use)
+
+
+STUCK = {("flask", v): {"jinja2": ["3.1.3"]} for v in ("3.0.3", "3.0.4", "3.1.0")}
+"""No release of flask admits the fix, so the ladder ends."""
+
+
+def fail_after_move(files):
+    """A check that fails once jinja2 has moved, until the code follows."""
+    moved = "3.1.3" not in files["lock.json"]
+    return (1, "FAILED test_app") if moved and "template" not in files["app.py"] else (0, "ok")
+
+
+def engineers(acts):
+    """What an engineer does where the ladder ended: flask goes, since nothing needs it."""
+    return [
+        [*acts.write("wants.json", "{}"), *acts.write("lock.json", lock(jinja2="3.1.4"))],
+        acts.changed(),
+    ]
+
+
+ADAPTED = "import jinja2\n\nprint(jinja2.template('x'))\n"

@@ -1,0 +1,291 @@
+"""What weakens tests is found, by table; loosened settings have a table of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.agents.analysis.weakening.conftest import EditCase, kinds_of
+from tests.agents.analysis.weakening.samples import (
+    CS,
+    EX,
+    GO,
+    HEAD,
+    JAVA,
+    JS,
+    PHP,
+    RB,
+    RS,
+    SUM,
+    TABLE,
+    UNIT,
+    ZERO,
+    P,
+    one,
+    py,
+    swap,
+)
+
+TAMPERED = [
+    EditCase("deleted file", {P: HEAD + SUM}, {}, kinds=("deleted",)),
+    EditCase("deleted data", {"tests/data/a.json": '{"a": 1}\n'}, {}, kinds=("deleted",)),
+    EditCase(
+        "renamed to something that is never run",
+        {P: HEAD + SUM},
+        {"tests_old/lib.py": HEAD + SUM},
+        renames=((P, "tests_old/lib.py"),),
+        kinds=("deleted",),
+    ),
+    py("removed test", SUM + ZERO, SUM, "removed"),
+    py("removed class", UNIT, "X = 1\n", "removed", "removed"),
+    swap("hidden from pytest", "def test_zero", "def _zero", "removed"),
+    swap("emptied", "    assert add(1, 2) == 3", "    add(1, 2)", "assertion"),
+    swap("commented out", "    assert add(1, 2)", "    # assert add(1, 2)", "assertion"),
+    swap("vacuous", "assert add(1, 2) == 3", "assert True", "assertion"),
+    swap(
+        "vacuous: itself", "assert add(1, 2) == 3", "x = add(1, 2)\n    assert x == x", "assertion"
+    ),
+    swap("vacuous: constants", "assert add(1, 2) == 3", "assert 2 == 2", "assertion"),
+    py(
+        "assertTrue 1",
+        UNIT,
+        UNIT.replace("assertEqual(add(1, 2), 3)", "assertTrue(1)"),
+        "assertion",
+    ),
+    swap("or true", "== 3", "== 3 or True", "assertion"),
+    swap("alternative", "add(1, 2) == 3", "add(1, 2) == 3 or add(1, 2) == 4", "weaker"),
+    swap("one of two", "    assert add(0, 0) == 0\n", "", "assertion"),
+    swap("not None", "add(1, 2) == 3", "add(1, 2) is not None", "weaker"),
+    swap("truth", "add(1, 2) == 3", "add(1, 2)", "weaker"),
+    swap("membership", "add(1, 2) == 3", "add(1, 2) in (3, 4)", "weaker"),
+    swap("larger", "add(1, 2) == 3", "add(1, 2) > 0", "weaker"),
+    swap("type alone", "add(1, 2) == 3", "isinstance(add(1, 2), int)", "weaker"),
+    swap("nearly", "== 3", "== pytest.approx(3)", "weaker"),
+    swap("other value", "add(1, 2) == 3", "add(1, 2) == 4", "expectation?"),
+    py("replaced by nothing much", SUM, "def test_other():\n    assert True\n", "removed"),
+    py(
+        "new tests do not make up",
+        SUM + ZERO,
+        ZERO + "\n\ndef test_more():\n    assert parse('a') == 'a'\n",
+        "removed",
+    ),
+    py(
+        "assertEqual to True",
+        UNIT,
+        UNIT.replace("assertEqual(add(1, 2), 3)", "assertTrue(add(1, 2))"),
+        "weaker",
+    ),
+    py(
+        "assertEqual to In",
+        UNIT,
+        UNIT.replace("assertEqual(add(1, 2), 3)", "assertIn(add(1, 2), [3, 4])"),
+        "weaker",
+    ),
+    py(
+        "assertEqual to NotNone",
+        UNIT,
+        UNIT.replace("assertEqual(add(1, 2), 3)", "assertIsNotNone(add(1, 2))"),
+        "weaker",
+    ),
+    py(
+        "AlmostEqual places",
+        UNIT.replace("Equal(add(1, 2), 3", "AlmostEqual(add(1, 2), 3, places=7"),
+        UNIT.replace("Equal(add(1, 2), 3", "AlmostEqual(add(1, 2), 3, places=1"),
+        "weaker",
+    ),
+    py(
+        "raises anything",
+        "def test_bad():\n    with pytest.raises(ValueError):\n        parse(1)\n",
+        "def test_bad():\n    with pytest.raises(Exception):\n        parse(1)\n",
+        "weaker",
+    ),
+    py(
+        "raises without match",
+        "def test_bad():\n    with pytest.raises(ValueError, match='no'):\n        parse(1)\n",
+        "def test_bad():\n    with pytest.raises(ValueError):\n        parse(1)\n",
+        "weaker",
+    ),
+    py(
+        "raises another",
+        "def test_bad():\n    with pytest.raises(ValueError):\n        parse(1)\n",
+        "def test_bad():\n    with pytest.raises(TypeError):\n        parse(1)\n",
+        "expectation?",
+    ),
+    py(
+        "approx rel",
+        "def test_f():\n    assert add(1, 2) == pytest.approx(3, rel=1e-6)\n",
+        "def test_f():\n    assert add(1, 2) == pytest.approx(3, rel=0.5)\n",
+        "weaker",
+    ),
+    py("fewer cases", TABLE, TABLE.replace("        (5, 6),\n", ""), "removed"),
+    py("other case", TABLE, TABLE.replace("(5, 6)", "(5, 9)"), "expectation?"),
+    swap("skip mark", "def test_zero", "@pytest.mark.skip\ndef test_zero", "skipped"),
+    swap(
+        "skip with reason",
+        "def test_zero",
+        "@pytest.mark.skip(reason='later')\ndef test_zero",
+        "skipped",
+    ),
+    swap(
+        "skipif", "def test_zero", "@pytest.mark.skipif(True, reason='')\ndef test_zero", "skipped"
+    ),
+    swap("xfail", "def test_zero", "@pytest.mark.xfail\ndef test_zero", "skipped"),
+    swap(
+        "skip inside",
+        "    assert add(0, 0)",
+        "    pytest.skip('later')\n    assert add(0, 0)",
+        "skipped",
+    ),
+    swap(
+        "whole file", "def test_sum", "pytestmark = pytest.mark.skip\n\n\ndef test_sum", "skipped"
+    ),
+    py(
+        "unittest",
+        UNIT,
+        UNIT.replace("    def test", "    @unittest.skip('x')\n    def test"),
+        "skipped",
+    ),
+    py(
+        "expected failure",
+        UNIT,
+        UNIT.replace("    def test", "    @unittest.expectedFailure\n    def test"),
+        "skipped",
+    ),
+    py("one class", UNIT, "@unittest.skipIf(True, '')\n" + UNIT, "skipped"),
+    EditCase(
+        "collected no more",
+        {"tests/conftest.py": "import os\n"},
+        {"tests/conftest.py": "import os\n\ncollect_ignore = ['test_lib.py']\n"},
+        kinds=("skipped",),
+    ),
+    one("lib_test.go", GO, GO.replace("\tif add", "\tt.Skip()\n\tif add"), "skipped"),
+    one("lib_test.go", GO, GO.replace("if add(1, 2) != 3", "if false"), "assertion"),
+    one("lib_test.go", GO + "\nfunc TestB(t *testing.T) {\n\tt.Fatal(parse())\n}\n", GO, "removed"),
+    one("lib.test.ts", JS, JS.replace("it(", "it.skip("), "skipped"),
+    one("lib.test.ts", JS, JS.replace("it(", "xit("), "skipped"),
+    one("lib.test.ts", JS, JS.replace("it(", "it.only("), "focused"),
+    one("lib.test.ts", JS, JS.replace("toBe(3)", "toBeTruthy()"), "weaker"),
+    one("lib.test.ts", JS, JS.replace("toBe(3)", "toBeDefined()"), "weaker"),
+    one("lib.test.ts", JS, JS.replace("expect(add(1, 2)).toBe(3)", "add(1, 2)"), "assertion"),
+    one("lib.test.ts", JS + JS.replace("adds", "adds more").replace("3", "4"), JS, "removed"),
+    one(
+        "lib.test.ts",
+        JS.replace("toBe(3)", "toBeCloseTo(3, 5)"),
+        JS.replace("toBe(3)", "toBeCloseTo(3, 0)"),
+        "weaker",
+    ),
+    one("src/lib.rs", RS, RS.replace("    #[test]", "    #[test]\n    #[ignore]"), "skipped"),
+    one("src/lib.rs", RS, RS.replace("    #[test]\n", ""), "removed"),
+    one(
+        "src/lib.rs", RS, RS.replace("assert_eq!(add(1, 2), 3)", "assert!(add(1, 2) > 0)"), "weaker"
+    ),
+    one("src/lib.rs", RS, "pub fn add() {}\n", "removed"),
+    one(
+        "src/test/java/ATest.java",
+        JAVA,
+        JAVA.replace("  @Test\n", "  @Disabled\n  @Test\n"),
+        "skipped",
+    ),
+    one("src/test/java/ATest.java", JAVA, JAVA.replace("  @Test\n", ""), "removed"),
+    one(
+        "src/test/java/ATest.java",
+        JAVA,
+        JAVA.replace("assertEquals(3, add(1, 2))", "assertNotNull(add(1, 2))"),
+        "weaker",
+    ),
+    one("A.Tests/ATests.cs", CS, CS.replace("[Fact]", '[Fact(Skip = "later")]'), "skipped"),
+    one(
+        "A.Tests/ATests.cs",
+        CS,
+        CS.replace("Assert.Equal(3, Add(1, 2))", "Assert.NotNull(Add(1, 2))"),
+        "weaker",
+    ),
+    one("spec/lib_spec.rb", RB, RB.replace("  it 'adds'", "  xit 'adds'"), "skipped"),
+    one(
+        "spec/lib_spec.rb", RB, RB.replace("    expect", "    skip 'later'\n    expect"), "skipped"
+    ),
+    one("spec/lib_spec.rb", RB, RB.replace("to eq(3)", "to be_truthy"), "weaker"),
+    one(
+        "tests/ATest.php",
+        PHP,
+        PHP.replace("    $this", "    $this->markTestSkipped();\n    $this"),
+        "skipped",
+    ),
+    one(
+        "tests/ATest.php",
+        PHP,
+        PHP.replace("assertSame(3, add(1, 2))", "assertNotNull(add(1, 2))"),
+        "weaker",
+    ),
+    one("test/a_test.exs", EX, EX.replace("  test", "  @tag :skip\n  test"), "skipped"),
+    one("src/a.py", "x = f()\n", "x = f()  # type: ignore\n", "suppressed?"),
+    one("src/a.py", "import os\n", "import os  # noqa: F401\n", "suppressed?"),
+    one("src/a.py", "import os\n", "# ruff: noqa\nimport os\n", "suppressed"),
+    one("src/a.ts", "f(x)\n", "// @ts-ignore\nf(x)\n", "suppressed?"),
+    one("src/a.ts", "f(x)\n", "/* eslint-disable */\nf(x)\n", "suppressed"),
+    one("src/a.go", "f(x)\n", "f(x) //nolint:errcheck\n", "suppressed?"),
+    one("src/a.rs", "fn f() {}\n", "#[allow(dead_code)]\nfn f() {}\n", "suppressed?"),
+    one("src/a.rb", "f\n", "f # rubocop:disable Style/Foo\n", "suppressed?"),
+    one("src/a.py", "if x:\n", "if x:  # pragma: no cover\n", "suppressed?"),
+    one("src/A.java", "class A {}\n", '@SuppressWarnings("all")\nclass A {}\n', "suppressed?"),
+    one("tests/data/out.txt", "one\ntwo\n", "one\nthree\n", "expectation?"),
+    # What leaves every assertion where it is.
+    swap("ends before it", "    assert add(0, 0)", "    return\n    assert add(0, 0)", "around"),
+    swap(
+        "nobody hears of it",
+        "    assert add(0, 0) == 0\n",
+        "    try:\n        assert add(0, 0) == 0\n    except AssertionError:\n        pass\n",
+        "around",
+    ),
+    swap(
+        "suppressed",
+        "    assert add(0, 0) == 0\n",
+        "    with suppress(Exception):\n        assert add(0, 0) == 0\n",
+        "around",
+    ),
+    swap(
+        "never true",
+        "    assert add(0, 0) == 0\n",
+        "    if False:\n        assert add(0, 0) == 0\n",
+        "around",
+    ),
+    swap("a fixture", "def test_zero", "@pytest.fixture\ndef test_zero", "around"),
+    swap("may fail", "def test_zero", "@pytest.mark.flaky(reruns=9)\ndef test_zero", "around"),
+    swap(
+        "an empty table",
+        "def test_zero():",
+        "@pytest.mark.parametrize('x', [])\ndef test_zero(x):",
+        "around",
+    ),
+    py("hidden by another", SUM + ZERO, SUM + ZERO + "\n\ndef test_sum():\n    pass\n", "around"),
+    py("taken away again", SUM + ZERO, SUM + ZERO + "\n\ndel test_zero\n", "around"),
+    py("the whole run ends", SUM, "import os\n\nos._exit(0)\n" + SUM, "around"),
+    swap("itself, in full", "== 3", "== add(1, 2)", "assertion"),
+    swap("anything", "== 3", "== ANY", "assertion"),
+    one("lib.test.ts", JS, JS.replace("  expect", "  return;\n  expect"), "around"),
+    one("lib.test.ts", JS, JS.replace("toBe(3)", "toBe(add(1, 2))"), "assertion"),
+    one("lib_test.go", GO, "//go:build never\n\n" + GO, "around"),
+    EditCase(
+        "a hook that changes results",
+        {"tests/conftest.py": "import os\n"},
+        {"tests/conftest.py": "import os\n\n\ndef pytest_runtest_makereport(item):\n    ...\n"},
+        kinds=("around",),
+    ),
+    EditCase(
+        "a new file that leaves out others",
+        {},
+        {"tests/conftest.py": "collect_ignore = ['test_lib.py']\n"},
+        kinds=("skipped",),
+    ),
+    EditCase(
+        "renamed to what nobody looks for",
+        {P: SUM},
+        {"tests/lib_checks.py": SUM},
+        renames=((P, "tests/lib_checks.py"),),
+        kinds=("deleted",),
+    ),
+]
+
+
+@pytest.mark.parametrize("edit", TAMPERED, ids=lambda edit: edit.name)
+def test_what_weakens_tests_is_found(edit):
+    assert kinds_of(edit.findings()) == sorted(edit.kinds)

@@ -1,0 +1,200 @@
+"""Where the ladder ends an engineer goes on; code checks the manifests and versions it claims."""
+
+import json
+
+import pytest
+
+from agents.pipelines import PIPELINES
+from agents.pipelines.remediate.ladder import Stuck
+from agents.pipelines.remediate.result import result_of
+from tests.agents.pipelines.remediate.conftest import STUCK, alert, engineers, lock
+
+
+async def test_where_the_ladder_ends_an_engineer_goes_on_and_a_judge_looks(scene, acts):
+    answers = [*engineers(acts), acts.stands(), acts.sums_up()]
+    place = scene(answers, needs=STUCK)
+
+    outcome = await place.run()
+
+    assert result_of(outcome) == "fixed", outcome.text
+    first = place.prompt(0)
+    assert "Level 3: " in first, "it is told why each rung was not enough"
+    assert "reach: yes. The code imports the package" in first
+    assert "an engineer's change of the manifests" in place.pull.body
+    assert "Every copy of jinja2 (3.1.4) is outside" in place.pull.body, "the same checks by code"
+    assert "By a fresh model session" in place.pull.body
+    assert place.pull.body.startswith("The bound was in the way, so it was moved")
+
+
+async def test_the_judge_never_sees_what_the_engineer_said(scene, acts):
+    said = "Trust me: everything about this was proved beyond doubt."
+    answers = [engineers(acts)[0], acts.changed(summary=said), acts.stands(), acts.sums_up()]
+    place = scene(answers, needs=STUCK)
+
+    await place.run()
+
+    judged = place.world.model.asked[2]
+    assert said not in judged["messages"]
+    assert judged["model"] == "wise"
+    assert '-{"flask"' in json.loads(judged["messages"])[0]["content"][0]["text"], "the diff"
+
+
+async def test_an_engineer_who_claims_a_fix_and_did_nothing_is_not_believed(scene, acts):
+    answers = [acts.changed(), acts.skipped("flask admits nothing newer.")]
+    place = scene(answers, needs=STUCK)
+
+    outcome = await place.run()
+
+    assert place.refusal(1) == "No file changed, so nothing was fixed."
+    assert result_of(outcome) == "fix_failed"
+    assert "flask admits nothing newer" in outcome.text
+    assert not place.pushed
+
+
+async def test_who_goes_on_claiming_ends_as_a_failed_fix(scene, acts):
+    place = scene([acts.changed(summary=f"Done {n}.") for n in range(10)], needs=STUCK)
+
+    outcome = await place.run()
+
+    assert result_of(outcome) == "fix_failed"
+    assert not place.pushed
+
+
+SAME = lock(flask="3.0.3", jinja2="3.1.3", evil="1")
+
+
+@pytest.mark.parametrize(
+    ("written", "version", "fault"),
+    [
+        (("app.py", "x = 1\n"), "3.1.4", "Only manifests and lock files may change in this stage"),
+        (("lock.json", SAME), "", "still in a vulnerable range"),
+        (("lock.json", SAME), "3.1.4", "flask 3.0.3 does not admit jinja2"),
+        (("lock.json", SAME), "3.1.4 --index-url x", "3.1.4 --index-url x is no version"),
+        (("lock.json", lock(flask="4.0.0", jinja2="3.1.4")), "3.1.4", "another major version"),
+        (("lock.json", lock(jinja2="3.0.0")), "3.0.0", "back to an older version"),
+        (
+            (
+                "lock.json",
+                json.dumps({"versions": {"jinja2": "3.1.4"}, "source": {"jinja2": "evil.example"}}),
+            ),
+            "3.1.4",
+            "would come from evil.example instead of",
+        ),
+        (
+            (
+                "lock.json",
+                json.dumps({"versions": {"jinja2": "3.1.4"}, "hashes": {"jinja2": []}}),
+            ),
+            "3.1.4",
+            "has no hash in the lock file",
+        ),
+    ],
+)
+async def test_what_code_finds_wrong_goes_back_to_the_engineer(
+    scene, acts, written, version, fault
+):
+    path, content = written
+    answers = [
+        [*acts.write("wants.json", "{}"), *acts.write(path, content)],
+        acts.changed(version),
+        RuntimeError("asked again"),
+    ]
+    place = scene(answers, needs=STUCK)
+
+    with pytest.raises(RuntimeError, match="asked again"):
+        await place.run()
+
+    assert fault in place.refusal(2)
+    [tree] = place.world.source.opened
+    assert tree.files[path] == content, "what was made is left as it was, to go on from"
+
+
+async def test_the_lock_file_is_made_anew_from_the_manifests_that_an_engineer_changed(scene, acts):
+    answers = [
+        acts.write("wants.json", json.dumps({"jinja2": ["3.1.4", "3.1.5"]})),
+        acts.changed("3.1.5"),
+        acts.stands(),
+        acts.sums_up(),
+    ]
+    files = {"lock.json": lock(jinja2="3.1.3")}
+    releases = {"jinja2": ["3.1.3", "3.1.5"]}
+    place = scene(answers, files=files, wants={"jinja2": ["3.1.2", "3.1.3"]}, releases=releases)
+
+    async def refuse_resolve(*_, **__):
+        raise Stuck("It is held back.")
+
+    place.index.require = refuse_resolve
+    outcome = await place.run()
+
+    assert result_of(outcome) == "fixed", outcome.text
+    assert json.loads(place.files["lock.json"])["versions"]["jinja2"] == "3.1.5"
+    assert place.world.publisher.pulls[place.pull.branch].title.endswith("from 3.1.3 to 3.1.5")
+
+
+async def test_an_engineers_fix_that_brings_in_an_advisory_goes_back(scene, acts):
+    place = scene([*engineers(acts), RuntimeError("asked again")], needs=STUCK)
+    place.world.alerts.database = (alert("= 3.1.4", 0, ghsa="GHSA-new1-new1-new1"),)
+
+    with pytest.raises(RuntimeError, match="asked again"):
+        await place.run()
+
+    assert "GHSA-new1-new1-new1 affect" in place.refusal(2)
+
+
+async def test_files_that_the_ladder_cannot_read_are_an_engineers_too(scene, acts):
+    files = {"go.mod": "require example.com/jinja2 v3.1.3\n"}
+    answers = [
+        acts.write("go.mod", "require example.com/jinja2 v3.1.4\n"),
+        acts.changed("v3.1.4"),
+        acts.stands(),
+        acts.sums_up(),
+    ]
+    place = scene(answers, files=files, known=False)
+    alerts = [alert(ecosystem="go", manifest="go.mod")]
+    place.world.alerts.advisories = tuple(alerts)
+
+    outcome = await place.run(ecosystem="go")
+
+    assert result_of(outcome) == "fixed", outcome.text
+    assert "shown by the changed files" in outcome.report
+
+
+@pytest.mark.parametrize(
+    ("version", "fault"),
+    [
+        ("3.1.3", "3.1.3 is in a vulnerable range"),
+        ("3.1.9", "stands in none of the changed files"),
+        ("not a version!", "is no version"),
+        ("", "is no version"),
+    ],
+)
+async def test_a_version_that_is_only_claimed_is_not_believed(scene, acts, version, fault):
+    files = {"go.mod": "require example.com/jinja2 v3.1.3\n"}
+    change = acts.write("go.mod", "require example.com/jinja2 v3.1.4\n")
+    place = scene([change, acts.changed(version), RuntimeError("again")], files=files, known=False)
+    place.world.alerts.advisories = (alert(ecosystem="go", manifest="go.mod"),)
+
+    with pytest.raises(RuntimeError, match="again"):
+        await place.run(ecosystem="go")
+
+    assert fault in place.refusal(2)
+
+
+async def test_what_code_found_out_is_said_before_what_the_engineer_says(scene, acts):
+    place = scene([acts.skipped("Nothing newer is there.")], needs=STUCK)
+    outcome = await place.run()
+
+    assert result_of(outcome) == "fix_failed"
+    by_code, _, by_model = outcome.text.partition(" An engineer looked for another way and left it")
+    assert by_code.startswith("No fix was found: ")
+    assert len(by_code) > len("No fix was found: ")
+    assert by_model == ": Nothing newer is there."
+
+
+async def test_an_engineer_is_held_to_the_rules_for_strangers_text(scene, acts):
+    place = scene([acts.skipped()], needs=STUCK)
+    run = place.world.run(place.request)
+
+    await PIPELINES[type(place.request)].work(run, place.request)
+
+    assert run.context.standing.tainted

@@ -1,0 +1,216 @@
+"""Runs that are cancelled, run out of money or wait for room: their work is kept."""
+
+import asyncio
+
+import pytest
+
+import agents.run.stage_context
+from agents.errors import Overloaded, RunError
+from agents.ports import EarlierPull
+from tests.agents.pipelines.resolve.conftest import FILES, NOON
+
+
+async def test_a_cancel_between_two_calls_keeps_the_work_on_a_branch(make, acts, request_, talk):
+    world = make([acts.triage(), acts.plan(), acts.change(content="HALF"), acts.step()])
+
+    async def answer(query):
+        found = await type(world.model).answer(world.model, query)
+        if len(world.model.asked) == 4:  # it has changed a file and is about to say more
+            world.steering.say("cancel", "not now")
+        return found
+
+    world.model.answer = answer
+    outcome = await world.resolve(request_)
+
+    assert outcome.kind == "cancelled"
+    assert "`mara` cancelled the run: not now" in outcome.text
+    [(branch, commit)] = world.publisher.pushed.items()
+    assert branch in outcome.text
+    assert world.history.files(commit)["lib.py"] == "HALF"
+
+
+async def test_a_cancel_stops_a_command_at_work(make, acts, request_, talk):
+    world = make([acts.triage(), acts.plan(), [talk.use("bash", command="long")]])
+    stopped = []
+
+    async def long_command(files):
+        world.steering.say("cancel", via="label")
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            stopped.append(True)
+            raise
+
+    world.commands["long"] = long_command
+    outcome = await world.resolve(request_)
+
+    assert stopped
+    assert outcome.kind == "cancelled"
+    assert "took the label off" in outcome.text
+
+
+async def test_a_cancel_while_a_stage_waits_keeps_what_it_had_come_to(make, acts, request_):
+    world = make(
+        [acts.triage(), acts.plan(), acts.change(content="HALF"), Overloaded("full")],
+    )
+    world.steps.meanwhile = lambda *_: world.steering.say("cancel")
+
+    outcome = await world.resolve(request_)
+
+    assert outcome.kind == "cancelled"
+    [commit] = world.publisher.pushed.values()
+    assert world.history.files(commit)["lib.py"] == "HALF"
+
+
+async def test_a_cancel_while_the_process_is_away_keeps_what_the_stage_had_come_to(
+    make, acts, request_, talk
+):
+    world = make([acts.triage(), acts.plan(), acts.change(content="HALF"), talk.Killed()])
+    with pytest.raises(talk.Killed):
+        await world.resolve(request_)
+    world.steering.say("cancel")
+
+    assert (await world.resolve(request_)).kind == "cancelled"
+    [commit] = world.publisher.pushed.values()
+    assert world.history.files(commit)["lib.py"] == "HALF"
+
+
+async def test_a_label_that_cannot_be_taken_off_loses_no_work(make, acts, request_):
+    files = FILES | {".github/fettle.yml": "budget: {turns: 3}"}
+    world = make([acts.triage(), acts.plan(), acts.change(content="HALF")], files)
+
+    async def refuse_label(name, *, on, description=""):
+        raise RunError("GitHub refuses")
+
+    world.tracker.label = refuse_label
+    outcome = await world.resolve(request_)
+
+    assert world.history.files(outcome.pull_request.head)["lib.py"] == "HALF"
+
+
+async def test_a_cancel_comes_too_late_once_the_pull_request_is_being_opened(make, acts, request_):
+    world = make([acts.triage(), *acts.straight()])
+    opened = world.publisher.open_pull_request
+
+    async def slow(**pull):
+        world.steering.say("cancel")
+        await asyncio.sleep(0.01)
+        return await opened(**pull)
+
+    world.publisher.open_pull_request = slow
+    outcome = await world.resolve(request_)
+
+    assert outcome.kind == "pull_request"
+    assert list(world.publisher.pushed) == [outcome.pull_request.branch]
+
+
+async def test_a_cancelled_run_stays_cancelled_when_it_is_replayed(make, acts, request_):
+    world = make([acts.triage()])
+    world.steering.say("cancel", via="issue")
+
+    first = await world.resolve(request_)
+    world.steering.steers.clear()
+
+    assert first.kind == "cancelled"
+    assert await world.resolve(request_) == first
+    assert not world.model.asked
+
+
+async def test_at_the_limit_the_work_becomes_a_draft_with_the_reason(make, acts, request_):
+    policy = "budget: {turns: 4}"
+    files = FILES | {".github/fettle.yml": policy}
+    answers = [acts.triage(), acts.plan(), acts.change(content="HALF"), acts.change("b", "more")]
+    world = make(answers, files)
+
+    outcome = await world.resolve(request_)
+
+    pull = outcome.pull_request
+    assert pull.draft
+    assert "4 of 4 model answers" in pull.body
+    assert world.publisher.closes == ()
+    assert world.history.files(pull.head)["b"] == "more"
+
+
+@pytest.mark.parametrize("draft", [True, False], ids=["a draft", "one that is ready"])
+async def test_at_the_limit_no_second_pull_request_is_opened(make, acts, request_, draft):
+    files = FILES | {".github/fettle.yml": "budget: {turns: 3}"}
+    world = make([acts.triage(), acts.plan(), acts.change(content="MORE")], files)
+    before = world.history.commit(world.history.tree(files), world.base, "First run")
+    branch = "bot/7-unfinished-0a0a0a"
+    world.source.branches[branch] = before
+    world.tracker.earlier = EarlierPull(
+        number=12,
+        url="u",
+        title="Add",
+        branch=branch,
+        head=before,
+        base="main",
+        draft=draft,
+        run_id="0005-run",
+    )
+
+    outcome = await world.resolve(request_)
+
+    [pushed] = world.publisher.pushed
+    assert (pushed == branch) == draft
+    assert list(world.publisher.pulls) == ([branch] if draft else [])
+    assert outcome.kind == ("pull_request" if draft else "failed")
+    assert draft or pushed in outcome.text
+
+
+async def test_people_can_give_a_run_more(make, acts, request_):
+    files = FILES | {".github/fettle.yml": "budget: {usd: 0.04}"}
+    world = make([acts.triage(), *acts.straight()], files)
+    world.steering.say("budget", usd=2.0)
+
+    assert not (await world.resolve(request_)).pull_request.draft
+
+
+async def test_the_day_of_a_repository_has_a_limit_of_its_own(make, acts, request_):
+    world = make([acts.triage(), *acts.straight()])
+    world.journal.others_today = 50.0
+
+    outcome = await world.resolve(request_)
+
+    assert outcome.kind == "failed"
+    assert "budget of the day" in outcome.text
+    assert not world.model.asked
+
+
+async def test_no_room_at_the_model_parks_the_run_and_it_goes_on_by_itself(make, acts, request_):
+    world = make([acts.triage(), *acts.straight()])
+    world.model.answers.insert(3, Overloaded("full", retry_after=120))
+    waited = []
+
+    def wait_for_room(name, until):
+        waited.append((name, until))
+        world.wall = until
+
+    world.steps.meanwhile = wait_for_room
+    outcome = await world.resolve(request_)
+
+    assert outcome.kind == "pull_request"
+    assert waited == [("pause/implement/1/1", NOON + 120)]
+    [why] = [entry[2] for entry in world.reporter.told if entry[0] == "paused"]
+    assert "00:02 UTC" in why
+
+
+async def test_a_server_that_names_no_time_is_left_alone_for_longer_each_time(
+    make, acts, request_, monkeypatch
+):
+    monkeypatch.setattr(agents.run.stage_context, "MOST_PAUSES", 6)
+    triage = [acts.triage(), acts.plan(), acts.change(content="HALF")]
+    world = make([*triage, *[Overloaded("full")] * 7])
+    pauses = []
+
+    def wait_for_room(name, until):
+        pauses.append(until - world.wall)
+        world.wall = until
+
+    world.steps.meanwhile = wait_for_room
+    outcome = await world.resolve(request_)
+
+    assert pauses == [60, 120, 240, 480, 960, 960]
+    assert (outcome.kind, "again and again" in outcome.text) == ("failed", True)
+    [commit] = world.publisher.pushed.values()
+    assert world.history.files(commit)["lib.py"] == "HALF"
