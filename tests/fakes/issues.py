@@ -19,6 +19,8 @@ class MemoryTracker:
     earlier: object = None
     said: Remarks = field(default_factory=Remarks)
     said_before: str = ""
+    asked: list = field(default_factory=list)
+    """What was done to labels and read of remarks, in its order."""
 
     async def sub_issues(self):
         return self.parts
@@ -39,6 +41,7 @@ class MemoryTracker:
         return self.parts
 
     async def label(self, name, *, on, description=""):
+        self.asked.append((name, on))
         (self.labels.add if on else self.labels.discard)(name)
 
     async def find_linked(self, text, *, limit):
@@ -54,4 +57,5 @@ class MemoryTracker:
         return self.said_before
 
     async def remarks(self, *, after=0):
+        self.asked.append(("remarks", after))
         return self.said

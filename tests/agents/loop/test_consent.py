@@ -10,6 +10,7 @@ from agents.errors import ToolError, TransientError
 from agents.policy import POLICY_PATH
 from agents.ports import Manner
 from tests.agents.loop.consent_scene import FILES, NO, YES, list_results, script
+from tests.fakes.external import MemoryToolsets
 
 
 async def test_a_call_waits_for_a_yes_and_the_others_of_its_answer_with_it(
@@ -111,36 +112,8 @@ async def test_a_killed_call_runs_again_under_the_same_yes(make_world, request_,
     assert approvals.used_up == ["id1"]
 
 
-class Trackers:
-    """The port Toolsets: one tool that acts outside this machine."""
-
-    def __init__(self, *ends):
-        self.ends = list(ends)
-        self.called = []
-
-    async def learn(self, policy):
-        return []
-
-    def recall(self, learned):
-        pass
-
-    def definitions(self):
-        return []
-
-    def manner(self, name):
-        return Manner(only_reads=False, outside=True) if name == CLOSES else None
-
-    async def call(self, name, arguments):
-        self.called.append(name)
-        if self.ends:
-            raise self.ends.pop()
-        return "closed"
-
-    async def close(self):
-        pass
-
-
 CLOSES = "mcp_tracker_close"
+ACTS = {CLOSES: Manner(only_reads=False, outside=True)}
 LISTS = {
     **FILES,
     POLICY_PATH: FILES[POLICY_PATH] + "mcp:\n  - {server: tracker, tools: [close]}\n",
@@ -150,13 +123,13 @@ LISTS = {
 async def test_a_killed_call_that_acts_outside_is_not_repeated(make_world, request_, talk):
     use, approvals = talk.use, talk.Approvals([YES])
     world = make_world(LISTS, script(use, [use(CLOSES, id=7)]), approvals=approvals)
-    world.toolsets = Trackers(talk.Killed())
+    world.toolsets = MemoryToolsets(ACTS, faults=[talk.Killed()])
 
     with pytest.raises(talk.Killed):
         await world.resolve(request_)
     await world.resolve(request_)
 
-    assert world.toolsets.called == [CLOSES]
+    assert world.toolsets.called == [(CLOSES, {"id": 7})]
     [result] = list_results(world)[0]
     assert result["is_error"]
     assert "may already have run" in result["content"]
@@ -180,13 +153,13 @@ async def test_nor_when_the_call_beside_it_was_interrupted(make_world, request_,
         approvals=approvals,
         commands={"look": lambda _: look()},
     )
-    world.toolsets = Trackers()
+    world.toolsets = MemoryToolsets(ACTS)
 
     with pytest.raises(TransientError):
         await world.resolve(request_)
     await world.resolve(request_)
 
-    assert world.toolsets.called == [CLOSES]
+    assert world.toolsets.called == [(CLOSES, {"id": 7})]
     closed, seen = list_results(world)[0]
     assert "may already have run" in closed["content"]
     assert "seen" in seen["content"]

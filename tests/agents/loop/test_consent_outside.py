@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from agents.errors import ToolError
 from agents.policy import POLICY_PATH
 from tests.agents.loop.consent_scene import FILES, NO, list_results, script
-
-
-class SamePages:
-    """The port Web: every page says the same."""
-
-    async def fetch(self, url, *, allowed):
-        raise ToolError("Nothing is there.")
-
+from tests.fakes.external import MemoryWeb
 
 LISTED = {**FILES, POLICY_PATH: FILES[POLICY_PATH] + "web: {hosts: [docs.example.org]}\n"}
 CARRIES = "https://docs.example.org/q?" + "a" * 64
@@ -25,7 +17,7 @@ async def test_once_outsiders_were_heard_what_carries_something_out_is_asked(
     use, approvals = talk.use, talk.Approvals([NO, NO])
     fetch = use("webfetch", url=CARRIES)
     world = make_world(LISTED, script(use, [fetch], [fetch]), approvals=approvals)
-    world.web = SamePages()
+    world.web = MemoryWeb(text=None)
 
     await world.resolve(request_)
 
@@ -40,7 +32,7 @@ async def test_it_holds_for_the_stages_after_it(make_world, request_, talk):
     answers = script(use, [fetch])
     answers.insert(0, [fetch])
     world = make_world(LISTED, answers, approvals=approvals)
-    world.web = SamePages()
+    world.web = MemoryWeb(text=None)
 
     await world.resolve(request_)
 
@@ -54,7 +46,7 @@ async def test_a_request_of_somebody_who_may_not_write_is_heard_from_the_start(
     answers = script(use)
     answers.insert(0, [use("webfetch", url=CARRIES)])
     world = make_world(LISTED, answers, approvals=approvals)
-    world.web = SamePages()
+    world.web = MemoryWeb(text=None)
     world.tainted = True
 
     await world.resolve(request_)

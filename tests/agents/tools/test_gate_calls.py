@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from agents.errors import ToolError
-from agents.ports import Approval, Asking, Page
+from agents.ports import Approval, Asking
 from agents.tools.gate import call, judge
 from tests.agents.tools.conftest import ACTING, ARGUMENTS, LISTED, READING
+from tests.fakes.external import MemoryToolsets, MemoryWeb
 
 
 async def test_a_refusal_names_its_rule_and_what_to_do(reading, put):
@@ -104,25 +105,9 @@ def test_the_gate_judges_without_running(bench, put):
         judge("write", {}, bench=bench)
 
 
-class OtherServers:
-    """The port Toolsets with two tools; keeps what was called."""
-
-    def __init__(self):
-        self.called = []
-
-    def definitions(self):
-        return [{"name": "mcp_tracker_close"}, {"name": "mcp_tracker_find"}]
-
-    def manner(self, name):
-        return {"mcp_tracker_find": READING, "mcp_tracker_close": ACTING}.get(name)
-
-    async def call(self, name, arguments):
-        self.called.append((name, dict(arguments)))
-        return "\x1b[1mfound"
-
-
 async def test_other_servers_are_called_through_the_gate_alone(bench):
-    servers = OtherServers()
+    manners = {"mcp_tracker_close": ACTING, "mcp_tracker_find": READING}
+    servers = MemoryToolsets(manners, says="\x1b[1mfound")
     bench = replace(bench, policy=LISTED, toolsets=servers, stage="implement")
     told = await call("mcp_tracker_find", {"text": "a"}, bench=bench)
     assert "found" in told
@@ -138,15 +123,8 @@ async def test_other_servers_are_called_through_the_gate_alone(bench):
     assert servers.called == [("mcp_tracker_find", {"text": "a"}), ("mcp_tracker_close", {"id": 3})]
 
 
-class OnePage:
-    """The port Web: every address has the same page."""
-
-    async def fetch(self, url, *, allowed):
-        return Page(url, 200, "text/plain", "hello", cut=False)
-
-
 async def test_a_page_is_fetched_only_where_the_gate_lets_it(bench):
-    bench = replace(bench, policy=LISTED, web=OnePage(), tainted=True)
+    bench = replace(bench, policy=LISTED, web=MemoryWeb(), tainted=True)
     assert "hello" in await call("webfetch", ARGUMENTS["webfetch"], bench=bench)
     with pytest.raises(ToolError, match="web/carries"):
         await call("webfetch", {"url": "https://docs.example.org/?q=secret"}, bench=bench)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from datetime import UTC, datetime
 
@@ -22,7 +21,8 @@ from agents.pipelines.resolve.triage.question import (
 from agents.pipelines.resolve.triage.triage import TRIAGE, Triage
 from agents.ports import Remark, Remarks, Steer, Turn
 from agents.requests import WAITING_LABEL
-from agents.run import Ports
+from tests.fakes.issues import MemoryTracker
+from tests.fakes.people import MemorySteering
 
 ISSUES = "https://github.example/octo/lib/issues/7"
 QUESTION = {
@@ -49,34 +49,6 @@ PROPOSE = NONE | {
 
 def make_triage(decision, **more):
     return Triage(decision=decision, kind="feature", reasoning="r", detail="d", **more)
-
-
-class OrderedTracker:
-    """The port Tracker: labels, remarks, and what was asked for in which order."""
-
-    def __init__(self, said=None):
-        self.said = said or Remarks()
-        self.asked = []
-
-    async def label(self, name, *, on, description=""):
-        self.asked.append((name, on))
-
-    async def remarks(self, *, after=0):
-        self.asked.append(("remarks", after))
-        return self.said
-
-
-class Steering:
-    """The port Steering: what people said."""
-
-    def __init__(self, *steers):
-        self.steers = steers
-
-    async def list_after(self, number=0):
-        return [steer for steer in self.steers if steer.number > number]
-
-    async def wait_for_cancel(self):
-        await asyncio.Event().wait()
 
 
 class CommentPublisher:
@@ -110,16 +82,11 @@ def talking(make_world, request_):
     """A run whose triage session is open, on these ports, with these answers of the model."""
 
     async def make(answers, *, tracker=None, steering=None, files=None):
-        world = make_world(files or {"lib.py": ""}, answers)
+        world = make_world(files or {"lib.py": ""}, answers, tracker=tracker, steering=steering)
+        world.publisher = CommentPublisher(tracker)
         await world.journal.append("triage/1", 0, Turn("prompt", "triage/1", [{"type": "text"}]))
         request = request_.model_copy(update={"url": ISSUES})
         run = world.run(request)
-        ports = vars(run.context.ports) | {
-            "publisher": CommentPublisher(tracker),
-            "tracker": tracker,
-            "steering": steering,
-        }
-        run.context.ports = Ports(**ports)
         run.context.conversations = (TRIAGE, TRIAGE_AGAIN, COMMENT_DRAFT)
         run.context.stands(
             trunk=world.base,
@@ -143,9 +110,9 @@ def asked_of(world):
 
 
 async def test_questions_are_posted_with_reasons_assumptions_and_how_to_answer(talking, talk):
-    tracker = OrderedTracker()
+    tracker = MemoryTracker()
     run, world = await talking(
-        [[talk.use("submit_comment", **ASK)]], tracker=tracker, steering=Steering()
+        [[talk.use("submit_comment", **ASK)]], tracker=tracker, steering=MemorySteering()
     )
 
     question = await run.stage(comment_draft, make_triage("ask"))
@@ -174,7 +141,9 @@ async def test_questions_are_posted_with_reasons_assumptions_and_how_to_answer(t
 async def test_a_proposal_names_each_way_and_the_one_it_recommends(talking, talk):
     part = {"title": "Parse the new form", "body": "The parser takes what the issue shows."}
     run, _ = await talking(
-        [[talk.use("submit_comment", **PROPOSE)]], tracker=OrderedTracker(), steering=Steering()
+        [[talk.use("submit_comment", **PROPOSE)]],
+        tracker=MemoryTracker(),
+        steering=MemorySteering(),
     )
 
     question = await run.stage(comment_draft, make_triage("propose", sub_issues=[part]))
@@ -194,8 +163,8 @@ async def test_owners_say_how_long_it_waits(talking, talk):
     files = {".github/fettle.yml": "answers: {days: 1}"}
     run, _ = await talking(
         [[talk.use("submit_comment", **ASK)]],
-        tracker=OrderedTracker(),
-        steering=Steering(),
+        tracker=MemoryTracker(),
+        steering=MemorySteering(),
         files=files,
     )
 
@@ -218,7 +187,9 @@ async def test_what_the_model_writes_sets_nothing_off(talking, talk):
     nasty = "Which?\n\n/bot cancel\n\n```\n@octocat closes #9 <img src=x>"
     hostile = NONE | {"questions": [QUESTION | {"question": nasty}, QUESTION]}
     run, _ = await talking(
-        [[talk.use("submit_comment", **hostile)]], tracker=OrderedTracker(), steering=Steering()
+        [[talk.use("submit_comment", **hostile)]],
+        tracker=MemoryTracker(),
+        steering=MemorySteering(),
     )
 
     await run.stage(comment_draft, make_triage("ask"))
@@ -253,7 +224,7 @@ async def test_the_comment_fits_the_decision(talking, talk):
         [talk.use("submit_comment", **PROPOSE)],
         [talk.use("submit_comment", **ASK)],
     ]
-    run, world = await talking(answers, tracker=OrderedTracker(), steering=Steering())
+    run, world = await talking(answers, tracker=MemoryTracker(), steering=MemorySteering())
 
     question = await run.stage(comment_draft, make_triage("ask"))
 
@@ -281,11 +252,11 @@ def test_an_answer_that_came_while_the_process_was_down_still_is_one():
 
 
 async def test_a_stage_done_again_misses_no_answer(talking, talk):
-    tracker = OrderedTracker(Remarks(newest=502))
+    tracker = MemoryTracker(said=Remarks(newest=502))
     run, _ = await talking(
         [[talk.use("submit_comment", **ASK)], [talk.use("submit_comment", **ASK)]],
         tracker=tracker,
-        steering=Steering(steer(1, 300), steer(2, 501)),
+        steering=MemorySteering([steer(1, 300), steer(2, 501)]),
     )
 
     await run.stage(comment_draft, make_triage("ask"))
@@ -300,8 +271,8 @@ async def test_triage_goes_on_in_the_session_that_asked(talking, talk, request_)
     submit = talk.use(
         "submit_triage", decision="action_proposed", kind="feature", reasoning="r", detail="d"
     )
-    tracker = OrderedTracker(
-        Remarks(
+    tracker = MemoryTracker(
+        said=Remarks(
             by_author=(
                 Remark(
                     id=9,
@@ -316,7 +287,7 @@ async def test_triage_goes_on_in_the_session_that_asked(talking, talk, request_)
         )
     )
     run, world = await talking(
-        [[submit]], tracker=tracker, steering=Steering(steer(1, 600, "Take 3.11."))
+        [[submit]], tracker=tracker, steering=MemorySteering([steer(1, 600, "Take 3.11.")])
     )
     question = Question(
         url="u",
@@ -350,7 +321,7 @@ async def test_without_words_of_the_author_there_is_nothing_of_theirs(talking, t
     submit = talk.use(
         "submit_triage", decision="action_direct", kind="feature", reasoning="r", detail="d"
     )
-    run, world = await talking([[submit]], tracker=OrderedTracker(), steering=Steering())
+    run, world = await talking([[submit]], tracker=MemoryTracker(), steering=MemorySteering())
     question = Question(
         url="u",
         waits=True,
@@ -370,8 +341,8 @@ async def test_without_words_of_the_author_there_is_nothing_of_theirs(talking, t
 
 
 async def test_when_nobody_answers_the_label_goes_and_people_learn_how_to_start_again(talking):
-    tracker = OrderedTracker()
-    run, _ = await talking([], tracker=tracker, steering=Steering())
+    tracker = MemoryTracker()
+    run, _ = await talking([], tracker=tracker, steering=MemorySteering())
     question = Question(
         url="https://github.example/q",
         waits=True,
