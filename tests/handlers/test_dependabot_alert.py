@@ -1,4 +1,4 @@
-"""The `dependabot_alert` handler: what asks for a run, what only tells, and hostile names."""
+"""Alerts: what asks for a run, what only tells, hostile names, and what the schedule asks for."""
 
 from __future__ import annotations
 
@@ -247,3 +247,24 @@ def test_github_need_not_say_who_needs_the_package_nor_what_mends_it():
     dependency = {**ALERT["dependency"], "scope": None}
     found = route({"security_vulnerability": unknown, "dependency": dependency})
     assert found.told[0].scope == ""
+
+
+# --- what Fettle asks of itself by the clock ------------------------------------------------------
+
+
+def route_scheduled(request):
+    return handlers.route("fettle.schedule", {"request": request.model_dump(mode="json")})
+
+
+def test_what_is_due_by_the_schedule_is_asked_for():
+    request = route().model_copy(update={"via": "schedule"})
+    assert route_scheduled(request) == request
+
+
+def test_nothing_else_comes_by_the_schedule():
+    for via in ("alert", "terminal"):
+        assert isinstance(route_scheduled(route().model_copy(update={"via": via})), Ignored)
+
+
+def test_the_schedule_is_no_webhook():
+    assert not handlers.is_handled("fettle.schedule", "due")

@@ -1,12 +1,16 @@
-"""The JSON schema: it says what every key does, and takes and refuses what the code does."""
+"""The JSON schema agrees with the code; it and the manual's example show every key of a policy."""
 
 from __future__ import annotations
+
+import re
+from pathlib import Path
 
 import jsonschema_rs
 import pytest
 import yaml
 
 from agents.policy import Policy, examine
+from agents.policy.document import read_document
 from agents.policy.schema import VERSION, json_schema, leaves
 
 VALID = """\
@@ -61,3 +65,33 @@ def test_defaults_are_those_of_the_code():
     schema = json_schema()
     assert schema["properties"]["budget"]["default"] == Policy().budget.model_dump()
     assert len(leaves()) == len(set(leaves())) > 40
+
+
+# --- the manual's example -------------------------------------------------------------------------
+
+MANUAL = Path(__file__).resolve().parents[3] / "deploy/policy.md"
+
+
+def read_example():
+    blocks = re.findall(r"```yaml\n(.*?)```", MANUAL.read_text("utf-8"), re.DOTALL)
+    [found] = [each for each in blocks if "protected_paths" in each]
+    return found.encode()
+
+
+def list_leaves(value, name=""):
+    if isinstance(value, dict):
+        return [leaf for key, each in value.items() for leaf in list_leaves(each, f"{name}.{key}")]
+    if value and isinstance(value, tuple) and isinstance(value[0], dict):
+        return [leaf for each in value for leaf in list_leaves(each, f"{name}[]")]
+    return [name.lstrip(".")]
+
+
+def test_the_manuals_example_is_valid():
+    assert isinstance(examine(read_example()), Policy)
+
+
+def test_the_manuals_example_shows_every_key():
+    found = set(list_leaves(read_document(read_example()).value))
+    twice = {each.replace("ask[]", "deny[]") for each in found} | found  # they have the same keys
+    twice |= {each.replace("deny[]", "ask[]") for each in twice}
+    assert sorted(twice) == leaves()

