@@ -119,9 +119,9 @@ async def test_code_that_has_to_follow_is_tried_looked_at_and_committed_by_itsel
     acts = RemediateActs(use)
     look = [use("bash", command="sh check.sh", timeout=30), use("read", path="app.py")]
     answers = [
-        *[acts.write("app.py", "import jinja2  # template\n"), acts.adapted()],
+        *[acts.write("app.py", "import jinja2  # template\n"), acts.adapt()],
         *[look, acts.falls("Say why."), acts.write("app.py", "# template\nimport jinja2\n")],
-        *[acts.adapted(), look, acts.stands(), acts.sums_up()],
+        *[acts.adapt(), look, acts.stands(), acts.sums_up()],
     ]
 
     outcome, publisher, _ = await remediate(answers, {"check.sh": CHECK})

@@ -9,7 +9,7 @@ import pytest
 
 from agents.ports import Feedback, PullSnapshot, Thread, ThreadComment
 from agents.requests import AddressReview, Person, Repository
-from tests.agents.pipelines.address.pull_scene import BRANCH, FILES, MARA, POLICY
+from tests.agents.pipelines.address.pull_scene import BRANCH, FILES, MARA, POLICY, AddressActs
 
 PULL = "https://example.org/octo/lib/pull/31"
 BEGAN = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -143,28 +143,4 @@ def make(make_world, talk):
 
 @pytest.fixture
 def acts(talk):
-    """What a model does in each stage."""
-    use = talk.use
-
-    def analysis(changes=(), answers=()):
-        items = [{"about": key, "change": f"Change it for {key}."} for key in changes]
-        left = [{"about": k, "kind": kind, "reply": f"About {k}: so it is."} for k, kind in answers]
-        return [use("submit_analysis", action_items=items, out_of_scope=left)]
-
-    def change(path="lib.py", old="a + b", new="b + a"):
-        return [use("edit", path=path, old=old, new=new)]
-
-    def submit():
-        return [use("submit_step", summary="Changed it.", tried="ran it")]
-
-    def update(*replies, commits=(("Turn the sum around", ("lib.py",)),), summary="Have a look."):
-        told = [
-            {"about": k, "verdict": v, "commit": n, "reply": f"Done for {k}."}
-            for k, v, n in replies
-        ]
-        made = [{"subject": s, "body": "", "files": list(files)} for s, files in commits]
-        return [use("submit_update", commits=made, replies=told, summary=summary)]
-
-    fix = [use("submit_fix", summary="mended")]
-    names = {"analysis": analysis, "change": change, "done": submit, "update": update}
-    return type("Acts", (), {k: staticmethod(v) for k, v in names.items()} | {"fix": fix})
+    return AddressActs(talk.use)

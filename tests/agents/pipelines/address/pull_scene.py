@@ -68,12 +68,43 @@ def feedback(*threads, **more):
     return Feedback(threads=threads, **given)
 
 
+class AddressActs:
+    """What a model does in each stage."""
+
+    def __init__(self, use):
+        self.use = use
+
+    def analyse(self, changes=(), answers=()):
+        items = [{"about": key, "change": f"Change it for {key}."} for key in changes]
+        left = [{"about": k, "kind": kind, "reply": f"About {k}: so it is."} for k, kind in answers]
+        return [self.use("submit_analysis", action_items=items, out_of_scope=left)]
+
+    def change(self, path="lib.py", old="a + b", new="b + a"):
+        return [self.use("edit", path=path, old=old, new=new)]
+
+    def submit(self):
+        return [self.use("submit_step", summary="Changed it.", tried="ran it")]
+
+    def fix(self):
+        return [self.use("submit_fix", summary="mended")]
+
+    def update(
+        self, *replies, commits=(("Turn the sum around", ("lib.py",)),), summary="Have a look."
+    ):
+        told = [
+            {"about": k, "verdict": v, "commit": n, "reply": f"Done for {k}."}
+            for k, v, n in replies
+        ]
+        made = [{"subject": s, "body": "", "files": list(files)} for s, files in commits]
+        return [self.use("submit_update", commits=made, replies=told, summary=summary)]
+
+
 def straight(acts):
     """Return the answers of a model that does what one thread asks for."""
     return [
-        acts.analysis(["t1"]),
+        acts.analyse(["t1"]),
         acts.change(),
-        acts.done(),
+        acts.submit(),
         acts.update(("t1", "fixed", 1)),
     ]
 

@@ -33,9 +33,9 @@ def die_in_step(world, talk, moment):
 async def test_a_death_in_any_step_ends_as_if_nothing_had_happened(make, acts, wish, talk, moment):
     told = feedback(thread("T1", SUGGESTION), thread("T2", "Turn it.", line=6))
     answers = [
-        acts.analysis(["t1"]),
+        acts.analyse(["t1"]),
         acts.change(old="a - b", new="-b + a"),
-        acts.done(),
+        acts.submit(),
         acts.update(("t1", "fixed", 1)),
     ]
     undisturbed = make(answers, told)
@@ -68,9 +68,9 @@ async def test_a_death_right_after_anything_that_people_see_ends_the_same(
     """GitHub shows what is left of it: threads that are closed are not in the feedback any more."""
     told = feedback(thread("T1", SUGGESTION), thread("T2", "Turn it.", line=6))
     answers = [
-        acts.analysis(["t1"]),
+        acts.analyse(["t1"]),
         acts.change(old="a - b", new="-b + a"),
-        acts.done(),
+        acts.submit(),
         acts.update(("t1", "fixed", 1)),
     ]
     world = make(answers, told)

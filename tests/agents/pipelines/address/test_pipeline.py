@@ -57,13 +57,13 @@ async def test_each_kind_of_word_gets_its_own_answer(make, acts, wish):
         remarks=(Remark(id=5, author="ola", role="write", at=AT, body="Rename x.", edited=False),),
     )
     answers = [
-        acts.analysis(
+        acts.analyse(
             ["t1", "c1"],
             [("t2", "question"), ("t3", "style"), ("t4", "discussion"), ("r1", "question")],
         ),
         acts.change(),
         acts.change("more.py", "x = 1", "y = 1"),
-        acts.done(),
+        acts.submit(),
         acts.update(
             ("t1", "fixed", 1),
             ("c1", "fixed", 2),
@@ -108,7 +108,7 @@ async def test_suggestions_that_break_a_check_are_mended_in_a_session(make, acts
     told = feedback(thread("T1", "```suggestion\n    return b + a  # BROKEN\n```"))
     answers = [
         acts.change(old="# BROKEN", new="# kept"),
-        acts.done(),
+        acts.submit(),
         acts.update(commits=(("Mend the sum", ("lib.py",)),)),
     ]
     world = make(answers, told, check=check)
@@ -122,7 +122,7 @@ async def test_suggestions_that_break_a_check_are_mended_in_a_session(make, acts
 
 async def test_where_nothing_is_to_be_changed_it_answers_and_stops(make, acts, wish):
     told = feedback(thread("T1", "Why?"), thread("T2", "Hm.", line=6))
-    world = make([acts.analysis((), [("t1", "question"), ("t2", "discussion")])], told)
+    world = make([acts.analyse((), [("t1", "question"), ("t2", "discussion")])], told)
 
     outcome = await world.resolve(wish)
 
@@ -186,8 +186,8 @@ async def test_closed_before_the_work_began_costs_nothing(make, wish):
 async def test_where_nothing_was_changed_no_check_runs_for_it(make, acts, wish):
     ran = []
     answers = [
-        acts.analysis(["t1"]),
-        acts.done(),
+        acts.analyse(["t1"]),
+        acts.submit(),
         acts.update(("t1", "answered", 0), commits=()),
     ]
     world = make(answers, feedback(thread("T1", "Turn it.")))

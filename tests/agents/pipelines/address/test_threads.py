@@ -31,9 +31,9 @@ async def test_a_sorting_that_is_not_whole_is_sent_back(make, acts, wish, named,
         thread("T1", "Turn it."),
         thread("T2", "Do it.", say("No.", 2, own=True, verdict="disagree"), "Do!", line=6),
     )
-    rest = [acts.analysis(["t1", "t2"]), *straight(acts)[1:3]]
+    rest = [acts.analyse(["t1", "t2"]), *straight(acts)[1:3]]
     ending = acts.update(("t1", "fixed", 1), ("t2", "needs_human", 0))
-    world = make([acts.analysis(*named), *rest, ending], told)
+    world = make([acts.analyse(*named), *rest, ending], told)
 
     await world.resolve(wish)
 
@@ -63,7 +63,7 @@ async def test_why_github_leaves_a_thread_open_is_said(make, acts, wish):
 
 async def test_a_thread_that_takes_no_answer_costs_the_others_none(make, acts, wish):
     told = feedback(thread("T1", "Turn it."), thread("T2", "Why?", line=6))
-    answers = [acts.analysis(["t1"], [("t2", "question")]), *straight(acts)[1:]]
+    answers = [acts.analyse(["t1"], [("t2", "question")]), *straight(acts)[1:]]
     world = make(answers, told)
     reply = world.reviewing.reply
 
@@ -111,7 +111,7 @@ async def test_what_somebody_says_meanwhile_keeps_a_thread_open_for_the_next_bat
 
 async def test_a_thread_that_people_resolve_meanwhile_is_theirs(make, acts, wish):
     told = feedback(thread("T1", "Turn it."), thread("T2", "Hm.", line=6))
-    answers = [acts.analysis(["t1"], [("t2", "disagree")]), *straight(acts)[1:]]
+    answers = [acts.analyse(["t1"], [("t2", "disagree")]), *straight(acts)[1:]]
     world = make(answers, told)
     change_feedback(world, thread("T1", "Turn it."), resolved=1)
 
@@ -135,10 +135,10 @@ async def test_an_earlier_runs_answer_is_not_given_once_more(make, acts, wish):
 async def test_a_thread_is_closed_by_the_commit_that_is_named_and_by_no_other(make, acts, wish):
     told = feedback(thread("T1", "Turn it."), thread("T2", "And this.", line=6))
     answers = [
-        acts.analysis(["t1", "t2"]),
+        acts.analyse(["t1", "t2"]),
         acts.change(),
         acts.change("more.py", "x = 1", "y = 1"),
-        acts.done(),
+        acts.submit(),
         acts.update(
             ("t1", "fixed", 1),
             ("t2", "fixed", 2),
@@ -159,11 +159,11 @@ async def test_a_suggestion_that_was_undone_later_leaves_its_thread_open(make, a
 
     told = feedback(thread("T1", SUGGESTION), thread("T2", "Rename x.", path="more.py", line=1))
     answers = [
-        acts.analysis(["t1"]),
+        acts.analyse(["t1"]),
         acts.change("more.py", "x = 1", "y = 1"),
-        acts.done(),
+        acts.submit(),
         acts.change(old="b + a", new="a + b"),
-        acts.fix,
+        acts.fix(),
         acts.update(("t1", "fixed", 1), commits=(("Rename x", ("lib.py", "more.py")),)),
     ]
     world = make(answers, told, check=check)
@@ -176,7 +176,7 @@ async def test_a_suggestion_that_was_undone_later_leaves_its_thread_open(make, a
 
 async def test_words_beside_an_applied_suggestion_do_not_keep_its_thread_open(make, acts, wish):
     told = feedback(thread("T1", f"I would rather have this:\n\n{SUGGESTION}"))
-    world = make([acts.analysis((), [("t1", "applied")])], told)
+    world = make([acts.analyse((), [("t1", "applied")])], told)
 
     await world.resolve(wish)
 
@@ -188,7 +188,7 @@ async def test_words_beside_an_applied_suggestion_do_not_keep_its_thread_open(ma
 
 async def test_nothing_is_called_applied_that_was_not(make, acts, wish):
     told = feedback(thread("T1", "Turn it."))
-    world = make([acts.analysis((), [("t1", "applied")]), *straight(acts)], told)
+    world = make([acts.analyse((), [("t1", "applied")]), *straight(acts)], told)
 
     await world.resolve(wish)
 

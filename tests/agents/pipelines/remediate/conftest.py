@@ -139,7 +139,7 @@ class RemediateActs:
     def write(self, path, content):
         return [self.use("write", path=path, content=content)]
 
-    def changed(self, version="3.1.4", summary="The bound was in the way."):
+    def change(self, version="3.1.4", summary="The bound was in the way."):
         return [
             self.use(
                 "submit_dependency_fix",
@@ -147,14 +147,14 @@ class RemediateActs:
             )
         ]  # fmt: skip
 
-    def skipped(self, reason="No release admits it."):
+    def skip(self, reason="No release admits it."):
         return [
             self.use(
                 "submit_dependency_fix", outcome="skipped", version="", summary="", reason=reason
             )
         ]
 
-    def adapted(self, summary="render() is called template() now."):
+    def adapt(self, summary="render() is called template() now."):
         return [self.use("submit_adaptation", summary=summary, tried="check: 3 passed")]
 
     def stands(self, reasoning="I looked at every import of it, and all is right."):
@@ -200,7 +200,7 @@ def engineers(acts):
     """What an engineer does where the ladder ended: flask goes, since nothing needs it."""
     return [
         [*acts.write("wants.json", "{}"), *acts.write("lock.json", lock(jinja2="3.1.4"))],
-        acts.changed(),
+        acts.change(),
     ]
 
 

@@ -7,7 +7,7 @@ from tests.agents.pipelines.remediate.conftest import ADAPTED, fail_after_move, 
 
 
 async def test_what_the_new_version_breaks_is_adapted_in_a_commit_of_its_own(scene, acts):
-    answers = [acts.write("app.py", ADAPTED), acts.adapted(), acts.stands(), acts.sums_up()]
+    answers = [acts.write("app.py", ADAPTED), acts.adapt(), acts.stands(), acts.sums_up()]
     place = scene(answers, check=fail_after_move)
 
     outcome = await place.run()
@@ -24,7 +24,7 @@ async def test_what_the_new_version_breaks_is_adapted_in_a_commit_of_its_own(sce
 async def test_adapting_never_touches_the_lock_file(scene, acts):
     answers = [
         acts.write("lock.json", lock(flask="3.0.3", jinja2="3.1.3")),
-        acts.adapted("I put the old version back."),
+        acts.adapt("I put the old version back."),
         RuntimeError("asked again"),
     ]
     place = scene(answers, check=fail_after_move)
@@ -36,7 +36,7 @@ async def test_adapting_never_touches_the_lock_file(scene, acts):
 
 
 async def test_what_stays_broken_is_taken_back_without_asking_a_judge(scene, acts):
-    place = scene([acts.adapted("Nothing can be done in the code.")] * 2, check=fail_after_move)
+    place = scene([acts.adapt("Nothing can be done in the code.")] * 2, check=fail_after_move)
 
     outcome = await place.run(max_iterations=2)
 
@@ -53,7 +53,7 @@ async def test_one_more_failing_test_is_named_where_some_failed_before(scene, ac
         ended = f"=== {1 + code} failed in 0.1s ==="
         return 1, f"=== short test summary info ===\nFAILED t.py::test_old - no\n{said}{ended}"
 
-    place = scene([acts.adapted("Nothing can be done in the code.")] * 2, check=fail_once_more)
+    place = scene([acts.adapt("Nothing can be done in the code.")] * 2, check=fail_once_more)
 
     outcome = await place.run(max_iterations=2)
 
@@ -73,7 +73,7 @@ async def test_tests_that_failed_before_are_not_held_against_it(scene):
 
 
 async def test_what_can_no_longer_be_installed_does_not_stand(scene, acts):
-    place = scene([acts.skipped()])
+    place = scene([acts.skip()])
     set_up = place.world.source.set_up
 
     async def breaks(base, policy):
@@ -92,7 +92,7 @@ async def test_what_can_no_longer_be_installed_does_not_stand(scene, acts):
 async def test_adapting_the_tests_away_does_not_stand(scene, acts):
     tests = "def test_render():\n    assert render('x') == 'x'\n"
     away = acts.write("test_app.py", "def test_render():\n    pass\n")
-    answers = [[*acts.write("app.py", ADAPTED), *away], acts.adapted()]
+    answers = [[*acts.write("app.py", ADAPTED), *away], acts.adapt()]
     place = scene(answers, check=fail_after_move, files={"test_app.py": tests})
 
     outcome = await place.run(max_iterations=1)

@@ -28,8 +28,8 @@ async def test_a_run_that_dies_before_a_stage_is_kept_ends_the_same(scene, acts,
     def begin():
         if kind == "engineer":
             return scene([*engineers(acts), acts.stands(), acts.sums_up()], needs=STUCK)
-        first = [acts.write("app.py", ADAPTED), acts.adapted(), acts.falls("Not so.")]
-        second = [acts.write("app.py", f"{ADAPTED}# so\n"), acts.adapted(), acts.stands()]
+        first = [acts.write("app.py", ADAPTED), acts.adapt(), acts.falls("Not so.")]
+        second = [acts.write("app.py", f"{ADAPTED}# so\n"), acts.adapt(), acts.stands()]
         return scene([*first, *second, acts.sums_up()], check=fail_after_move)
 
     whole = begin()

@@ -28,7 +28,7 @@ async def test_where_the_ladder_ends_an_engineer_goes_on_and_a_judge_looks(scene
 
 async def test_the_judge_never_sees_what_the_engineer_said(scene, acts):
     said = "Trust me: everything about this was proved beyond doubt."
-    answers = [engineers(acts)[0], acts.changed(summary=said), acts.stands(), acts.sums_up()]
+    answers = [engineers(acts)[0], acts.change(summary=said), acts.stands(), acts.sums_up()]
     place = scene(answers, needs=STUCK)
 
     await place.run()
@@ -40,7 +40,7 @@ async def test_the_judge_never_sees_what_the_engineer_said(scene, acts):
 
 
 async def test_an_engineer_who_claims_a_fix_and_did_nothing_is_not_believed(scene, acts):
-    answers = [acts.changed(), acts.skipped("flask admits nothing newer.")]
+    answers = [acts.change(), acts.skip("flask admits nothing newer.")]
     place = scene(answers, needs=STUCK)
 
     outcome = await place.run()
@@ -52,7 +52,7 @@ async def test_an_engineer_who_claims_a_fix_and_did_nothing_is_not_believed(scen
 
 
 async def test_who_goes_on_claiming_ends_as_a_failed_fix(scene, acts):
-    place = scene([acts.changed(summary=f"Done {n}.") for n in range(10)], needs=STUCK)
+    place = scene([acts.change(summary=f"Done {n}.") for n in range(10)], needs=STUCK)
 
     outcome = await place.run()
 
@@ -96,7 +96,7 @@ async def test_what_code_finds_wrong_goes_back_to_the_engineer(
     path, content = written
     answers = [
         [*acts.write("wants.json", "{}"), *acts.write(path, content)],
-        acts.changed(version),
+        acts.change(version),
         RuntimeError("asked again"),
     ]
     place = scene(answers, needs=STUCK)
@@ -112,7 +112,7 @@ async def test_what_code_finds_wrong_goes_back_to_the_engineer(
 async def test_the_lock_file_is_made_anew_from_the_manifests_that_an_engineer_changed(scene, acts):
     answers = [
         acts.write("wants.json", json.dumps({"jinja2": ["3.1.4", "3.1.5"]})),
-        acts.changed("3.1.5"),
+        acts.change("3.1.5"),
         acts.stands(),
         acts.sums_up(),
     ]
@@ -145,7 +145,7 @@ async def test_files_that_the_ladder_cannot_read_are_an_engineers_too(scene, act
     files = {"go.mod": "require example.com/jinja2 v3.1.3\n"}
     answers = [
         acts.write("go.mod", "require example.com/jinja2 v3.1.4\n"),
-        acts.changed("v3.1.4"),
+        acts.change("v3.1.4"),
         acts.stands(),
         acts.sums_up(),
     ]
@@ -171,7 +171,7 @@ async def test_files_that_the_ladder_cannot_read_are_an_engineers_too(scene, act
 async def test_a_version_that_is_only_claimed_is_not_believed(scene, acts, version, fault):
     files = {"go.mod": "require example.com/jinja2 v3.1.3\n"}
     change = acts.write("go.mod", "require example.com/jinja2 v3.1.4\n")
-    place = scene([change, acts.changed(version), RuntimeError("again")], files=files, known=False)
+    place = scene([change, acts.change(version), RuntimeError("again")], files=files, known=False)
     place.world.alerts.advisories = (alert(ecosystem="go", manifest="go.mod"),)
 
     with pytest.raises(RuntimeError, match="again"):
@@ -181,7 +181,7 @@ async def test_a_version_that_is_only_claimed_is_not_believed(scene, acts, versi
 
 
 async def test_what_code_found_out_is_said_before_what_the_engineer_says(scene, acts):
-    place = scene([acts.skipped("Nothing newer is there.")], needs=STUCK)
+    place = scene([acts.skip("Nothing newer is there.")], needs=STUCK)
     outcome = await place.run()
 
     assert result_of(outcome) == "fix_failed"
@@ -192,7 +192,7 @@ async def test_what_code_found_out_is_said_before_what_the_engineer_says(scene, 
 
 
 async def test_an_engineer_is_held_to_the_rules_for_strangers_text(scene, acts):
-    place = scene([acts.skipped()], needs=STUCK)
+    place = scene([acts.skip()], needs=STUCK)
     run = place.world.run(place.request)
 
     await PIPELINES[type(place.request)].work(run, place.request)

@@ -57,7 +57,7 @@ async def test_what_the_public_must_not_learn_is_in_nothing_that_is_published(sc
     secret = "A template can run any code through xmlattr."
     hidden = alert(undisclosed=True, summary=secret, description=secret)
     answers = [
-        *[acts.write("app.py", ADAPTED), acts.adapted(f"{GHSA}: {secret}")],
+        *[acts.write("app.py", ADAPTED), acts.adapt(f"{GHSA}: {secret}")],
         *[acts.stands(f"{GHSA}: {secret}"), acts.sums_up(f"{GHSA}: {secret}")],
     ]
     place = scene(answers, advisories=[hidden], check=fail_after_move)

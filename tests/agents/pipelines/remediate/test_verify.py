@@ -6,8 +6,8 @@ from tests.agents.pipelines.remediate.conftest import ADAPTED, STUCK, engineers,
 
 async def test_feedback_goes_to_the_next_try_which_begins_at_the_base(scene, acts):
     answers = [
-        *[acts.write("app.py", "template = 1\n"), acts.adapted("First.  It works."), acts.falls()],
-        *[acts.write("app.py", ADAPTED), acts.adapted("Second. It works."), acts.stands()],
+        *[acts.write("app.py", "template = 1\n"), acts.adapt("First.  It works."), acts.falls()],
+        *[acts.write("app.py", ADAPTED), acts.adapt("Second. It works."), acts.stands()],
         acts.sums_up(),
     ]
     place = scene(answers, check=fail_after_move)
@@ -84,7 +84,7 @@ async def test_who_asks_for_no_judge_gets_none(scene, acts):
 
 
 async def test_what_code_finds_wrong_is_wrong_also_without_a_judge(scene, acts):
-    place = scene([acts.adapted("Nothing can be done.")], check=fail_after_move)
+    place = scene([acts.adapt("Nothing can be done.")], check=fail_after_move)
 
     outcome = await place.run(skip_verify=True, max_iterations=1)
 

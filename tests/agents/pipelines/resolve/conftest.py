@@ -39,11 +39,11 @@ class ResolveActs:
         why = "The one was there by mistake."
         return [self.use("submit_pull_request", **words, why=why, notes="")]
 
-    def ending(self):
+    def end(self):
         return [self.docs(), self.text()]
 
     def straight(self):
-        return [self.plan(), self.change(), self.step(), self.verdict(), *self.ending()]
+        return [self.plan(), self.change(), self.step(), self.verdict(), *self.end()]
 
     def ask(self):
         asked = {"question": "Which one is meant?", "why": "All.", "otherwise": "The first."}

@@ -12,7 +12,7 @@ async def test_what_the_judge_finds_is_mended_once_and_judged_anew(make, acts, r
             acts.change(content="BETTER"),
             [talk.use("submit_revision", summary="Negative numbers, too.")],
             acts.verdict(),
-            *acts.ending(),
+            *acts.end(),
         ]
     )
 
@@ -34,7 +34,7 @@ async def test_what_is_still_wrong_then_becomes_a_draft(make, acts, request_, ta
             acts.verdict("revise", flaws=[flaw]),
             [talk.use("submit_revision", summary="I do not think so.")],
             acts.verdict("revise", flaws=[flaw]),
-            *acts.ending(),
+            *acts.end(),
         ]
     )
 
@@ -74,7 +74,7 @@ async def test_a_judge_cannot_leave_a_criterion_out(make, acts, request_):
             acts.verdict(criteria=[met[0], {**met[1], "commit": 2}]),
             acts.verdict(criteria=[met[0], {**met[1], "met": False}]),
             acts.verdict(criteria=met),
-            *acts.ending(),
+            *acts.end(),
         ]
     )
 
