@@ -6,30 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from agents.requests import Person, Repository, ResolveIssue
 from tests.fakes.alerts import MemoryAlerts
 from tests.fakes.issues import MemoryTracker
 from tests.fakes.model import Killed, ListModel, say, use
 from tests.fakes.people import MemoryApprovals, MemorySteering
 from tests.fakes.pull_requests import MemoryChecking, MemoryReviewing
 from tests.fakes.repository import MemoryHistory
+from tests.fakes.requests import build_resolve_issue
 from tests.fakes.world import World
 
 
 @pytest.fixture
 def request_():
     """An issue that somebody labelled."""
-    return ResolveIssue(
-        installation_id=1,
-        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
-        number=7,
-        title="It adds wrong",
-        body="`add(1, 1)` gives 3.",
-        author=Person(id=2, login="jonas"),
-        asked_by=Person(id=3, login="mara"),
-        label="bot:resolve",
-        url="https://example.org/7",
-    )
+    return build_resolve_issue()
 
 
 @pytest.fixture

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agents.requests import Command, Person, Repository
 from handlers.access.approvals import RULES, AnsweredApproval, Facts, decide
+from tests.fakes.requests import build_command
 
-COMMAND = Command(
-    installation_id=1,
-    repository=Repository(id=99, owner="octo", name="hello", default_branch="main"),
-    number=12,
-    verb="approve",
-    approval="k3f9x2",
-    asked_by=Person(id=8, login="mara"),
-    via="comment",
-    comment_id=5,
-    digest="d",
-    url="https://github.com/octo/hello/issues/12#issuecomment-5",
-)
-ASKED = AnsweredApproval(
-    repository_id=99, number=12, state="waiting", standing="waits for an answer"
-)
+COMMAND = build_command(verb="approve", approval="k3f9x2", comment_id=5, digest="d")
+ASKED = AnsweredApproval(repository_id=9, number=7, state="waiting", standing="waits for an answer")
 GOOD = Facts(role_name="write", permission="write", asked=ASKED, waiting=("k3f9x2", "q8d2aa"))
 READER = {"role_name": "read", "permission": "read"}
 

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agents.requests import Person, Repository, ResolveIssue
+from agents.requests import Person
 from handlers.access.issues import BY_LABEL, RULES, Facts, decide, may_write
+from tests.fakes.requests import MARA, build_resolve_issue
 
-ASKER = Person(id=8, login="maintainer")
-REQUEST = ResolveIssue(
-    installation_id=1,
-    repository=Repository(id=99, owner="octo", name="hello", default_branch="main"),
-    number=12,
-    title="t",
-    body="b",
-    author=Person(id=7, login="author"),
-    asked_by=ASKER,
-    label="bot:resolve",
-    url="https://github.com/octo/hello/issues/12",
-)
+REQUEST = build_resolve_issue()
 GOOD = Facts(role_name="write", permission="write", labels=("bug", "bot:resolve"))
 SOMEONE = Person(id=9, login="someone")
 
@@ -102,7 +92,7 @@ def test_an_edit_by_an_unknown_editor_is_not_taken_for_the_operators():
 
 
 def test_edits_by_the_asker_do_not_count_against_them():
-    assert decide(REQUEST, GOOD.model_copy(update={"edited": True, "editor": ASKER})) is None
+    assert decide(REQUEST, GOOD.model_copy(update={"edited": True, "editor": MARA})) is None
 
 
 def test_an_earlier_edit_by_somebody_does_not_count():
@@ -110,9 +100,9 @@ def test_an_earlier_edit_by_somebody_does_not_count():
 
 
 def test_a_renamed_asker_is_known_by_the_id():
-    renamed = Person(id=ASKER.id, login="new-name")
+    renamed = Person(id=MARA.id, login="new-name")
     assert decide(REQUEST, GOOD.model_copy(update={"edited": True, "editor": renamed})) is None
-    impostor = Person(id=5, login=ASKER.login)
+    impostor = Person(id=5, login=MARA.login)
     assert decide(REQUEST, GOOD.model_copy(update={"edited": True, "editor": impostor}))
 
 

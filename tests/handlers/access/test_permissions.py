@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from agents.requests import Person, Repository, ResolveIssue
 from app.github.transport.tokens import every_permission
 from handlers.access.permissions import NEEDS, list_lacking, permissions_granted
+from tests.fakes.requests import build_resolve_issue
 
 PAGE = "https://example.org/settings/installations/7"
 HELD = {"contents": "write", "issues": "write", "pull_requests": "write"}
-WISH = ResolveIssue(
-    installation_id=1,
-    repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
-    number=7,
-    title="It adds wrong",
-    body="",
-    author=Person(id=2, login="jonas"),
-    asked_by=Person(id=3, login="mara"),
-    label="bot:resolve",
-    url="https://example.org/octo/lib/issues/7",
-)
+WISH = build_resolve_issue()
 
 
 def test_nothing_is_said_where_all_is_granted():

@@ -12,31 +12,21 @@ from agents.policy import (
     ValidPolicy,
     parse_policy,
 )
-from agents.requests import (
-    AddressReview,
-    Command,
-    FixChecks,
-    Person,
-    RemediateAlert,
-    Repository,
-    ResolveIssue,
-    UpdateBranch,
-)
+from agents.requests import Person
 from handlers.access.issues import AskerFacts
 from handlers.access.policy import decide, decide_command, is_among
+from tests.fakes.requests import (
+    build_address_review,
+    build_command,
+    build_fix_checks,
+    build_remediate_alert,
+    build_resolve_issue,
+    build_update_branch,
+)
 
 MODELS = frozenset({"claude-opus-5-5", "claude-haiku-5-5"})
 ADA = Person(id=4, login="ada")
-ABOUT = {
-    "installation_id": 1,
-    "repository": Repository(id=9, owner="octo", name="lib", default_branch="main"),
-    "number": 7,
-    "title": "It adds wrong",
-    "author": ADA,
-    "asked_by": ADA,
-    "url": "https://example.org/7",
-}
-LABELLED = ResolveIssue(**ABOUT, body="", label="bot:resolve")
+LABELLED = build_resolve_issue(asked_by=ADA)
 WRITER = AskerFacts(role_name="write", permission="write")
 
 
@@ -52,12 +42,12 @@ def judge(request, text, asker=WRITER):
     ("request_", "key", "silent"),
     [
         (LABELLED, "resolve", False),
-        (AddressReview(**ABOUT, via="label"), "address", False),
-        (AddressReview(**ABOUT, via="review"), "reviews", True),
-        (AddressReview(**ABOUT, via="command"), "commands", False),
-        (UpdateBranch(**ABOUT), "commands", False),
+        (build_address_review(via="label"), "address", False),
+        (build_address_review(via="review"), "reviews", True),
+        (build_address_review(via="command"), "commands", False),
+        (build_update_branch(), "commands", False),
         (LABELLED.model_copy(update={"via": "command"}), "commands", False),
-        (RemediateAlert(**{**ABOUT, "number": 0}, ecosystem="pip", package="x"), "alerts", True),
+        (build_remediate_alert(), "alerts", True),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
@@ -75,7 +65,7 @@ def test_a_trigger_that_is_off_starts_nothing_and_no_other_is_held_up(request_, 
     "request_",
     [
         LABELLED.model_copy(update={"via": "terminal"}),
-        FixChecks(**ABOUT, head="a" * 40),
+        build_fix_checks(),
     ],
     ids=["terminal", "checks"],
 )
@@ -113,8 +103,7 @@ def test_who_may_and_never_below_write(who, role, permission, may):
 
 @pytest.mark.parametrize(("text", "rule"), [("who: {role: admin}", "asker-among"), ("{}", None)])
 def test_who_may_approve(text, rule):
-    about = {key: ABOUT[key] for key in ("installation_id", "repository", "number", "url")}
-    command = Command(**about, verb="approve", asked_by=ADA, via="comment")
+    command = build_command(verb="approve", asked_by=ADA)
     refusal = decide_command(command, parse_valid(text), "write", "write")
     assert (refusal.rule if refusal else None) == rule
     wrong = InvalidPolicy((PolicyFault(3, 5, "wrong"),), PolicyOrigin())
@@ -153,7 +142,7 @@ def test_of_an_owners_secret_policy_nothing_is_repeated():
 
 @pytest.mark.parametrize(
     "request_",
-    [AddressReview(**ABOUT), FixChecks(**ABOUT, head="a" * 40)],
+    [build_address_review(), build_fix_checks()],
     ids=["review", "checks"],
 )
 def test_where_nobody_waits_for_an_answer_it_is_only_recorded(request_):

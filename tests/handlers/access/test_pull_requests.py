@@ -5,35 +5,23 @@ from __future__ import annotations
 import pytest
 
 from agents.requests import (
-    AddressReview,
     Again,
-    FixChecks,
     Person,
-    Repository,
-    UpdateBranch,
 )
 from handlers.access.pull_requests import RULES, PullFacts, decide
+from tests.fakes.requests import MARA, build_address_review, build_fix_checks, build_update_branch
 
 HEAD = "a" * 40
-ABOUT = {
-    "installation_id": 1,
-    "repository": Repository(id=99, owner="octo", name="hello", default_branch="main"),
-    "number": 31,
-    "title": "Add nine",
-    "author": Person(id=7, login="ada"),
-    "asked_by": Person(id=8, login="mara"),
-    "url": "https://github.com/octo/hello/pull/31",
-}
 REQUESTS = {
-    "review": AddressReview(**ABOUT, review_id=77),
-    "label": AddressReview(**ABOUT, via="label"),
-    "command": AddressReview(**ABOUT, via="command"),
-    "terminal": AddressReview(**ABOUT, via="terminal"),
-    "update": UpdateBranch(**ABOUT),
-    "update-terminal": UpdateBranch(**ABOUT, via="terminal"),
-    "checks": FixChecks(**ABOUT, head=HEAD),
-    "checks-again": FixChecks(**ABOUT, head=HEAD, via="command"),
-    "checks-terminal": FixChecks(**ABOUT, head=HEAD, via="terminal"),
+    "review": build_address_review(review_id=77),
+    "label": build_address_review(via="label"),
+    "command": build_address_review(via="command"),
+    "terminal": build_address_review(via="terminal"),
+    "update": build_update_branch(),
+    "update-terminal": build_update_branch(via="terminal"),
+    "checks": build_fix_checks(asked_by=MARA, head=HEAD),
+    "checks-again": build_fix_checks(asked_by=MARA, head=HEAD, via="command"),
+    "checks-terminal": build_fix_checks(asked_by=MARA, head=HEAD, via="terminal"),
 }
 GOOD = PullFacts(
     role_name="write",

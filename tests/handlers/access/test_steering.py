@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from agents.requests import Command, Person, Repository, Shown
+from agents.requests import Person, Shown
 from handlers.access.approvals import ABOUT_WHO, Facts
 from handlers.access.steering import RULES, Standing, decide
 from handlers.issue_comment import UNREADABLE
+from tests.fakes.requests import build_command
 
 ISSUE = Shown(title="t", body="b", author=Person(id=4, login="jo"), url="https://example.org/12")
-COMMAND = Command(
-    installation_id=1,
-    repository=Repository(id=99, owner="octo", name="hello", default_branch="main"),
-    number=12,
-    verb="cancel",
-    asked_by=Person(id=8, login="mara"),
-    via="comment",
-    comment_id=5,
-    digest="d",
-    url="https://github.com/octo/hello/issues/12#issuecomment-5",
-    issue=ISSUE,
-)
+COMMAND = build_command(verb="cancel", comment_id=5, digest="d", issue=ISSUE)
 GOOD = Facts(role_name="write", permission="write")
 LIVE = Standing(live=True, room=3.0, most=8.0)
 ENDED = Standing(ended=True, stages=("triage", "implement"))

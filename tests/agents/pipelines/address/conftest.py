@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agents.ports import Feedback, PullSnapshot, Thread, ThreadComment
-from agents.requests import AddressReview, Person, Repository
-from tests.agents.pipelines.address.pull_scene import BRANCH, FILES, MARA, POLICY, AddressActs
+from agents.requests import Person
+from tests.agents.pipelines.address.pull_scene import BRANCH, FILES, POLICY, AddressActs
+from tests.fakes.requests import build_address_review
 
 PULL = "https://example.org/octo/lib/pull/31"
 BEGAN = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -94,16 +95,7 @@ def suggest():
 
 @pytest.fixture
 def wish():
-    return AddressReview(
-        installation_id=1,
-        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
-        number=31,
-        title="Add",
-        author=Person(id=99, login="fettle[bot]"),
-        asked_by=MARA,
-        url="https://example.org/octo/lib/pull/31",
-        review_id=1,
-    )
+    return build_address_review(review_id=1)
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 from agents.ports import Feedback, ReviewText, Thread, ThreadComment
 from agents.requests import Person
+from tests.fakes.requests import MARA
 
-MARA, OLA = Person(id=3, login="mara"), Person(id=4, login="ola")
+OLA = Person(id=4, login="ola")
 AT = datetime(2025, 12, 31, 12, tzinfo=UTC)  # long before the world's clock: nobody is sending
 CODE = "def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a - b\n"
 POLICY = "quality:\n  - {name: tests, run: check}\n"

@@ -8,7 +8,6 @@ from agents.ports import Remark
 from tests.agents.pipelines.address.pull_scene import (
     AT,
     BRANCH,
-    MARA,
     OLA,
     SUGGESTION,
     feedback,
@@ -18,6 +17,7 @@ from tests.agents.pipelines.address.pull_scene import (
     subjects,
     thread,
 )
+from tests.fakes.requests import MARA
 
 
 async def test_what_a_thread_asks_for_is_pushed_and_the_thread_answered_and_closed(

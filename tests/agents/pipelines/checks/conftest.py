@@ -5,7 +5,7 @@ import pytest
 import agents.pipelines.checks.sort_checks
 from agents.policy import POLICY_PATH
 from agents.ports import ForeignCheck, PullSnapshot
-from agents.requests import FixChecks, Person, Repository
+from tests.fakes.requests import build_fix_checks
 
 POLICY = "quality: [{name: own, run: check}]\nchecks: {fix: true}\n"
 BRANCH = "bot/7-add-0a0a0a"
@@ -24,12 +24,12 @@ def check(name="unit", ended="failure", *, ident=1, **more):
 class FailingCheckScene:
     """A pull request on which a check fails."""
 
-    def __init__(self, world, base, request):
+    def __init__(self, world, base):
         self.world, self.base, self.history = world, base, world.history
         files = {**self.history.files(base), "lib.py": RED}
         self.head = self.commit(base, files)
         world.source.branches.update({BRANCH: self.head, "main": base})
-        self.request = request.model_copy(update={"head": self.head})
+        self.request = build_fix_checks(head=self.head)
         self.fails(check())
 
     def commit(self, on, change, subject="Ours"):
@@ -80,17 +80,7 @@ def scene(make_world, talk):
         world = make_world(
             files, answers, reviewing=reviewing, commands=commands or {"check": (0, "ok")}, **more
         )
-        request = FixChecks(
-            installation_id=1,
-            repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
-            number=31,
-            title="Add right",
-            author=Person(id=4, login="fettle[bot]"),
-            asked_by=Person(id=0, login=""),
-            url="https://example.org/octo/lib/pull/31",
-            head="",
-        )
-        return FailingCheckScene(world, world.base, request)
+        return FailingCheckScene(world, world.base)
 
     return make
 

@@ -7,8 +7,8 @@ import pytest
 from agents.pipelines.remediate.ladder import ecosystem
 from agents.policy import POLICY_PATH
 from agents.ports import OtherPull
-from agents.requests import Person, RemediateAlert, Repository
 from tests.agents.pipelines.remediate.ladder.conftest import MadeUpEcosystem, advisory
+from tests.fakes.requests import build_remediate_alert, build_repository
 
 RELEASES = {
     "jinja2": ["3.1.3", "3.1.4", "3.1.5", "4.0.0"],
@@ -114,16 +114,8 @@ def scene(make_world, talk, monkeypatch):
         world = make_world(
             repository | (files or {}), answers, alerts=alerts, commands=commands, **more
         )
-        request = RemediateAlert(
-            installation_id=1,
-            repository=Repository(id=9, owner="octo", name="shop", default_branch="main"),
-            number=0,
-            title="Update jinja2",
-            author=Person(id=0, login=""),
-            asked_by=Person(id=0, login=""),
-            url=f"{URL}/security/dependabot/5",
-            ecosystem="pip",
-            package="jinja2",
+        request = build_remediate_alert(
+            repository=build_repository(name="shop"), url=f"{URL}/security/dependabot/5"
         )
         return AlertedRepository(world, request, index)
 

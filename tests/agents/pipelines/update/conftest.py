@@ -4,7 +4,7 @@ import pytest
 
 from agents.policy import POLICY_PATH
 from agents.ports import PullSnapshot
-from agents.requests import Person, Repository, UpdateBranch
+from tests.fakes.requests import build_update_branch
 
 POLICY = "quality: [{name: unit, run: check}]\n"
 FILES = {"lib.py": "def add(a, b):\n    return a + b\n", "ui.py": "from lib import add\n"}
@@ -14,15 +14,7 @@ OURS, THEIRS, BOTH = "OURS\n", "THEIRS\n", "OURS\nTHEIRS\n"
 
 @pytest.fixture
 def request_():
-    return UpdateBranch(
-        installation_id=1,
-        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
-        number=31,
-        title="Add right, always",
-        author=Person(id=4, login="fettle[bot]"),
-        asked_by=Person(id=3, login="mara"),
-        url="https://example.org/octo/lib/pull/31",
-    )
+    return build_update_branch()
 
 
 class DivergedPullScene:
