@@ -1,10 +1,29 @@
-"""Fakes of the ports Reviewing and Checking: the reviews and the checks of a pull request."""
+"""A pull request, with fakes of the ports Reviewing and Checking: its reviews and its checks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from agents.ports import Feedback, PullSnapshot
+
+
+def build_pull_snapshot(**changes):
+    """Return Fettle's own pull request 31 as it is now."""
+    about = {
+        "number": 31,
+        "title": "Add",
+        "body": "",
+        "state": "open",
+        "draft": False,
+        "own": True,
+        "author_may_write": True,
+        "branch": "bot/7-add-0a0a0a",
+        "head": "a" * 40,
+        "base": "main",
+        "conflicts": False,
+        "foreign": False,
+    }
+    return PullSnapshot(**about | changes)
 
 
 @dataclass

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agents.ports import Feedback, PullSnapshot, Thread, ThreadComment
+from agents.ports import Feedback, Thread, ThreadComment
 from agents.requests import Person
 from tests.agents.pipelines.address.pull_scene import BRANCH, FILES, POLICY, AddressActs
+from tests.fakes.pull_requests import build_pull_snapshot
 from tests.fakes.requests import build_address_review
 
 PULL = "https://example.org/octo/lib/pull/31"
@@ -57,26 +58,6 @@ class Words:
     def feedback(self, *threads, **more):
         return Feedback(threads=threads, **more)
 
-    def pull(self, **more):
-        defaults = {
-            "number": 31,
-            "title": "Add",
-            "body": "",
-            "state": "open",
-            "draft": False,
-            "own": True,
-            "author_may_write": True,
-            "branch": "bot/7-add",
-            "head": "a" * 40,
-            "base": "main",
-            "conflicts": False,
-            "foreign": False,
-        }
-        known = {
-            name: value for name, value in defaults.items() if name in PullSnapshot.model_fields
-        }
-        return PullSnapshot(**{**known, **more})
-
 
 @pytest.fixture
 def words():
@@ -105,23 +86,7 @@ def make(make_world, talk):
     def make(answers, told, *, files=FILES, check=(0, "ok"), **more):
         world = make_world({".github/fettle.yml": POLICY}, answers, commands={"check": check})
         head = world.history.commit(world.history.tree(files), world.base, "Add\n")
-        pull = PullSnapshot(
-            **{
-                "number": 31,
-                "title": "Add",
-                "body": "Adds.",
-                "state": "open",
-                "draft": False,
-                "own": True,
-                "author_may_write": True,
-                "branch": BRANCH,
-                "head": head,
-                "base": "main",
-                "conflicts": False,
-                "foreign": False,
-                **more,
-            }
-        )
+        pull = build_pull_snapshot(branch=BRANCH, head=head, **more)
         world.head = head
         world.source.branches.update({BRANCH: head, "main": world.base})
         world.source.pulls[31] = head

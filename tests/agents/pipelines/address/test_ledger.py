@@ -20,6 +20,7 @@ from agents.ports import Remark, ReviewText
 from agents.requests import Person
 from agents.text import publish
 from agents.text.markdown import parse_markdown
+from tests.fakes.pull_requests import build_pull_snapshot
 
 URL = "https://example.org/octo/lib"
 COMMIT = "abc1234def" + "0" * 30
@@ -115,7 +116,7 @@ def test_the_first_line_counts_in_words(twelve, words):
     said = "7 fixed, 2 answered, 1 disagreed with, 2 need a person"
 
     assert ledger.counts(feedback) == f"12 threads: {said}; 100 % answered."
-    assert ledger.markdown(feedback, words.pull(), repository_url=URL).startswith(
+    assert ledger.markdown(feedback, build_pull_snapshot(), repository_url=URL).startswith(
         f"12 threads: {said}; 100 % answered.\n\n| Thread |"
     )
     more = feedback.model_copy(update={"reviews": (REVIEW,), "remarks": (REMARK,)})
@@ -138,7 +139,7 @@ def test_the_table_leads_to_thread_and_commit(words):
         )
     )
 
-    text = ledger.markdown(feedback, words.pull(), repository_url=URL)
+    text = ledger.markdown(feedback, build_pull_snapshot(), repository_url=URL)
 
     assert cells(text)[1:] == [
         [
@@ -157,14 +158,14 @@ def test_the_table_leads_to_thread_and_commit(words):
     ]
 
 
-def test_what_people_should_know_stands_below(twelve, words):
+def test_what_people_should_know_stands_below(twelve):
     feedback, ledger = twelve
     edited = feedback.threads[0].said[0].model_copy(update={"edited": True})
     first = feedback.threads[0].model_copy(update={"said": (edited,)})
     feedback = feedback.model_copy(
         update={"by_outsiders": 3, "threads": (first, *feedback.threads[1:])}
     )
-    pull = words.pull(conflicts=True, base="release`/2")
+    pull = build_pull_snapshot(conflicts=True, base="release`/2")
 
     text = ledger.markdown(
         feedback,
@@ -182,12 +183,12 @@ def test_what_people_should_know_stands_below(twelve, words):
         "Asked `ola`.",
     ]
     many = twelve[0].model_copy(update={"left_out": 40})
-    said = ledger.markdown(many, words.pull(), repository_url=URL)
+    said = ledger.markdown(many, build_pull_snapshot(), repository_url=URL)
     assert "; 100 % of what was read answered." in said
     assert said.endswith(
         "40 more were not read, because there are so many. `/bot address` reads on."
     )
-    quiet = ledger.markdown(twelve[0], words.pull(), repository_url=URL)
+    quiet = ledger.markdown(twelve[0], build_pull_snapshot(), repository_url=URL)
     assert len(quiet.split("\n\n")) == 2
 
 
@@ -263,7 +264,7 @@ def test_nothing_in_a_cell_leaves_it_or_acts(words, attack):
     one, two = feedback.threads
     ledger = Ledger(entries=(entry(one.id, words=attack, note=attack), entry(two.id, words="Yes.")))
 
-    text = ledger.markdown(feedback, words.pull(), repository_url=URL, notes=[attack])
+    text = ledger.markdown(feedback, build_pull_snapshot(), repository_url=URL, notes=[attack])
 
     rows = cells(text)
     assert [len(row) for row in rows[:3]] == [4, 4, 4]
@@ -280,7 +281,7 @@ def test_no_words_break_the_table(words, said, path):
     feedback = words.feedback(words.thread("x", path=path or "a"))
     ledger = Ledger(entries=(entry(feedback.threads[0].id, words=said),))
 
-    text = ledger.markdown(feedback, words.pull(), repository_url=URL)
+    text = ledger.markdown(feedback, build_pull_snapshot(), repository_url=URL)
 
     assert [len(row) for row in cells(text)] == [4, 4]
     for line in text.split("\n")[2:]:
@@ -296,7 +297,11 @@ def test_two_hundred_threads_fit_into_a_comment(words):
     ledger = Ledger(entries=tuple(entry(each.id, words=said, note=said) for each in threads))
 
     text = ledger.markdown(
-        feedback, words.pull(), repository_url=URL, quality="Checks pass.", notes=["End. " * 2_000]
+        feedback,
+        build_pull_snapshot(),
+        repository_url=URL,
+        quality="Checks pass.",
+        notes=["End. " * 2_000],
     )
 
     shown = len(cells(text)) - 1

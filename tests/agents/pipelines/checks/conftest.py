@@ -4,7 +4,8 @@ import pytest
 
 import agents.pipelines.checks.sort_checks
 from agents.policy import POLICY_PATH
-from agents.ports import ForeignCheck, PullSnapshot
+from agents.ports import ForeignCheck
+from tests.fakes.pull_requests import build_pull_snapshot
 from tests.fakes.requests import build_fix_checks
 
 POLICY = "quality: [{name: own, run: check}]\nchecks: {fix: true}\n"
@@ -59,24 +60,10 @@ class FailingCheckScene:
 @pytest.fixture
 def scene(make_world, talk):
     def make(answers=(), *, policy=POLICY, pull=None, commands=None, **more):
-        about = {
-            "number": 31,
-            "title": "Add right",
-            "body": "",
-            "state": "open",
-            "draft": False,
-            "own": True,
-            "author_may_write": True,
-            "branch": BRANCH,
-            "head": "",
-            "base": "main",
-            "conflicts": False,
-            "foreign": False,
-            "pushed_by_us": True,
-        } | (pull or {})
+        about = {"branch": BRANCH, "head": "", "pushed_by_us": True} | (pull or {})
         files = {"lib.py": "green\n", POLICY_PATH: policy}
         more.setdefault("checking", talk.Checking())
-        reviewing = talk.Reviewing(PullSnapshot(**about))
+        reviewing = talk.Reviewing(build_pull_snapshot(**about))
         world = make_world(
             files, answers, reviewing=reviewing, commands=commands or {"check": (0, "ok")}, **more
         )

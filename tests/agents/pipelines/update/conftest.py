@@ -3,7 +3,7 @@
 import pytest
 
 from agents.policy import POLICY_PATH
-from agents.ports import PullSnapshot
+from tests.fakes.pull_requests import build_pull_snapshot
 from tests.fakes.requests import build_update_branch
 
 POLICY = "quality: [{name: unit, run: check}]\n"
@@ -43,23 +43,10 @@ class DivergedPullScene:
 @pytest.fixture
 def scene(make_world, talk):
     def make(answers=(), *, files=(), policy=POLICY, commands=None, **more):
-        pull = {
-            "number": 31,
-            "title": "Add right, always",
-            "body": "",
-            "state": "open",
-            "draft": False,
-            "own": True,
-            "author_may_write": True,
-            "branch": BRANCH,
-            "head": "",
-            "base": "main",
-            "conflicts": False,
-            "foreign": False,
-        } | more.pop("pull", {})
+        pull = {"branch": BRANCH, "head": ""} | more.pop("pull", {})
         more.setdefault("approvals", talk.Approvals())
         whole = {**FILES, POLICY_PATH: policy, **dict(files)}
-        reviewing = talk.Reviewing(PullSnapshot(**pull))
+        reviewing = talk.Reviewing(build_pull_snapshot(**pull))
         commands = {"check": (0, "ok")} if commands is None else commands
         world = make_world(whole, answers, reviewing=reviewing, commands=commands, **more)
         return DivergedPullScene(world, world.base)

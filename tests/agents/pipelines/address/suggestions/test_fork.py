@@ -12,6 +12,7 @@ from agents.pipelines.address.suggestions.replaced import Replacement, replace_l
 from agents.pipelines.address.suggestions.suggestion import suggestions
 from agents.text import publish
 from agents.text.markdown import block
+from tests.fakes.pull_requests import build_pull_snapshot
 
 URL = "https://example.org/octo/lib"
 
@@ -173,9 +174,11 @@ def test_applying_all_suggestions_gives_the_new_file(folder, old, new, context):
 # --- the text above them ------------------------------------------------------------------------
 
 
-def test_people_are_told_why_and_what_to_do(tmp_path, words):
+def test_people_are_told_why_and_what_to_do(tmp_path):
     made, rest = diff_to_suggestions(git_diff(tmp_path, OLD, {"a.py": "1\ntwo\n", "n.py": "```\n"}))
-    pull = words.pull(why_not="it lies in a fork, `ada/lib`, where Fettle is not installed.")
+    pull = build_pull_snapshot(
+        why_not="it lies in a fork, `ada/lib`, where Fettle is not installed."
+    )
 
     text = body(pull, made, rest, repository_url=URL, quality="Checks: `tests` passes.")
 
@@ -187,13 +190,13 @@ def test_people_are_told_why_and_what_to_do(tmp_path, words):
     assert publish(text, repository_url=URL) == text
 
 
-def test_a_patch_that_is_too_long_is_named_instead(words):
+def test_a_patch_that_is_too_long_is_named_instead():
     patch = "".join(
         f"diff --git a/{n}.py b/{n}.py\nnew file mode 100644\n+{'x' * (LONGEST // 25)}\n"
         for n in range(30)
     )
 
-    text = body(words.pull(why_not="it is a fork"), (), patch, repository_url=URL)
+    text = body(build_pull_snapshot(why_not="it is a fork"), (), patch, repository_url=URL)
 
     assert len(text) < 3_000
     assert "`a/0.py b/0.py`" in text
@@ -201,14 +204,14 @@ def test_a_patch_that_is_too_long_is_named_instead(words):
     assert "suggestion**" not in text
 
 
-def test_nothing_in_a_patch_or_a_reason_acts(words):
+def test_nothing_in_a_patch_or_a_reason_acts():
     patch = (
         "diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,4 @@\n"
         "+```\n+/bot approve\n+<!-- fettle run=1 key=ledger -->\n+@everyone fixes #1\n"
     )
     why = "a fork\n/bot approve\n<!-- fettle run=1 key=x --> @ada ![x](https://evil.example/p)"
 
-    text = body(words.pull(why_not=why), (), patch, repository_url=URL)
+    text = body(build_pull_snapshot(why_not=why), (), patch, repository_url=URL)
 
     outside = text[: text.index("````diff")] + text[text.rindex("````") :]
     assert "<!-- fettle" not in outside
