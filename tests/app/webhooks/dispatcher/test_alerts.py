@@ -18,14 +18,13 @@ from app.store.alerts.remediations import Remediations
 from app.store.alerts.runs import AlertRuns
 from app.store.runs.runs import Runs
 from app.store.tables import runs
-from app.webhooks.dispatcher import ATTEMPTS, COVERED, NOBODY, UNDER_WAY, Dispatcher
-from app.webhooks.inbox import Inbox
+from app.webhooks.dispatcher import ATTEMPTS, COVERED, NOBODY, UNDER_WAY
 from app.webhooks.receiver import Delivery
 from handlers.notifications import AlertClosed, PullClosed
 from tests.app.store.alerts.test_runs import request
 from tests.handlers.test_dependabot_alert import ALERT, PAYLOAD
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 KILLED = """
 import asyncio, os, signal, sys
 from app.webhooks.dispatcher import Dispatcher
@@ -67,16 +66,6 @@ class StoringEngine:
 @pytest.fixture
 def engine(database):
     return StoringEngine(database)
-
-
-@pytest.fixture
-async def inbox(database):
-    return Inbox(database, limit=1000)
-
-
-@pytest.fixture
-def dispatcher(database, inbox, engine):
-    return Dispatcher(database, inbox, engine, retry_seconds=0.01)
 
 
 @pytest.fixture
