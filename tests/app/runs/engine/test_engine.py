@@ -1,0 +1,112 @@
+"""The engine on a real DBOS: once per run, one at a time in a lane."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from agents.errors import ConfigError
+from app.runs.engine import Engine
+from tests.app.runs.engine.conftest import Recorder, change, patience, wait_until
+
+
+async def test_the_same_run_id_twice_is_one_run(start, store_url):
+    record = Recorder()
+    engine = await start(store_url, record)
+    await engine.enqueue("run", "lane", {"lane": "a"})
+    await engine.enqueue("run", "lane", {"lane": "a"})
+    async with patience():
+        assert await engine.result("run") == "run"
+    await engine.enqueue("run", "lane", {"lane": "a"})
+    await asyncio.sleep(0.5)
+    assert record.began == [("run", "stage/work/1")]
+
+
+async def test_a_lane_has_one_run_at_a_time_and_lanes_do_not_wait_for_each_other(start, store_url):
+    record = Recorder(seconds=0.05)
+    engine = await start(store_url, record, stages_at_once=100)
+    runs = [(f"{n:04}", f"lane-{n % 4}") for n in range(20)]
+    for run_id, lane in runs:  # within a second, which is all that SQLite's clock shows
+        await engine.enqueue(run_id, lane, {"lane": lane})
+    async with patience():
+        for run_id, _ in runs:
+            await engine.result(run_id)
+    assert set(record.most.values()) == {1}
+    assert record.together > 1
+    for lane in range(4):
+        order = [run_id for run_id, _ in record.began if int(run_id) % 4 == lane]
+        assert order == sorted(order)
+
+
+async def test_stages_share_the_places_and_the_short_steps_do_not(start, sqlite_url):
+    stages = Recorder("stage/work/1", seconds=0.1)
+    checks = Recorder("access/1", seconds=0.1)
+
+    async def conduct(run_id, request, steps):
+        await checks(run_id, request, steps)
+        await stages(run_id, request, steps)
+
+    engine = await start(sqlite_url, conduct, stages_at_once=2)
+    for number in range(6):
+        await engine.enqueue(f"{number}", f"{number}", {"lane": f"{number}"})
+    async with patience():
+        for number in range(6):
+            await engine.result(f"{number}")
+    assert stages.together == 2
+    assert checks.together > 2
+
+
+async def test_a_second_process_of_the_same_name_is_refused(start, store_url):
+    await start(store_url, Recorder())
+    second = Engine(store_url, executor="one", stages_at_once=1)
+    second._claim._patience = 0
+    with pytest.raises(ConfigError, match="Another Fettle"):
+        await second.launch(Recorder())
+
+
+async def test_nothing_asked_is_nothing_ended(start, sqlite_url):
+    engine = await start(sqlite_url, Recorder())
+    await engine.enqueue("run", "lane", {"lane": "a"})
+    async with patience():
+        await engine.result("run")
+    assert await engine.find_ended([]) == {}
+
+
+async def test_a_fresh_file_is_in_wal_mode_from_the_start(start, tmp_path):
+    url = f"sqlite:///{tmp_path / 'fresh.db'}"
+    await start(url, Recorder())
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
+    engine.dispose()
+
+
+async def test_what_the_library_logs_goes_the_way_of_all_lines(start, sqlite_url):
+    await start(sqlite_url, Recorder())
+    library = logging.getLogger("dbos")
+    assert library.propagate
+    assert all(isinstance(handler, logging.NullHandler) for handler in library.handlers)
+
+
+async def test_old_runs_are_forgotten_and_no_others(start, store_url):
+    record = Recorder()
+    engine = await start(store_url, record)
+    for run_id in ("old", "new"):
+        await engine.enqueue(run_id, run_id, {"lane": run_id})
+        async with patience():
+            await engine.result(run_id)
+    record.seconds = 60
+    await engine.enqueue("running", "running", {"lane": "running"})
+    await wait_until(lambda: len(record.began) == 3)
+    days = int((time.time() - 31 * 86_400) * 1000)
+    aged = "UPDATE workflow_status SET completed_at = :at WHERE workflow_uuid = 'old'"
+    assert change(store_url, aged, at=days) == 1
+
+    assert await engine.forget(timedelta(days=30)) == 1
+    assert await engine.find_ended(["old", "new", "running"]) == {"new": "SUCCESS"}
+    assert await engine.forget(timedelta(days=30)) == 0
