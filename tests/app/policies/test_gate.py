@@ -18,7 +18,7 @@ from agents.run import Outcome, stage
 from app.policies.gate import PolicyGate
 from app.runs.admission import Admission
 from handlers.access.issues import AskerFacts
-from tests.app.runs.test_conductor import machine, make_asking, wish
+from tests.app.runs.conductor.conftest import machine, make_asking, wish
 
 __all__ = ["machine", "wish"]  # fixtures
 
