@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from agents.requests import Person, Repository, ResolveIssue
+from agents.requests import Person
 from app.github.transport.client import GitHub
 from app.secrets.redaction import Redactor
+from tests.fakes.requests import build_repository, build_resolve_issue
 
 REDACTOR = Redactor()
 
@@ -19,9 +20,9 @@ def open_client(scene):
 def request_for(scene, issue):
     """Return the request that the maintainer there makes by labelling the issue."""
     ada, id_ = Person(id=scene.ada.id, login="ada"), scene.repository.id
-    return ResolveIssue(
+    return build_resolve_issue(
         installation_id=scene.installation.id,
-        repository=Repository(id=id_, owner="forge", name="anvil", default_branch="main"),
+        repository=build_repository(id=id_, owner="forge", name="anvil"),
         number=issue.number,
         title=issue.title,
         body=issue.body,

@@ -6,12 +6,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
 
-from agents.requests import Person, Repository, ResolveIssue
+from agents.requests import Person
 from app.github.access.issue_facts import issue_facts
 from app.github.reporting.reporter import GitHubReporter
 from app.github.transport.client import GitHub
 from app.github.transport.tokens import Profile
 from app.secrets.redaction import Redactor
+from tests.fakes.requests import build_repository, build_resolve_issue
 from tests.referees.alert_calls import make_alert_calls
 from tests.referees.link_calls import make_link_calls
 from tests.referees.review_calls import make_actions_calls, make_review_calls
@@ -213,9 +214,9 @@ async def test_what_fettle_itself_asks_fits_githubs_description(scene, rest_refe
     github, repository, ada = scene.github, scene.repository, scene.ada
     credentials, installation = scene.credentials, scene.installation
     asked_by = Person(id=ada.id, login="ada")
-    where = Repository(id=repository.id, owner="forge", name="anvil", default_branch="main")
+    where = build_repository(id=repository.id, owner="forge", name="anvil")
     issue = repository.issues[1]
-    request = ResolveIssue(
+    request = build_resolve_issue(
         installation_id=installation.id,
         repository=where,
         number=1,

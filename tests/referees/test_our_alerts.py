@@ -6,13 +6,14 @@ import time
 
 from agents.policy import MissingPolicy
 from agents.ports import Alerts
-from agents.requests import Person, RemediateAlert
+from agents.requests import RemediateAlert
 from agents.run import Outcome
 from app.github.alerts.adapter import GitHubAlerts
 from app.github.alerts.tracking_issue import TrackingIssue
 from app.simulator.github.state.alerts import Affected
 from app.store.database import Database
 from app.store.runs.runs import Runs
+from tests.fakes.requests import build_remediate_alert
 from tests.referees.our_client import REDACTOR, open_client, request_for
 
 RUN = f"{int(time.time() * 1e6):016x}-5e3f"
@@ -71,14 +72,8 @@ async def _no_policy() -> MissingPolicy:
 
 def _request(scene) -> RemediateAlert:
     of_issue = request_for(scene, scene.repository.issues[1])
-    return RemediateAlert(
+    return build_remediate_alert(
         installation_id=of_issue.installation_id,
         repository=of_issue.repository,
-        number=0,
-        title="Update jinja2",
-        author=Person(id=0, login=""),
-        asked_by=Person(id=0, login=""),
         url=f"{scene.github.url}/forge/anvil/security/dependabot/1",
-        ecosystem="pip",
-        package="jinja2",
     )

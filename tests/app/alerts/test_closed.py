@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.requests import Person, Told
+from agents.requests import Told
 from app.alerts.closed import takers_of
 from app.simulator.github.state.alerts import Affected
 from app.store.alerts.remediations import Remediations
@@ -14,7 +14,6 @@ from handlers.notifications import AlertClosed, PullClosed
 from tests.app.github.conftest import alerted, key, scene, signer
 
 __all__ = ["alerted", "key", "scene", "signer"]  # fixtures
-NOBODY = Person(id=0, login="an open alert")
 LATER = "ffff-later"
 OTHER = ("GHSA-aaaa-bbbb-cccc", Affected("pip", "jinja2", "< 3.1.5", "3.1.5"))
 

@@ -13,7 +13,6 @@ from rich.console import Console
 from sqlalchemy import text
 
 from agents.ports import Usage
-from agents.requests import AddressReview, Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app.cli.progress import TerminalProgress
 from app.demo.alerts.case import CASES, AlertCase, PreparedAlertCase
@@ -32,6 +31,7 @@ from app.simulator.github import LocalGitHub
 from app.simulator.github.accounts import Actor
 from app.store.runs.runs import Runs
 from tests.app.cli.runs.runs_scene import STEP, STEPS
+from tests.fakes.requests import build_address_review, build_repository, build_resolve_issue
 from tests.patience import PATIENCE
 
 POINTS = (
@@ -93,16 +93,8 @@ def store(scene):
     database.close()
 
 
-REQUEST = ResolveIssue(
-    installation_id=1,
-    repository=Repository(id=1, owner="octo-org", name="calc", default_branch="main"),
-    number=1,
-    title="It adds one",
-    body="",
-    author=Person(id=1, login="jonas"),
-    asked_by=Person(id=2, login="mara"),
-    label="bot:resolve",
-    url="",
+REQUEST = build_resolve_issue(
+    repository=build_repository(id=1, owner="octo-org", name="calc"), number=1
 )
 
 
@@ -214,9 +206,9 @@ async def test_the_second_run_is_waited_for_and_shown_in_its_own_words(store):
     follower = DemoFollower(store, heard, after="run")
     assert await follower.look() is None
     assert heard.calls == []
-    about = REQUEST.model_dump(include={"installation_id", "repository", "number", "title"})
-    people = REQUEST.model_dump(include={"author", "asked_by", "url"})
-    await runs.create("second", AddressReview(**about, **people, review_id=3))
+    await runs.create(
+        "second", build_address_review(repository=REQUEST.repository, number=1, review_id=3)
+    )
     await runs.record_stage("second", "stage/implement/1")
     assert await follower.look() is None
     assert heard.calls_of("stage_started") == [("implement/1", "Make the changes")]

@@ -12,9 +12,9 @@ from agents.loop.budget import RunLimits
 from agents.pipelines.stages.implement import StepResult
 from agents.pipelines.stages.inspect_weakening import inspect
 from agents.pipelines.stages.regression_proof import prove
-from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Ports, Run, StageContext, Standing
 from tests.app.git.conftest import git, write_files
+from tests.fakes.requests import build_resolve_issue
 
 FILES = {
     "lib.py": "def add(a, b):\n    return a + b + 1\n",
@@ -93,7 +93,7 @@ def at_head(estate):
         return Run(
             StageContext(
                 id="proof",
-                request=_request(),
+                request=build_resolve_issue(),
                 ports=ports,
                 steps=Once(),
                 conversations=(),
@@ -110,20 +110,6 @@ def _commit(folder, words):
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", words)
     return git(folder, "rev-parse", "HEAD")
-
-
-def _request():
-    return ResolveIssue(
-        installation_id=1,
-        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
-        number=7,
-        title="t",
-        body="b",
-        author=Person(id=2, login="jonas"),
-        asked_by=Person(id=3, login="mara"),
-        label="bot:resolve",
-        url="https://example.org/7",
-    )
 
 
 def make_steps(command):

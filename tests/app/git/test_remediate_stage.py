@@ -12,7 +12,7 @@ from agents.pipelines.remediate.ladder import ecosystem
 from agents.pipelines.remediate.result import result_of
 from agents.policy import POLICY_PATH
 from agents.ports import PullRequest
-from agents.requests import Person, RemediateAlert, Repository
+from agents.requests import RemediateAlert
 from agents.run import Ports, Run, StageContext
 from tests.agents.pipelines.remediate.conftest import RemediateActs, alert, lock, make_other_pull
 from tests.agents.pipelines.remediate.ladder.conftest import MadeUpEcosystem
@@ -22,6 +22,7 @@ from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fi
 from tests.fakes.alerts import MemoryAlerts
 from tests.fakes.model import ListModel, MemoryJournal, use
 from tests.fakes.publishing import SilentReporter
+from tests.fakes.requests import build_remediate_alert, build_repository
 from tests.fakes.world import MemorySteps
 
 CHECK = "grep -q 3.1.3 lock.json || grep -q template app.py\n"
@@ -60,16 +61,8 @@ def remediate(estate, make, monkeypatch):  # noqa: F811 - the fixture
         somebody.commits("main", FILES | (files or {}), "Set up")
         alerts = MemoryAlerts(advisories=(alert(),), pulls=pulls(somebody) if pulls else ())
         publisher = OpeningPublisher(estate)
-        request = RemediateAlert(
-            installation_id=1,
-            repository=Repository(id=9, owner="octo", name="shop", default_branch="main"),
-            number=0,
-            title="Update jinja2",
-            author=Person(id=0, login=""),
-            asked_by=Person(id=0, login=""),
-            url="https://github.example/octo/shop/security/dependabot/5",
-            ecosystem="pip",
-            package="jinja2",
+        request = build_remediate_alert(
+            repository=build_repository(name="shop"),
         )
         pipeline = PIPELINES[RemediateAlert]
         the_run = Run(

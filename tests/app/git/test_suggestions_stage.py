@@ -10,11 +10,12 @@ import pytest
 from agents.loop.budget import RunLimits
 from agents.pipelines.address.suggestions.apply_suggestions import apply_suggestions
 from agents.ports import Feedback, Thread, ThreadComment
-from agents.requests import Person, Repository, ResolveIssue
+from agents.requests import Person
 from agents.run import Ports, Run, StageContext
 from tests.app.git.conftest import git
+from tests.fakes.requests import MARA, build_resolve_issue
 
-MARA, NOOR = Person(id=3, login="mara"), Person(id=5, login="noor")
+NOOR = Person(id=5, login="noor")
 FILES = {
     "run.sh": b"#!/bin/sh\necho one\r\nexit",
     "latin.txt": b"caf\xe9\nplain\n",
@@ -81,14 +82,11 @@ def begin(estate, start):
             publisher=None,
             reporter=StageReporter(),
         )
-        request = ResolveIssue(
-            installation_id=1,
-            repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
+        request = build_resolve_issue(
             number=31,
             title="Add",
             body="",
             author=MARA,
-            asked_by=MARA,
             label="bot:address",
             url="https://example.org/octo/lib/pull/31",
         )

@@ -7,7 +7,7 @@ import pytest
 from agents.loop.budget import RunLimits
 from agents.pipelines import PIPELINES
 from agents.ports import PullSnapshot
-from agents.requests import Person, Repository, UpdateBranch
+from agents.requests import UpdateBranch
 from agents.run import Ports, Run, StageContext
 from tests.app.git.conftest import git, write_files
 from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
@@ -15,6 +15,7 @@ from tests.fakes.model import ListModel, MemoryJournal, use
 from tests.fakes.people import MemoryApprovals
 from tests.fakes.publishing import SilentReporter
 from tests.fakes.pull_requests import MemoryReviewing
+from tests.fakes.requests import build_update_branch
 from tests.fakes.world import MemorySteps
 
 BRANCH = "bot/31-add"
@@ -80,15 +81,7 @@ def somebody(estate):
 @pytest.fixture
 def update(estate, make):  # noqa: F811 - the fixture
     async def run(answers, before=lambda: None):
-        request = UpdateBranch(
-            installation_id=1,
-            repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
-            number=31,
-            title="Add",
-            author=Person(id=3, login="mara"),
-            asked_by=Person(id=3, login="mara"),
-            url="https://github.example/octo/lib/pull/31",
-        )
+        request = build_update_branch()
         pull = PullSnapshot(
             number=31,
             title="Add",

@@ -14,7 +14,7 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from agents.requests import Person, Repository, ResolveIssue
+from agents.requests import Person, ResolveIssue
 from app.git.mirror.mirror import Mirror
 from app.github.issues.adapter import GitHubIssues
 from app.github.transport.app_jwt import AppJwt
@@ -26,6 +26,7 @@ from app.simulator.github import LocalGitHub
 from app.store.database import Database
 from tests.app.github.alerts.alert_scene import make_alert_scene
 from tests.app.github.pull_scene import make_pull_scene
+from tests.fakes.requests import build_repository, build_resolve_issue
 
 LABEL = "bot:resolve"
 MANIFEST = Path(__file__).parents[3] / "app.yml"
@@ -113,11 +114,9 @@ async def scene(tmp_path, key, signer):
                 sleep=sleep,
             ),
             redactor=redactor,
-            request=ResolveIssue(
+            request=build_resolve_issue(
                 installation_id=installation.id,
-                repository=Repository(
-                    id=repository.id, owner="ada", name="parse", default_branch="main"
-                ),
+                repository=build_repository(id=repository.id, owner="ada", name="parse"),
                 number=issue.number,
                 title=issue.title,
                 body=issue.body,

@@ -6,13 +6,13 @@ from urllib.parse import unquote
 
 import pytest
 
-from agents.requests import Command
 from app.github.policy.file import read_policy
 from app.github.read_tool.adapter import GitHubReads
 from app.github.transport.errors import InstallationGone, NotPermitted
 from app.github.transport.tokens import Profile, Scope
 from app.installations.sync import ARCHIVED
 from handlers.notifications import RepositoryChanged
+from tests.fakes.requests import build_command
 
 
 async def move_repository(kept, scene, change):
@@ -117,13 +117,11 @@ async def test_tokens_follow_a_repository_to_another_owner(kept, scene):
     assert (await scene.github.broker.token(scope)).value
     await kept.life.reconcile()  # the old owner's installation reaches nothing, which is no matter
     assert (await kept.stored.repository(scene.repository.id)).removed_at is None
-    command = Command(
+    command = build_command(
         installation_id=scene.installation.id,
         repository=scene.request.repository,
         number=1,
-        verb="status",
         asked_by=scene.request.asked_by,
-        via="comment",
         url=scene.request.url,
     )
     now = await kept.life.books.current(command)

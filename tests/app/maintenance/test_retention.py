@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from agents.ports import Turn, Usage
-from agents.requests import Person, Repository, ResolveIssue, request_of
+from agents.requests import request_of
 from agents.run import Outcome
 from app.git.locks import file_lock
 from app.git.mirror.garbage_collect import mirror_ids, runs_kept
@@ -26,6 +26,7 @@ from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
 from app.store.schedule_leases import LogPosition, Sweeps
 from app.store.tables import alert_looks, deliveries, installations, repositories, runs
+from tests.fakes.requests import build_repository, build_resolve_issue
 
 NOW = 1_800_000_000.0
 WORD = "c4n4ry"
@@ -35,18 +36,10 @@ DAYS, REMOVED_DAYS = 90, 30
 
 
 def request_for(repository_id):
-    return ResolveIssue(
-        installation_id=1,
-        repository=Repository(
-            id=repository_id, owner="octo", name=f"lib{repository_id}", default_branch="main"
-        ),
-        number=7,
+    return build_resolve_issue(
+        repository=build_repository(id=repository_id, name=f"lib{repository_id}"),
         title=WORD,
         body=WORD,
-        author=Person(id=2, login="jonas"),
-        asked_by=Person(id=3, login="mara"),
-        label="bot:resolve",
-        url="https://example.org/7",
     )
 
 

@@ -5,24 +5,21 @@ from __future__ import annotations
 import pytest
 
 from agents.ports import Batch
-from agents.requests import AddressReview, FixChecks, Person, Repository, UpdateBranch
 from agents.run import Outcome
 from app.store.database import Database
 from app.store.handled_feedback import Batches
 from app.store.runs.runs import Runs
+from tests.fakes.requests import (
+    build_address_review,
+    build_fix_checks,
+    build_repository,
+    build_update_branch,
+)
 
 HEAD, PUSHED = "a" * 40, "b" * 40
-ABOUT = {
-    "installation_id": 1,
-    "repository": Repository(id=2**40, owner="octo", name="lib", default_branch="main"),
-    "number": 31,
-    "title": "Add nine",
-    "author": Person(id=2, login="jonas"),
-    "asked_by": Person(id=3, login="mara"),
-    "url": "https://example.org/31",
-}
-REVIEW = AddressReview(**ABOUT, review_id=2**40 + 7)
-CHECKS = FixChecks(**ABOUT, head=PUSHED)
+LIB = build_repository(id=2**40)
+REVIEW = build_address_review(repository=LIB, review_id=2**40 + 7)
+CHECKS = build_fix_checks(repository=LIB, head=PUSHED)
 BATCH = Batch(
     kind="reviews", head=HEAD, pushed=PUSHED, reviews=(5, 2**40 + 7), newest_remark=2**40 + 9
 )
@@ -91,7 +88,7 @@ async def test_checks_are_covered_once_a_run_has_looked_at_them_on_that_commit(b
 
 async def test_an_update_is_never_covered(batches):
     await batches.remember("0001-run", REVIEW, BATCH)
-    assert not await batches.covers("0002-run", UpdateBranch(**ABOUT))
+    assert not await batches.covers("0002-run", build_update_branch(repository=LIB))
 
 
 async def test_what_was_pushed_is_known_by_its_commit(batches):

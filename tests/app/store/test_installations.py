@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Outcome
 from app.records.installations import KnownInstallation, KnownRepository
 from app.store.database import Database
@@ -14,6 +13,7 @@ from app.store.installations.installations import StoredInstallations
 from app.store.installations.labels import StoredLabels
 from app.store.runs.history import History
 from app.store.runs.runs import Runs
+from tests.fakes.requests import build_repository, build_resolve_issue
 
 HERE = KnownInstallation(
     id=1, account_id=3, account="octo", url="https://x/1", permissions={"issues": "write"}, since=5
@@ -26,16 +26,8 @@ def repository(ident=9, name="lib", **changes):
 
 
 def wish(ident=9, installation_id=1):
-    return ResolveIssue(
-        installation_id=installation_id,
-        repository=Repository(id=ident, owner="octo", name="lib", default_branch="main"),
-        number=7,
-        title="It adds wrong",
-        body="",
-        author=Person(id=2, login="jonas"),
-        asked_by=Person(id=3, login="mara"),
-        label="bot:resolve",
-        url="https://example.org/7",
+    return build_resolve_issue(
+        installation_id=installation_id, repository=build_repository(id=ident)
     )
 
 

@@ -10,12 +10,7 @@ from agents.errors import RunError
 from agents.policy import MissingPolicy
 from agents.ports import Steer
 from agents.requests import (
-    AddressReview,
-    FixChecks,
     Person,
-    RemediateAlert,
-    Repository,
-    ResolveIssue,
 )
 from agents.run import Outcome, Ports
 from app.github.transport.bot_identity import BotIdentity
@@ -23,12 +18,17 @@ from app.github.transport.errors import InstallationGone
 from app.github.transport.installation_cache import Permit, UncachedInstallations
 from app.policies.gate import PolicyGate
 from app.wiring.github_run import GitHubEquipment
-
-MARA, JONAS, ADA = (
-    Person(id=3, login="mara"),
-    Person(id=2, login="jonas"),
-    Person(id=4, login="ada"),
+from tests.fakes.requests import (
+    JONAS,
+    MARA,
+    build_address_review,
+    build_fix_checks,
+    build_remediate_alert,
+    build_repository,
+    build_resolve_issue,
 )
+
+ADA = Person(id=4, login="ada")
 FETTLE = Person(id=77, login="fettle[bot]")
 ROLES = {
     "mara": (3, "maintain"),
@@ -128,17 +128,7 @@ class GitHub:
 
 
 def equipment(author, client):
-    wish = ResolveIssue(
-        installation_id=1,
-        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
-        number=7,
-        title="It adds wrong",
-        body="",
-        author=author,
-        asked_by=MARA,
-        label="bot:resolve",
-        url="https://example.org/7",
-    )
+    wish = build_resolve_issue(author=author, body="")  # as the client shows it
     return make_equipment(wish, client)
 
 
@@ -181,16 +171,11 @@ async def test_the_words_of_who_may_not_write_taint_the_run(author, tainted):
 )
 async def test_whoever_asks_again_about_an_alert_has_to_be_one_who_may_write(asker, rule):
     """The role may be another by now than when the command was read."""
-    asked = RemediateAlert(
-        installation_id=1,
-        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
+    asked = build_remediate_alert(
         number=7,
         title="jinja2",
-        author=Person(id=0, login=""),
         asked_by=asker,
         url="https://example.org/octo/lib/security/dependabot/1",
-        ecosystem="pip",
-        package="jinja2",
         via="command",
     )
     client = Client()
@@ -245,9 +230,9 @@ class Publicized(UncachedInstallations):
 
 @pytest.mark.parametrize(("via", "silent"), [("alert", True), ("command", False)])
 async def test_attack_what_was_begun_in_private_does_not_go_on_in_public(via, silent):
-    place = Repository(id=9, owner="octo", name="lib", default_branch="main", private=True)
-    changes = {"ecosystem": "npm", "package": "left-pad", "via": via}
-    given = make_equipment(on_pull(RemediateAlert, repository=place, **changes), Client())
+    place = build_repository(private=True)
+    request = build_remediate_alert(repository=place, number=31, asked_by=MARA, via=via)
+    given = make_equipment(request, Client())
     given.github.installed = Publicized()
     refusal = (await given.admit()).refusal
     assert (refusal.rule, refusal.silent) == ("stays-private", silent)
@@ -363,19 +348,6 @@ class PullClient(Client):
         return {"repository": {"databaseId": 9, "issueOrPullRequest": pull}}
 
 
-def on_pull(kind=AddressReview, **changes):
-    about = {
-        "installation_id": 1,
-        "repository": Repository(id=9, owner="octo", name="lib", default_branch="main"),
-        "number": 31,
-        "title": "Add nine",
-        "author": MARA,
-        "asked_by": MARA,
-        "url": "https://example.org/31",
-    }
-    return kind(**{**about, **changes})
-
-
 @pytest.mark.parametrize(
     ("author", "tainted"),
     [(FETTLE, False), (ADA, False), (JONAS, True), (Person(id=5, login="renamed"), True)],
@@ -383,7 +355,7 @@ def on_pull(kind=AddressReview, **changes):
 )
 async def test_the_code_of_who_may_not_write_taints_the_run(author, tainted):
     """Whoever asks: the work tree of the pull request holds what its author has written."""
-    given = make_equipment(on_pull(review_id=7), PullClient(author, "bot:address"))
+    given = make_equipment(build_address_review(review_id=7), PullClient(author, "bot:address"))
     admission = await given.admit()
     assert (admission.refusal, admission.tainted) == (None, tainted)
     assert given.reporter.did == ["acknowledged"]
@@ -395,7 +367,7 @@ async def test_the_code_of_who_may_not_write_taints_the_run(author, tainted):
     ids=["a pull request that nobody let Fettle in to", "a review that was dealt with"],
 )
 async def test_of_what_is_passed_over_nobody_sees_anything(client, covered):
-    given = make_equipment(on_pull(review_id=7), client, Batches(*covered))
+    given = make_equipment(build_address_review(review_id=7), client, Batches(*covered))
     admission = await given.admit()
     assert admission.refusal.silent
     assert admission.ending.kind == "covered"
@@ -403,7 +375,7 @@ async def test_of_what_is_passed_over_nobody_sees_anything(client, covered):
 
 
 async def test_whoever_wrote_a_command_is_told_why_not():
-    given = make_equipment(on_pull(via="command", asked_by=JONAS), PullClient(FETTLE))
+    given = make_equipment(build_address_review(via="command", asked_by=JONAS), PullClient(FETTLE))
     admission = await given.admit()
     assert admission.ending.kind == "refused"
     assert given.reporter.did == ["acknowledged"]
@@ -411,7 +383,7 @@ async def test_whoever_wrote_a_command_is_told_why_not():
 
 async def test_checks_are_judged_without_anybody_who_asks():
     nobody = Person(id=0, login="failed checks")
-    request = on_pull(FixChecks, asked_by=nobody, head="a" * 40)
+    request = build_fix_checks(asked_by=nobody)
     client = PullClient(FETTLE)
     assert (await make_equipment(request, client).admit()).refusal is None
     assert client.asked == []

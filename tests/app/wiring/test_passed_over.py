@@ -11,7 +11,6 @@ import pytest
 
 import handlers
 from agents.ports import Batch
-from agents.requests import AddressReview
 from agents.run import Ports
 from app.github.approvals.expire import OpenQuestions
 from app.github.policy.file import read_policy
@@ -27,6 +26,7 @@ from app.webhooks.receiver import Delivery, OwnIdentity, WebhookReceiver
 from app.wiring.github_run import GitHubEquipment
 from handlers.ignored import Ignored
 from tests.app.github.conftest import key, scene, signer
+from tests.fakes.requests import build_address_review
 
 __all__ = ["key", "scene", "signer"]  # fixtures
 SECRET = "s3cret"
@@ -145,10 +145,8 @@ async def test_a_flood_of_replies_costs_no_model_and_makes_no_noise(machine):
 async def test_reviews_that_another_run_has_dealt_with_ask_nothing_of_github(machine):
     """As each of those does that one batch has answered."""
     scene = machine.scene
-    before = {"installation_id": 1, "repository": scene.request.repository, "url": "u"}
-    person = scene.request.asked_by
-    earlier = AddressReview(
-        **before, number=machine.pull.issue.number, title="Fix", author=person, asked_by=person
+    earlier = build_address_review(
+        repository=scene.request.repository, number=machine.pull.issue.number
     )
     await Runs(machine.database).create("earlier", earlier)
     answered = tuple(range(1, 10**4))

@@ -22,7 +22,6 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 from agents.loop.budget import RunLimits
 from agents.policy import POLICY_PATH
 from agents.ports import Answer, CommandResult, SetupResult, Usage
-from agents.requests import Person, Repository, ResolveIssue
 from agents.run import Ports
 from app.clone.ask_person import CloneApprovals
 from app.observability.logging import configure_logging
@@ -37,6 +36,7 @@ from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
+from tests.fakes.requests import build_resolve_issue
 
 POLICY = b"ask: [{command: 'deploy*'}]\nsetup: {run: []}\n"
 THOUGHT = "I have read the code and would like to see what the deployment says. " * 8
@@ -200,16 +200,10 @@ class Parked:
 
 def wish(number):
     """Return an issue that somebody labelled."""
-    return ResolveIssue(
-        installation_id=1,
-        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
+    return build_resolve_issue(
         number=number + 1,
         title="It adds one too many",
         body="`add(1, 1)` gives 3 and should give 2. " * 20,
-        author=Person(id=2, login="jonas"),
-        asked_by=Person(id=3, login="mara"),
-        label="bot:resolve",
-        url="https://example.org/7",
     )
 
 

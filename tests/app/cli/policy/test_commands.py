@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from agents.ports import Turn
-from agents.requests import Person, Repository, ResolveIssue
 from agents.tools.rules import RULES, source_lines
 from app.cli import main
 from app.cli.policy.replay import RULES_FILE
@@ -17,6 +16,7 @@ from app.store.database import Database
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
 from tests.app.git.conftest import git
+from tests.fakes.requests import build_resolve_issue
 
 POLICY = """\
 ask:
@@ -35,17 +35,7 @@ CALLS = [
     {"tool": "bash", "arguments": {"command": "pytest"}},
     {"tool": "shell", "arguments": {}},
 ]
-REQUEST = ResolveIssue(
-    installation_id=1,
-    repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
-    number=7,
-    title="t",
-    body="b",
-    author=Person(id=2, login="jonas"),
-    asked_by=Person(id=3, login="mara"),
-    label="bot:resolve",
-    url="https://github.example/octo/lib/issues/7",
-)
+REQUEST = build_resolve_issue(url="https://github.example/octo/lib/issues/7")
 
 
 @pytest.fixture

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agents.requests import AddressReview, FixChecks, Person, Repository, UpdateBranch
 from agents.run import Outcome
 from app.cli.resolve.work_on_issue import code_of
+from tests.fakes.requests import build_address_review, build_fix_checks, build_update_branch
 
-ABOUT = {
-    "installation_id": 1,
-    "repository": Repository(id=99, owner="octo", name="lib", default_branch="main"),
-    "number": 31,
-    "title": "Add nine",
-    "author": Person(id=7, login="ada"),
-    "asked_by": Person(id=0, login="root"),
-    "url": "https://github.com/octo/lib/pull/31",
-}
-REQUESTS = [AddressReview(**ABOUT), UpdateBranch(**ABOUT), FixChecks(**ABOUT, head="a" * 40)]
+REQUESTS = [build_address_review(), build_update_branch(), build_fix_checks()]
 
 
 @pytest.mark.parametrize("command", ["address", "update"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.policy import MissingPolicy, Policy, PolicyOrigin, ValidPolicy
-from agents.requests import Person, RemediateAlert
+from agents.requests import RemediateAlert
 from app.github.alerts.adapter import GitHubAlerts
 from app.github.alerts.tracking_issue import TrackingIssue
 from app.github.approvals.adapter import GitHubApprovals
@@ -16,6 +16,7 @@ from app.simulator.github.state.alerts import Affected
 from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
+from tests.fakes.requests import build_remediate_alert
 
 ADVISORY = "GHSA-h5c8-rqwp-cp95"
 JINJA = Affected("pip", "jinja2", "< 3.1.4", "3.1.4")
@@ -164,15 +165,9 @@ class Speaking:
 
 def make_alert_scene(scene: Any, database: Database, *, private: bool = False) -> AlertScene:
     """Return it with nothing vulnerable yet."""
-    request = RemediateAlert(
+    request = build_remediate_alert(
         installation_id=scene.installation.id,
         repository=scene.request.repository.model_copy(update={"private": private}),
-        number=0,
-        title="Update jinja2",
-        author=Person(id=0, login=""),
-        asked_by=Person(id=0, login=""),
         url=f"{scene.server.url}/ada/parse/security/dependabot/1",
-        ecosystem="pip",
-        package="jinja2",
     )
     return AlertScene(scene, database, request)

@@ -7,22 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.errors import ToolError
-from agents.requests import Person, Repository, ResolveIssue
 from agents.text.markdown import parse_markdown
 from app.github.approvals.action_text import LONGEST, shown_action
 from app.github.transport.outgoing_text import OutgoingText
 from app.github.transport.urls import Urls
 from app.secrets.redaction import Redactor
+from tests.fakes.requests import build_repository, build_resolve_issue
 
-REQUEST = ResolveIssue(
-    installation_id=1,
-    repository=Repository(id=2, owner="ada", name="parse", default_branch="main"),
+REQUEST = build_resolve_issue(
+    repository=build_repository(id=2, owner="ada", name="parse"),
     number=3,
-    title="t",
-    body="b",
-    author=Person(id=4, login="mallory"),
-    asked_by=Person(id=5, login="bob"),
-    label="bot:resolve",
     url="https://github.com/ada/parse/issues/3",
 )
 REDACTOR = Redactor(["tops3cret-value"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from yarl import URL
 
-from agents.requests import Repository
 from app.github.attachments.allowed_hosts import AllowedHosts
 from app.github.attachments.image_header import UnusableImage
 from app.github.transport.urls import Urls
+from tests.fakes.requests import build_repository
 
-HERE = Repository(id=1, owner="ada", name="parse", default_branch="main")
+HERE = build_repository(id=1, owner="ada", name="parse")
 ID = "9c8f2f6e-1c1c-4f0e-8e0b-0123456789ab"
 COM, SERVER, RESIDENT = (
     AllowedHosts(Urls.from_web_url(f"https://{host}"), HERE)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agents.requests import Repository
 from app.github.issues.linked import MOST, references
 from app.simulator.github.accounts import Actor
+from tests.fakes.requests import build_repository
 
-HERE = Repository(id=1, owner="ada", name="parse", default_branch="main")
+HERE = build_repository(id=1, owner="ada", name="parse")
 WEB = "https://github.example"
 
 

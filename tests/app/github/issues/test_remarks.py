@@ -13,6 +13,7 @@ from agents.requests import Person
 from app.github.access.discussion import MOST_COMMENTS
 from app.github.issues.adapter import GitHubIssues
 from app.github.transport.tokens import Profile
+from tests.fakes.requests import NOBODY
 
 
 async def say(scene, name, text):
@@ -81,7 +82,7 @@ async def test_an_author_who_may_write_is_heard_once(scene, tracker):
 
 async def test_a_bot_is_not_taken_for_an_author_of_whom_nothing_is_known(scene):
     """A delivery about checks does not say who opened the pull request."""
-    request = scene.request.model_copy(update={"author": Person(id=0, login="")})
+    request = scene.request.model_copy(update={"author": NOBODY})
     run_id = f"{int((time.time() - 60) * 1e6):016x}-5e3f"
     tracker = GitHubIssues(scene.github, request, run_id, scene.redactor, settle=0)
     bot = scene.server.create_app("chatter", owner=scene.people["ada"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from agents.errors import RunError
-from agents.requests import Repository
 from app.github.pulls.head_branch import is_foreign, require_pushable, state_of, why_not
+from tests.fakes.requests import build_repository
 
-OURS = Repository(id=7, owner="ada", name="parse", default_branch="main")
+OURS = build_repository(id=7, owner="ada", name="parse")
 
 
 def pull(head="feature", base="main", **more):

@@ -13,7 +13,7 @@ from agents.loop.budget import RunLimits
 from agents.pipelines import PIPELINES, Pipeline
 from agents.policy import PinnedPolicy
 from agents.ports import Asking
-from agents.requests import Person, Repository, ResolveIssue
+from agents.requests import ResolveIssue
 from agents.run import Outcome, Ports, stage
 from app.runs.admission import Admission
 from app.runs.conductor import RunConductor
@@ -25,6 +25,7 @@ from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
 from app.store.runs.steers import StoredSteers
+from tests.fakes.requests import build_resolve_issue
 from tests.patience import PATIENCE
 
 
@@ -252,17 +253,7 @@ async def machine(sqlite_url, monkeypatch):
 
 @pytest.fixture
 def wish():
-    return ResolveIssue(
-        installation_id=1,
-        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
-        number=7,
-        title="It adds wrong",
-        body="`add(1, 1)` gives 3.",
-        author=Person(id=2, login="jonas"),
-        asked_by=Person(id=3, login="mara"),
-        label="bot:resolve",
-        url="https://example.org/7",
-    )
+    return build_resolve_issue()
 
 
 async def state(machine, run_id="0001-run"):

@@ -5,31 +5,20 @@ from __future__ import annotations
 import asyncio
 
 from agents.errors import TransientError
-from agents.requests import Command, Person, Repository
 from app.store.runs.runs import count_by_state
 from tests.app.runs.conductor.conftest import make_asking
+from tests.fakes.requests import build_command
 from tests.patience import PATIENCE
 
-
-def command():
-    return Command(
-        installation_id=1,
-        repository=Repository(id=9, owner="octo", name="lib", default_branch="main"),
-        number=7,
-        verb="approve",
-        approval="k3f9x2",
-        asked_by=Person(id=3, login="mara"),
-        via="comment",
-        url="https://example.org/7#1",
-    )
+APPROVE = build_command(verb="approve", approval="k3f9x2")
 
 
 async def test_a_command_is_carried_out_once_and_is_no_run(machine):
-    await machine.queue.submit("0001-run", command())
-    await machine.queue.submit("0001-run", command())
+    await machine.queue.submit("0001-run", APPROVE)
+    await machine.queue.submit("0001-run", APPROVE)
     async with asyncio.timeout(PATIENCE):
         assert await machine.engine.result("0001-run") == {"decided": "approve"}
-    assert machine.obeyed == [command()]
+    assert machine.obeyed == [APPROVE]
     assert await machine.database.read(count_by_state) == {}
 
 
@@ -37,7 +26,7 @@ async def test_a_command_does_not_wait_for_the_run_it_is_about(machine, wish):
     machine.works = [make_asking()]
     await machine.queue.submit("0001-run", wish)
     await machine.wait_for_parked()
-    await machine.queue.submit("0002-run", command())
+    await machine.queue.submit("0002-run", APPROVE)
     async with asyncio.timeout(PATIENCE):
         await machine.engine.result("0002-run")
 
@@ -45,7 +34,7 @@ async def test_a_command_does_not_wait_for_the_run_it_is_about(machine, wish):
 async def test_a_command_outlives_a_github_that_is_away_for_long(machine, monkeypatch):
     monkeypatch.setattr("app.runs.conductor.LONGEST_PAUSE", 0.01)
     machine.disobeying = [TransientError("GitHub answers 502")] * 13
-    await machine.queue.submit("0001-run", command())
+    await machine.queue.submit("0001-run", APPROVE)
     async with asyncio.timeout(PATIENCE):
         assert await machine.engine.result("0001-run") == {"decided": "approve"}
     assert len(machine.obeyed) == 14
@@ -58,7 +47,7 @@ async def test_a_command_may_ask_for_a_run(machine, wish):
         return {"asked": f"{ident}-again"}
 
     machine.replace(obey=retry)
-    await machine.queue.submit("0001-c", command())
+    await machine.queue.submit("0001-c", APPROVE)
     async with asyncio.timeout(PATIENCE):
         assert await machine.engine.result("0001-c") == {"asked": "0001-c-again"}
     assert (await machine.end("0001-c-again")).text == "done"

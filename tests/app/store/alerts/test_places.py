@@ -6,50 +6,19 @@ import time
 
 import pytest
 
-from agents.requests import Command, Person, RemediateAlert, Repository, ResolveIssue
 from agents.run import Outcome
 from app.store.runs.history import History
 from app.store.runs.lanes import Lanes
 from app.store.runs.runs import Runs
 from app.store.schedule_leases import Sweeps
+from tests.fakes.requests import (
+    build_command,
+    build_remediate_alert,
+    build_repository,
+    build_resolve_issue,
+)
 
-LIB = Repository(id=9, owner="octo", name="lib", default_branch="main")
-MARA = Person(id=3, login="mara")
-NOBODY = Person(id=0, login="")
-
-
-def alert(**changes):
-    about = {
-        "installation_id": 1,
-        "repository": LIB,
-        "number": 0,
-        "title": "Update jinja2",
-        "author": NOBODY,
-        "asked_by": NOBODY,
-        "url": "",
-        "ecosystem": "pip",
-        "package": "jinja2",
-    }
-    return RemediateAlert(**{**about, **changes})
-
-
-def issue(number):
-    return ResolveIssue(
-        installation_id=1,
-        repository=LIB,
-        number=number,
-        title="It adds wrong",
-        body="",
-        author=MARA,
-        asked_by=MARA,
-        label="bot:resolve",
-        url="",
-    )
-
-
-def command(number, **changes):
-    about = {"installation_id": 1, "repository": LIB, "asked_by": MARA, "url": "", "via": "comment"}
-    return Command(number=number, verb="status", **{**about, **changes})
+LIB = build_repository()
 
 
 @pytest.fixture
@@ -58,37 +27,41 @@ def runs(database):
 
 
 async def test_the_place_of_the_newest_run_about_the_package_is_known(runs):
-    await runs.create("0001", alert())
-    assert await runs.place_of(alert()) == 0
+    await runs.create("0001", build_remediate_alert())
+    assert await runs.place_of(build_remediate_alert()) == 0
     await runs.number_is("0001", 12)
-    await runs.create("0002", alert())
-    assert await runs.place_of(alert()) == 12
-    for other in (alert(package="flask"), alert(directory="api"), alert(ecosystem="npm")):
+    await runs.create("0002", build_remediate_alert())
+    assert await runs.place_of(build_remediate_alert()) == 12
+    for other in (
+        build_remediate_alert(package="flask"),
+        build_remediate_alert(directory="api"),
+        build_remediate_alert(ecosystem="npm"),
+    ):
         assert await runs.place_of(other) == 0
-    other = LIB.model_copy(update={"id": 10})
-    assert await runs.place_of(alert(repository=other)) == 0
+    other = build_repository(id=10)
+    assert await runs.place_of(build_remediate_alert(repository=other)) == 0
 
 
 async def test_the_lane_of_an_earlier_run_is_known(runs):
-    await runs.create("0001", alert(directory="api"))
-    assert await runs.lane_of("0001") == alert(directory="api").lane
+    await runs.create("0001", build_remediate_alert(directory="api"))
+    assert await runs.lane_of("0001") == build_remediate_alert(directory="api").lane
     assert await runs.lane_of("0002") is None
 
 
 async def test_what_is_said_on_its_issue_is_meant_for_it_and_nothing_else(runs, database):
     lanes = Lanes(database)
-    await runs.create("0001", alert())
-    await runs.create("0002", issue(12))
-    assert [each.id for each in await lanes.live(command(12))] == ["0002"]
+    await runs.create("0001", build_remediate_alert())
+    await runs.create("0002", build_resolve_issue(number=12))
+    assert [each.id for each in await lanes.live(build_command(number=12))] == ["0002"]
     await runs.number_is("0001", 12)
-    assert {each.id for each in await lanes.live(command(12))} == {"0001", "0002"}
-    assert [each.id for each in await lanes.live(command(12, via="label"))] == ["0002"]
-    assert not await lanes.busy(command(13))
-    assert not await lanes.busy(command(0))  # a button that stands nowhere
-    elsewhere = command(12, repository=LIB.model_copy(update={"id": 10}))
+    assert {each.id for each in await lanes.live(build_command(number=12))} == {"0001", "0002"}
+    assert [each.id for each in await lanes.live(build_command(number=12, via="label"))] == ["0002"]
+    assert not await lanes.busy(build_command(number=13))
+    assert not await lanes.busy(build_command(number=0))  # a button that stands nowhere
+    elsewhere = build_command(number=12, repository=build_repository(id=10))
     assert not await lanes.busy(elsewhere)
     await runs.record_end("0001", Outcome(kind="failed", text="None."))
-    ended = await lanes.find_ended(command(12))
+    ended = await lanes.find_ended(build_command(number=12))
     assert ended is not None
     assert ended.id == "0001"
 
@@ -97,19 +70,19 @@ async def test_it_is_not_taken_for_a_run_of_the_issue_by_who_looks_for_missed_la
     runs, database
 ):
     sweeps = Sweeps(database, "a")
-    await runs.create("0001", alert())
+    await runs.create("0001", build_remediate_alert())
     await runs.number_is("0001", 12)
     assert await sweeps.run_since(LIB.id, 12, time.time() - 60) is None
     assert not await sweeps.busy("octo/lib", 12)
-    await runs.create("0002", issue(12))
+    await runs.create("0002", build_resolve_issue(number=12))
     assert await sweeps.run_since(LIB.id, 12, time.time() - 60) == "0002"
     assert await sweeps.busy("octo/lib", 12)
 
 
 async def test_people_call_it_by_its_package_and_never_by_a_number_that_is_none(runs, database):
-    await runs.create("0001", alert())
-    await runs.create("0002", alert(directory="api"))
-    await runs.create("0003", issue(7))
+    await runs.create("0001", build_remediate_alert())
+    await runs.create("0002", build_remediate_alert(directory="api"))
+    await runs.create("0003", build_resolve_issue(number=7))
     found = {each.id: each.reference for each in await History(database).newest(9)}
     assert found == {
         "0001": "jinja2 in octo/lib",

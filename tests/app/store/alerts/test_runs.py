@@ -8,24 +8,19 @@ from datetime import date
 import pytest
 
 from agents.overrides import Overruled, Retire
-from agents.requests import Person, RemediateAlert, Repository, Told
+from agents.requests import Told
 from agents.run import Outcome
 from app.store.alerts.runs import AlertRuns
 from app.store.database import Database
 from app.store.runs.runs import Runs
 from app.store.runs.steers import StoredSteers
-
-NOBODY = Person(id=0, login="an open alert")
+from tests.fakes.requests import build_remediate_alert, build_repository
 
 
 def request(alert=1, *, package="minimist", directory="web", via="alert", severity="high"):
-    return RemediateAlert(
-        installation_id=1,
-        repository=Repository(id=2**40, owner="octo", name="lib", default_branch="main"),
-        number=0,
+    return build_remediate_alert(
+        repository=build_repository(id=2**40),
         title=package,
-        author=NOBODY,
-        asked_by=NOBODY,
         url=f"https://example.org/octo/lib/security/dependabot/{alert}",
         ecosystem="npm",
         package=package,

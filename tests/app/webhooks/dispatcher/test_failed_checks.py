@@ -8,12 +8,12 @@ import pytest
 
 from agents.errors import TransientError
 from agents.ports import Batch
-from agents.requests import AddressReview, Person, Repository
 from agents.run import Outcome
 from app.store.handled_feedback import Batches
 from app.store.runs.runs import Runs
 from app.webhooks.dispatcher import MENDED, MENDING, NOT_OURS
 from app.webhooks.receiver import Delivery
+from tests.fakes.requests import build_address_review, build_repository
 
 HEAD = "a" * 40
 
@@ -94,16 +94,7 @@ async def test_what_people_have_pushed_is_theirs(dispatcher, fail, engine, datab
 @pytest.fixture
 async def addressing(database):
     """A run that addresses reviews of pull request 31."""
-    somebody = Person(id=8, login="mara")
-    request = AddressReview(
-        installation_id=1,
-        repository=Repository(id=99, owner="octo", name="hello", default_branch="main"),
-        number=31,
-        title="t",
-        author=somebody,
-        asked_by=somebody,
-        url="https://x.example/octo/hello/pull/31",
-    )
+    request = build_address_review(repository=build_repository(id=99, name="hello"))
     await Runs(database).create("0-run", request)
     return request
 
