@@ -4,7 +4,6 @@ import asyncio
 import io
 import json
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -31,6 +30,7 @@ from app.simulator.github import LocalGitHub
 from app.simulator.github.accounts import Actor
 from app.store.runs.runs import Runs
 from tests.app.cli.runs.runs_scene import STEP, STEPS
+from tests.fakes.reporter import RecordingReporter
 from tests.fakes.requests import build_address_review, build_repository, build_resolve_issue
 from tests.patience import PATIENCE
 
@@ -46,19 +46,6 @@ COMMENT = """**At work on this.**
 - [x] Make the step and commit it (2): Cost \\$2
 - [ ] **Plan the steps** … at work
 """
-
-
-@dataclass
-class Heard:
-    """A Reporter that remembers."""
-
-    calls: list = field(default_factory=list)
-
-    def __getattr__(self, name):
-        return lambda *args, **named: self.calls.append((name, *args, *named.values()))
-
-    def calls_of(self, name):
-        return [call[1:] for call in self.calls if call[0] == name]
 
 
 @pytest.fixture
@@ -186,7 +173,7 @@ async def finish(scene, review=None, alerts=None):
 
 
 async def test_the_newest_run_is_followed_to_its_end(store):
-    heard = Heard()
+    heard = RecordingReporter()
     follower = DemoFollower(store, heard)
     assert await follower.look() is None
     runs = Runs(store)
@@ -202,7 +189,7 @@ async def test_the_second_run_is_waited_for_and_shown_in_its_own_words(store):
     runs = Runs(store)
     await runs.create("run", REQUEST)
     await runs.record_end("run", Outcome(kind="pull_request", text="Opened."))
-    heard = Heard()
+    heard = RecordingReporter()
     follower = DemoFollower(store, heard, after="run")
     assert await follower.look() is None
     assert heard.calls == []

@@ -7,15 +7,20 @@ import pytest
 from app.config.settings import read_settings
 from app.doctor.run_all import examine
 from app.sandbox import select as choosing
+from app.sandbox.port import Probe
 from app.secrets.files import keep_app
-from tests.app.cli.test_doctor import Faked
 from tests.app.doctor.conftest import by_subject, levels
+from tests.fakes.sandbox import ProbedBackend
+
+
+def make_backend(name, *, held):
+    return ProbedBackend(name, Probe("run", held))
 
 
 @pytest.fixture(autouse=True)
 def sandboxes(monkeypatch):
     """Sandboxes that hold without being attacked: that takes a second, and has its own tests."""
-    monkeypatch.setattr(choosing, "make_backend", lambda name, _: Faked(name, "full", held=True))
+    monkeypatch.setattr(choosing, "make_backend", lambda name, _: make_backend(name, held=True))
 
 
 async def examine_settings(environ, *, ask_models=False):
@@ -77,7 +82,7 @@ async def test_a_key_that_github_does_not_take_leaves_the_webhook_waiting(scene,
 
 
 async def test_no_sandbox_holds(tmp_path, monkeypatch):
-    monkeypatch.setattr(choosing, "make_backend", lambda name, _: Faked(name, "full", held=False))
+    monkeypatch.setattr(choosing, "make_backend", lambda name, _: make_backend(name, held=False))
     found = by_subject(await examine_settings({"FETTLE_DATA_DIR": str(tmp_path)}))["sandbox"]
-    assert (found.level, "an old kernel" in found.said) == ("failed", True)
+    assert (found.level, "cause of " in found.said) == ("failed", True)
     assert "fettle doctor sandbox" in found.remedy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
@@ -13,6 +13,7 @@ from agents.ports import Feedback, Thread, ThreadComment
 from agents.requests import Person
 from agents.run import Ports, Run, StageContext
 from tests.app.git.conftest import git
+from tests.fakes.reporter import RecordingReporter
 from tests.fakes.requests import MARA, build_resolve_issue
 
 NOOR = Person(id=5, login="noor")
@@ -45,17 +46,6 @@ class Steps:
         return await work()
 
 
-@dataclass
-class StageReporter:
-    told: list = field(default_factory=list)
-
-    def stage_started(self, stage, title):
-        pass
-
-    def stage_finished(self, stage, summary):
-        self.told.append(summary)
-
-
 @pytest.fixture
 async def start(estate):
     """The commit of a pull request with these files, a program and a link; fetched."""
@@ -80,7 +70,7 @@ def begin(estate, start):
             journal=None,
             source=MirrorSource(estate, start),
             publisher=None,
-            reporter=StageReporter(),
+            reporter=RecordingReporter(),
         )
         request = build_resolve_issue(
             number=31,

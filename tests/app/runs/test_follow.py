@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 
 import pytest
 from sqlalchemy import text
@@ -16,19 +15,7 @@ from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
 from tests.app.cli.runs.runs_scene import STEP, STEPS
 from tests.app.operator.test_submit import REQUEST
-
-
-@dataclass
-class Heard:
-    """A Reporter that remembers."""
-
-    calls: list = field(default_factory=list)
-
-    def __getattr__(self, name):
-        return lambda *args: self.calls.append((name, *args))
-
-    def calls_of(self, name):
-        return [call[1:] for call in self.calls if call[0] == name]
+from tests.fakes.reporter import RecordingReporter
 
 
 class FollowedRun:
@@ -38,7 +25,7 @@ class FollowedRun:
         self.database = database
         self.runs = Runs(database)
         self.journal = StoredJournal(database, "run")
-        self.heard = Heard()
+        self.heard = RecordingReporter()
         self.follower = Follower(History(database), "run", self.heard)
         self.number = 0
 

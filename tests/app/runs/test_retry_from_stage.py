@@ -21,22 +21,10 @@ from app.store.runs.history import History, KeptStep
 from app.store.runs.runs import Runs
 from app.store.runs.turns import StoredJournal
 from tests.app.operator.test_submit import REQUEST
+from tests.fakes.reporter import RecordingReporter
 from tests.patience import PATIENCE
 
 STAGES = ("prepare/1", "triage/1", "implement/1", "implement/2", "docs_review/1")
-
-
-class ToldReporter:
-    """Hears what people are told of the run."""
-
-    def __init__(self):
-        self.summaries = []
-
-    def stage_started(self, stage, title):
-        assert title
-
-    def stage_finished(self, stage, summary):
-        self.summaries.append((stage, summary))
 
 
 class Conductor:
@@ -48,7 +36,7 @@ class Conductor:
         self.head = head
         self.done = []
         self.fail = ""
-        self.told = ToldReporter()
+        self.reporter = RecordingReporter()
 
     async def __call__(self, run_id, request, steps):
         again = request.get("again")
@@ -59,7 +47,7 @@ class Conductor:
                 run_id,
                 database=self.database,
                 mirror=self.mirror,
-                reporter=self.told,
+                reporter=self.reporter,
             )
         await steps.step("access/1", lambda: self.work(run_id, "access/1"))
         for stage in STAGES:
@@ -156,7 +144,9 @@ async def test_what_came_before_the_stage_is_kept_and_the_rest_done_anew(work, m
     assert kept["stage/prepare/1"] == "prepare/1 of old"
     assert kept["stage/triage/1"] == "triage/1 of old"
     assert kept["stage/implement/1"] == "implement/1 of new"
-    assert work.told.summaries == [("again/1", "kept 2 stages of it")]
+    assert work.reporter.calls_of("stage_finished") == [("again/1", "kept 2 stages of it")]
+    [(_, title)] = work.reporter.calls_of("stage_started")
+    assert title
     refs = subprocess.run(
         ["git", f"--git-dir={mirror.gitdir}", "for-each-ref", "--points-at", head],
         check=True,
@@ -256,7 +246,7 @@ async def test_where_it_cannot_be_kept_all_is_done_anew_and_people_are_told(work
         subprocess.run(prune, check=True)
     done = await work.do("new", again)
     assert done == ["access/1", *STAGES[:2], "answer/1", *STAGES[2:], "finish/1"]
-    [(stage, summary)] = work.told.summaries
+    [(stage, summary)] = work.reporter.calls_of("stage_finished")
     assert stage == "again/1"
     assert summary.endswith(told)
     assert await StoredJournal(work.database, "new").sum_usage() == (

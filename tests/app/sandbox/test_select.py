@@ -12,29 +12,15 @@ from app.sandbox import select as choosing
 from app.sandbox.bubblewrap.backend import Bubblewrap
 from app.sandbox.container.backend import Container
 from app.sandbox.none.backend import NoSandbox
-from app.sandbox.port import Probe, ProbeReport
+from app.sandbox.port import Probe
 from app.sandbox.select import build_caution, choose, try_backend
+from tests.fakes.sandbox import ProbedBackend
 
 ACKNOWLEDGED = {"FETTLE_I_UNDERSTAND_AGENTS_RUN_UNSANDBOXED": "true"}
 
 
 def settings(**variables):
     return load_settings({"FETTLE_SANDBOX_UID": "58996", **variables}, serving=False)
-
-
-class Faked:
-    """A backend whose probe says what the test wants."""
-
-    owner = (1, 1)
-
-    def __init__(self, name, level, *probes):
-        self.name, self.level = name, level
-        self._probes = probes
-
-    async def probe(self):
-        held = all(probe.held for probe in self._probes)
-        words = ("", "") if held else (f"cause of {self.name}", f"remedy of {self.name}")
-        return ProbeReport(self.name, self._probes, *words, notes=("a note",))
 
 
 GOOD, BAD = Probe("an attack", held=True), Probe("an attack", held=False, detail="it worked")
@@ -45,7 +31,7 @@ def machine(monkeypatch):
     """Pretend that backends hold or not: `machine(bubblewrap=BAD)`."""
 
     def pretend(**probes):
-        made = {n: Faked(n, "none" if n == "none" else "full", p) for n, p in probes.items()}
+        made = {n: ProbedBackend(n, p) for n, p in probes.items()}
         monkeypatch.setattr(choosing, "make_backend", lambda name, _: made[name])
 
     return pretend
@@ -113,8 +99,8 @@ async def test_each_start_with_less_is_warned_of(machine, name, warned):
 
 
 def test_each_report_says_that_it_was_less():
-    assert build_caution(Faked("bubblewrap", "full")) == ""
-    assert "without a sandbox" in build_caution(Faked("none", "none"))
+    assert build_caution(ProbedBackend("bubblewrap")) == ""
+    assert "without a sandbox" in build_caution(ProbedBackend("none"))
 
 
 async def test_a_toolchain_out_of_reach_is_told_as_such(tmp_path):

@@ -25,27 +25,9 @@ from app.store.database import Database
 from app.store.runs.approvals import StoredApprovals
 from app.store.runs.runs import Runs
 from app.store.runs.steers import StoredSteers
+from tests.fakes.reporter import RecordingReporter
 from tests.fakes.requests import build_resolve_issue
 from tests.patience import PATIENCE
-
-
-@dataclass
-class KeepingReporter:
-    """The port Reporter: keeps what was told."""
-
-    told: list = field(default_factory=list)
-
-    def stage_started(self, stage, title):
-        self.told.append(("started", stage))
-
-    def stage_finished(self, stage, summary):
-        self.told.append(("finished", stage))
-
-    def report_parked(self, stage, approvals):
-        self.told.append(("parked", stage))
-
-    def report_pause(self, stage, why):
-        self.told.append(("paused", stage))
 
 
 class Journal:
@@ -163,7 +145,9 @@ class GatedMachine:
             raise self.equipping.pop(0)
         approvals = Approvals(self.approvals, run_id)
         steering = RunSteering(self.steers, self.bells, run_id)
-        ports = Ports(None, Journal(), None, None, KeepingReporter(), approvals, steering=steering)
+        ports = Ports(
+            None, Journal(), None, None, RecordingReporter(), approvals, steering=steering
+        )
         self.given.append(FailingEquipment(ports, self.admission, self.finishing))
         return self.given[-1]
 

@@ -22,12 +22,15 @@ async def test_a_run_waits_for_a_yes_and_ends(machine, wish):
     assert await state(machine) == "parked"
     [given] = machine.given
     assert (given.rested, given.closed) == (1, 0)
-    assert given.ports.reporter.told == [("started", "work/1"), ("parked", "work/1")]
+    assert given.ports.reporter.list_events() == [
+        ("stage_started", "work/1"),
+        ("report_parked", "work/1"),
+    ]
     await machine.decide(waiting)
     assert (await machine.end()).text == "approved by mara"
-    assert given.ports.reporter.told[2:] == [
-        ("started", "work/1"),
-        ("finished", "work/1"),
+    assert given.ports.reporter.list_events()[2:] == [
+        ("stage_started", "work/1"),
+        ("stage_finished", "work/1"),
     ]
     assert await state(machine) == "done"
 
@@ -98,14 +101,14 @@ async def test_a_restart_asks_nobody_anew_and_tells_nobody_what_they_know(machin
         await machine.engine.drain(0)
         await machine.restart()
         assert await machine.wait_for_parked() == waiting
-        assert machine.given[-1].ports.reporter.told == []
+        assert machine.given[-1].ports.reporter.calls == []
     await machine.decide(waiting)
     assert (await machine.end()).text == "approved by mara"
-    assert machine.given[-1].ports.reporter.told == [
-        ("started", "work/1"),
-        ("parked", "work/1"),
-        ("started", "work/1"),
-        ("finished", "work/1"),
+    assert machine.given[-1].ports.reporter.list_events() == [
+        ("stage_started", "work/1"),
+        ("report_parked", "work/1"),
+        ("stage_started", "work/1"),
+        ("stage_finished", "work/1"),
     ]
 
 
