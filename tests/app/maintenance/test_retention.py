@@ -177,7 +177,7 @@ async def test_a_repository_that_was_taken_off_is_forgotten_after_its_time(datab
     assert set(await database.read(lambda c: c.scalars(query).all())) == {8, 9}
 
 
-async def suspended_and_gone(database):
+async def insert_suspended_and_gone(database):
     """Two installations: of one the App was shut out, from the other it was taken off."""
     of = {"account_id": 1, "account": "octo", "url": "", "permissions": "{}", "since": 1.0}
     long_ago = NOW - 31 * DAY
@@ -201,7 +201,7 @@ async def suspended_and_gone(database):
 async def test_of_a_suspended_installation_what_was_said_is_forgotten_and_the_books_stay(
     database, data
 ):
-    await suspended_and_gone(database)
+    await insert_suspended_and_gone(database)
     await sweep_old(database, data)
     history = History(database)
     assert await history.run(GONE) is None

@@ -29,7 +29,7 @@ class FollowedRun:
         self.follower = Follower(History(database), "run", self.heard)
         self.number = 0
 
-    async def done(self, name, **record):
+    async def finish_stage(self, name, **record):
         """Have the engine keep a step."""
         self.number += 1
         row = {"run": "run", "number": self.number, "name": name, "start": 1000, "end": 2000}
@@ -60,7 +60,7 @@ async def test_stages_calls_spending_and_what_it_came_to(scene):
 
     await scene.runs.record_stage("run", "stage/prepare/1")
     await scene.follower.look()
-    await scene.done("stage/prepare/1", summary="at abc")
+    await scene.finish_stage("stage/prepare/1", summary="at abc")
     await scene.runs.record_stage("run", "stage/implement/2")
     calls = (call("read", path="calc.py"), call("read", wrong=1), call("submit_step"))
     await scene.answer("implement/2", 0, Usage(output=7), {"type": "text", "text": "Hm."}, *calls)
@@ -76,7 +76,7 @@ async def test_stages_calls_spending_and_what_it_came_to(scene):
     assert scene.heard.calls_of("tool_called") == [("implement/2", "read", "calc.py")]
     assert scene.heard.calls_of("report_spending") == [(Usage(output=7), 0.5, 1)]
 
-    await scene.done("stage/implement/2", error="it broke")
+    await scene.finish_stage("stage/implement/2", error="it broke")
     await scene.runs.record_end("run", Outcome(kind="failed", text="It broke."))
     seen = await scene.follower.look()
     assert seen.over
@@ -95,7 +95,7 @@ async def test_stages_calls_spending_and_what_it_came_to(scene):
 async def test_what_it_waits_for_is_told_once_and_when_it_goes_on(scene, record, waits, told):
     await scene.runs.create("run", REQUEST)
     await scene.runs.record_stage("run", "stage/triage/1")
-    await scene.done("stage/triage/1", **record)
+    await scene.finish_stage("stage/triage/1", **record)
     await scene.runs.record_parked("run")
     for _ in range(3):
         assert (await scene.follower.look()).waits == waits

@@ -140,10 +140,10 @@ async def test_an_engine_out_of_reach_costs_nobody_an_attempt(running, insert, e
     assert [state for _, state, _ in await states()] == ["received"] * 3
     engine.down = False
 
-    async def all_taken():
+    async def has_all():
         return engine.numbers == numbers
 
-    await wait_until(all_taken)
+    await wait_until(has_all)
 
 
 async def test_it_is_woken_at_once(running, insert, engine, states, monkeypatch):
@@ -165,10 +165,10 @@ async def test_what_a_crash_left_is_dispatched_at_start(database, insert, engine
     await inbox.open()
     going = asyncio.create_task(Dispatcher(database, inbox, engine).run())
 
-    async def all_taken():
+    async def has_all():
         return engine.numbers == numbers
 
-    await wait_until(all_taken)
+    await wait_until(has_all)
     going.cancel()
     await asyncio.wait([going])
 
@@ -211,7 +211,7 @@ async def test_rows_of_another_process_are_found_by_polling(
     await wait_until(is_marked)
     await put_back()
 
-    async def second():
+    async def has_two():
         return len(engine.taken) == 2
 
-    await wait_until(second)
+    await wait_until(has_two)

@@ -70,12 +70,12 @@ async def test_a_crash_between_making_the_run_and_handing_it_over_loses_nothing(
     """The row of its own run must not stand in its way."""
     submit = engine.submit
 
-    async def fails_once(run_id, request):
+    async def fail_once(run_id, request):
         await Runs(database).create(run_id, request)
         engine.submit = submit
         raise TransientError("the process dies here")
 
-    engine.submit = fails_once
+    engine.submit = fail_once
     await fail("d1")
     with pytest.raises(TransientError):
         await dispatcher.dispatch_batch()
