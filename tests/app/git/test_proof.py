@@ -14,6 +14,7 @@ from agents.pipelines.stages.inspect_weakening import inspect
 from agents.pipelines.stages.regression_proof import prove
 from agents.run import Ports, Run, StageContext, Standing
 from tests.app.git.conftest import git, write_files
+from tests.fakes.reporter import RecordingReporter
 from tests.fakes.requests import build_resolve_issue
 
 FILES = {
@@ -36,13 +37,6 @@ RUN_TESTS = (
     "import sys\n\nsys.path.insert(0, 'third')\n\nimport pytest\n\n"
     "sys.exit(pytest.main(sys.argv[1:]))\n"
 )
-
-
-class UnheardReporter:
-    """A reporter whom nobody hears."""
-
-    def __getattr__(self, name):
-        return lambda *said, **named: None
 
 
 class Once:
@@ -86,7 +80,7 @@ def at_head(estate):
             journal=None,
             source=Repositories(estate),
             publisher=None,
-            reporter=UnheardReporter(),
+            reporter=RecordingReporter(),
         )
         standing = Standing(trunk=base, base=base, start=base, head=head)
         limits = RunLimits(usd=1, turns=1, minutes=1)
