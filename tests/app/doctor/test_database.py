@@ -1,4 +1,4 @@
-"""The database as the doctor finds it: on SQLite and PostgreSQL, and never changed by looking."""
+"""The database as the doctor finds it, and what it knows of installations: only looked at."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ import sqlite3
 
 from sqlalchemy import create_engine, make_url, text
 
-from app.config.settings import read_settings
+from app.config.settings import Settings, read_settings
 from app.doctor.database import database_finding
+from app.doctor.registry import RegistryState, policy_findings, read_registry
+from app.records.installations import KnownRepository
+from app.store.database import Database
+from app.store.installations.installations import StoredInstallations
+from app.store.installations.labels import StoredLabels
 
 
 def settings(tmp_path, url=None):
@@ -93,3 +98,25 @@ def test_a_server_that_writes_right_now_is_no_fault(sqlite_url, tmp_path, monkey
         assert database_finding(settings(tmp_path)).level == "ok"
     finally:
         other.close()
+
+
+async def test_owners_and_policies_that_cannot_be_read(tmp_path):
+    settings = Settings(data_dir=tmp_path)
+    assert read_registry(settings) == RegistryState()
+    assert not (tmp_path / "fettle.db").exists()
+    database = Database(settings.database)
+    try:
+        assert read_registry(settings) == RegistryState()  # no tables yet
+        database.migrate()
+        stored = StoredInstallations(database)
+        await stored.keep_owner("octo", 3)
+        lib = KnownRepository(9, 1, "octo", "lib", "main")
+        await stored.keep_repositories(1, [lib], whole=False)
+        problem = {"made": 0, "again": None, "policy_problem": "Line 1 is odd."}
+        await StoredLabels(database).record_pass(9, **problem)
+        found = read_registry(settings)
+        assert found == RegistryState({"octo": 3}, (("octo/lib", "Line 1 is odd."),))
+        [finding] = policy_findings(found.problems)
+        assert (finding.about, finding.level) == ("policy of octo/lib", "warning")
+    finally:
+        database.close()

@@ -1,4 +1,4 @@
-"""Programs, disk and fsync as the doctor finds them."""
+"""Programs, disk, fsync and sandbox as the doctor finds them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from app.config.settings import read_settings
 from app.doctor import machine
 from app.doctor.machine import disk_findings, git_finding, programs_finding
+from app.doctor.sandboxes import sandbox_finding
 from tests.app.doctor.conftest import by_subject
 
 
@@ -86,3 +87,11 @@ def test_a_folder_of_somebody_else(settings, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
     [found] = disk_findings(settings)
     assert (found.level, "FETTLE_DATA_DIR" in found.remedy) == ("failed", True)
+
+
+async def test_a_disk_that_is_all_but_full_ends_no_examination(tmp_path):
+    environ = {"FETTLE_DATA_DIR": str(tmp_path), "FETTLE_DISK_RESERVE_MB": "999999999"}
+    found = await sandbox_finding(read_settings(environ).settings)
+    assert (found.about, found.level) == ("sandbox", "failed")
+    assert "could not be tried" in found.said
+    assert "Free some space" in found.said

@@ -1,8 +1,9 @@
-"""The inbox: group commit, once each, and nobody suffers for another's row."""
+"""The inbox: group commit, once each, through a kill -9, and nobody suffers for another's row."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 
 import pytest
 
@@ -12,6 +13,8 @@ from app.store.deliveries import counts, list_waiting
 from app.webhooks import inbox as module
 from app.webhooks.inbox import Inbox
 from app.webhooks.receiver import Delivery
+from tests.bench.webhooks.kill import kill_in_mid_load
+from tests.bench.webhooks.processes import MADE_UP
 
 
 def delivery(name, body=None):
@@ -132,3 +135,21 @@ async def test_a_database_out_of_reach_is_503_for_all_at_once(tmp_path):
     assert [r.status for r in results] == [503] * 3
     assert inbox.depth == 0
     database.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_no_acknowledged_delivery_is_lost(tmp_path, seed):
+    after = random.Random(seed).uniform(0.2, 0.8)
+    killed = kill_in_mid_load(tmp_path, MADE_UP, after=after, connections=16)
+    assert killed.acknowledged > 20
+    assert killed.lost == 0
+    assert killed.stored <= killed.acknowledged + 16  # those whose answer was still under way
+
+    database = Database(f"sqlite:///{tmp_path / 'fettle.db'}")
+    database.migrate()
+    inbox = Inbox(database, limit=10)
+    await inbox.open()
+    states = await database.read(counts)
+    database.close()
+    assert inbox.depth == states.get("received", 0)
+    assert set(states) <= {"received", "dispatched"}

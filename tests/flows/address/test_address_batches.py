@@ -1,4 +1,7 @@
-"""Which reviews become a batch, which wait for the next one, and which are nobody's business."""
+"""Which reviews become a batch, which wait for the next one, and which are nobody's business.
+
+A batch whose run fails is paid for once, however many reviews it is of.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from tests.flows.address.reviewed import (
     word_update,
 )
 
+POOR = BASE | {".github/fettle.yml": "address: {quiet_seconds: 0}\nbudget: {usd: 0.01}\n"}
 PATIENT = BASE | {".github/fettle.yml": "address: {quiet_seconds: 1}\n"}
 LOOP = edit("range(len(prices))", "range(0, len(prices))")
 
@@ -85,3 +89,25 @@ async def test_what_asks_for_nothing_or_comes_from_outside_is_passed_over_in_sil
         assert [r.content for r in at.pull.issue.reactions] == ["eyes"]
         assert at.verdicts() == {"calc.py:17": (["answered"], False), "calc.py:1": ([], False)}
         assert at.pushes() == 0
+
+
+async def test_the_other_reviews_of_a_failed_batch_do_not_begin_it_again(make_place):
+    every = script(sort(["t1", "t2", "t3"]), make_changes(), word_update())
+    async with open_reviewed(make_place, every, base=POOR) as at:
+
+        async def two_more(_request):
+            await at.review("ola", "", ("calc.py", 17, "Why in percent?"))
+            await at.review("mara", "", ("words.py", 2, "Any other currency?"))
+
+        at.github.faults.call_before("POST", r"/graphql$", two_more)
+        await at.review("mara", "", ("calc.py", 11, "Begin at nought."))
+        assert await at.all_over() == ["failed", "covered", "covered"]
+        asked, [(_, why), *_] = len(at.place.model.requests), await at.ends()
+        assert "used up its budget" in why
+        assert len(at.place.comments()) == 1
+
+        at.place.model.play(script(sort((), [(f"t{n}", "question") for n in (1, 2, 3, 4)])))
+        await at.review("ola", "", ("words.py", 12, "And why that?"))
+        assert (await at.all_over())[-1] == "comment", "a new review has all of it read anew"
+        assert len(at.place.model.requests) == asked + 1
+        assert {verdicts[0] for verdicts, _ in at.verdicts().values()} == {"answered"}

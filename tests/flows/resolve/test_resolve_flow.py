@@ -1,8 +1,18 @@
-"""From a signed webhook to a pull request, through the front door."""
+"""From a signed webhook to a pull request, through the front door.
+
+The model knows more than the issue: instructions, decisions, linked issues, pictures.
+"""
 
 import re
 
 from app.demo.server_process import ServerProcess
+from tests.app.github.attachments.image_samples import png
+from tests.flows.conftest import CALC
+
+FILES = CALC | {
+    "AGENTS.md": "Sums are tested with unittest.\n",
+    "docs/decisions/0001-whole-numbers.md": "# Whole numbers only\n\nNo fractions.\n",
+}
 
 
 async def test_a_labelled_issue_becomes_a_pull_request(make_place):
@@ -90,3 +100,22 @@ async def test_every_call_and_webhook_is_one_that_github_describes(
         assert len(called) > 8
         assert rest_referee.problems(called) == []
         assert webhook_referee.problems(place.github.webhooks.log) == []
+
+
+async def test_what_belongs_to_an_issue_reaches_the_model(make_place):
+    async with make_place(files=FILES) as place:
+        earlier = await place.file("It was right once", "Before the last change.")
+        address = place.github.attach_file(place.repository, png())
+        text = f"As #{earlier.number} says.\n\n![what I see]({address})\n"
+        issue = await place.file("It adds one too many", text)
+        await place.label(issue=issue)
+        await place.ends("pull_request")
+
+        told = await place.read_prompts("triage/1")
+        assert "Sums are tested with unittest." in told
+        assert "0001-whole-numbers" in told
+        assert "Before the last change." in told
+        first = (await place.turns("triage/1"))[0].content
+        assert [block["type"] for block in first] == ["text", "image"]
+        assert first[1]["source"]["media_type"] == "image/png"
+        assert "Sums are tested with unittest." in await place.read_prompts("evaluation/1")

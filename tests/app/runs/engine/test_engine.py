@@ -1,9 +1,10 @@
-"""The engine on a real DBOS: once per run, one at a time in a lane."""
+"""The engine on a real DBOS: once per run, one at a time in a lane, polled when something waits."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from datetime import timedelta
 
@@ -11,7 +12,9 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from agents.errors import ConfigError
+from app.runs import queue_watch
 from app.runs.engine import Engine
+from app.runs.queue_watch import QueueWatch
 from tests.app.runs.engine.conftest import Recorder, change, patience, wait_until
 
 
@@ -110,3 +113,22 @@ async def test_old_runs_are_forgotten_and_no_others(start, store_url):
     assert await engine.forget(timedelta(days=30)) == 1
     assert await engine.find_ended(["old", "new", "running"]) == {"new": "SUCCESS"}
     assert await engine.forget(timedelta(days=30)) == 0
+
+
+def test_the_wait_for_a_poll_ends_when_something_is_queued():
+    looks = iter([False, False, True])
+    assert QueueWatch(lambda: next(looks)).wait(0.001) is False
+    assert next(looks, "no look is left") == "no look is left"
+
+
+def test_it_ends_at_once_when_the_thread_is_to_stop():
+    watch = QueueWatch(lambda: False)
+    threading.Timer(0.05, watch.set).start()
+    before = time.monotonic()
+    assert watch.wait(20.0) is True
+    assert time.monotonic() - before < 15.0
+
+
+def test_the_engine_polls_after_a_while_though_nothing_was_seen(monkeypatch):
+    monkeypatch.setattr(queue_watch, "LONGEST_SECONDS", 0.0)
+    assert QueueWatch(lambda: False).wait(0.001) is False
