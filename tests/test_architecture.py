@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("app", "handlers", "agents")
 
 FILE_LINES, FILE_MEDIAN = 450, 120
+SMALL_LINES, SMALL_SHARE = 40, 0.05  # few files of tests may be shorter than that
 FUNCTION_LINES, FUNCTION_P90, PIPELINE_LINES = 50, 25, 30
 
 FOLDER_MODULES = 20
@@ -94,13 +95,22 @@ def assert_none(found: list[str], rule: str):
 
 
 def test_files_are_short():
-    lines = {path: all_files()[path].count("\n") for path in product()}
-    too_long = [f"{path} {count}" for path, count in lines.items() if count > FILE_LINES]
+    every = {path: text.count("\n") for path, text in all_files().items()}
+    too_long = [f"{path} {count}" for path, count in every.items() if count > FILE_LINES]
     assert_none(too_long, f"more than {FILE_LINES} lines: one subject per file, split them")
+    lines = {path: every[path] for path in product()}
     # Every file counted, it is below 100; an __init__ of one line says nothing about size.
     median = statistics.median(count for count in lines.values() if count > 1)
     print(f"{len(lines)} files, median {median} lines, longest {max(lines.values())}")
     assert median <= FILE_MEDIAN
+
+
+def test_few_files_of_tests_are_small():
+    tests = {p: text.count("\n") for p, text in all_files().items() if p.startswith("tests/")}
+    small = [f"{path} {count}" for path, count in sorted(tests.items()) if count < SMALL_LINES]
+    print(f"{len(tests)} files of tests, {len(small)} of them below {SMALL_LINES} lines")
+    rule = f"{len(small)} of {len(tests)} are below {SMALL_LINES} lines: merge what is one subject"
+    assert len(small) <= SMALL_SHARE * len(tests), "\n".join([rule, *small])
 
 
 def test_functions_are_short():
