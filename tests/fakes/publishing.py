@@ -1,4 +1,4 @@
-"""Fakes of the ports Publisher and Reporter: they remember what was let out."""
+"""A fake of the port Publisher: it remembers what was let out."""
 
 from __future__ import annotations
 
@@ -45,28 +45,3 @@ class MemoryPublisher:
     async def comment(self, key, body):
         self.comments[key] = body
         return f"url/{key}"
-
-
-class SilentReporter:
-    """The port Reporter: keeps what was told."""
-
-    def __init__(self):
-        self.told = []
-
-    def stage_started(self, stage, title):
-        self.told.append(("started", stage, title))
-
-    def stage_finished(self, stage, summary):
-        self.told.append(("finished", stage, summary))
-
-    def tool_called(self, stage, tool, subject):
-        self.told.append(("tool", stage, tool, subject))
-
-    def report_spending(self, usage, cost_usd, answers):
-        pass
-
-    def report_parked(self, stage, approvals):
-        self.told.append(("parked", stage, tuple(approvals)))
-
-    def report_pause(self, stage, why):
-        self.told.append(("paused", stage, why))

@@ -10,7 +10,8 @@ from agents.pipelines import PIPELINES
 from agents.run import Ports, Run, StageContext, Standing
 from tests.fakes.model import ListModel, MemoryJournal
 from tests.fakes.people import MemoryApprovals
-from tests.fakes.publishing import MemoryPublisher, SilentReporter
+from tests.fakes.publishing import MemoryPublisher
+from tests.fakes.reporter import RecordingReporter
 from tests.fakes.repository import MemoryHistory, MemorySource
 
 
@@ -50,7 +51,7 @@ class World:
     journal: MemoryJournal = field(default_factory=MemoryJournal)
     publisher: MemoryPublisher = field(default_factory=MemoryPublisher)
     steps: MemorySteps = field(default_factory=MemorySteps)
-    reporter: SilentReporter = field(default_factory=SilentReporter)
+    reporter: RecordingReporter = field(default_factory=RecordingReporter)
     approvals: MemoryApprovals = None
     web: object = None
     toolsets: object = None

@@ -41,15 +41,15 @@ async def test_a_call_waits_for_a_yes_and_the_others_of_its_answer_with_it(
         "approval/implement/1/1",
         "stage/implement/1~1",
     ]
-    told = [entry[:2] for entry in world.reporter.told if entry[1] == "implement/1"]
+    told = [name for name, stage in world.reporter.list_events() if stage == "implement/1"]
     assert told == [
-        ("started", "implement/1"),
-        ("parked", "implement/1"),
-        ("started", "implement/1"),
-        ("tool", "implement/1"),
-        ("tool", "implement/1"),
-        ("tool", "implement/1"),
-        ("finished", "implement/1"),
+        "stage_started",
+        "report_parked",
+        "stage_started",
+        "tool_called",
+        "tool_called",
+        "tool_called",
+        "stage_finished",
     ]
 
 

@@ -21,7 +21,7 @@ from tests.app.git.test_update_stage import Somebody
 from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
 from tests.fakes.alerts import MemoryAlerts
 from tests.fakes.model import ListModel, MemoryJournal, use
-from tests.fakes.publishing import SilentReporter
+from tests.fakes.reporter import RecordingReporter
 from tests.fakes.requests import build_remediate_alert, build_repository
 from tests.fakes.world import MemorySteps
 
@@ -74,7 +74,7 @@ def remediate(estate, make, monkeypatch):  # noqa: F811 - the fixture
                     journal=MemoryJournal(),
                     source=make(run_id="0007-run"),
                     publisher=publisher,
-                    reporter=SilentReporter(),
+                    reporter=RecordingReporter(),
                     alerts=alerts,
                 ),
                 steps=MemorySteps(),

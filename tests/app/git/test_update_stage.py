@@ -13,8 +13,8 @@ from tests.app.git.conftest import git, write_files
 from tests.app.git.worktree.test_run_repository import make  # noqa: F401 - a fixture of the same folder
 from tests.fakes.model import ListModel, MemoryJournal, use
 from tests.fakes.people import MemoryApprovals
-from tests.fakes.publishing import SilentReporter
 from tests.fakes.pull_requests import MemoryReviewing
+from tests.fakes.reporter import RecordingReporter
 from tests.fakes.requests import build_update_branch
 from tests.fakes.world import MemorySteps
 
@@ -109,7 +109,7 @@ def update(estate, make):  # noqa: F811 - the fixture
                     journal=MemoryJournal(),
                     source=make(run_id="0006-run"),
                     publisher=publisher,
-                    reporter=SilentReporter(),
+                    reporter=RecordingReporter(),
                     approvals=MemoryApprovals(),
                     reviewing=reviewing,
                 ),

@@ -191,7 +191,7 @@ async def test_no_room_at_the_model_parks_the_run_and_it_goes_on_by_itself(make,
 
     assert outcome.kind == "pull_request"
     assert waited == [("pause/implement/1/1", NOON + 120)]
-    [why] = [entry[2] for entry in world.reporter.told if entry[0] == "paused"]
+    [(_, why)] = world.reporter.calls_of("report_pause")
     assert "00:02 UTC" in why
 
 

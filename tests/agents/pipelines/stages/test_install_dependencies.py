@@ -29,7 +29,7 @@ def a_run(make_world, request_, installed):
 async def summary(make_world, request_, installed):
     world, run = a_run(make_world, request_, installed)
     assert await run.stage(set_up) == installed
-    return world.reporter.told[-1][-1]
+    return world.reporter.calls_of("stage_finished")[-1][-1]
 
 
 async def test_the_summary_says_what_came_of_it(make_world, request_):
